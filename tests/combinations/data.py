@@ -22,9 +22,10 @@ def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[s
     Args:
         tensor: the tensor.
         data_class: `special`, `all -infinity`, `fractions`, `small`, `large`; others give integers.
-        mild: how far the data are weakened. 0: not at all. 1: one element in 23 is special, not
-            one in 5 (except in small tensors), large numbers are smaller, and bounds are
-            asymmetrical. 2: one element in 997 is special, the first an infinity.
+        mild: 0 for data as a class has them. 1: one element in 23 is special, not one in 5
+            (except in small tensors), large numbers are smaller, and the range of other numbers
+            reaches further below 0 than above. 2: one element in 997 is special, the first an
+            infinity.
         seed: the seed of the fill.
     """
     data_type = tensor.DataType

@@ -67,8 +67,9 @@ class Draft:
 
     Attributes:
         desc: its desc.
-        data: entries of a case file for the data of inputs; that of the data input is ignored.
-        data_class: the class of the data of the operator's data input (`data_input`).
+        data: entries of a case file for the data of inputs; an entry for the data input
+            (`data_input`), which has data of a class, is ignored.
+        data_class: the class of the data of the data input.
         in_place: whether outputs share the buffers of inputs.
         mild: more than 0 for fewer special elements and smaller numbers (`fill_of`), so that fewer
             elements of the outputs overflow, are open or lie on a tie.
@@ -96,7 +97,7 @@ class Pool:
 
 def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
     """Return the entry of a case file for the data of each input."""
-    counts = data_input(operator)
+    classed = data_input(operator)
     entries: dict[str, dict[str, Any]] = {}
     for seed, (name, each, tensor) in enumerate(
         tensors_of(operator, draft.desc, FieldKind.INPUT), 1
@@ -104,9 +105,9 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
         kept = _fitting(draft.data.get(name), each, tensor)
         if each.bounds is not None and not tensor.DataType.is_float:
             entries[name] = _indices(operator, draft.desc, each, tensor, kept)
-        elif each.name == counts and operator.name == _FROM_ONE and draft.data_class == "whole":
+        elif each.name == classed and operator.name == _FROM_ONE and draft.data_class == "whole":
             entries[name] = {"fill": {"integers": {"low": 1, "high": 9, "seed": seed}}}
-        elif each.name == counts:
+        elif each.name == classed:
             if draft.data_class in REAL_CLASSES and not tensor.DataType.is_float:
                 raise ValueError("integers are whole and finite")
             entries[name] = {"fill": fill_of(tensor, draft.data_class, draft.mild, seed)}
@@ -133,6 +134,7 @@ def _repeated(entry: Mapping[str, Any], tensor: TensorDesc) -> dict[str, Any]:
 
 
 def _filled(entry: str | Mapping[str, Any], tensor: TensorDesc) -> Array:
+    """Return the data that a fill gives a tensor; `ValueError` if it is too large."""
     if tensor.ElementCount > MOST_ELEMENTS:
         raise ValueError("too large")
     kind, arguments = _kind_and_arguments(entry)
@@ -233,7 +235,10 @@ def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]
 
 
 def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
-    """Return the one draft for `starts`: of real numbers if possible, with the most tensors."""
+    """Return the draft whose desc `starts` changes, or nothing if there is no draft.
+
+    It has floating-point tensors, if one has, and the most tensors of those.
+    """
 
     def rank(draft: Draft) -> tuple[bool, int]:
         tensors = [tensor for _, _, tensor in tensors_of(operator, draft.desc)]
@@ -451,6 +456,8 @@ def _owners(operator: Operator, desc: Desc) -> list[set[str]]:
 
 
 def _owned(operator: Operator, desc: Desc, owned: set[str]) -> Desc:
+    """Return the desc in which DirectML owns these inputs and no others."""
+
     def change(each: Field, tensor: TensorDesc) -> TensorDesc:
         flags = ("OWNED_BY_DML",) if each.name in owned else ()
         return replace(tensor, Flags=flags) if each.kind is FieldKind.INPUT else tensor

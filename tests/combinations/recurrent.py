@@ -18,12 +18,15 @@ __all__ = ["is_recurrent", "with_other_networks"]
 
 _GATES: Final = {"GRU": 3, "LSTM": 4, "RNN": 1}
 _ACTIVATIONS: Final = {"GRU": 2, "LSTM": 3, "RNN": 1}
+"""How many activations an operator has for each direction."""
+
 _HIDDEN: Final = {
     "prime": (3, 5),
     "tile - 1": (15,),
     "tile": (16,),
     "tile + 1": (17,),
 }
+"""Numbers of elements of the hidden state to try, by class of the last size."""
 
 
 @dataclass(frozen=True)

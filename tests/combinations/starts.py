@@ -65,6 +65,7 @@ def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
 
 
 def _first(value: Any) -> TensorDesc | None:
+    """Return the tensor of a field, or the first of its array; None for other fields."""
     value = value[0] if isinstance(value, tuple) and value else value
     return value if isinstance(value, TensorDesc) else None
 
@@ -76,10 +77,12 @@ def _shapes(most: int = 8, least: int = 1) -> Iterator[_Sizes]:
 
 
 def _with(shape: _Sizes, at: int, size: int) -> _Sizes:
+    """Return the shape with another size of the dimension `at`."""
     return (*shape[:at], size, *shape[at + 1 :])
 
 
 def _axes(shape: _Sizes) -> list[int]:
+    """Return the first, the middle and the last axis of a shape."""
     return sorted({0, len(shape) // 2, len(shape) - 1})
 
 
@@ -215,6 +218,7 @@ def _reduced() -> Iterator[_Sized]:
 
 
 def _regions() -> Iterator[_Sized]:
+    """Yield sizes of ROI_ALIGN and of its gradient: `part` holds what comes of each region."""
     nearest = {"InterpolationMode": "NEAREST_NEIGHBOR"}
     for others, last, regions, rank, channels in product(
         ({}, nearest), _LASTS, (4, 3, 1), (2, 3, 4), (3, 1)
@@ -408,6 +412,7 @@ _SINGLE: Final = (
     *("InputScaleTensor", "FilterScaleTensor", "OutputScaleTensor"),
     *("InputZeroPointTensor", "FilterZeroPointTensor", "OutputZeroPointTensor"),
 )
+"""Scales and zero points, which get one element each."""
 
 
 def _convolved() -> Iterator[_Sized]:
@@ -443,7 +448,8 @@ def _softmax() -> Iterator[_Sized]:
         yield dict.fromkeys(("InputTensor", "OutputTensor"), shape), {}
 
 
-def _same() -> Iterator[_Sized]:
+def _equal_along_axes() -> Iterator[_Sized]:
+    """Yield equal sizes of the input and the output, for several axes."""
     for shape in _shapes():
         sizes = dict.fromkeys(("InputTensor", "OutputTensor"), shape)
         for axis in _axes(shape):
@@ -488,7 +494,7 @@ _STARTS: Final[Mapping[str, Callable[[], Iterator[_Sized]]]] = {
     "LOCAL_RESPONSE_NORMALIZATION_GRAD": _channels(
         "InputTensor", "InputGradientTensor", "OutputGradientTensor"
     ),
-    "LP_NORMALIZATION": _same,
+    "LP_NORMALIZATION": _equal_along_axes,
     "MATRIX_MULTIPLY_INTEGER": _matrices,
     "MATRIX_MULTIPLY_INTEGER_TO_FLOAT": _matrices,
     "MAX_UNPOOLING": _unpooled,

@@ -2,7 +2,10 @@
 
 The cases load, cover the pairs for which they were made, and are the same each time.
 
-The tested code is in `tests/combinations/`.
+The tested code is in `tests/combinations/`: `search.py` chooses cases, `drafts.py` changes them,
+`starts.py`, `windows.py`, `recurrent.py`, `attention.py`, `scatter.py`, `moves.py` and `shapes.py`
+give them sizes that fit, `data.py` their data, `noticing.py` tries them, and `writing.py` writes
+them.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ cases:
 """
 
 
-def test_changing_windows_also_changes_the_sizes_of_outputs(tmp_path: Path) -> None:
+def test_descs_with_other_windows_have_outputs_of_sizes_that_fit(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text(POOLING, encoding="utf-8")
     [case] = [valid_case(each) for each in load_suite([path]).plan()]
@@ -67,13 +70,13 @@ def test_changing_windows_also_changes_the_sizes_of_outputs(tmp_path: Path) -> N
         for name, value in change.items():
             descs = with_other_windows(case.operator, made.desc, name, value)
             made = replace(case, desc=next(descs))
-            assert not made.documented_violations()
+            assert not made.documented_violations()  # Sizes of outputs are a constraint, too.
         names = [each.name for each in parameters]
         values = zip(names, values_of(made, parameters), strict=True)
         assert change.items() <= set(values)
 
 
-def test_made_cases_cover_missing_pairs(tmp_path: Path) -> None:
+def test_made_cases_cover_missing_pairs_and_are_the_same_each_time(tmp_path: Path) -> None:
     entry = operator("ELEMENT_WISE_ADD")
     path = tmp_path / "few.yaml"
     path.write_text(ADD, encoding="utf-8")
@@ -84,12 +87,12 @@ def test_made_cases_cover_missing_pairs(tmp_path: Path) -> None:
     assert text == case_entries(entry, covering(before, *bases(entry, cases), most=2)[0], 1)
     path.write_text(ADD + text, encoding="utf-8")
     plan = list(load_suite([path]).plan())
-    assert len(plan) == 3
+    assert len(plan) == 1 + 2
     after = measure_combinations([entry], map(valid_case, plan))[entry.name]
+    # Each of the two cases covers about 40 pairs, not only the one for which it was made.
     assert len(after.missing) < len(before.missing) - 2 * 20
-    assert set(failed) <= set(after.missing)
-    first = next(pair for pair in before.missing if pair not in failed)
-    assert first not in after.missing
+    assert failed == []
+    assert before.missing[0] not in after.missing
 
 
 QUANTIZE = """operator: DYNAMIC_QUANTIZE_LINEAR
@@ -103,7 +106,7 @@ cases:
 """
 
 
-def test_a_case_whose_data_permits_any_output_notices_few_mistakes(tmp_path: Path) -> None:
+def test_a_case_whose_data_permits_any_output_notices_only_gross_mistakes(tmp_path: Path) -> None:
     """With infinite data the scale is infinite, and any zero point is right."""
     path = tmp_path / "one.yaml"
     path.write_text(QUANTIZE, encoding="utf-8")
@@ -124,14 +127,11 @@ cases:
 
 
 def test_gross_mistakes_show_unless_any_result_is_right(tmp_path: Path) -> None:
-    """ACOSH of -1e6 may be anything. ACOSH of 1 is 0, so outputs of 1 and NaN show as mistakes."""
+    """ACOSH of 1 is 0, so 1 and NaN are mistakes that show. ACOSH of -1e6 may be anything."""
     path = tmp_path / "one.yaml"
     path.write_text(ACOSH, encoding="utf-8")
-    assert [notices_gross_mistakes(valid_case(each)) for each in load_suite([path]).plan()] == [
-        True,
-        True,
-        False,
-    ]
+    cases = map(valid_case, load_suite([path]).plan())
+    assert [notices_gross_mistakes(each) for each in cases] == [True, True, False]
 
 
 GATED = """operator: RNN
@@ -167,13 +167,13 @@ def test_a_made_case_of_attention_has_no_past_keys_to_read() -> None:
 
 
 def test_mild_data_are_of_the_same_class(tmp_path: Path) -> None:
-    """Mild data have fewer special and smaller numbers (`Draft.mild`)."""
+    """Of mild data fewer elements are special, and large numbers are smaller (`Draft.mild`)."""
     entry = operator("ELEMENT_WISE_ADD")
     path = tmp_path / "few.yaml"
     path.write_text(ADD.replace("[2, 3]", "[40, 3]"), encoding="utf-8")
     [draft], _ = bases(entry, [valid_case(each) for each in load_suite([path]).plan()])
     for kind in ("whole", "fractions", "small", "large", "special"):
-        assert values_in(entry, replace(draft, data_class=kind, mild=True))["data"] == kind
+        assert values_in(entry, replace(draft, data_class=kind, mild=1))["data"] == kind
 
 
 def values_in(entry: Operator, draft: Draft) -> dict[str, str | None]:
@@ -260,7 +260,7 @@ cases:
 
 
 def indices_of(path: Path, text: str) -> Array:
-    """Return the indices of a case that is made from the one case of a file."""
+    """Return the IndicesTensor of a case that is made from the one case of a file."""
     path.write_text(text, encoding="utf-8")
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)
@@ -268,7 +268,7 @@ def indices_of(path: Path, text: str) -> Array:
     return case_of(case.operator, draft).with_inputs().inputs()["IndicesTensor"]
 
 
-@pytest.mark.parametrize("width", [1, 2, 32])
+@pytest.mark.parametrize("width", [1, 2, 32], ids=["listed", "listed-in-columns", "sequence"])
 def test_indices_along_an_axis_are_all_different(tmp_path: Path, width: int) -> None:
     indices = indices_of(tmp_path / "one.yaml", SCATTER.replace("WIDTH", str(width)))
     assert indices.max() < 4
@@ -296,17 +296,18 @@ def test_tuples_of_indices_are_all_different(tmp_path: Path) -> None:
         ("GEMM", {"rows": "tile", "inner size": "large"}),
     ],
 )
-def test_made_descs_to_start_from_have_sizes_that_no_case_has(
+def test_a_valid_desc_to_start_from_has_sizes_that_the_first_case_lacks(
     name: str, values: dict[str, str]
 ) -> None:
     entry = operator(name)
     plan = load_suite([cases_directory() / name.lower() / "matrix.yaml"]).plan()
-    [_, *drafts], _ = bases(entry, [valid_case(next(iter(plan)))])
+    [first, *drafts], _ = bases(entry, [valid_case(next(iter(plan)))])
+    assert not values.items() <= values_in(entry, first).items()
     valid = [each for each in drafts if not case_of(entry, each).documented_violations()]
     assert any(values.items() <= values_in(entry, each).items() for each in valid)
 
 
-def test_data_of_few_special_numbers_begins_with_infinity() -> None:
+def test_special_data_of_a_small_tensor_begin_with_infinity() -> None:
     tensor = TensorDesc(DataType.FLOAT32, (1, 3))
-    [(kind, arguments)] = fill_of(tensor, "special", False, 1).items()
-    assert fill(kind, (1, 3), DataType.FLOAT32, arguments)[0, 0] == np.inf
+    [(kind, arguments)] = fill_of(tensor, "special", mild=0, seed=1).items()
+    assert fill(kind, tensor.Sizes, tensor.DataType, arguments)[0, 0] == np.inf
