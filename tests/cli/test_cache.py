@@ -8,18 +8,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from dmlconf.documents.reader import Document, read_document
 from dmlconf.resources import checked_archive
 from tests.cli.process import dmlconf_here, write
 
 
-def test_the_content_of_a_valid_file_is_kept_in_the_named_folder(tmp_path: Path) -> None:
+def test_a_valid_file_is_kept_in_the_named_folder_and_not_checked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[str] = []
+
+    def reading(path: Path) -> Document:
+        checked.append(path.name)
+        return read_document(path)
+
+    monkeypatch.setattr("dmlconf.cases.loading.loader.read_document", reading)
     write(tmp_path)
     cache = tmp_path / "cache"
-    first = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
-    assert [path.suffix for path in cache.iterdir()] == [".json"]
-    second = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
-    for listed in (first, second):
+    for _ in range(2):
+        listed = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
         assert (listed.returncode, listed.stdout) == (0, "tile/tile/stated\n")
+        assert [path.suffix for path in cache.iterdir()] == [".json"]
+    assert checked == ["tile.yaml"]
 
 
 def test_the_option_and_the_variable_turn_the_cache_off(tmp_path: Path) -> None:

@@ -260,6 +260,7 @@ def test_the_output_of_operators_indents_wrapped_lines(tmp_path: Path) -> None:
     assert all(line.startswith("  ") for line in struct.strip("\n").splitlines())
     assert "without effect: the sizes of the output determine\n  // where the filter" in shown
     errors = rest.partition("Known errors of the page\n")[2].partition("\n\n")[0]
+    assert errors
     assert all(line.startswith("  ") for line in errors.splitlines())
     assert "== (FilterTensor.Sizes[1] * GroupCount" in shown
 

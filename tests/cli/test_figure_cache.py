@@ -1,7 +1,7 @@
 """What an earlier run computed is cached, and used only if cases and recordings are unchanged.
 
 The tested code is in `dmlconf/judging/figure_cache.py`, `dmlconf/engine/against.py` and
-`dmlconf/cli/runs/run_sources.py`.
+`dmlconf/cli/common/cache.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ cases:
 """
 
 COUNT = 21
-"""The number of cases in FILE."""
+"""The number of cases in FILE: a run of fewer than 20 caches nothing."""
 
 Verdicts = dict[str, dict[str, Any]]
 

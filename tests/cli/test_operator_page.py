@@ -68,15 +68,17 @@ def test_the_page_counts_the_cases_by_file_name_and_all_of_them(tmp_path: Path) 
 
 @for_each(operator_names())
 def test_rows_have_as_many_cells_as_their_tables_have_columns(name: str) -> None:
-    columns = 0
+    columns = rows = 0
     for line in operator_page(operator(name), Counter(documented=1, matrix=1000)).splitlines():
         cells = line.count("|") - 1
         if line.startswith("|---"):
             columns = cells
         elif line.startswith("|") and columns:
             assert cells == columns
+            rows += 1
         elif not line.startswith("|"):
             columns = 0
+    assert rows > 0
 
 
 def test_the_options_markdown_and_json_together_are_refused() -> None:

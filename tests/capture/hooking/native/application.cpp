@@ -1,5 +1,5 @@
-// An application that uses DirectML: linked with it or, with LATE, by dlsym, as the file that
-// APPLICATION_DIRECTML names, if any. Its threads know nothing of Python.
+// An application that uses DirectML. It is linked with libdirectml.so; with LATE, it opens that
+// library itself, or the file that APPLICATION_DIRECTML names. Its threads run no Python.
 #include <dlfcn.h>
 
 #include <chrono>
@@ -197,7 +197,7 @@ void application_graph(Application *app, const float *a, const float *b, float *
     graph(app, Bound::After, a, b, result);
 }
 
-// The same, where other tensors are bound before.
+// The same, but other tensors are bound before the graph is recorded, and then released.
 void application_again(Application *app, const float *a, const float *b, float *result) {
     graph(app, Bound::Again, a, b, result);
 }

@@ -20,7 +20,7 @@ template <class Interface> struct Counted : Child<Interface, ID3D12Device> {
     ~Counted() { --alive; }
 };
 
-// Buffers that exist. A list that copies another one would, on a device, read anything.
+// The buffers that exist. On a device, a list that copies a released buffer could read anything.
 std::mutex guard;
 std::set<UINT64> buffers;
 
@@ -153,7 +153,7 @@ struct Queue final : Counted<ID3D12CommandQueue> {
         for (UINT index = 0; index < count; ++index) {
             for (const auto &command : lists[index]->Commands()) add(command);
         }
-        // Who does not wait for the fence reads too early.
+        // Whoever reads a buffer without waiting for the fence reads it too early.
         add([] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
     }
     HRESULT Signal(ID3D12Fence *fence, UINT64 value) override {
@@ -191,7 +191,7 @@ struct Device final : Object<ID3D12Device, IUnknown> {
     UINT GetDescriptorHandleIncrementSize(UINT) override { return 32; }
     HRESULT CreateCommittedResource(const HeapProperties *heap, UINT, const ResourceDesc *desc,
                                     UINT, const void *, const GUID &, void **out) override {
-        // Copies of one tensor take 512 bytes, and the application's buffers are smaller.
+        // Buffers of 512 bytes and more are dmlconf's, for its copies of tensors.
         bool full = getenv("STANDIN_NO_MEMORY") && desc->width >= 512;
         if (full && heap->type == READBACK_HEAP) return (HRESULT)0x8007000e;
         *out = new Resource(this, *heap, *desc);
