@@ -22,12 +22,13 @@ from dmlconf.permitted.graphs.bands import is_one_to_one
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["OUTCOMES", "beyond_single_elements", "next_in_doubt", "with_outcome"]
+__all__ = ["COMPARISON", "OUTCOMES", "beyond_single_elements", "next_in_doubt", "with_outcome"]
 
 OUTCOMES: Final = (0, 1)
 """What a comparison may give: false and true."""
 
-_COMPARISON: Final = "ELEMENT_WISE_LOGICAL_EQUALS"
+COMPARISON: Final = "ELEMENT_WISE_LOGICAL_EQUALS"
+"""The operator that compares two numbers exactly."""
 
 _MOST_COMPARISONS: Final = 3
 """The most comparisons in doubt of which each combination is evaluated. With more, all that follows
@@ -40,7 +41,7 @@ def next_in_doubt(
     """Return the first comparison with elements at a jump that has no decided elements yet."""
     if len(decided) >= _MOST_COMPARISONS:
         return None
-    slots = (slot for slot in jumps if right.cases[slot[0]].operator_name == _COMPARISON)
+    slots = (slot for slot in jumps if right.cases[slot[0]].operator_name == COMPARISON)
     return next((slot for slot in slots if slot not in decided), None)
 
 

@@ -18,6 +18,7 @@ from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
 from dmlconf.permitted.graphs.choices import order_of, ranges_at_most
+from dmlconf.permitted.graphs.decisions import COMPARISON
 from dmlconf.permitted.graphs.samples import Sample
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
@@ -39,6 +40,10 @@ _MOST_INDICES: Final = 64
 _MIXED_INDICES: Final = (0.5, 0.5, 0.0, 0.0, 1.0, 1.0, 0.25, 0.75)
 """For each evaluation in which open indices differ from element to element, how many of them are
 the greatest of their range. One element at least is, and one is not: of two marks, one is 1."""
+
+_MANY: Final = 4
+"""An element that a comparison reads, and that has this many values or more in the evaluations, may
+have any value: it may equal 3 although no evaluation gives 3."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators for which the values of the input decide which output elements are undefined."""
@@ -116,20 +121,31 @@ def open_elements(
 
     most = _most_indices(right, starts)
 
-    def reach() -> None:
+    def reach() -> dict[Slot, Array]:
+        """Find elements that differ; return the comparisons of which an input may be any number."""
         mixed = len(_MIXED_INDICES) if most else 0
+        compared: dict[tuple[str, str], list[Array]] = {}
         for evaluated in map(replaced, range(len(_VALUES) + _MORE + most + mixed)):
             for slot, values in evaluated.outputs.items():
                 differing = _differing(values, right.outputs[slot])
                 own = evaluated.cases.get(slot[0])
                 if own is not None and own.operator_name in _LEAVE_UNDEFINED:
                     differing |= band_of(own, slot[1], values, allowance_of).open
+                if own is not None and own.operator_name == COMPARISON:
+                    for tensor, read in own.inputs().items():
+                        compared.setdefault((slot[0], tensor), []).append(read)
                 if differing.any():
                     reached[slot] = differing | reached[slot] if slot in reached else differing
+        of_any: dict[Slot, Array] = {}
+        for (name, _), inputs in compared.items():
+            open_ = _distinct(inputs) >= _MANY
+            if open_.any():
+                of_any = _either(of_any, {(name, "OutputTensor"): open_})
+        return of_any
 
     with np.errstate(all="ignore"):
-        reach()
-        chosen = _of_lines(right, _either(starts, reached))
+        chosen = reach()
+        chosen = _either(chosen, _of_lines(right, _either(_either(starts, reached), chosen)))
         if chosen:
             # Other lines of the output may be open already, such as one with NaN in a sample.
             starts, reached = _either(starts, chosen), _either(reached, chosen)
@@ -261,6 +277,13 @@ def _of_unknown_bits(
                 slot = name, "OutputTensor"
                 unknown[slot] = mask | unknown[slot] if slot in unknown else mask
     return unknown
+
+
+def _distinct(arrays: Sequence[Array]) -> Array:
+    """Return how many different values each element has in some arrays; NaN counts as each."""
+    ordered = np.sort(np.stack(arrays), axis=0)
+    count: Array = 1 + (ordered[1:] != ordered[:-1]).sum(0)
+    return count
 
 
 def _differing(values: Array, expected: Array) -> Array:

@@ -384,3 +384,27 @@ def test_bits_of_inexact_numbers_are_uncertain(tmp_path: Path) -> None:
     (low, high), *_ = CaseAllowances(case).of("y").candidates
     assert low.ravel()[0] < right.ravel()[0] - 3
     assert high.ravel()[0] > right.ravel()[0] + 3
+
+
+UNDEFINED_ROWS = """
+  coordinates:
+    operator: NONZERO_COORDINATES
+    desc: {InputTensor: x, OutputCountTensor: {Sizes: [1], DataType: UINT32},
+           OutputCoordinatesTensor: {Sizes: [3, 1], DataType: UINT32}}
+  node:
+    operator: ELEMENT_WISE_LOGICAL_EQUALS
+    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: row,
+           OutputTensor: {Sizes: [3, 1], DataType: UINT8}}
+"""
+
+
+def test_an_undefined_number_may_equal_any_number(tmp_path: Path) -> None:
+    """DirectML 1.15.4 leaves in the undefined rows what was there before, such as a 3."""
+    inputs = """
+  x: {Sizes: [3], DataType: FLOAT32, values: [0, 5, 0]}
+  row: {Sizes: [3, 1], DataType: UINT32, values: [1, 3, 70000]}"""
+    case = graph(tmp_path, inputs, UNDEFINED_ROWS)
+    for undefined in ([0, 0], [1, 0], [0, 1], [1, 1]):
+        assert accepts(case, "y", [1, *undefined])
+        assert not accepts(case, "y", [0, *undefined])
+    assert not accepts(case, "y", [1, 2, 0])
