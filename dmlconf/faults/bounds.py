@@ -17,13 +17,15 @@ __all__ = ["clipped", "infinity_as_the_least_integer", "passed_gradient"]
 _FLOATS = {"FLOAT64", "FLOAT32", "FLOAT16"}
 
 
-def clipped(
-    case: Case, held: Callable[[str, Array], Array], key: Callable[[Array], Array]
-) -> Array:
+_Held = Callable[[str, Array], Array]
+"""Takes the name of a bound (`Min` or `Max`) and its right value; returns the kernel's."""
+
+
+def clipped(case: Case, held: _Held, key: Callable[[Array], Array]) -> Array:
     """Return the integers that CLIP gives with other bounds or another order of numbers.
 
     Args:
-        held: takes the name of a bound (`Min` or `Max`) and its right value; returns the kernel's.
+        held: gives the kernel's bounds.
         key: maps numbers to numbers in the kernel's order; it is its own inverse.
     """
     tensor = case.desc["InputTensor"].DataType
@@ -38,10 +40,11 @@ def clipped(
     return key(np.maximum(key(low), np.minimum(key(scaled), key(high))))
 
 
-def passed_gradient(case: Case, key: Callable[[Array], Array]) -> Array:
-    """Return CLIP's gradient for integers that the kernel compares in another order.
+def passed_gradient(case: Case, held: _Held, key: Callable[[Array], Array]) -> Array:
+    """Return the gradient of integers that CLIP_GRAD gives with other bounds or another order.
 
     Args:
+        held: gives the kernel's bounds.
         key: maps numbers to numbers in the kernel's order.
     """
     inputs, desc = case.inputs(), case.desc
@@ -54,7 +57,7 @@ def passed_gradient(case: Case, key: Callable[[Array], Array]) -> Array:
         "Max": desc["Max"],
     }
     clipping = replace(case, operator_name="ELEMENT_WISE_CLIP1", desc=clip).with_data(inputs)
-    low, high = (key(_bound(clipping, name)) for name in ("Min", "Max"))
+    low, high = (key(held(name, _bound(clipping, name))) for name in ("Min", "Max"))
     element, gradient = key(inputs["InputTensor"]), inputs["InputGradientTensor"]
     return np.where((element > low) & (element < high), gradient, gradient.dtype.type(0))
 
@@ -66,7 +69,7 @@ def _bound(case: Case, name: str) -> Array:
 
 
 def infinity_as_the_least_integer(case: Case) -> Computed | None:
-    """Return CLIP's integers if a bound above the greatest integer overflows.
+    """Return the integers of CLIP or CLIP_GRAD if a bound above the greatest integer overflows.
 
     The bound becomes 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed
     types. That happens to bounds of a floating-point type as wide as the integers, and to FLOAT32
@@ -90,4 +93,9 @@ def infinity_as_the_least_integer(case: Case) -> Computed | None:
     def held(name: str, bound: Array) -> Array:
         return np.full_like(bound, overflow) if name in above else bound
 
-    return Computed({"OutputTensor": clipped(case, held, lambda values: values)})
+    def in_order(values: Array) -> Array:
+        return values
+
+    if "OutputGradientTensor" in case.desc:
+        return Computed({"OutputGradientTensor": passed_gradient(case, held, in_order)})
+    return Computed({"OutputTensor": clipped(case, held, in_order)})

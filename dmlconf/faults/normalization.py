@@ -39,9 +39,11 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
 
 
 def axes_of_mean(desc: Desc) -> set[int]:
-    """Return the axes of a mean; MEAN_VARIANCE_NORMALIZATION has no field of them."""
+    """Return the axes of a mean; not every operator that computes one has a field of them."""
     if "Axes" in desc:
         return set(desc["Axes"])
+    if "OutputMeanTensor" in desc:
+        return {axis for axis, size in enumerate(desc["ScaleTensor"].Sizes) if size == 1}
     return set(range(1 if desc["CrossChannel"] else 2, desc["InputTensor"].DimensionCount))
 
 

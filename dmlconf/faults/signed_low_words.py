@@ -61,9 +61,9 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
     if not any(array.dtype == np.int64 for array in inputs.values()):
         return None
     if case.operator_name in _CLIPPING:
-        return Computed({"OutputTensor": clipped(case, lambda name, bound: bound, _inverted)})
+        return Computed({"OutputTensor": clipped(case, _unchanged, _inverted)})
     if case.operator_name in _CLIP_GRADIENTS:
-        return Computed({"OutputGradientTensor": passed_gradient(case, _inverted)})
+        return Computed({"OutputGradientTensor": passed_gradient(case, _unchanged, _inverted)})
     chosen = _chosen(case)
     if chosen is None:
         return None
@@ -101,6 +101,10 @@ def _chosen(case: Case) -> frozenset[str] | None:
     if case.operator_name == "REDUCE":
         return _REDUCTIONS.get(case.desc["Function"])
     return _CHOSEN.get(case.operator_name)
+
+
+def _unchanged(name: str, bound: Array) -> Array:
+    return bound
 
 
 def _inverted(array: Array) -> Array:

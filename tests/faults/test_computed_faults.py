@@ -309,6 +309,15 @@ OBSERVED = [
         {"OutputTensor": [-5, -5, -5, -5]},
         "1.12.1",
     ),
+    Observed(
+        "infinite-bounds-of-integers",
+        "ELEMENT_WISE_CLIP_GRAD",
+        "{InputTensor: {Sizes: [3], DataType: INT64, values: [-5, 0, 5]}, "
+        "InputGradientTensor: {Sizes: [3], DataType: INT64, values: [7, 8, 9]}, "
+        "OutputGradientTensor: {Sizes: [3], DataType: INT64}, Min: .inf, Max: 3}",
+        {"OutputGradientTensor": [7, 8, 0]},
+        "1.12.1",
+    ),
     # A bound beyond INT32 bounds nothing as Min; as Max it makes all elements the least number.
     Observed(
         "infinite-bounds-of-integers",

@@ -13,11 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Status
 from tests.faults.test_computed_faults import case_of, outputs_of, status_and_fault
 from tests.graphs.suites import graph_case
 
 FAULT = "float16-mean-along-an-inner-axis"
+FAULT_OF_TRAINING = "float16-means-of-training-held-in-parts"
 
 SUM = (
     "{InputTensor: {Sizes: [4, 5], DataType: FLOAT16, values: [16384, 16384, 16384, 16384, 16384, "
@@ -94,3 +99,48 @@ def test_a_node_is_waived_only_if_the_numbers_of_a_mean_do_not_lie_side_by_side(
     case = graph_case(tmp_path, SIDE_BY_SIDE.replace("STRIDES", strides))
     rows = np.tile(np.array([16384, -16384, 1, 0], np.float16), (5, 1))
     assert status_and_fault(case, {"y": rows}, "1.9.1")[0] is status
+
+
+@pytest.mark.parametrize(
+    ("axis", "challenge", "means", "variances"),
+    [
+        pytest.param(
+            "DimensionCount=3,Axis=2",
+            2,
+            [0.35498046875, 0.1143798828125, 1.201171875, 0.53759765625, 0.388671875],
+            [0.837890625, 1.140625, 1.046875, 2.064453125, 1.5498046875],
+            id="two passes",
+        ),
+        pytest.param(
+            "DimensionCount=4,Axis=0",
+            1,
+            [1.009765625, 0.07659912109375, 0.72607421875, 0.38037109375, 0.79638671875],
+            [1.884765625, 1.72265625, 2.392578125, 2.0390625, 2.27734375],
+            id="squares in FLOAT16",
+        ),
+    ],
+)
+def test_means_and_variances_of_training_are_waived_if_a_pass_or_the_squares_were_truncated(
+    axis: str, challenge: int, means: list[float], variances: list[float]
+) -> None:
+    """The normalized numbers are those of the reference, which these means leave within limits."""
+    folder = cases_directory() / "batch_normalization_training"
+    name = f"batch_normalization_training/matrix[DataType=FLOAT16,{axis}]"
+    plan = load_suite([folder], challenge=challenge).plan()
+    case = build(next(planned for planned in plan if planned.identifier == name))
+    given = {
+        **evaluate(case),
+        **{
+            output: np.array(values, np.float16).reshape(case.outputs()[output].Sizes)
+            for output, values in (
+                ("OutputMeanTensor", means),
+                ("OutputVarianceTensor", variances),
+            )
+        },
+    }
+    assert status_and_fault(case, given, "1.9.1") == (Status.WAIVED, FAULT_OF_TRAINING)
+    assert status_and_fault(case, given, "1.10.1") == (Status.FAILED, "")
+    for output in case.outputs():
+        wrong = given[output].copy()
+        wrong.flat[-1] *= 1.01
+        assert status_and_fault(case, {**given, output: wrong}, "1.9.1")[0] is Status.FAILED
