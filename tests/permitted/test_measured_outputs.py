@@ -341,6 +341,14 @@ MEASURED = {
         {"OutputTensor": [INFINITY, NAN, -INFINITY, INFINITY, NAN, -INFINITY]},
         {"OutputTensor": [INFINITY, NAN, NAN, INFINITY, NAN, -INFINITY]},
     ),
+    "a square of a norm that FLOAT16 stores as the negative of Epsilon": Measured(
+        "LP_NORMALIZATION",
+        "{InputTensor: {Sizes: [2, 3], DataType: FLOAT16, "
+        "values: [0.1015, 0.6597, 0.23425, 1, 2, 3]}, "
+        "OutputTensor: {Sizes: [2, 3], DataType: FLOAT16}, Axis: 1, Epsilon: -0.5, P: 2}",
+        {"OutputTensor": [INFINITY, INFINITY, INFINITY, 0.272, 0.5444, 0.8164]},
+        {"OutputTensor": [INFINITY, INFINITY, INFINITY, INFINITY, 0.5444, 0.8164]},
+    ),
     "a variance stored as 65504 beside differences that overflow": Measured(
         "MEAN_VARIANCE_NORMALIZATION",
         "{InputTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT16, "
