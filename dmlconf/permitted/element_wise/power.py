@@ -61,10 +61,11 @@ def element_wise_pow_interval(
     Source: measured.
     """
     tensors = InputTensor, ExponentTensor
-    bases, exponents = (_operand_interval(tensor, ScaleBias) for tensor in tensors)
-    if are_integers(*tensors):
+    real = not are_integers(*tensors)
+    bases, exponents = (_operand_interval(tensor, ScaleBias, real=real) for tensor in tensors)
+    if not real:
         return _whole_power_interval(bases, exponents, OutputTensor)
-    exact = tuple(operand(tensor, ScaleBias) for tensor in tensors)
+    exact = tuple(operand(tensor, ScaleBias, real=real) for tensor in tensors)
     lowest, highest = _power_interval(exact, bases, exponents, OutputTensor)
     if InputTensor.dtype == np.float32 and ExponentTensor.dtype.itemsize < 4:
         lowest[lowest < -LARGEST_FLOAT16] = -np.inf
@@ -117,10 +118,10 @@ def element_wise_atan_yx_candidates(
     return candidates
 
 
-def _operand_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
+def _operand_interval(tensor: Array, scale_bias: ScaleBias | None, *, real: bool) -> Interval:
     low, high = scaled_interval(tensor, scale_bias)
     if are_integers(tensor):
-        return whole_numbers(low, tensor.dtype), whole_numbers(high, tensor.dtype)
+        low, high = (whole_numbers(end, tensor.dtype, real=real) for end in (low, high))
     return low, high
 
 

@@ -54,7 +54,7 @@ def _even_exponents(case: Case, source: Slot | str | None) -> Array | None:
     """Return which exponents are even; None if they are not an input of the graph."""
     if not isinstance(source, str):
         return None
-    return is_even(operand(case.inputs()["ExponentTensor"], case.desc["ScaleBias"]))
+    return is_even(operand(case.inputs()["ExponentTensor"], case.desc["ScaleBias"], real=True))
 
 
 _OF_POWERS: Final[Mapping[str, Callable[[Case, Slot | str | None], Array | None]]] = {

@@ -189,6 +189,30 @@ def test_angles_agree_with_atan2(y: float, x: float) -> None:
     assert highest - lowest < 4e-5
 
 
+@pytest.mark.parametrize(
+    ("data_type", "base", "measured"),
+    [
+        (DataType.INT32, 2147483647, 587884224),
+        (DataType.INT32, 1431655765, 409135008),
+        (DataType.UINT32, 4294967295, 409135008),
+    ],
+)
+def test_a_scaled_base_beyond_32_bits_is_clamped_only_if_it_is_unsigned(
+    data_type: DataType, base: int, measured: int
+) -> None:
+    """3 * 2147483647 + 3 is 6442450944, and to the power 3 * -0.702 + 3 it is 587,884,224."""
+    arguments = {
+        "InputTensor": np.array([base], data_type.dtype),
+        "ExponentTensor": np.array([-0.702], np.float32),
+        "OutputTensor": TensorDesc(data_type, (1,)),
+        "ScaleBias": {"Scale": 3.0, "Bias": 3.0},
+    }
+    power = reference_function("ELEMENT_WISE_POW")(**arguments)[0]
+    assert power == pytest.approx(measured, rel=1e-5)
+    lowest, highest = function_of("ELEMENT_WISE_POW", "interval")(**arguments)
+    assert lowest[0] <= measured <= highest[0]
+
+
 @pytest.mark.parametrize("y", [0.0, -0.0])
 @pytest.mark.parametrize("x", [0.0, -0.0])
 def test_any_angle_is_right_at_the_origin(y: float, x: float) -> None:
