@@ -288,7 +288,14 @@ def _recorded(
     from dmlconf.backends.recording.store import StoredRecording, recording_path
 
     path = recording_path(path)
-    _require_fresh(StoredRecording(path), suite, plan, suite_paths)
+    stored = StoredRecording(path)
+    _require_fresh(stored, suite, plan, suite_paths)
+    if not stored.files(_operators(plan)):
+        note = (
+            f"{path} has no recording of the selected operators: "
+            "what the cases do not state is unchecked"
+        )
+        return Expectations(against, no_expectation, note=note)
     if not _has_independent_part(path, subject, plan):
         note = (
             f"{path} was recorded on the backend under test itself, so it proves nothing: "
@@ -302,7 +309,8 @@ def _recorded(
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
     """Return whether any of a recording's files for the plan's operators may judge a subject.
 
-    The heads of all these files are read, so that an error in one shows before the run.
+    False also if there is no such file. The heads of all these files are read, so that an error in
+    one shows before the run.
     """
     from dmlconf.backends.recording.store import StoredRecording
 

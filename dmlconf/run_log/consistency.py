@@ -110,14 +110,13 @@ def _contradictions(
     planned: int | None,
     repeated: Repeated | None,
 ) -> Iterator[Contradiction]:
-    of_plan = selected if planned is None else planned
     by_case: dict[str, LoggedVerdict] = {}
     by_place: dict[int, LoggedVerdict] = {}
     statuses: Counter[Status] = Counter()
     count = 0
     for logged in verdicts:
         yield from _of_reason(logged)
-        yield from _of_place(logged, of_plan)
+        yield from _of_place(logged, selected, planned)
         if logged.place is not None and (repeated is None or logged.place in repeated.places):
             yield from _of_same_place(logged, by_place.setdefault(logged.place, logged))
         first, case = logged, logged.verdict.case
@@ -144,13 +143,13 @@ def _of_reason(logged: LoggedVerdict) -> Iterator[Contradiction]:
         yield Contradiction(logged.line, f"{case} is `passed`, but for the reason `{reason.kind}`")
 
 
-def _of_place(logged: LoggedVerdict, planned: int) -> Iterator[Contradiction]:
-    if logged.place is not None and logged.place >= planned:
-        yield Contradiction(
-            logged.line,
-            f"{logged.verdict.case} has the place {logged.place}, but the header says that "
-            f"{planned} are selected",
-        )
+def _of_place(logged: LoggedVerdict, selected: int, planned: int | None) -> Iterator[Contradiction]:
+    of_plan = selected if planned is None else planned
+    if logged.place is not None and logged.place >= of_plan:
+        of_shard = of_plan != selected
+        cases = f"all shards have {of_plan} cases" if of_shard else f"{of_plan} are selected"
+        message = f"{logged.verdict.case} has the place {logged.place}, but the header says that"
+        yield Contradiction(logged.line, f"{message} {cases}")
 
 
 def _of_same_place(logged: LoggedVerdict, other: LoggedVerdict) -> Iterator[Contradiction]:

@@ -161,6 +161,15 @@ def test_float16_numbers_may_differ_by_a_hundredth_and_integers_not_at_all() -> 
     assert not output_difference([half], [half]).beyond
 
 
+def test_only_numbers_of_the_same_bits_are_said_to_have_them() -> None:
+    zeros, half = np.zeros(2, np.float32), np.zeros(2, np.float16)
+    assert output_difference(zeros, zeros.copy()).text == "the same bits as the CPU provider"
+    for other in (-zeros, half):
+        difference = output_difference(zeros, other)
+        assert difference.text == "equal to the CPU provider, in other bits"
+        assert not difference.beyond
+
+
 def test_integers_that_float64_does_not_hold_may_not_differ() -> None:
     large = np.array([2**53], np.int64)
     assert not output_difference(large, large).beyond

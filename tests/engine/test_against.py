@@ -35,6 +35,16 @@ from tests.engine.cases import plan, write
 REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": None, "driver": None}
 """The environment of a recording of the reference."""
 
+IDENTITY = """
+operator: ELEMENT_WISE_IDENTITY
+cases:
+  - name: unstated
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [2], DataType: FLOAT32}
+"""
+"""A case of another operator than TILE, which states no outputs."""
+
 
 @contextmanager
 def opened_backend(backend: str) -> Iterator[OpenBackend]:
@@ -130,6 +140,17 @@ def test_a_recording_that_lacks_all_chosen_cases_is_accepted_if_it_has_others_of
     path = write_recording(tmp_path / "x.dmlrec", unstated(tmp_path))
     expected = chosen(tmp_path, f"recording:{path}", names=("stated",))
     assert expected.against(build(plan(tmp_path, "stated")[0])) is None
+
+
+def test_the_note_on_a_recording_of_other_operators_than_the_chosen_says_so(tmp_path: Path) -> None:
+    write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path))
+    suite = load_suite([write(tmp_path), write(tmp_path, IDENTITY, "identity.yaml")])
+    identities = [each for each in suite.plan() if "identity" in each.identifier]
+    path = tmp_path / "x.dmlrec"
+    with opened_backend("numpy") as tested:
+        expected = expectations(f"recording:{path}", tested, suite, identities, [tmp_path])
+    assert expected.against(build(identities[0])) is None
+    assert str(expected.note).startswith(f"{path} has no recording of the selected operators")
 
 
 def test_a_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -> None:

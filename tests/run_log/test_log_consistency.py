@@ -121,6 +121,15 @@ def test_a_log_that_contradicts_itself_is_refused(tmp_path: Path, lines: Lines, 
         read_log(write_log(tmp_path, lines))
 
 
+def test_a_place_beyond_the_plan_of_a_shard_is_refused(tmp_path: Path, lines: Lines) -> None:
+    shard = {"number": 1, "count": 2, "planned": 6, "plan_digest": "0" * 64}
+    lines[0].update(shard=shard)
+    lines[3].update(place=6)
+    message = ":4: .* has the place 6, but the header says that all shards have 6 cases"
+    with pytest.raises(InvalidLogError, match=message):
+        read_log(write_log(tmp_path, lines))
+
+
 def test_a_consistent_log_is_read(tmp_path: Path, lines: Lines) -> None:
     assert len(read_log(write_log(tmp_path, lines)).verdicts) == 3
 

@@ -44,7 +44,9 @@ def output_difference(actual: Any, expected: Any) -> OutputDifference:
         return OutputDifference(sizes, beyond=True)
     is_float = actual.dtype.kind == "f"
     if np.array_equal(actual, expected, equal_nan=is_float):
-        return OutputDifference("the same bits as the CPU provider")
+        same_bits = actual.dtype == expected.dtype and actual.tobytes() == expected.tobytes()
+        equal = "the same bits as the CPU provider"
+        return OutputDifference(equal if same_bits else "equal to the CPU provider, in other bits")
     one, other = actual.astype(np.float64), expected.astype(np.float64)
     both = np.isfinite(one) & np.isfinite(other)
     if not np.array_equal(one[~both], other[~both], equal_nan=True):

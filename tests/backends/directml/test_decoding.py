@@ -127,6 +127,7 @@ def test_an_unknown_operator_is_reported() -> None:
     ("member", "value", "message"),
     [
         ("DataType", 77, r"ACTIVATION_IDENTITY.InputTensor: DML_TENSOR_DATA_TYPE has no .* 77"),
+        ("DataType", 0, "InputTensor: a tensor of the data type UNKNOWN"),
         ("Flags", 0x40, "DML_TENSOR_FLAGS 0x40"),
         ("DimensionCount", 1 << 30, "a tensor of 1073741824 dimensions"),
     ],

@@ -25,6 +25,7 @@ from dmlconf.backends.directml.api.vtable import (
     ComObject,
     Interface,
     Method,
+    new_object,
     uncalled,
 )
 
@@ -118,6 +119,11 @@ def test_a_created_object_is_released_exactly_once(
 def test_creating_an_object_that_is_null_is_an_error(returns: ComObject) -> None:
     with pytest.raises(HResultError, match="E_POINTER"):
         returns.create("Make", RETURNS, 0)
+
+
+def test_a_function_that_succeeds_without_an_object_raises_an_error() -> None:
+    with pytest.raises(HResultError, match="MakeNothing: E_POINTER"):
+        new_object("MakeNothing", lambda *_: 0, RETURNS)
 
 
 def test_calling_a_released_object_is_an_error(library: ctypes.CDLL) -> None:

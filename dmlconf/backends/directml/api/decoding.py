@@ -60,7 +60,8 @@ def decoded_desc(address: int) -> tuple[Operator, Desc]:
     """Return the operator and the desc at the address of a `DML_OPERATOR_DESC`.
 
     As in case files, floating-point attributes become the shortest decimal numbers that give the
-    same FLOAT32, and TotalTensorSizeInBytes is kept only if Sizes and Strides imply another value.
+    same FLOAT32, and TotalTensorSizeInBytes is kept only if the data type, Sizes
+    and Strides imply another value.
 
     Raises:
         UnknownDescError: the catalogue lacks the operator or a part of the desc, or there is no
@@ -123,11 +124,13 @@ def _tensor(address: int) -> TensorDesc:
         raise UnknownDescError(f"a tensor of {count} dimensions")
     sizes = tuple((UINT * count).from_address(buffer.Sizes))
     strides = tuple((UINT * count).from_address(buffer.Strides)) if buffer.Strides else None
-    data_type = DataType(_constant("DML_TENSOR_DATA_TYPE", buffer.DataType))
+    data_type = _constant("DML_TENSOR_DATA_TYPE", buffer.DataType)
+    if data_type == "UNKNOWN":
+        raise UnknownDescError("a tensor of the data type UNKNOWN")
     total = int(buffer.TotalTensorSizeInBytes)
-    implied = 0 if 0 in sizes else minimum_buffer_bytes(data_type, sizes, strides)
+    implied = 0 if 0 in sizes else minimum_buffer_bytes(DataType(data_type), sizes, strides)
     return TensorDesc(
-        data_type,
+        DataType(data_type),
         sizes,
         strides,
         _flags(buffer.Flags),

@@ -213,9 +213,7 @@ class ComObject:
         """
         pointer = ctypes.c_void_p()
         self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
-        if not pointer.value:
-            raise HResultError(name, 0x80004003)
-        return ComObject(interface, pointer.value)
+        return _made(name, interface, pointer)
 
     def release(self) -> None:
         """Release the reference; doing so again has no effect."""
@@ -240,7 +238,7 @@ def new_object(
     """Call a function whose last parameters are REFIID and `void**`, and return the new object.
 
     Raises:
-        HResultError, NativeCrashError: as in `ComObject.call`.
+        HResultError, NativeCrashError: as in `ComObject.create`.
     """
     pointer = ctypes.c_void_p()
     try:
@@ -248,4 +246,11 @@ def new_object(
     except OSError as error:
         raise NativeCrashError(name, str(error)) from error
     check(name, hresult)
-    return ComObject(interface, pointer.value or 0)
+    return _made(name, interface, pointer)
+
+
+def _made(name: str, interface: Interface, pointer: ctypes.c_void_p) -> ComObject:
+    """Return the object that a call has made; an error if the pointer is null."""
+    if not pointer.value:
+        raise HResultError(name, 0x80004003)
+    return ComObject(interface, pointer.value)
