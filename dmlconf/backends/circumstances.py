@@ -26,7 +26,6 @@ __all__ = [
     "ALL",
     "CHEAP",
     "NONE",
-    "SHOWS",
     "Circumstance",
     "Dispatch",
     "Exercise",
@@ -53,19 +52,6 @@ class Circumstance(StrEnum):
     INTERLEAVED = "interleaved"
     LONG = "long"
 
-
-SHOWS: Final[Mapping[Circumstance, str]] = {
-    Circumstance.REPEATED: "stale inputs, and scratch or persistent memory of an earlier dispatch",
-    Circumstance.REBOUND: "bindings that survive a rebind of their table, and mixed-up tables",
-    Circumstance.OFFSET: "offsets that are rounded or ignored, and assumed tensor sizes",
-    Circumstance.OWNED: "data that DirectML did not copy, and use of another instance's copy",
-    Circumstance.ALIASED: "outputs written before all dependent input was read",
-    Circumstance.VOLATILE: "descriptors that are read before the list is submitted",
-    Circumstance.EVICTED: "memory and operators that do not survive an eviction",
-    Circumstance.INTERLEAVED: "state shared by dispatches, lists or threads, and ignored fences",
-    Circumstance.LONG: "memory leaks, and errors that appear only after many dispatches",
-}
-"""The bugs that each circumstance reveals."""
 
 CHEAP: Final = (
     Circumstance.REPEATED,

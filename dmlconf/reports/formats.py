@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from dmlconf.documents.problems import nearest
-from dmlconf.extras import install_command
 from dmlconf.run_log.log import RunLog
 
 if TYPE_CHECKING:
@@ -58,16 +56,12 @@ class Format(Generic[Content]):
         publish: only for a format that takes no file; writes the report to its own destination, and
             returns a warning if there is none.
         destination: what messages call the destination of `publish`.
-        needs: modules that rendering imports and that an installation may lack.
-        extra: what installs them, as in `pip install '.[EXTRA]'`.
     """
 
     name: str
     render: Callable[[Content], str | Iterator[str]]
     publish: Callable[[Content], str] | None = None
     destination: str = ""
-    needs: tuple[str, ...] = ()
-    extra: str = ""
 
     @property
     def takes_file(self) -> bool:
@@ -173,8 +167,7 @@ def parse_report(option: str, known: Formats[Content]) -> Report[Content]:
     """Return the report that `FORMAT[:FILE]` asks for.
 
     Raises:
-        ValueError: there is no such format, a module that it needs is missing, it takes no file,
-            or no file follows the colon.
+        ValueError: there is no such format, it takes no file, or no file follows the colon.
     """
     name, colon, file = option.partition(":")
     if name not in known:
@@ -183,10 +176,6 @@ def parse_report(option: str, known: Formats[Content]) -> Report[Content]:
         listed = f"the formats are {', '.join(known)}"
         raise ValueError(f"there is no report format {name!r}: {hint}{listed}")
     chosen = known[name]
-    missing = [module for module in chosen.needs if find_spec(module) is None]
-    if missing:
-        install = install_command(chosen.extra)
-        raise ValueError(f"{name} needs {', '.join(missing)}; to install: {install}")
     if colon and not chosen.takes_file:
         raise ValueError(f"{name} takes no file: it goes to {chosen.destination}")
     if colon and not file:

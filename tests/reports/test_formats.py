@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import dmlconf
-from dmlconf.reports.formats import RUN_FORMATS, Format, Formats, formats, parse_report
+from dmlconf.reports.formats import RUN_FORMATS, parse_report
 from dmlconf.reports.runs import github, html, json_report, junit, markdown, picture
 from dmlconf.run_log.log import RunLog
 from tests.reports import logs
@@ -112,13 +112,6 @@ def test_the_list_of_formats_imports_no_module_that_renders_one() -> None:
     rendering = {f"dmlconf.reports.runs.{name}" for name in RENDERING_MODULES}
     assert all(find_spec(name) for name in rendering)
     assert not (rendering | {"rich", "xml.etree.ElementTree"}) & modules
-
-
-def test_the_error_for_a_format_without_its_package_names_the_package_and_the_extra() -> None:
-    sheet: Format[RunLog] = Format("sheet", str, needs=("json", "none_such"), extra="sheets")
-    only_sheet: Formats[RunLog] = formats(sheet)
-    with pytest.raises(ValueError, match=r"sheet needs none_such; .*\[sheets\]'"):
-        parse_report("sheet:out.xls", only_sheet)
 
 
 def undocumented(names: Iterable[str]) -> list[str]:

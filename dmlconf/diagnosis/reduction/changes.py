@@ -1,4 +1,7 @@
-"""Simpler descs: the changes that passes try on an operator's case and on a graph's nodes."""
+"""Simpler descs, for an operator's case and for a graph's nodes.
+
+The steps of a reduction in `passes` and `graph_passes` try them.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +152,7 @@ def _retyped_attribute(field: Field, value: Any, old: DataType, new: DataType) -
 
 
 def simpler_attributes(field: Field, value: Any) -> Iterator[Any]:
-    """Yield simpler values of an attribute."""
+    """Yield values of an attribute that may be simpler; the search tries those that cost less."""
     if isinstance(value, tuple):
         numbers = bool(value) and all(isinstance(item, int) for item in value)
         for number in (0, 1) if numbers else ():
@@ -166,7 +169,7 @@ def simpler_attributes(field: Field, value: Any) -> Iterator[Any]:
             counts = field.attribute_kind is AttributeKind.UINT
             if number == 0 and counts and field.name not in _FROM_ZERO:
                 continue  # DirectML accepts some counts of 0, but no page intends them.
-            if abs(number) < abs(value) or number > value:
+            if abs(number) < abs(value) or value < 0 < number:
                 yield number
     elif isinstance(value, float):
         if value not in (0.0, 1.0):
