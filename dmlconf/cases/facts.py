@@ -37,7 +37,7 @@ __all__ = [
     "names_of",
     "names_of_node",
     "products",
-    "read_tensor",
+    "tensor_of_text",
     "tensor_text",
 ]
 
@@ -57,7 +57,7 @@ def element_count(facts: Mapping[str, Any]) -> int:
     """Return how many elements the tensors of a case have in all, from the case's facts."""
     nested = (value if isinstance(value, list) else [value] for value in facts.values())
     texts = (text for values in nested for text in values if isinstance(text, str))
-    return sum(tensor.ElementCount for text in texts if (tensor := read_tensor(text)))
+    return sum(tensor.ElementCount for text in texts if (tensor := tensor_of_text(text)))
 
 
 def facts_of(case: Case) -> dict[str, Any]:
@@ -116,11 +116,11 @@ def _times(values: Iterable[int]) -> str:
 
 def is_tensor(value: Any) -> bool:
     """Return whether a fact is the text of a tensor's desc."""
-    return isinstance(value, str) and read_tensor(value) is not None
+    return isinstance(value, str) and tensor_of_text(value) is not None
 
 
 @lru_cache(maxsize=65_536)
-def read_tensor(text: str) -> TensorDesc | None:
+def tensor_of_text(text: str) -> TensorDesc | None:
     """Read what `tensor_text` wrote; None if the text is something else."""
     match = _TENSOR.match(text)
     if match is None or match["type"] not in DataType.__members__:
@@ -239,7 +239,7 @@ def _read(value: Any) -> Any:
         return value.get("operator", value)
     if value in ("inf", "-inf", "nan"):
         return float(value)
-    tensor = read_tensor(value) if isinstance(value, str) else None
+    tensor = tensor_of_text(value) if isinstance(value, str) else None
     return value if tensor is None else tensor
 
 

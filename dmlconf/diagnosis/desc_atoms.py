@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.facts import DATA, IN_PLACE, desc_of, is_tensor, products, read_tensor
+from dmlconf.cases.facts import DATA, IN_PLACE, desc_of, is_tensor, products, tensor_of_text
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import UnknownOperatorError
 from dmlconf.catalogue.loader import operator as operator_entry
@@ -80,10 +80,10 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
             builder.add(f"{name} is not None", 5.5, present)
             builder.add(f"{name} is None", 5.5, ~present)
         if is_tensor(example):
-            tensors[name] = column, [v and read_tensor(v) for v in column.distinct]
+            tensors[name] = column, [v and tensor_of_text(v) for v in column.distinct]
         elif isinstance(example, list) and example and is_tensor(example[0]):
             firsts = column.derived([value[0] if value else None for value in column.distinct])
-            tensors[f"{name}[0]"] = firsts, [v and read_tensor(v) for v in firsts.distinct]
+            tensors[f"{name}[0]"] = firsts, [v and tensor_of_text(v) for v in firsts.distinct]
             builder.numbers(f"len({name})", 7, column.numbers(len))
         else:
             _attribute(builder, name, column, example)
@@ -346,7 +346,7 @@ def _summary_of_tensor(text: str) -> _Summary:
 
 
 def _joint_summary(texts: Iterable[str]) -> _Summary:
-    descs = [desc for text in texts if (desc := read_tensor(text)) is not None]
+    descs = [desc for text in texts if (desc := tensor_of_text(text)) is not None]
     if not descs:
         return _NO_TENSORS
     return _Summary(

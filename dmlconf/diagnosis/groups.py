@@ -36,10 +36,12 @@ class Group:
     Attributes:
         outcome: `broken`, `rejection` or `result`.
         reasons: the kinds of reason, the most frequent first, with their counts.
-        explanation: what separates the failures from passes; None if nothing does.
+        explanation: what separates the failures from passes; None if nothing does, or if the facts
+            of no failure are known.
         compared: how many passes the failures were compared with.
-        failing: the indices of the failures among the operator's verdicts.
-        passing: the indices of the passes that the failures were compared with.
+        failing: the failures, as columns of `OperatorFailures.table.holds`. All columns together
+            are the operator's failures and passes.
+        passing: the passes that the failures were compared with, as such columns.
         variants: the only variants of the backend that fail; empty if all do.
     """
 
@@ -114,13 +116,13 @@ def _kind(verdict: Verdict) -> str:
     return str(verdict.reason.kind if verdict.reason else verdict.status)
 
 
-def _compared(verdicts: Sequence[Verdict], name: str) -> Array:
-    """Return the indices of the passes that a class of failures is compared with.
+def _compared(verdicts: Sequence[Verdict], outcome: str) -> Array:
+    """Return the indices of the passes that failures of one outcome are compared with.
 
     A pass that was rejected as expected says nothing about values or crashes, and vice versa.
     """
     passing = [at for at, verdict in enumerate(verdicts) if verdict.status is Status.PASSED]
-    ran = name != "rejection"
+    ran = outcome != "rejection"
     alike = [at for at in passing if bool(verdicts[at].figures) is ran]
     return np.array(alike, np.intp)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
-from dmlconf.reports.strength.cases import case_lines, case_share, useless_cases
+from dmlconf.reports.strength.cases import case_lines, case_share, unnoticing_cases
 from dmlconf.strength.measure import Method, Strength, measure
 from dmlconf.strength.sampling import sampled
 from dmlconf.strength.tallies import CaseTally
@@ -55,7 +55,7 @@ def test_a_case_of_equal_values_notices_fewer_defects_than_a_case_of_different_v
 
 def test_cases_that_notice_nothing_are_named() -> None:
     noticed = {"useful": CaseTally("TILE", 4, 1), "useless": CaseTally("TILE", 3, 0)}
-    assert useless_cases(noticed) == ["useless"]
+    assert unnoticing_cases(noticed) == ["useless"]
     assert list(case_lines(noticed)) == ["notices no defect: TILE: useless"]
     assert case_share(noticed) == 100 / 7
 

@@ -1,7 +1,8 @@
 """The parameters of an operator, what values they may have, and which value a case has.
 
-Data types, dimensions, flags, enumerations, optional fields, nested operators, layouts and classes
-of data follow from the catalogue; families add sizes and the like (`spaces`).
+Data types, dimensions, layouts, BOOL attributes, enumerations, optional fields, nested operators,
+owned inputs, base alignment, outputs in place and classes of data follow from the catalogue.
+Families of operators add sizes and the like (`spaces`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def parameters_of(entry: Entry) -> tuple[Parameter, ...]:
     """Return the parameters of an operator, or of graphs, that have at least two values."""
     found = list(_family(entry))
     if isinstance(entry, Operator):
-        found = [*_tensors(entry), *_attributes(entry), *_circumstances(entry), *found]
+        found = [*_tensors(entry), *_attributes(entry), *_memory_and_data(entry), *found]
     return tuple(each for each in found if len(each.values) > 1)
 
 
@@ -239,7 +240,7 @@ def _nested_named(name: str, value: str) -> tuple[Assignment, ...]:
     return (Assignment(name, "operator", value),)
 
 
-def _circumstances(operator: Operator) -> Iterator[Parameter]:
+def _memory_and_data(operator: Operator) -> Iterator[Parameter]:
     if any(operator.of_kind(FieldKind.INPUT)):
         yield Parameter("owned inputs", ("none", "some"), _owned)
     yield Parameter("base alignment", ("none", "guaranteed"), _alignment)

@@ -8,13 +8,16 @@ from typing import Any
 from dmlconf.documents.wording import first_names
 from dmlconf.strength.tallies import CaseTally, share
 
-__all__ = ["case_data", "case_lines", "case_sentence", "case_share", "useless_cases"]
+__all__ = ["case_data", "case_lines", "case_sentence", "case_share", "unnoticing_cases"]
 
 _MOST_SHOWN = 20
 
 
-def useless_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
-    """Return the cases that notice no defect, so that they or their rules are useless."""
+def unnoticing_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
+    """Return the cases that no injected defect makes fail.
+
+    Either their data or their rules hide all defects, or no defect is in code that they run.
+    """
     return sorted(name for name, tally in noticed.items() if not tally.caught)
 
 
@@ -26,17 +29,17 @@ def case_share(noticed: Mapping[str, CaseTally]) -> float:
 
 def case_sentence(noticed: Mapping[str, CaseTally]) -> str:
     """Return the figure as one sentence."""
-    useless = len(useless_cases(noticed))
+    unnoticing = len(unnoticing_cases(noticed))
     return (
         f"by case: {case_share(noticed):.2f}% of the pairs of a defect and a case that runs its "
-        f"code fail; {useless:,} of {len(noticed):,} cases notice no defect"
+        f"code fail; {unnoticing:,} of {len(noticed):,} cases notice no defect"
     )
 
 
 def case_lines(noticed: Mapping[str, CaseTally]) -> Iterator[str]:
     """Yield a line for each operator with cases that notice nothing."""
     by_operator: dict[str, list[str]] = {}
-    for name in useless_cases(noticed):
+    for name in unnoticing_cases(noticed):
         by_operator.setdefault(noticed[name].operator, []).append(name)
     for operator, names in sorted(by_operator.items()):
         yield f"notices no defect: {operator}: {first_names(names, _MOST_SHOWN)}"
@@ -54,5 +57,5 @@ def case_data(noticed: Mapping[str, CaseTally]) -> dict[str, Any]:
             {"operator": name, "ran": tally.ran, "caught": tally.caught}
             for name, tally in sorted(operators.items())
         ],
-        "noticing_nothing": useless_cases(noticed),
+        "noticing_nothing": unnoticing_cases(noticed),
     }
