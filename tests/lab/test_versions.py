@@ -1,8 +1,8 @@
 """Releases of DirectML are fetched, chosen, run (on a stand-in for the lab) and compared.
 
 The tested code is in `lab/winelab/versions.py`, `lab/winelab/packages.py`,
-`lab/winelab/session.py`, `lab/winelab/suite_runs.py`, `lab/winelab/versions_page.py`,
-`lab/winelab/cli.py` and `dmlconf/verdicts/status.py`.
+`lab/winelab/session.py`, `lab/winelab/suite_runs.py`, `lab/winelab/versions_page.py` and
+`lab/winelab/cli.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if sys.platform == "win32":
     pytest.skip("the Wine lab is for Linux", allow_module_level=True)
 
 from dmlconf.run_log.log import RunLog
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status
+from dmlconf.verdicts.verdict import Reason, ReasonKind
 from winelab import cli
 from winelab.errors import LabError
 from winelab.packages import fetch_packages, packages_directory
@@ -359,10 +359,3 @@ class TestPage:
         text = (CHECKOUT / "docs" / "versions.md").read_text("utf-8")
         assert text.endswith(section_of_faults())
         assert "## Not explained" not in text
-
-    def test_failed_broken_and_stale_are_the_statuses_that_fail_a_run(self) -> None:
-        assert {status for status in Status if status.fails_run} == {
-            Status.FAILED,
-            Status.BROKEN,
-            Status.STALE,
-        }

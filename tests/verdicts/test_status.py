@@ -86,6 +86,11 @@ def test_no_two_statuses_have_the_same_gravity() -> None:
     assert len({status.traits.gravity for status in Status}) == len(Status)
 
 
+def test_failed_broken_and_stale_are_the_statuses_that_fail_a_run() -> None:
+    failing = {status for status in Status if status.fails_run}
+    assert failing == {Status.FAILED, Status.BROKEN, Status.STALE}
+
+
 def test_a_status_fails_in_junit_if_it_fails_a_run_and_only_passed_says_nothing_there() -> None:
     for status in Status:
         assert (status.traits.junit in ("failure", "error")) == status.fails_run
