@@ -54,6 +54,8 @@ class CapturedOperator:
 class CapturedGraph:
     """A graph; attributes that are not listed here are as in `CapturedOperator`.
 
+    For graphs, `compiled` and `hresult` are about IDMLDevice1::CompileGraph.
+
     Attributes:
         number: its number in the order of compilation, from 1.
         parts: its inputs, nodes and so on, as in the entry of a case file.

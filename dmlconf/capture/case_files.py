@@ -41,13 +41,19 @@ __all__ = [
 ]
 
 FILE: Final = "captured"
-"""The stem of a file of captured cases, and so the second part of the cases' identifiers."""
+"""The stem of a file of captured cases, and so the second part of the cases' identifiers.
+
+Further files of graphs are `captured-2` and so on.
+"""
 
 DATA: Final = "data"
 """The name of the folder of kept data, next to case files."""
 
 _MOST_TEXT: Final = 1 << 20
-"""Maximum characters of a file of graphs, unless a single graph is longer."""
+"""The most characters of the entries of a file of graphs, each counted as a document of its own.
+
+A single graph may be longer.
+"""
 
 _MOST_NAMED: Final = 3
 """The most nodes that a note names."""

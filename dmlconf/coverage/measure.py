@@ -40,7 +40,7 @@ class OperatorCoverage:
     Attributes:
         cases: number of cases by kind.
         recorded: number of cases that a recording of the suite has.
-        parts: number of cases that cover each documented part, which may be 0.
+        parts: number of cases that cover each documented part; parts in `gaps` are left out.
         gaps: why no case can cover a documented part.
     """
 
@@ -103,7 +103,10 @@ def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
 
 
 def documented_parts(operator: Operator) -> Iterator[Part]:
-    """Yield the documented parts of an operator, those that no case can cover included."""
+    """Yield the documented parts of an operator, those that no case can cover included.
+
+    Values of attributes that a constraint excludes are no parts.
+    """
     for table in operator.support:
         for tensor, support in table.tensors.items():
             for data_type in support.data_types:

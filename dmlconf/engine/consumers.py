@@ -22,7 +22,11 @@ Consumer = Callable[[Event], None]
 
 
 def logging_to(log: LogWriter) -> Consumer:
-    """Return a consumer that writes events to a run log, or raises `LogWriteError`."""
+    """Return a consumer that writes to a run log what the log does not have yet.
+
+    If that fails, the consumer raises `LogWriteError`, whose `failing` says whether a verdict that
+    fails the run came before.
+    """
     failing = False
 
     def consume(event: Event) -> None:
@@ -52,8 +56,8 @@ class LogKeeper:
         """Choose when verdicts are kept in less memory, which makes reports take more time.
 
         Args:
-            most_unpacked: in runs of more selected cases, verdicts are packed
-                (`dmlconf.run_log.packed`).
+            most_unpacked: in runs of more selected cases, or of an unknown number, verdicts are
+                packed (`dmlconf.run_log.packed`, whose `MANY` is the limit for logs that are read).
             most_objects: in runs of more selected cases, verdicts are kept in columns
                 (`dmlconf.run_log.columns`).
         """
@@ -102,7 +106,7 @@ def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) 
     """Execute a run, pass each event to the log and then to the others, and return the footer.
 
     If a consumer other than the log raises an `Exception`, it gets no more events; the first such
-    error is raised when the run has ended.
+    error is raised when the run has ended. If it raises `KeyboardInterrupt`, the run is stopped.
 
     Args:
         log: takes each event first; if it raises, the run ends.

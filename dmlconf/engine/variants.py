@@ -94,7 +94,10 @@ class _Observed:
 
 
 def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, int]:
-    """Return, for each output that differs, how many of its elements have other bits."""
+    """Return, for each output that differs, how many of its elements have other bits.
+
+    Outputs whose sizes or data types differ are left out.
+    """
     counts = {}
     for name in base.keys() & other.keys():
         first, second = base[name], other[name]
@@ -109,8 +112,8 @@ def combined(
     """Return the most severe verdict of a case's variants; its message says which share its status.
 
     Args:
-        differing: for each variant and output, how many elements differ in bits from the first
-            variant's.
+        differing: for each variant and output, how many elements differ in bits from those of the
+            first variant that has outputs.
     """
     variants = {
         label: VariantResult(

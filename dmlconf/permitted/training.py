@@ -72,7 +72,7 @@ def adam_optimizer_candidates(desc: AdamOptimizerDesc) -> tuple[Sequence[Interva
 def _held(moments: _Moments, dtype: np.dtype[Any]) -> Iterator[_Held]:
     """Yield the moments as kernels may hold them until they compute the parameters.
 
-    A V beyond the largest FLOAT16 number may be held as this number or as infinity.
+    A moment beyond the largest FLOAT16 number may be held as this number or as infinity.
     """
     m, v, m_error, v_error = moments
     m_reach, v_reach = np.abs(m) * STEP + m_error, np.abs(v) * STEP + v_error
@@ -137,8 +137,9 @@ def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Arra
 
 
 def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tuple[Array, Array]:
-    """Return the interval of V without negative numbers, which no way of rounding gives.
+    """Return the interval of V without negative numbers, if no way of rounding gives any.
 
+    That is so if the old V is not negative and Beta2 is from 0 to 1.
     `Beta2 V + (1 - Beta2) G G` has no negative term. `V + (1 - Beta2) (G G - V)` is not negative
     either, since `G G - V` is at least -V.
     """
@@ -192,9 +193,10 @@ def _of_difference(new: Array, old: Array) -> Array:
 
 
 def _rounding_error(value: Any) -> Any:
-    """Return the error of rounding FLOAT64 numbers to FLOAT32: 0 for those that FLOAT32 holds.
+    """Return the error of rounding FLOAT64 numbers to FLOAT32.
 
-    Subnormal numbers may be flushed to 0, or rounded to a multiple of 2^-149.
+    It is 0 for 0, and for normal numbers that FLOAT32 holds. Subnormal numbers may be flushed to 0,
+    or rounded to a multiple of 2^-149.
     """
     size = np.abs(value)
     flushed = np.where(size > 0, np.maximum(size, _LEAST_FLOAT32), 0.0)
@@ -203,7 +205,10 @@ def _rounding_error(value: Any) -> Any:
 
 
 def _bias_correction_ends(desc: AdamOptimizerDesc) -> tuple[float, float]:
-    """Return the least and the greatest bias correction that FLOAT32 powers and roots may give."""
+    """Return the least and the greatest bias correction that FLOAT32 powers and roots may give.
+
+    Both are 1 at step 0.
+    """
     count = float(desc.TrainingStepTensor.ravel()[0])
     if count == 0:
         return 1.0, 1.0

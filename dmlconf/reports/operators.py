@@ -52,7 +52,7 @@ def operator_page(entry: Operator, counts: Counter[str]) -> str:
 
 
 def _coded(text: str) -> str:
-    """Return code for a cell of a table."""
+    """Return a text as Markdown code, escaped for a cell of a table."""
     return cell(code(text))
 
 

@@ -17,7 +17,10 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["DIGITS", "MANY", "Packed", "packing", "rounded"]
 
 MANY: Final = 20_000
-"""The verdicts of a log of more cases than this are packed."""
+"""The verdicts of a log of more cases than this are packed as it is read.
+
+`dmlconf.engine.consumers.LogKeeper` packs those of a run earlier.
+"""
 
 DIGITS: Final = 6
 """Decimals of seconds in the log."""

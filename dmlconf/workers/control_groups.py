@@ -24,8 +24,9 @@ _UNIFIED: Final = "unified"
 def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
     """Return the bytes that all processes of this process's group may use together.
 
-    None if there is no limit, or if it cannot be read. `root` is where the file systems of control
-    groups are, and `membership` the file that names the groups of this process.
+    None if it cannot be read, or if version 2 sets no limit. Version 1 then states almost 2^63
+    bytes, which are returned. `root` is where the file systems of control groups are, and
+    `membership` the file that names the groups of this process.
     """
     return _least(
         _whole(_words(folder / ("memory.max" if version == 2 else "memory.limit_in_bytes")))
@@ -36,7 +37,8 @@ def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | No
 def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
     """Return how many processors the quota of processor time can keep busy, rounded up.
 
-    A quota of 150 ms in each period of 100 ms is two processors. None if no quota can be read.
+    A quota of 150 ms in each period of 100 ms is two processors. None if there is no quota, or if
+    it cannot be read.
     """
     return _least(
         _rounded_up(

@@ -6,8 +6,9 @@
   in a fresh process, before it is blamed: a case before it may be at fault.
 - Without `second_tries`, a case is blamed at once, and the others of its batch get no result.
 - If `REPEATS` cases of an operator died alone in the same way, the next single case that dies so is
-  blamed at once. If an operator's last `HOPELESS` cases crashed, its cases that would run outside
-  batches are not run: there may be hundreds, and starting a process for each takes a second.
+  blamed at once. If `HOPELESS` cases of an operator crashed and none had a result between them, its
+  cases that would run outside batches are not run: there may be hundreds, and starting a process
+  for each takes a second.
 - A worker that has grown too much is replaced between batches: DirectML keeps every pipeline until
   its device closes.
 - After an interrupt, results that workers have reached are yielded before `KeyboardInterrupt` is
@@ -53,7 +54,9 @@ is blamed at once.
 """
 
 HOPELESS: Final = 16
-"""After so many crashes in a row, an operator's cases are no longer run outside batches."""
+"""After so many crashes without a result between them, an operator's cases are no longer run
+outside batches; hangs and lost devices count neither way.
+"""
 
 _START_ATTEMPTS: Final = 3
 """How many workers in a row may fail to start before the run ends."""

@@ -88,7 +88,10 @@ def _minimum_levels(tested: DeviceUnderTest) -> str:
 
 
 def _feature_queries(tested: DeviceUnderTest) -> str:
-    """CheckFeatureSupport returns the highest supported level of a query in any order."""
+    """CheckFeatureSupport returns the highest supported level of a query in any order.
+
+    It refuses a query of the wrong size.
+    """
     with _opened(tested) as device:
         highest = device.highest_of(dml.FEATURE_LEVELS)
         for count in range(1, len(dml.FEATURE_LEVELS) + 1):
@@ -106,7 +109,10 @@ def _feature_queries(tested: DeviceUnderTest) -> str:
 
 
 def _data_types(tested: DeviceUnderTest) -> str:
-    """CheckFeatureSupport answers 0 or 1 for each data type it knows, the same on two devices."""
+    """CheckFeatureSupport answers 0 or 1 for each data type it knows, the same on two devices.
+
+    At least one data type is supported. A device may decline FLOAT32 or FLOAT16.
+    """
     with _opened(tested) as one, _opened(tested) as other:
         answers = [_types(device) for device in (one, other)]
         if answers[0] != answers[1]:

@@ -51,7 +51,7 @@ _COMPARING: Final = (
     "ELEMENT_WISE_MIN",
     "ELEMENT_WISE_THRESHOLD",
 )
-"""The element-wise operators that return the greater or lesser of two numbers."""
+"""The element-wise operators that compute the greater or the lesser of two numbers."""
 
 
 @of_operators(*_COMPARING, "REDUCE")

@@ -28,7 +28,7 @@ OUTCOMES: Final = (0, 1)
 """What a comparison may give: false and true."""
 
 COMPARISON: Final = "ELEMENT_WISE_LOGICAL_EQUALS"
-"""The operator that compares two numbers exactly."""
+"""The operator whose outcomes are decided; those of other comparisons are not."""
 
 _MOST_COMPARISONS: Final = 3
 """The most comparisons in doubt of which each combination is evaluated. With more, all that follows
@@ -38,7 +38,10 @@ from the others is open."""
 def next_in_doubt(
     jumps: Mapping[Slot, Array], right: NodeValues, decided: Mapping[Slot, Array]
 ) -> Slot | None:
-    """Return the first comparison with elements at a jump that has no decided elements yet."""
+    """Return the first comparison with elements at a jump, and without decided elements.
+
+    None if there is none, or if `_MOST_COMPARISONS` have decided elements.
+    """
     if len(decided) >= _MOST_COMPARISONS:
         return None
     slots = (slot for slot in jumps if right.cases[slot[0]].operator_name == COMPARISON)

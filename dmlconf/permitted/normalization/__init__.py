@@ -1,5 +1,5 @@
-"""Permitted errors of normalizations.
+"""Permitted errors of normalisations.
 
 `spans` and `gradient_spans` have what FLOAT16 stores permit, `parameters` the error scales that
-several normalizations share.
+several normalisations share.
 """

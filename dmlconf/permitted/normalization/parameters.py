@@ -1,4 +1,4 @@
-"""Error scales of means and of `(x - mean) / deviation`, which several normalizations compute."""
+"""Error scales of means and of `(x - mean) / deviation`, which several normalisations compute."""
 
 from __future__ import annotations
 

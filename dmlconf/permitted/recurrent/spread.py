@@ -132,11 +132,15 @@ class Spread:
 
 
 def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple[Spread, ...]:
-    """Return equally large spreads in which all errors are shared, about one for each value.
+    """Return spreads with the same limits in which all errors are shared, about one a value.
 
-    For wide states, a few mixtures stand for all errors: see `_mixed`. The parts of a state, sizes
-    {batch, n} each, have the same shared errors; `sources` are those of all parts, one after the
-    other.
+    For wide states, a few mixtures stand for all errors, and limits are larger: see `_mixed`.
+
+    Args:
+        parts: the spreads of the parts of a state, sizes {batch, n} each; they have the same shared
+            errors.
+        sources: the sources of all parts, one after the other.
+        step: chooses the signs of mixtures.
     """
     widths = [part.own.shape[-1] for part in parts]
     alone = np.concatenate([part.own for part in parts], -1)

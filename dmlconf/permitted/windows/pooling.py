@@ -56,12 +56,14 @@ def average_pooling_grad_error_scale(
 
 @of_fields(LpPooling1Desc)
 def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
-    """Return the candidates: roots of sums of x^P, which kernels compute as exp2(P * log2(x)).
+    """Return the candidates: roots of sums of |x|^P, where a power is exp2(P * log2(|x|)).
 
     A power that is subnormal in FLOAT32 may count as 0. If the sum exceeds the largest FLOAT32
-    number, infinity is right too, but no number between the root and infinity. With a P of 0, the
-    power of 0, by log2(0) * 0, and the root of 1, by log2(1) * infinity, are NaN on some devices.
-    So any value is right if the window sees a 0, an infinity or NaN, or only one element.
+    number, infinity is right too, but no number between the root and infinity.
+
+    With a P of 0, some devices give NaN for the power of an x of 0 or infinity, since 0 times an
+    infinite log2(|x|) is NaN; and for the root of 1, since infinity times log2(1) is NaN. So any
+    value is right if the window sees a 0, an infinity or NaN, or only one element.
 
     Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
     """

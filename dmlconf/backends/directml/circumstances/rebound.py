@@ -1,4 +1,4 @@
-"""The circumstance `rebound`: a table is bound to other memory, and two tables are used at once."""
+"""The circumstance `rebound`: a table is bound to other memory, and two tables take turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Bind the table to other memory, reset it, bind it back, and use it beside another table."""
+    """Bind the table to other memory, reset it and bind it back; then two tables take turns."""
     first, second = bench.site(case), bench.site(case)
     bench.initialize(first)
     bench.initialize(second)

@@ -293,9 +293,11 @@ def create_dml(
         libraries: the native libraries.
         d3d: the ID3D12Device.
         minimum: the lowest DML_FEATURE_LEVEL that will do.
+        flags: such as DEBUG, for the debug layer.
 
     Raises:
         HResultError: the device cannot be created.
+        NativeCrashError: Windows reported a crash in the call.
     """
     create = function(
         libraries.directml,
