@@ -1,5 +1,7 @@
 """Docstrings of the package name only what exists, and those of test modules only existing paths.
 
+Each test module also says which code it tests.
+
 The tested code is in all modules of `dmlconf/` and all modules `tests/**/test_*.py`.
 """
 
@@ -29,6 +31,12 @@ PATH: Final = re.compile(
     r"`((?:\.ci|\.github|cases|dmlconf|docs|lab|release|schemas|tests)/[^`]*)`"
 )
 """A path from the root of the checkout, such as `dmlconf/limits.py`."""
+
+TESTED: Final = re.compile(r"The tested (?:code is|pages are) in [^`]*`.*\.", re.DOTALL)
+"""The last paragraph of a test module's docstring, which names the tested files."""
+
+NAME_OF_FILE: Final = re.compile(r"`([^`\s]*(?:/|\.[a-z]+))`")
+"""A folder, such as `dmlconf/graphs/`, or a file, perhaps without its folder: `wiring.py`."""
 
 
 @cache
@@ -73,11 +81,36 @@ def test_docstrings_of_the_package_name_only_functions_fields_and_values_that_ex
     assert [each for each in named if each[1] not in known | ELSEWHERE] == []
 
 
+@cache
+def texts_of_test_modules() -> dict[str, str]:
+    """Return the docstring of each test module."""
+    return {
+        str(file.relative_to(ROOT)): ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+        for file in TEST_MODULES.rglob("test_*.py")
+    }
+
+
 def test_docstrings_of_test_modules_name_only_paths_that_exist() -> None:
     named = [
-        (f"{file.relative_to(ROOT)}", path)
-        for file in TEST_MODULES.rglob("test_*.py")
-        for path in PATH.findall(file.read_text("utf-8").split('"""', 2)[1])
+        (name, path)
+        for name, text in texts_of_test_modules().items()
+        for path in PATH.findall(text)
     ]
     assert len(named) > 100
     assert [each for each in named if not any(ROOT.glob(each[1]))] == []
+
+
+def missing_files(sentence: str) -> list[str]:
+    """Return the names of files in a sentence that exist neither below the root nor below a folder
+    that the sentence names."""
+    names = NAME_OF_FILE.findall(sentence)
+    folders = [ROOT, *(ROOT / name for name in names if name.endswith("/"))]
+    folders += [(ROOT / name).parent for name in names if "/" in name]
+    return [name for name in names if not any(any(each.glob(name)) for each in folders)]
+
+
+def test_each_test_module_says_which_existing_files_it_tests() -> None:
+    last = {name: text.rpartition("\n\n")[2] for name, text in texts_of_test_modules().items()}
+    assert [name for name, sentence in last.items() if not TESTED.fullmatch(sentence)] == []
+    missing = {name: missing_files(sentence) for name, sentence in last.items()}
+    assert {name: files for name, files in missing.items() if files} == {}

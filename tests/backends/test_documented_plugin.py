@@ -1,6 +1,6 @@
 """The example of a plugin in the documentation passes, and fails if a mistake is added.
 
-The tested code is that of the page `docs/backends.md`.
+The tested code is in the page `docs/backends.md`.
 """
 
 from __future__ import annotations

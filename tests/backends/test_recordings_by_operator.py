@@ -1,7 +1,8 @@
 """Recordings, stored in a file for each operator or in a single file, are replayed and compared.
 
-The tested code is in `dmlconf/backends/recording/store.py` and
-`dmlconf/backends/recording/file.py`.
+The tested code is in `dmlconf/backends/recording/store.py`, `dmlconf/backends/recording/file.py`,
+`dmlconf/backends/recording/model.py`, `dmlconf/backends/recording/backend.py` (the replay) and
+`dmlconf/backends/subject.py` (which environments count as the same).
 """
 
 from __future__ import annotations

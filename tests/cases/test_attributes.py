@@ -1,8 +1,9 @@
 """Attributes in case files are read and checked, also nested operators such as FusedActivation.
 
 The tested code is in `dmlconf/cases/building/attributes.py`, `dmlconf/cases/building/values.py`,
-`dmlconf/catalogue/constraints.py`, `dmlconf/catalogue/levels.py` and
-`dmlconf/cli/commands/running/show.py`.
+`dmlconf/cases/loading/expansion.py` (identifiers), `dmlconf/catalogue/loader.py` (unknown names),
+`dmlconf/catalogue/constraints.py`, `dmlconf/catalogue/levels.py`, `dmlconf/documents/schema.py`
+(what lacks a field or is no mapping) and `dmlconf/cli/commands/running/show.py`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 The tested code is in `dmlconf/cli/commands/certificates/certify.py`,
 `dmlconf/cli/commands/certificates/verify.py`, `dmlconf/cli/commands/results/waive.py`,
-`dmlconf/certification/acceptance.py`, `dmlconf/certification/waived_limit.py` and
-`dmlconf/backends/onnxruntime/backend.py`.
+`dmlconf/certification/acceptance.py`, `dmlconf/certification/waived_limit.py`,
+`dmlconf/certification/verification.py` (the share of cases that a backend cannot express, the
+challenge), `dmlconf/reports/verification.py` and `dmlconf/backends/onnxruntime/backend.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Workflows and issue forms fit their schemas, and name only targets and commands that exist.
 
-The tested files are `Justfile`, `.ci/nightly`, and those in `.github/workflows/`,
-`.github/ISSUE_TEMPLATE/` and `docs/examples/`.
+The tested code is in `Justfile`, `.ci/nightly`, `.github/workflows/`, `.github/ISSUE_TEMPLATE/`
+and `docs/examples/`.
 """
 
 from __future__ import annotations

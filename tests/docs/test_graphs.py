@@ -1,6 +1,6 @@
 """The example in `docs/graphs.md` runs, and the page lists the rules of wiring.
 
-The tested page is `docs/graphs.md`; the rules are in `dmlconf/graphs/wiring.py`.
+The tested code is in the page `docs/graphs.md`, and in `dmlconf/graphs/wiring.py` (the rules).
 """
 
 from __future__ import annotations

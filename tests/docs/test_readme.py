@@ -1,6 +1,6 @@
 """README.md shows what `dmlconf` prints; if the output changes, README.md must follow.
 
-The tested page is `README.md`; what it shows comes from `dmlconf/reports/runs/terminal.py`.
+The tested code is in the page `README.md`, and in `dmlconf/reports/runs/terminal.py`.
 """
 
 from __future__ import annotations

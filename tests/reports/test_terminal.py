@@ -2,7 +2,8 @@
 
 The tested code is in `dmlconf/reports/runs/terminal.py`, `dmlconf/reports/runs/table.py`,
 `dmlconf/reports/runs/heading.py`, `dmlconf/reports/runs/summary.py`,
-`dmlconf/reports/runs/shared_properties.py` and `dmlconf/reports/terminal_text.py`.
+`dmlconf/reports/runs/shared_properties.py`, `dmlconf/reports/runs/remarks.py` (notes),
+`dmlconf/reports/runs/failure_details.py` (differences) and `dmlconf/reports/terminal_text.py`.
 """
 
 from __future__ import annotations

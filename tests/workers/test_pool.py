@@ -5,7 +5,7 @@ In `faulty:crash,on==7]`, the value of the option `on` is `=7]`: the end of the 
 
 The tested code is in `dmlconf/workers/pool.py`, `dmlconf/workers/process.py` and
 `dmlconf/workers/worker.py`. What a backend does without harm to its process is tested in
-`test_boundary.py`.
+`tests/workers/test_boundary.py`.
 """
 
 from __future__ import annotations
