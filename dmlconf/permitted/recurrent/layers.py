@@ -24,17 +24,15 @@ from dmlconf.reference.recurrent.values import Values
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import FLOAT16_EPSILON
 
-__all__ = [
-    "error_scales",
-]
+__all__ = ["MOST_ERRORS", "MOST_ERRORS_OF_PART", "error_scales", "of_kernels"]
 
 _NEXT_TO_NOTHING: Final = 2.0**-100
 
-_MOST_ERRORS: Final = 1 << 18
+MOST_ERRORS: Final = 1 << 18
 """The most numbers that the shared errors of a step (`Spread.shared`) may have, so that they stay
 in the cache."""
 
-_MOST_ERRORS_OF_PART: Final = 1 << 19
+MOST_ERRORS_OF_PART: Final = 1 << 19
 """The most such numbers for a part of a large batch, whose sequences are independent: 4 MiB."""
 
 
@@ -72,7 +70,7 @@ def error_scales(
         every = (equations, *simulations)
         wanted = [index for index, desc in enumerate(desc.outputs) if desc is not None]
         return tuple(
-            _apart([each.values[index] for each in every], scales, terms)
+            of_kernels([each.values[index] for each in every], scales, terms)
             for index, scales in zip(
                 wanted, zip(*(e.scales for e in every), strict=True), strict=True
             )
@@ -84,9 +82,9 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield a desc for each part of the batch: a sequence, or what _MOST_ERRORS_OF_PART permits."""
+    """Yield a desc for each part of the batch: a sequence, or what MOST_ERRORS_OF_PART permits."""
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
-    size = max(1, _MOST_ERRORS_OF_PART // (2 * hidden * hidden))
+    size = max(1, MOST_ERRORS_OF_PART // (2 * hidden * hidden))
     if size >= batch:
         yield desc
         return
@@ -99,7 +97,7 @@ def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
         yield replace(cast(Any, desc), **fields)
 
 
-def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:
+def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:
     """Return the error scale of several kernels, each with errors around its own values.
 
     The error scale is the least of all kernels'. Where a kernel's errors are larger by d, its span
@@ -132,12 +130,12 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
     """Yield the kernels in groups: first the equations, then each that stores FLOAT16 values.
 
-    A group has as many kernels as fit into the cache with their shared errors (_MOST_ERRORS); a
+    A group has as many kernels as fit into the cache with their shared errors (MOST_ERRORS); a
     step of one kernel has `size` such numbers.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]
     kernels = (EQUATIONS, *holding)
-    count = max(1, _MOST_ERRORS // size)
+    count = max(1, MOST_ERRORS // size)
     for start in range(0, len(kernels), count):
         yield Kernels(kernels[start : start + count], dtype)
 

@@ -71,7 +71,7 @@ def test_errors_of_kernels_simulated_together_and_alone_agree(
     cases = cases_of(operator)
     assert len(cases) > 3
     together = error_scales(cases)
-    monkeypatch.setattr(layers, "_MOST_ERRORS", 1)
+    monkeypatch.setattr(layers, "MOST_ERRORS", 1)
     for first, second in zip(together, error_scales(cases), strict=True):
         for part in ("sums", "stored", "deviation"):
             assert_agree(np.asarray(getattr(first, part)), np.asarray(getattr(second, part)))
@@ -92,7 +92,7 @@ def test_errors_of_sequences_simulated_alone_and_in_a_batch_agree(
     batches = {case.inputs()["InputTensor"].shape[2] for case in cases}
     assert max(batches) > 1
     together = error_scales(cases)
-    monkeypatch.setattr(layers, "_MOST_ERRORS_OF_PART", 1)
+    monkeypatch.setattr(layers, "MOST_ERRORS_OF_PART", 1)
     for whole, parts in zip(together, error_scales(cases), strict=True):
         assert_agree(np.asarray(parts.sums), np.asarray(whole.sums))
         assert (parts.stored is None) == (whole.stored is None)
@@ -106,5 +106,5 @@ def test_errors_of_sequences_simulated_alone_and_in_a_batch_agree(
 def test_an_element_permits_any_result_if_one_kernel_does() -> None:
     """Another kernel's error of the same element may be NaN, such as that of infinity times 0."""
     scales = [ErrorScale(np.array([error, 3.0])) for error in (np.nan, ANY_RESULT, np.inf)]
-    both = layers._apart([np.zeros(2)] * 3, scales, 5).sums
+    both = layers.of_kernels([np.zeros(2)] * 3, scales, 5).sums
     np.testing.assert_array_equal(both, [ANY_RESULT, 3.0])
