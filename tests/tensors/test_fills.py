@@ -267,13 +267,16 @@ def test_no_rounded_quantile_depends_on_the_last_16_ulp_of_a_logarithm() -> None
 
     Machines whose logarithms differ round alike if no quantile is halfway between two multiples.
     """
-    scaled = [
-        -NormalDist().inv_cdf(2.0 ** (power - 1) * (1 + cell / 64)) * 2.0**30
-        for power in range(-54, 0)
-        for cell in range(64)
-    ]
+    greater = [2.0**power * (1 + cell / 64) for power in range(-54, 0) for cell in range(64)]
+    scaled = [-NormalDist().inv_cdf(probability / 2) * 2.0**30 for probability in greater]
     nearest = min(abs(value % 1 - 0.5) for value in scaled)
     assert nearest > 1e-5  # A logarithm that is 16 ULPs off moves a value by 1e-6 at most.
+
+    # These are the quantiles of the fill, since interpolating between them gives its numbers.
+    count = 1 << 16
+    drawn = ((splitmix64(0, count) >> np.uint64(11)) + 0.5) * 2.0**-53
+    interpolated = np.interp(drawn, [*greater, 1.0], [*np.rint(scaled) / 2.0**30, 0.0])
+    np.testing.assert_allclose(np.abs(normal_numbers(count)), interpolated, rtol=0, atol=1e-14)
 
 
 def test_outliers_are_60_deviations_from_the_mean() -> None:

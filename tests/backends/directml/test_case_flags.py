@@ -1,11 +1,15 @@
 """The tags of a case, such as `half-precision`, add flags with which DirectML compiles it.
 
-The tested code is in `dmlconf/backends/directml/dispatch/case_flags.py` and
-`dmlconf/backends/directml/dispatch/operators.py`.
+The tested code is in `dmlconf/backends/directml/dispatch/case_flags.py`,
+`dmlconf/backends/directml/dispatch/operators.py` and
+`dmlconf/backends/directml/dispatch/executor.py`.
 """
 
 from __future__ import annotations
 
+import ctypes
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,15 +17,24 @@ import pytest
 from dmlconf.backends.directml.api import dml
 from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.api.hresult import HResultError
-from dmlconf.backends.directml.dispatch.case_flags import flags_of
-from dmlconf.backends.directml.dispatch.operators import OperatorCache
+from dmlconf.backends.directml.dispatch import executor
 from dmlconf.cases.loading.loader import valid_case
-from dmlconf.cases.plans import plan
 from tests.backends.directml.com import FakeCom
 from tests.bundled import bundled
 
 E_FAIL = -2147467259
 """The HRESULT 0x80004005 as a signed number, which CompileOperator returns."""
+
+
+class MemoryOfProcess:
+    """Buffers of an executor whose device has no memory; nothing reads them here."""
+
+    def __init__(self, device: object) -> None:
+        self._kept: dict[str, Any] = {}
+
+    def get(self, name: str, size: int, kind: object) -> SimpleNamespace:
+        self._kept[name] = ctypes.create_string_buffer(size)
+        return SimpleNamespace(memory=ctypes.addressof(self._kept[name]))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +50,7 @@ E_FAIL = -2147467259
     ],
 )
 def test_tags_add_flags_to_those_of_the_backend(
-    tags: tuple[str, ...], expected: DML_EXECUTION_FLAGS
+    tags: tuple[str, ...], expected: DML_EXECUTION_FLAGS, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
     operator = FakeCom(dml.IDML_OPERATOR)
@@ -50,9 +63,13 @@ def test_tags_add_flags_to_those_of_the_backend(
         seen.append(flags)
         return E_FAIL
 
-    device = FakeCom(dml.IDML_DEVICE, CreateOperator=create, CompileOperator=compile_operator)
-    cache = OperatorCache(device, DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS)
+    fake = FakeCom(dml.IDML_DEVICE, CreateOperator=create, CompileOperator=compile_operator)
+    device: Any = SimpleNamespace(dml=fake, d3d=None, queue=None)
+    monkeypatch.setattr(executor, "Buffers", MemoryOfProcess)
+    monkeypatch.setattr(executor, "DescriptorHeap", lambda *_: None)
+    monkeypatch.setattr(executor, "Timestamps", lambda *_: None)
+    runs = executor.Executor(device, DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS)
     case = valid_case(next(bundled("tile/documented.yaml").plan()))
     with pytest.raises(HResultError):
-        cache.get(plan(case), flags_of(tags))
+        runs.prepare(replace(case, tags=tags))
     assert seen == [expected]

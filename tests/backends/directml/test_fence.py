@@ -69,11 +69,18 @@ def test_a_fence_that_never_completes_is_a_hang() -> None:
 
 
 def test_after_a_hang_a_further_wait_fails_at_once() -> None:
-    device = FakeDevice(lambda: 0)
-    fence = Fence(device.d3d, device.queue, WaitLimit(3600, exceeded=True))
+    polls: list[None] = []
+
+    def completed() -> int:
+        polls.append(None)
+        return 0
+
+    device = FakeDevice(completed)
+    fence = Fence(device.d3d, device.queue, WaitLimit(0.05, exceeded=True))
     fence.signal()
     with pytest.raises(FenceTimeoutError):
         fence.wait()
+    assert len(polls) == 1
 
 
 def test_a_removed_device_ends_a_wait() -> None:

@@ -1,7 +1,7 @@
 """The backend `webnn` runs cases in Chromium (`lab/chromium.py`), also after a crash or a hang.
 
-The tested code is in `dmlconf/backends/webnn/backend.py`, `dmlconf/backends/webnn/devtools.py` and
-`dmlconf/translation/translate.py`.
+The tested code is in `dmlconf/backends/webnn/backend.py`, `dmlconf/backends/webnn/devtools.py`,
+`dmlconf/backends/webnn/page.js` and `dmlconf/translation/translate.py`.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def test_cases_of_four_operators_pass_or_cannot_be_expressed_in_webnn(tmp_path: 
     )
     verdicts = read_log(tmp_path / "run.jsonl").verdicts
     assert done.returncode == 0, done.stdout + done.stderr
+    assert {v.status for v in verdicts} == {Status.PASSED, Status.UNSUPPORTED}
     passed = Counter(v.operator for v in verdicts if v.status is Status.PASSED)
     assert passed.keys() == set(names)
     unsupported = [v.reason for v in verdicts if v.status is Status.UNSUPPORTED]
@@ -112,7 +113,7 @@ def test_integers_beyond_the_numbers_of_javascript_reach_the_page_whole() -> Non
 
 
 @pytest.mark.parametrize("kind", ["--type=renderer", "--headless"])
-def test_a_crash_of_the_page_or_the_browser_breaks_no_batch_and_only_a_single_case(
+def test_a_crash_of_the_page_or_the_browser_breaks_a_case_that_runs_alone_but_none_of_a_batch(
     kind: str,
 ) -> None:
     cases = three_tiles()
@@ -131,7 +132,7 @@ def test_a_crash_of_the_page_or_the_browser_breaks_no_batch_and_only_a_single_ca
         backend.close()
 
 
-def test_a_hang_breaks_a_single_case_and_a_batch_waits_no_longer_than_one_case(
+def test_a_hang_breaks_a_case_that_runs_alone_and_a_batch_waits_no_longer_than_one_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = three_tiles()

@@ -62,15 +62,22 @@ def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
 def test_attention_to_an_open_query_may_give_all_weight_to_one_value(tmp_path: Path) -> None:
     """DirectML 1.15.4 puts the gradient of a window that has only padding into the first element.
 
-    That makes the scores large, so that softmax chooses the second value, (-0.625, 0.375).
+    That makes the scores large, so that softmax chooses the second value, (-0.625, 0.375). The
+    query (5, 6) chooses it too, and not the first value.
     """
+    first, second = [0.25, 0], [0, 0.375]  # What RELU makes of the two values.
     inputs = """
-  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
   g: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [5, 6]}
   k: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [-5, 0, 3, 0]}
   v: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [0.25, -0.75, -0.625, 0.375]}"""
-    case = graph(tmp_path, inputs, ATTENTION, "node")
-    assert accepts(case, "y", [0, 0.375])
+    pooled = "\n  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}"
+    case = graph(tmp_path, pooled + inputs, ATTENTION, "node")
+    assert accepts(case, "y", first)
+    assert accepts(case, "y", second)
+    attention = ATTENTION[ATTENTION.index("\n  attention:") :]
+    known = graph(tmp_path, inputs, attention.replace("pool.OutputGradientTensor", "g"), "node")
+    assert not accepts(known, "y", first)
+    assert accepts(known, "y", second)
 
 
 def test_the_logarithm_of_an_open_share_may_be_any_number(tmp_path: Path) -> None:
