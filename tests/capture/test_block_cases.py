@@ -1,4 +1,4 @@
-"""Each block of a captured graph, which is a few nodes that follow each other, becomes a case.
+"""A captured graph is split into blocks of a few connected nodes, and each block becomes a case.
 
 A block's inputs were captured, or are computed from captured ones.
 

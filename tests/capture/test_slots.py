@@ -27,4 +27,9 @@ def test_each_operator_of_an_initialiser_has_its_own_inputs() -> None:
     )
     bound = ranges(3, ctypes.addressof(descs))
     assert bound == ((None,), (None, Range(96, 16)), (Range(128, 0),))
-    assert ranges(3, None) == ranges(0, ctypes.addressof(descs)) == ()
+
+
+def test_a_table_without_bindings_has_no_ranges() -> None:
+    descs = (DML_BINDING_DESC * 1)(DML_BINDING_DESC(DML_BINDING_TYPE.NONE, 0))
+    assert ranges(3, None) == ()
+    assert ranges(0, ctypes.addressof(descs)) == ()

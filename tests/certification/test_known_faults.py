@@ -25,7 +25,8 @@ cases:
       BTensor: {Sizes: [1], DataType: INT64, values: [5]}
       OutputTensor: {Sizes: [1], DataType: INT64}
 """
-"""The larger number of each and 5. DirectML returns 5 for the first two, a known fault."""
+"""Each case takes the larger of Number and 5. DirectML returns 5 for the first two, a known
+fault."""
 
 
 def test_verify_and_its_report_say_how_many_verdicts_rest_on_known_faults(tmp_path: Path) -> None:
@@ -35,8 +36,11 @@ def test_verify_and_its_report_say_how_many_verdicts_rest_on_known_faults(tmp_pa
     outcomes: dict[str, tuple[Case, Outcome]] = {}
     for planned in load_suite([tmp_path / "suite"]).plan():
         case = valid_case(planned)
-        larger = 7 if planned.parameters["Number"] == 7 else 5
-        outcomes[planned.identifier] = case, Outputs({"OutputTensor": np.array([larger], np.int64)})
+        returned = 7 if planned.parameters["Number"] == 7 else 5
+        outcomes[planned.identifier] = (
+            case,
+            Outputs({"OutputTensor": np.array([returned], np.int64)}),
+        )
     backend = directml_recording(tmp_path / "made.dmlrec", outcomes)
     profile = ("--profile", "small.yaml")
     made = dmlconf_here(tmp_path, "certify", "suite", "-b", backend, *profile, "-o", "it.dmlcert")

@@ -3,7 +3,10 @@
 The tested code is in `dmlconf/certification/verification.py`, `dmlconf/certification/contents.py`,
 `dmlconf/certification/statement.py`, `dmlconf/certification/outcomes.py`,
 `dmlconf/certification/logged.py`, `dmlconf/certification/plausibility.py`,
-`dmlconf/reports/verification.py` and `dmlconf/cli/commands/certificates/verify.py`.
+`dmlconf/certification/certificate.py`, `dmlconf/certification/findings.py`,
+`dmlconf/certification/acceptance.py`, `dmlconf/certification/profiles.py`,
+`dmlconf/documents/trees.py` (levels), `dmlconf/reports/verification.py` and
+`dmlconf/cli/commands/certificates/verify.py`.
 """
 
 from __future__ import annotations
@@ -87,7 +90,12 @@ def test_a_removed_case_is_named(folder: Path) -> None:
     done = verify_forged(folder, lambda forgery: forgery.remove(case, of_log=False))
     assert done.returncode == 1
     assert f"outcomes are missing: {case}" in printed_text(done)
-    assert verify_forged(folder, lambda forgery: forgery.remove(case)).returncode == 3
+
+
+def test_a_case_removed_from_the_log_and_the_outcomes_is_refused(folder: Path) -> None:
+    done = verify_forged(folder, lambda forgery: forgery.remove("tile/matrix/stated"))
+    assert done.returncode == 3
+    assert "run.jsonl has" in printed_text(done)
 
 
 def test_a_device_may_not_lack_data_types_that_its_level_demands(folder: Path) -> None:

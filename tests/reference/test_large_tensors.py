@@ -1,8 +1,8 @@
 """Windows and regions of large tensors are computed in parts, with the results of the whole.
 
 The tested code is in `dmlconf/reference/windows/sliding.py`,
-`dmlconf/reference/windows/convolution.py`, `dmlconf/reference/resampling/spreading.py` and
-`dmlconf/reference/regions/parts.py`.
+`dmlconf/reference/windows/convolution.py`, `dmlconf/reference/resampling/interpolation.py`
+(`in_leading_blocks`) and `dmlconf/reference/regions/sampling.py` (`sample_blocks`, `slices`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
-WHOLE_NUMBERS = 4
+LARGEST_NUMBER = 4
 """The greatest magnitude drawn: sums are exact, and each window has several greatest numbers."""
 
 
 def random(*sizes: int, seed: int = 0) -> Array:
-    """Return random whole numbers from -`WHOLE_NUMBERS` to `WHOLE_NUMBERS`, FLOAT32."""
-    drawn = np.random.default_rng(seed).integers(-WHOLE_NUMBERS, WHOLE_NUMBERS + 1, sizes)
+    """Return random whole numbers from -`LARGEST_NUMBER` to `LARGEST_NUMBER`, FLOAT32."""
+    drawn = np.random.default_rng(seed).integers(-LARGEST_NUMBER, LARGEST_NUMBER + 1, sizes)
     return drawn.astype(np.float32)
 
 
@@ -61,7 +61,7 @@ def convolution(values: Array, filter_: Array, groups: int, direction: str) -> A
     ],
     ids=["rows", "groups", "batches"],
 )
-def test_a_convolution_in_parts_equals_that_of_each_group(
+def test_a_large_convolution_equals_that_of_each_group(
     direction: str, sizes: tuple[int, ...], filter_sizes: tuple[int, ...], groups: int
 ) -> None:
     values, filter_ = random(*sizes), random(*filter_sizes, seed=1)

@@ -20,7 +20,7 @@ DESC = """
 @pytest.mark.parametrize(
     ("exponent", "may_be_even"), [(16777215, False), (33554434, False), (979433053, True)]
 )
-def test_only_an_odd_exponent_that_float32_lacks_may_count_as_even(
+def test_an_odd_exponent_may_count_as_even_only_if_float32_lacks_it(
     tmp_path: Path, exponent: int, may_be_even: bool
 ) -> None:
     """DirectML 1.15.4 gives 1 for (-1) ^ 979433053."""

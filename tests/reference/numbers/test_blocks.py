@@ -1,4 +1,4 @@
-"""The reference computes large tensors in blocks of elements, with the results of the whole.
+"""The reference computes large tensors in blocks of elements, with the same results as all at once.
 
 The tested code is in `dmlconf/reference/numbers/blocks.py`, and where operators use it: in
 `dmlconf/reference/element_wise/logic.py`, `dmlconf/reference/element_wise/unary.py` and
@@ -46,7 +46,7 @@ def evaluate(operator: str, tensors: list[Array], output: DataType) -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_large_tensors_have_the_results_of_numpy_on_the_whole(name: str) -> None:
+def test_large_tensors_have_the_results_that_numpy_gives_for_whole_tensors(name: str) -> None:
     actual = evaluate(*CALLS[name])
     assert actual.shape == SIZES
     np.testing.assert_array_equal(actual, EXPECTED[name]())
