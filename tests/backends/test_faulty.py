@@ -1,7 +1,7 @@
 """The backend `faulty` gives the wrong results that its options ask for, or refuses the options.
 
 The tested code is in `dmlconf/backends/faulty/backend.py`, `dmlconf/backends/faulty/modes.py`,
-`dmlconf/backends/options.py` and `dmlconf/backends/registry.py`.
+`dmlconf/backends/options.py`, `dmlconf/backends/registry.py` and `dmlconf/cases/conditions.py`.
 """
 
 from __future__ import annotations

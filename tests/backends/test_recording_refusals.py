@@ -1,8 +1,8 @@
 """Files that are damaged, contradict themselves or are no recordings are refused, with the reason.
 
-The tested code is in `dmlconf/backends/recording/file.py`,
-`dmlconf/backends/recording/entries.py`, `dmlconf/backends/recording/consistency.py` and
-`schemas/recording.schema.json`.
+The tested code is in `dmlconf/backends/recording/file.py`, `dmlconf/backends/recording/entries.py`,
+`dmlconf/backends/recording/consistency.py`, `schemas/recording.schema.json`,
+`dmlconf/documents/zip_members.py`, `dmlconf/documents/trees.py` and `dmlconf/documents/files.py`.
 """
 
 from __future__ import annotations

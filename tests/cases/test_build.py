@@ -1,7 +1,7 @@
 """Cases of one operator are built from an entry of a case file, or the entry is refused.
 
 The tested code is in `operator_build.py`, `tensor_entry.py`, `attributes.py` and `values.py` in
-`dmlconf/cases/building/`, and in `dmlconf/cases/loading/loader.py`.
+`dmlconf/cases/building/`, in `dmlconf/cases/loading/loader.py` and in `dmlconf/tensors/fills.py`.
 """
 
 from __future__ import annotations

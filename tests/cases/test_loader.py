@@ -1,7 +1,9 @@
 """Case files are loaded, and all their problems are reported at once, each with its line.
 
 The tested code is in `dmlconf/cases/loading/loader.py`, `dmlconf/cases/loading/schema.py`,
-`dmlconf/cases/building/operator_build.py` and `dmlconf/documents/problems.py`.
+`dmlconf/cases/loading/expansion.py`, `dmlconf/cases/building/operator_build.py`,
+`dmlconf/cases/building/values.py`, `dmlconf/documents/problems.py`, `dmlconf/documents/schema.py`,
+`dmlconf/documents/reader.py` and `dmlconf/catalogue/loader.py`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Its report begins with what a reader must know first, such as the device.
 
 The tested code is in `dmlconf/certification/acceptance.py`, `dmlconf/certification/certificate.py`,
-`dmlconf/certification/keys.py`, `dmlconf/reports/verification.py` and
-`dmlconf/cli/commands/certificates/verify.py`.
+`dmlconf/certification/keys.py`, `dmlconf/certification/findings.py`,
+`dmlconf/reports/verification.py` and `dmlconf/cli/commands/certificates/verify.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The GitHub action (`action.yml`) fits its schema, runs cases, and runs no text of users as code.
 
-The tested code is in `action.yml`, the scripts in `.github/action/`, and the example workflows
-`docs/examples/gate.yml`, `docs/examples/history.yml` and `docs/examples/history-comment.yml`.
+The tested code is in `action.yml`, the scripts in `.github/action/`, the example workflows
+`docs/examples/gate.yml`, `docs/examples/history.yml` and `docs/examples/history-comment.yml`, and
+`dmlconf/reports/history/news.py`.
 """
 
 from __future__ import annotations

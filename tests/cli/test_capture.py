@@ -2,8 +2,8 @@
 
 The tested code is in `dmlconf/capture/captured.py`, `dmlconf/capture/case_files.py`,
 `dmlconf/capture/dispatch_cases.py`, `dmlconf/capture/journal.py`,
-`dmlconf/capture/journal_lines.py`, `dmlconf/capture/hooking/arrays.py` and
-`dmlconf/cli/commands/writing/capture.py`.
+`dmlconf/capture/journal_lines.py`, `dmlconf/capture/hooking/arrays.py`,
+`dmlconf/cli/commands/writing/capture.py` and `dmlconf/capture/hooking/systems/linux.py`.
 """
 
 from __future__ import annotations

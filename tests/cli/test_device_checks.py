@@ -3,7 +3,8 @@
 Adapters are simulated here; tests/lab runs real checks.
 
 The tested code is in `dmlconf/cli/pages/device_checks.py`,
-`dmlconf/cli/commands/running/devices.py` and `dmlconf/backends/directml/check_processes.py`.
+`dmlconf/cli/commands/running/devices.py`, `dmlconf/backends/directml/check_processes.py` and
+`dmlconf/backends/directml/devices/survey.py`.
 """
 
 from __future__ import annotations

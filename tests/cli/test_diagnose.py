@@ -1,8 +1,9 @@
 """`dmlconf diagnose` names causes of failures, writes a folder for each, and reports errors.
 
 The tested code is in `dmlconf/cli/commands/results/diagnose.py`, `dmlconf/diagnosis/diagnose.py`,
-`dmlconf/diagnosis/common_conditions.py`, `dmlconf/reports/diagnoses/folder.py` and
-`dmlconf/reports/diagnoses/report.py`.
+`dmlconf/diagnosis/common_conditions.py`, `dmlconf/reports/diagnoses/folder.py`,
+`dmlconf/reports/diagnoses/report.py`, `dmlconf/cli/options/selection.py` and
+`dmlconf/cli/common/logs.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Exit codes 0 to 6 and 70 occur for the reasons that the documented table gives.
 
 The tested code is in `dmlconf/cli/common/exit_codes.py`, `dmlconf/cli/options/run_exit_code.py`,
-`dmlconf/cli/entry_point.py` and `dmlconf/reports/runs/summary.py`.
+`dmlconf/cli/options/selection.py`, `dmlconf/cli/entry_point.py`, `dmlconf/reports/runs/summary.py`
+and `dmlconf/cases/loading/discovery.py`.
 """
 
 from __future__ import annotations

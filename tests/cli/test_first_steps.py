@@ -3,8 +3,9 @@
 The tested code is in `dmlconf/cli/output/hints.py`, `dmlconf/cli/common/started.py`,
 `dmlconf/cli/common/command.py`, `dmlconf/cli/options/named_operators.py`,
 `dmlconf/cli/commands/writing/new.py`, `dmlconf/cli/commands/writing/validate.py`,
-`dmlconf/cli/commands/running/doctor.py`, `dmlconf/cli/commands/running/operators.py` and
-`dmlconf/cli/commands/results/report.py`.
+`dmlconf/cli/commands/running/doctor.py`, `dmlconf/cli/commands/running/operators.py`,
+`dmlconf/cli/commands/results/report.py`, `dmlconf/cli/runs/run_target.py` and
+`dmlconf/cases/loading/discovery.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`dmlconf validate` finds expectations that the reference contradicts, before anything runs.
 
-The tested code is in `dmlconf/cli/commands/writing/validate.py`, `dmlconf/expectations/checked.py`
-and `dmlconf/expectations/valid_files.py`.
+The tested code is in `dmlconf/cli/commands/writing/validate.py`, `dmlconf/expectations/checked.py`,
+`dmlconf/expectations/valid_files.py` and `dmlconf/judging/contradictions.py`.
 """
 
 from __future__ import annotations

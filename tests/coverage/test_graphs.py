@@ -1,7 +1,8 @@
 """Coverage of graphs counts nodes and neighbours, which are operators of which one feeds the other.
 
 The tested code is in `dmlconf/coverage/graphs.py`, `dmlconf/coverage/expressible.py`,
-`dmlconf/reports/suites/coverage.py` and `dmlconf/cli/commands/writing/coverage.py`.
+`dmlconf/reports/suites/coverage.py`, `dmlconf/reports/suites/expressible.py` and
+`dmlconf/cli/commands/writing/coverage.py`.
 """
 
 from __future__ import annotations

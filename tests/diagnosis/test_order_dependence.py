@@ -3,7 +3,8 @@
 Most tests start real processes, with a plugin that keeps state from one case to the next.
 
 The tested code is in `dmlconf/diagnosis/order_dependence.py`, `dmlconf/cli/runs/diagnose_order.py`,
-`dmlconf/cli/commands/results/diagnose.py` and `dmlconf/reports/runs/remarks.py`.
+`dmlconf/cli/commands/results/diagnose.py`, `dmlconf/reports/runs/remarks.py` and
+`dmlconf/cli/options/selection.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The documentation site has right links, navigation, lists, figures and no foreign resources.
 
-The tested code is in `website/hooks.py`, `website/coverage.py`, `website/strength.py` and
-`mkdocs.yml`.
+The tested code is in `website/hooks.py`, `website/coverage.py`, `website/strength.py`, `mkdocs.yml`
+and `dmlconf/catalogue/families.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every planned case of a run gets one verdict in its log; a file that is no log is refused.
 
 The tested code is in `dmlconf/engine/session.py`, `dmlconf/engine/core.py`,
-`dmlconf/run_log/lines.py` and `dmlconf/run_log/log.py`.
+`dmlconf/run_log/lines.py`, `dmlconf/run_log/log.py` and `dmlconf/documents/files.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Waivers excuse known failures up to a bound; a case that fails worse, or passes, is stale.
 
 The tested code is in `dmlconf/excuses/waivers.py`, `dmlconf/excuses/waiver_file.py`,
-`dmlconf/excuses/waiver_draft.py`, `dmlconf/excuses/scope.py` and
-`dmlconf/cli/commands/results/waive.py`.
+`dmlconf/excuses/waiver_draft.py`, `dmlconf/excuses/scope.py`,
+`dmlconf/cli/commands/results/waive.py` and `dmlconf/reports/runs/remarks.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`dmlconf merge` makes one log of those of shards, names missing ones, and refuses other logs.
 
-The tested code is in `dmlconf/run_log/merging.py`, `dmlconf/run_log/header_differences.py` and
-`dmlconf/cli/commands/results/merge.py`.
+The tested code is in `dmlconf/run_log/merging.py`, `dmlconf/run_log/header_differences.py`,
+`dmlconf/cli/commands/results/merge.py` and `dmlconf/reports/runs/summary.py`.
 """
 
 from __future__ import annotations

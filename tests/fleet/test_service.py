@@ -1,6 +1,7 @@
 """A scheduler's worker judges the cases it is given, and refuses jobs that do not fit it.
 
-The tested code is in `dmlconf/fleet/service.py` and `dmlconf/cli/options/targets.py`.
+The tested code is in `dmlconf/fleet/service.py`, `dmlconf/fleet/cluster.py` and
+`dmlconf/cli/options/targets.py`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The tested code is in `dmlconf/history/adding.py`, `dmlconf/history/stored_verdicts.py`,
 `dmlconf/history/timeline.py`, `dmlconf/history/questions.py`, `dmlconf/history/causes.py`,
-`dmlconf/history/maintenance.py`, `dmlconf/reports/history/answers.py` and
-`dmlconf/cli/commands/results/history.py`.
+`dmlconf/history/maintenance.py`, `dmlconf/history/database.py`,
+`dmlconf/reports/history/answers.py` and `dmlconf/cli/commands/results/history.py`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Circumstances are ways to run a case again, such as with other buffers (docs/circumstances.md).
 
-The tested code is in `dmlconf/judging/circumstances.py`, `dmlconf/judging/conclusion.py` and
-`dmlconf/workers/exercising.py`.
+The tested code is in `dmlconf/judging/circumstances.py`, `dmlconf/judging/conclusion.py`,
+`dmlconf/workers/exercising.py` and `dmlconf/backends/errors.py`.
 """
 
 from __future__ import annotations

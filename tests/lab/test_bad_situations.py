@@ -3,8 +3,9 @@
 During a run it breaks one case: all other cases pass, and the log is complete.
 
 The tested code is in `dmlconf/workers/pool.py`, `dmlconf/workers/worker.py`,
-`dmlconf/backends/directml/devices/device.py`, `dmlconf/backends/directml/devices/fence.py` and
-`dmlconf/backends/directml/api/library.py`.
+`dmlconf/workers/memory.py`, `dmlconf/backends/directml/devices/device.py`,
+`dmlconf/backends/directml/devices/fence.py`, `dmlconf/backends/directml/api/library.py`,
+`dmlconf/backends/process_end.py` and `dmlconf/backends/directml/dispatch/outcomes.py`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ in `tests/lab/layers/layer.py`.
 
 The tested code is in `dmlconf/backends/directml/devices/messages.py`,
 `dmlconf/backends/directml/device_checks.py`, `dmlconf/backends/directml/backend.py`,
-`dmlconf/engine/variants.py` and `dmlconf/comparison/timing.py`.
+`dmlconf/engine/variants.py`, `dmlconf/comparison/timing.py` and `dmlconf/reports/runs/remarks.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The report `markdown` has a heading, a table, and failures that a reader can unfold.
 
-The tested code is in `dmlconf/reports/runs/markdown.py`, `dmlconf/reports/runs/failure_details.py`
-and `dmlconf/reports/markdown_text.py`.
+The tested code is in `dmlconf/reports/runs/markdown.py`, `dmlconf/reports/runs/failure_details.py`,
+`dmlconf/reports/runs/summary.py` and `dmlconf/reports/markdown_text.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Verdicts of very large logs are read into columns, and reports of them are the same.
 
-The tested code is in `dmlconf/run_log/columns.py`, `dmlconf/run_log/collected.py` and
-`dmlconf/verdicts/choosing.py`.
+The tested code is in `dmlconf/run_log/columns.py`, `dmlconf/run_log/collected.py`,
+`dmlconf/run_log/consistency.py` and `dmlconf/verdicts/choosing.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Run logs that contradict themselves are refused, and the error names the contradiction.
 
-The tested code is in `dmlconf/run_log/consistency.py` and `dmlconf/run_log/log.py`.
+The tested code is in `dmlconf/run_log/consistency.py`, `dmlconf/run_log/log.py` and
+`dmlconf/run_log/lines.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cases notice changed expectations, except changes that the source of their rule permits.
 
-The tested code is in `dmlconf/strength/expectations.py`, `dmlconf/reports/strength/expectations.py`
-and `dmlconf/reports/strength/figure.py`.
+The tested code is in `dmlconf/strength/expectations.py`, `dmlconf/strength/perturbations.py`,
+`dmlconf/reports/strength/expectations.py` and `dmlconf/reports/strength/figure.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A function is applied to items in several processes, with results in order.
 
-The tested code is in `dmlconf/workers/mapping.py` and `dmlconf/workers/spawning.py`.
+The tested code is in `dmlconf/workers/mapping.py`, `dmlconf/workers/spawning.py` and
+`dmlconf/backends/process_end.py`.
 """
 
 from __future__ import annotations

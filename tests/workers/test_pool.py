@@ -3,9 +3,9 @@
 In `faulty:crash,on==7]`, the value of the option `on` is `=7]`: the end of the identifier
 `tile/many[Number=7]` of the case that crashes.
 
-The tested code is in `dmlconf/workers/pool.py`, `dmlconf/workers/process.py` and
-`dmlconf/workers/worker.py`. What a backend does without harm to its process is tested in
-`tests/workers/test_boundary.py`.
+The tested code is in `dmlconf/workers/pool.py`, `dmlconf/workers/process.py`,
+`dmlconf/workers/worker.py` and `dmlconf/backends/process_end.py`. What a backend does without harm
+to its process is tested in `tests/workers/test_boundary.py`.
 """
 
 from __future__ import annotations

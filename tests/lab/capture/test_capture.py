@@ -2,7 +2,9 @@
 
 The tested code is in `dmlconf/capture/hooking/hooks.py`, `dmlconf/capture/captured.py`,
 `dmlconf/capture/case_files.py`, `dmlconf/capture/dispatch_cases.py`, `dmlconf/capture/blocks.py`,
-`dmlconf/capture/model_runs/first_difference.py` and `dmlconf/cli/commands/writing/capture.py`.
+`dmlconf/capture/model_runs/first_difference.py`, `dmlconf/capture/model_runs/output_difference.py`,
+`dmlconf/cli/commands/writing/capture.py`, `dmlconf/cli/output/captured_cases.py` and
+`dmlconf/cli/output/captured_difference.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Graphs pass with the outputs of fused and truncating kernels, and fail with those of wrong ones.
 
 The tested code is in `dmlconf/permitted/graphs/allowance.py`,
-`dmlconf/permitted/graphs/samples.py` and `dmlconf/permitted/graphs/float32_edges.py`.
+`dmlconf/permitted/graphs/samples.py`, `dmlconf/permitted/graphs/float32_edges.py` and
+`dmlconf/permitted/windows/pooling.py` (powers that overflow).
 """
 
 from __future__ import annotations
