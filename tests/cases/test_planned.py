@@ -37,8 +37,6 @@ cases:
     matrix: {Number: [1, 2, 3]}
     desc: *tile
 """
-
-
 """Cases of three templates: one, more than 40,000 and three.
 
 The large matrix has 700 numbers, 6 values of other types, and the data types of an input.

@@ -36,11 +36,8 @@ def test_verify_and_its_report_say_how_many_verdicts_rest_on_known_faults(tmp_pa
     outcomes: dict[str, tuple[Case, Outcome]] = {}
     for planned in load_suite([tmp_path / "suite"]).plan():
         case = valid_case(planned)
-        returned = 7 if planned.parameters["Number"] == 7 else 5
-        outcomes[planned.identifier] = (
-            case,
-            Outputs({"OutputTensor": np.array([returned], np.int64)}),
-        )
+        returned = np.array([7 if planned.parameters["Number"] == 7 else 5], np.int64)
+        outcomes[planned.identifier] = case, Outputs({"OutputTensor": returned})
     backend = directml_recording(tmp_path / "made.dmlrec", outcomes)
     profile = ("--profile", "small.yaml")
     made = dmlconf_here(tmp_path, "certify", "suite", "-b", backend, *profile, "-o", "it.dmlcert")

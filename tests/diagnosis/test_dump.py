@@ -60,7 +60,9 @@ def test_a_dumped_case_loads_with_the_same_desc_and_data(cases: list[Case], tmp_
 
 def test_a_dumped_case_fails_again(cases: list[Case], tmp_path: Path) -> None:
     backend = registry.create(ZEROS)
-    for path in dump_files(cases, tmp_path):
+    paths = dump_files(cases, tmp_path)
+    assert len(paths) == len(CASES)
+    for path in paths:
         [again] = map(valid_case, load_suite([path]).plan())
         [outcome] = backend.run([again])
         assert judge(again, outcome, REFERENCE).status is Status.FAILED

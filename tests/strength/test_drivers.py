@@ -4,8 +4,9 @@ For a defect that no case catches, a survivor, the figure says why.
 
 The tested code is in `dmlconf/strength/drivers/figure.py`,
 `dmlconf/strength/drivers/catalogue.py`, `dmlconf/strength/drivers/conditions.py`,
-`dmlconf/strength/drivers/measure.py`, `dmlconf/strength/drivers/window_formulas.py`,
-`dmlconf/reports/strength/drivers.py` and `dmlconf/cli/commands/writing/strength.py`.
+`dmlconf/strength/drivers/measure.py`, `dmlconf/strength/drivers/parallel.py`,
+`dmlconf/strength/drivers/window_formulas.py`, `dmlconf/reports/strength/drivers.py` and
+`dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ def test_hardmax_of_a_row_with_nan_may_choose_any_element_along_several_axes(
     case = single(tmp_path, "ACTIVATION_HARDMAX1", desc)
     for chosen in CHOICES:
         assert accepts(case, "OutputTensor", chosen), chosen
+    assert not accepts(case, "OutputTensor", [2, 0, 0, 0])
 
 
 def test_hardmax_without_nan_chooses_the_greatest_element_along_several_axes(

@@ -236,6 +236,7 @@ def test_a_kernel_may_keep_float32_between_some_nodes_only(
         case.graph, evaluate_nodes(with_float32_edges(case), evaluate, store=store).outputs
     )
     assert passes(case, {"y": sums["y"].astype(np.float16)})
+    assert not passes(case, {"y": (sums["y"] + 0.25).astype(np.float16)})
 
 
 def test_a_kernel_may_truncate_all_that_it_stores() -> None:

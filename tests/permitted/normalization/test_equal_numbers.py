@@ -37,14 +37,15 @@ def test_a_result_of_minus_1_is_wrong_if_the_mean_is_exact_or_epsilon_is_large(
     assert not accepts(case, "OutputTensor", [-1.0] * count)
 
 
+@pytest.mark.parametrize(("epsilon", "right"), [(0, True), (1, False)])
 def test_batch_normalization_training_may_normalize_the_rounding_error_of_the_mean_too(
-    tmp_path: Path,
+    tmp_path: Path, epsilon: float, right: bool
 ) -> None:
     desc = f"""InputTensor: {{Sizes: [31, 1], DataType: FLOAT32, values: {[3.3] * 31}}},
       ScaleTensor: {{Sizes: [1, 1], DataType: FLOAT32, values: [1]}},
-      BiasTensor: {{Sizes: [1, 1], DataType: FLOAT32, values: [0]}}, Epsilon: 0,
+      BiasTensor: {{Sizes: [1, 1], DataType: FLOAT32, values: [0]}}, Epsilon: {epsilon},
       OutputTensor: {{Sizes: [31, 1], DataType: FLOAT32}},
       OutputMeanTensor: {{Sizes: [1, 1], DataType: FLOAT32}},
       OutputVarianceTensor: {{Sizes: [1, 1], DataType: FLOAT32}}"""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc)
-    assert accepts(case, "OutputTensor", [-1.0] * 31)
+    assert accepts(case, "OutputTensor", [-1.0] * 31) is right

@@ -34,7 +34,7 @@ def test_uncertain_coordinates_outside_of_the_tensor_permit_a_narrow_interval() 
 
 def test_uncertain_coordinates_within_the_tensor_permit_a_wide_interval() -> None:
     lowest, highest = interval(GRADIENT, [-5, -4, -3], 2)
-    assert highest[0] - lowest[0] > 1
+    assert 1 < highest[0] - lowest[0] < 15
 
 
 def test_a_nan_gradient_outside_of_the_tensor_permits_any_value_along_the_axis() -> None:
@@ -59,9 +59,18 @@ def test_a_gradient_may_belong_to_any_element_within_its_error(value: float) -> 
     assert (value <= highest).all()
 
 
-def test_linear_gradients_reach_every_element_within_their_error() -> None:
-    _, highest = interval(np.array([2], np.float32), [4.0], 9)
-    assert min(highest) >= 2
+def test_a_gradient_belongs_to_no_element_beyond_its_error() -> None:
+    """The coordinate is between -1.25 and 0.75."""
+    lowest, highest = hull(nearest([2], [-0.25], 1))
+    assert highest.tolist() == [2, 2, 0, 0]
+    assert lowest.tolist() == [0, 0, 0, 0]
+
+
+def test_linear_gradients_reach_every_element_within_their_error_and_none_beyond() -> None:
+    """The coordinate is between -6 and 14, so that 15 is the last element next to it."""
+    lowest, highest = interval(np.array([2], np.float32), [4.0], 20)
+    assert min(highest[:15]) >= 2
+    assert highest[16:] == lowest[16:] == [0] * 4
 
 
 def test_finite_gradients_that_overflow_beside_an_infinity_permit_any_result() -> None:

@@ -162,3 +162,4 @@ def test_softmax_by_powers_of_two_may_truncate_their_arguments() -> None:
     error = np.abs(actual.astype(np.float64) - exact)
     limit = roundings(64) * 2.0**-24 * scale.sums
     assert (error <= np.maximum(limit, np.finfo(np.float32).tiny)).all()
+    assert (limit <= 1e-4 * exact + np.finfo(np.float32).tiny).all()
