@@ -28,7 +28,7 @@ from dmlconf.reference.normalization.local_response import (
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "local_response_normalization_error_scale",
@@ -57,6 +57,8 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
         if desc.Beta >= 0:
             beyond |= overflows
+            # Measured: 0 divided by a power that underflows is NaN.
+            overflows |= (values == 0) & (power < LEAST_NORMAL_FLOAT32)
     return ErrorScale(np.where(beyond, ANY_RESULT, error_scale)).overflowing_where(overflows)
 
 

@@ -40,6 +40,21 @@ def test_zero_times_a_power_that_overflows_may_be_nan(
     assert not accepts(case, "OutputTensor", [*right[:3], np.nan])
 
 
+def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> None:
+    """DirectML 1.15.4 divides 0 by (2 ^ -10) ^ 100, which is 0 in FLOAT32."""
+    desc = """
+  InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16, values: [0, 0.5, 5, 0]},
+  OutputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16},
+  CrossChannel: false, LocalSize: 1, Alpha: 0.1, Beta: 100, Bias: 0.0009765625"""
+    case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc)
+    assert accepts(case, "OutputTensor", [np.nan, np.inf, 0, np.nan])
+    assert accepts(case, "OutputTensor", [0, np.inf, 0, 0])
+    assert not accepts(case, "OutputTensor", [5, np.inf, 0, 0])
+    powers = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc.replace("100", "2"))
+    right = evaluate(powers)["OutputTensor"].ravel().tolist()
+    assert not accepts(powers, "OutputTensor", [np.nan, *right[1:]])
+
+
 def test_zero_divided_by_zero_before_an_activation_may_count_as_zero(tmp_path: Path) -> None:
     """DirectML 1.15.4 takes the element 0.25 for its own variance, so that 0 / sqrt(0.25) is 0."""
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
