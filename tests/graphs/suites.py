@@ -19,6 +19,24 @@ nodes:
 outputs: {y: relu}
 """
 
+PRODUCT: Final = """
+inputs:
+  a: {Sizes: [1, 1, 9, 40], DataType: FLOAT16, fill: {normal: {seed: 1}}}
+  b: {Sizes: [1, 1, 40, 31], DataType: FLOAT16, fill: {normal: {seed: 2}}}
+  c: {Sizes: [1, 1, 9, 31], DataType: FLOAT16, fill: {normal: {seed: 3}}}
+  d: {Sizes: [1, 1, 9, 31], DataType: FLOAT16, fill: {normal: {seed: 4}}}
+nodes:
+  product:
+    operator: GEMM
+    desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 9, 31]}, TransA: NONE,
+           TransB: NONE, Alpha: 1, Beta: 0}
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: product, BTensor: c, OutputTensor: {}}}
+  scaled: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: sum, BTensor: d, OutputTensor: {}}}
+  weights: {operator: ACTIVATION_SOFTMAX1, desc: {InputTensor: scaled, OutputTensor: {}, Axes: [3]}}
+outputs: {y: weights}
+"""
+"""A FLOAT16 product that is added to, scaled, and turned into the weights of a softmax."""
+
 
 def graph_file(folder: Path, *graphs: str) -> Path:
     """Write a case file whose graphs, at most 8, are named `a`, `b` and so on; return its path."""

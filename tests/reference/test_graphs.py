@@ -19,24 +19,7 @@ from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes, seen_through
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.verdicts.verdict import Status
-from tests.graphs.suites import TWO_NODES, graph_case
-
-PRODUCT = """
-inputs:
-  a: {Sizes: [1, 1, 9, 40], DataType: FLOAT16, fill: {normal: {seed: 1}}}
-  b: {Sizes: [1, 1, 40, 31], DataType: FLOAT16, fill: {normal: {seed: 2}}}
-  c: {Sizes: [1, 1, 9, 31], DataType: FLOAT16, fill: {normal: {seed: 3}}}
-  d: {Sizes: [1, 1, 9, 31], DataType: FLOAT16, fill: {normal: {seed: 4}}}
-nodes:
-  product:
-    operator: GEMM
-    desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 9, 31]}, TransA: NONE,
-           TransB: NONE, Alpha: 1, Beta: 0}
-  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: product, BTensor: c, OutputTensor: {}}}
-  scaled: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: sum, BTensor: d, OutputTensor: {}}}
-  weights: {operator: ACTIVATION_SOFTMAX1, desc: {InputTensor: scaled, OutputTensor: {}, Axes: [3]}}
-outputs: {y: weights}
-"""
+from tests.graphs.suites import PRODUCT, TWO_NODES, graph_case
 
 
 def test_a_graph_is_evaluated_node_by_node(tmp_path: Path) -> None:

@@ -181,7 +181,9 @@ def activated_error_scale(
             scale = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, scale)
         if np.isinf(slope(activation)):
             # An infinite Alpha times what may be 0, or of either sign.
-            scale = np.where(_at_infinite_slope(values, reach, activation), ANY_RESULT, scale)
+            scale = np.where(
+                _at_infinite_slope(values, reach, activation, error), ANY_RESULT, scale
+            )
         if activation["operator"] in _JUMPS:
             # A sum near the jump may be on either side. One exactly at the jump is taken for a sum
             # of integers, which is exact.
@@ -206,10 +208,15 @@ def activated_error_scale(
         return scaled, reach
 
 
-def _at_infinite_slope(values: Array, reach: Array, activation: Mapping[str, Any]) -> Array:
+def _at_infinite_slope(
+    values: Array, reach: Array, activation: Mapping[str, Any], error: Array
+) -> Array:
     """Return where errors decide what an activation of infinite slope gives: NaN or which infinity.
 
     SCALED_TANH with an Alpha of infinity gives infinity at 1e-9, and NaN where tanh(1e-9) is 0.
+
+    Args:
+        error: the activation's own error at the sums, ANY_RESULT where NaN is in doubt.
     """
     low, high = values - reach, values + reach
     nearest_to_zero = np.minimum(np.maximum(low, 0.0), high)
@@ -218,7 +225,6 @@ def _at_infinite_slope(values: Array, reach: Array, activation: Mapping[str, Any
         np.where(np.isfinite(end), 0.0, end)
         for end in (fused(argument, activation) for argument in (low, nearest_to_zero, high))
     )
-    error = ERRORS[activation["operator"]](values, **attributes_of(activation))
     undecided: Array = np.equal(error, ANY_RESULT)
     for other in others:
         undecided |= (at_low != other) & ~(np.isnan(at_low) & np.isnan(other))

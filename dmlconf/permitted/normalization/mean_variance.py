@@ -23,7 +23,7 @@ from dmlconf.permitted.normalization.parameters import (
 )
 from dmlconf.permitted.normalization.spans import Statistics
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
-from dmlconf.permitted.numbers.half import toward_zero
+from dmlconf.permitted.numbers.half import STORES, toward_zero
 from dmlconf.permitted.numbers.passes import in_passes
 from dmlconf.permitted.numbers.rounding import greatest_product, overflows
 from dmlconf.permitted.numbers.span import Span
@@ -168,7 +168,7 @@ def _root_of_either_sign(
     values, epsilon = wide(desc.InputTensor), single(desc.Epsilon)
     mean = values.mean(over, keepdims=True) if desc.UseMean else np.zeros(1)
     differs = np.zeros(variance.shape, bool)
-    for held in (toward_zero(mean), _nearest(mean)):
+    for held in (stored(mean) for stored in STORES):
         other = np.square(values - held).mean(over, keepdims=True)
         for stored in (other, toward_zero(other), toward_zero(variance)):
             differs |= (stored + epsilon < 0) != (variance + epsilon < 0)
@@ -262,21 +262,16 @@ def lp_normalization_error_scale(
 def _root_may_vanish(square: Array, epsilon: float, order: int) -> Array:
     """Return where a negative epsilon takes a stored square of the norm to 0, or below.
 
-    Measured on DirectML 1.8.2: FLOAT16 stores 0.50002 as 0.5, and an Epsilon of -0.5 makes
+    Measured on DirectML 1.8.2: FLOAT16 stores 0.50034 as 0.5, and an Epsilon of -0.5 makes
     quotients infinite.
     """
     right = square + single(epsilon)
     differs = np.zeros(square.shape, bool)
     norm = np.sqrt(square)
-    for stored in (toward_zero, _nearest):
+    for stored in STORES:
         squares = stored(square) if order == 2 else stored(np.square(stored(norm)))
         differs |= (squares + single(epsilon) <= 0) != (right <= 0)
     return differs
-
-
-def _nearest(values: Array) -> Array:
-    """Return FLOAT64 numbers as FLOAT16 stores them if it rounds to nearest."""
-    return values.astype(np.float16).astype(np.float64)
 
 
 def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[Span]:

@@ -28,26 +28,9 @@ from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status
 from tests.bundled import bundled
-from tests.graphs.suites import TWO_NODES, graph_case
+from tests.graphs.suites import PRODUCT, TWO_NODES, graph_case
 from tests.permitted.graphs.accepted import status_of
 from tests.truncation import toward_zero
-
-PRODUCT = """
-inputs:
-  a: {Sizes: [1, 1, 9, 40], DataType: FLOAT16, fill: {normal: {seed: 1}}}
-  b: {Sizes: [1, 1, 40, 31], DataType: FLOAT16, fill: {normal: {seed: 2}}}
-  c: {Sizes: [1, 1, 9, 31], DataType: FLOAT16, fill: {normal: {seed: 3}}}
-  d: {Sizes: [1, 1, 9, 31], DataType: FLOAT16, fill: {normal: {seed: 4}}}
-nodes:
-  product:
-    operator: GEMM
-    desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 9, 31]}, TransA: NONE,
-           TransB: NONE, Alpha: 1, Beta: 0}
-  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: product, BTensor: c, OutputTensor: {}}}
-  scaled: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: sum, BTensor: d, OutputTensor: {}}}
-  weights: {operator: ACTIVATION_SOFTMAX1, desc: {InputTensor: scaled, OutputTensor: {}, Axes: [3]}}
-outputs: {y: weights}
-"""
 
 
 def passes(case: GraphCase, outputs: Mapping[str, Array]) -> bool:

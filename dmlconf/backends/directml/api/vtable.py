@@ -213,7 +213,7 @@ class ComObject:
         """
         pointer = ctypes.c_void_p()
         self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
-        return _made(name, interface, pointer)
+        return _object_at(name, interface, pointer)
 
     def release(self) -> None:
         """Release the reference; doing so again has no effect."""
@@ -246,10 +246,10 @@ def new_object(
     except OSError as error:
         raise NativeCrashError(name, str(error)) from error
     check(name, hresult)
-    return _made(name, interface, pointer)
+    return _object_at(name, interface, pointer)
 
 
-def _made(name: str, interface: Interface, pointer: ctypes.c_void_p) -> ComObject:
+def _object_at(name: str, interface: Interface, pointer: ctypes.c_void_p) -> ComObject:
     """Return the object that a call has made; an error if the pointer is null."""
     if not pointer.value:
         raise HResultError(name, 0x80004003)
