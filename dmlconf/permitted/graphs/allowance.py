@@ -333,15 +333,9 @@ def _each(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
 
 
 def _distinct(intervals: Sequence[Interval]) -> list[Interval]:
-    distinct: list[Interval] = []
-    for interval in intervals:
-        if not any(_same(interval, known) for known in distinct):
-            distinct.append(interval)
-    return distinct
-
-
-def _same(one: Interval, other: Interval) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    """Return the intervals without those whose ends have the same bits as those of another."""
+    distinct = {(low.dtype, low.tobytes(), high.tobytes()): (low, high) for low, high in intervals}
+    return list(distinct.values())
 
 
 def _hull(

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
 from dmlconf.permitted.graphs.bands import Band
-from dmlconf.permitted.graphs.nonzero import nonzero_choices
+from dmlconf.permitted.graphs.nonzero import nonzero_choices, uncertain_rows
 from dmlconf.permitted.numbers.comparison_in_parts import compared_in_parts
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import NodeValues
@@ -90,7 +90,7 @@ class IndexChoices:
 
     Attributes:
         arrays: further outputs; each of their elements is as right as the expected one.
-        open: elements for which any index of their line, or either mark, is right.
+        open: elements for which any index of their line, either mark, or any coordinate is right.
     """
 
     arrays: Mapping[Slot, Sequence[Array]]
@@ -123,20 +123,26 @@ def index_choices(
             continue
         values = [sample.cases[name].inputs()["InputTensor"] for sample in moved]
         source = right.sources[name, "InputTensor"]
-        band = None if isinstance(source, str) else bands.get(source)  # A constant has none.
-        if band is not None and band.right.shape == values[0].shape:
-            values += [band.lowest, band.highest]
+        unbounded = None
+        if not isinstance(source, str):
+            unbounded, band = read.get(source), bands.get(source)  # A constant has no band.
+            if band is not None and band.right.shape == values[0].shape:
+                values += [band.lowest, band.highest, *choices.get(source, ())]
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-        if order is None:
-            of_counts = nonzero_choices(case, low, high)
-            choices |= {(name, tensor): arrays for tensor, arrays in of_counts.items()}
-            continue
-        slot = name, order.output
-        unbounded = None if isinstance(source, str) else read.get(source)
         if unbounded is None:
             unbounded = np.zeros(low.shape, bool)
         if unbounded.shape != low.shape:
             continue  # The node reads the source by other Sizes.
+        if order is None:
+            least, greatest = _limits(low.dtype)
+            low, high = np.where(unbounded, least, low), np.where(unbounded, greatest, high)
+            of_counts = nonzero_choices(case, low, high)
+            choices |= {(name, tensor): arrays for tensor, arrays in of_counts.items()}
+            rows = uncertain_rows(case, low, high)
+            if rows is not None:
+                open_[name, "OutputCoordinatesTensor"] = rows
+            continue
+        slot = name, order.output
         if unbounded.any() or (low < high).any():
             ends = low, high
             choices[slot], lines = _choices(case, order, right.outputs[slot], ends, unbounded)
@@ -179,13 +185,11 @@ def _choices(
     if low.size * low.shape[-1] > _MOST_PAIRS:
         return [], _like(with_open, order, moved, expected)
     anywhere: Array = np.zeros_like(with_open)
+    least, greatest = _limits(low.dtype)
     if may_be_nan:
         hides = case.operator_name.startswith("TOP_K") or compared_in_parts(unbounded.shape, axes)
         anywhere = with_open & (hides | (np.isnan(low) & ~open_).any(-1, keepdims=True))
-        low, high = np.where(open_, -np.inf, low), np.where(open_, np.inf, high)
-    elif with_open.any():
-        limits = np.iinfo(low.dtype)
-        low, high = np.where(open_, limits.min, low), np.where(open_, limits.max, high)
+    low, high = np.where(open_, least, low), np.where(open_, greatest, high)
     if order.least_first:
         low, high = (-high, -low) if may_be_nan else (~high, ~low)
     unordered = open_ if may_be_nan else np.zeros_like(open_)
@@ -194,6 +198,15 @@ def _choices(
     if order.marks:
         return _marks(expected, order, moved, ranks), lines
     return _indices(expected, order, "Axes" in case.desc, ranks), lines
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Return the least and the greatest value of a data type; -inf and inf if it is a float."""
+    if dtype.kind == "f":
+        infinity = dtype.type(np.inf)
+        return -infinity, infinity
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.min), dtype.type(limits.max)
 
 
 def _marks(

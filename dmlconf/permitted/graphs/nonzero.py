@@ -7,6 +7,7 @@ first row may have the coordinates of any element before which no element is cer
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -16,8 +17,9 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = ["nonzero_choices", "uncertain_rows"]
 
-_MOST: Final = 64
-"""The most elements that may be zero or not; if there are more, there are no choices."""
+_MOST_COORDINATES: Final = 1 << 22
+"""The most numbers in all further arrays of coordinates together; if there are more, there are no
+choices."""
 
 
 def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array]]:
@@ -26,7 +28,8 @@ def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array
     The elements of its input lie between `low` and `high`.
     """
     certain, possible = _states(low, high)
-    if not 0 < (possible & ~certain).sum() <= _MOST:
+    coordinates = prod(case.desc["OutputCoordinatesTensor"].Sizes)
+    if not 0 < (possible & ~certain).sum() * coordinates <= _MOST_COORDINATES:
         return {}
     return {
         "OutputCountTensor": list(_counts(case, certain, possible)),

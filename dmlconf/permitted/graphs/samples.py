@@ -178,14 +178,24 @@ def _alike(
             candidates = _candidates(own, tensor, allowance_of)
             if own_numbers[at] >= len(candidates):
                 return values  # With other inputs, a node may have fewer candidates.
-            low, high = (end.astype(np.float64) for end in candidates[own_numbers[at]])
-            middle = low + (high - low) / 2
-            return np.where(np.isfinite(middle), middle, values).astype(values.dtype)
+            return _inside(candidates[own_numbers[at]], values)
 
         return Sample(evaluate_nodes(case, evaluate, store=store, known=right), {})
 
     with np.errstate(all="ignore"):
         yield from map(taken, range(max(map(len, numbers.values()))))
+
+
+def _inside(candidate: Interval, values: Array) -> Array:
+    """Return the middle of a candidate; of 65504 to infinity, 65504.
+
+    Elements that may have any value keep the right one, which is given.
+    """
+    low, high = (end.astype(np.float64) for end in candidate)
+    middle = low + (high - low) / 2
+    inside = np.where(np.isfinite(low), low, high)
+    inside = np.where(np.isfinite(middle), middle, inside)
+    return np.where(np.isfinite(inside) | (low == high), inside, values).astype(values.dtype)
 
 
 @dataclass(frozen=True, slots=True)

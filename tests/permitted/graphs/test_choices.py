@@ -47,6 +47,38 @@ def test_coordinates_may_leave_out_only_elements_that_may_be_zero(tmp_path: Path
         assert not accepts(case, "y", rows), rows
 
 
+OF_COORDINATES = (
+    NONZERO.replace("node:", "first:")
+    + """
+  node: {operator: NONZERO_COORDINATES,
+         desc: {InputTensor: first.OutputCoordinatesTensor,
+                OutputCountTensor: {Sizes: [1], DataType: UINT32},
+                OutputCoordinatesTensor: {Sizes: [4, 2], DataType: UINT32}}}"""
+)
+
+
+def test_coordinates_that_are_zero_in_some_right_outputs_are_counted_or_not(tmp_path: Path) -> None:
+    """The first coordinates are 0 to 3, or 1 and 3, or three of them, then undefined numbers."""
+    count = graph(tmp_path, NEAR_ZERO, OF_COORDINATES, "node.OutputCountTensor")
+    for number in (2, 3, 4):
+        assert accepts(count, "y", [number]), number
+    for number in (0, 5):
+        assert not accepts(count, "y", [number]), number
+    rows = graph(tmp_path, NEAR_ZERO, OF_COORDINATES, "node.OutputCoordinatesTensor")
+    assert accepts(rows, "y", [0, 0, 1, 0, 2, 0, 3, 0])  # of 1, 2, 3 and an undefined number
+    assert accepts(rows, "y", [1, 0, 2, 0, 3, 0, 9, 9])  # of 0, 1, 2 and 3
+    assert not accepts(rows, "y", [2, 0, 3, 0, 9, 9, 9, 9])
+    assert not accepts(rows, "y", [1, 1, 2, 0, 3, 0, 9, 9])
+
+
+def test_each_of_300_elements_may_be_zero_or_not(tmp_path: Path) -> None:
+    inputs = f"\n  x: {{Sizes: [300], DataType: FLOAT32, values: {[1.5707964] * 300}}}"
+    case = graph(tmp_path, inputs, NONZERO.replace("[4, 1]", "[300, 1]"))
+    for count in (0, 150, 300):
+        assert accepts(case, "y", [count]), count
+    assert not accepts(case, "y", [301])
+
+
 FIRST = """
   cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
   first: {operator: ARGMAX,
@@ -134,6 +166,26 @@ TOP_K = (
     f"TOP_K, desc: {{InputTensor: product, OutputIndexTensor: {INDEX}, Axis: 3, K: 1, "
     "OutputValueTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}"
 )
+
+
+COUNT_OF_OPEN = """NONZERO_COORDINATES,
+         desc: {InputTensor: product, OutputCountTensor: {Sizes: [1], DataType: UINT32},
+                OutputCoordinatesTensor: {Sizes: [3, 1], DataType: UINT32}}"""
+
+
+def test_an_open_element_may_be_zero_or_not(tmp_path: Path) -> None:
+    nodes = OPEN.replace("OPERATOR", COUNT_OF_OPEN)
+    inputs = OVERFLOWING.replace("1, 0, 0]}", "1, 0, 1.0e-37]}")
+    count = graph(tmp_path, inputs, nodes)
+    for number in (1, 2):
+        assert accepts(count, "y", [number]), number
+    for number in (0, 3):
+        assert not accepts(count, "y", [number]), number
+    rows = graph(tmp_path, inputs, nodes, "node.OutputCoordinatesTensor")
+    for indices in ([0, 2, 9], [2, 9, 9]):
+        assert accepts(rows, "y", indices), indices
+    for indices in ([1, 2, 9], [3, 2, 9]):
+        assert not accepts(rows, "y", indices), indices
 
 
 def test_top_k_of_a_line_with_an_open_element_gives_any_index_of_the_line(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from tests.permitted.graphs.accepted import accepts, graph
 
 INPUTS = """
@@ -46,3 +48,30 @@ def test_a_sum_is_right_if_all_elements_take_the_same_candidate(tmp_path: Path) 
         assert accepts(case, "y", [total]), total
     for total in (200, -250):
         assert not accepts(case, "y", [total]), total
+
+
+HALVED = """
+  rows:
+    operator: RESAMPLE2
+    desc:
+      InputTensor: x
+      OutputTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT16}
+      InterpolationMode: LINEAR
+      RoundingDirection: INCREASING
+      Scales: [1, 1, 1, 1]
+      InputPixelOffsets: [0, 0, -2, 0]
+      OutputPixelOffsets: [0, 0, 0.5, 0]
+  node: {operator: ELEMENT_WISE_IDENTITY,
+         desc: {InputTensor: rows, OutputTensor: {}, ScaleBias: {Scale: 0.5, Bias: 0}}}"""
+
+
+def test_a_candidate_beyond_float16_is_stored_as_infinity_or_as_the_largest_number(
+    tmp_path: Path,
+) -> None:
+    """The lines may give 2e4, 1e5 and -1e5. FLOAT16 has 65504 or infinity for 1e5."""
+    inputs = "\n  x: {Sizes: [1, 1, 3, 1], DataType: FLOAT16, values: [2.0e+4, 6.0e+4, 0]}"
+    case = graph(tmp_path, inputs, HALVED)
+    for halves in ([1e4, 32752, -32752], [1e4, np.inf, -np.inf]):
+        assert accepts(case, "y", halves), halves
+    for halves in ([3e4, 32752, -32752], [1e4, np.nan, -32752], [1e4, 32752, 32752]):
+        assert not accepts(case, "y", halves), halves
