@@ -37,6 +37,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.alternatives import alternatives
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of, bands_of, stored
@@ -54,7 +55,7 @@ from dmlconf.permitted.graphs.samples import RANDOM_SAMPLES, fused_samples, samp
 from dmlconf.permitted.graphs.signs import never_negative
 from dmlconf.permitted.graphs.steps import of_choices, steps_of
 from dmlconf.permitted.numbers.rounding import anything_where, truncated
-from dmlconf.precision.allowance import Interval
+from dmlconf.precision.allowance import Interval, permitted_intervals
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
@@ -136,7 +137,7 @@ def _candidates(
     if in_doubt is not None:
         decided = {**decided, in_doubt: jumps[in_doubt]}
         return _decided_either_way(case, evaluate, allowance_of, right, decided)
-    poles = poles_of(case, evaluate, bands, right, moved)
+    poles = poles_of(case, evaluate, allowance_of, bands, right, moved)
     fused = () if whole is None else fused_samples(whole, evaluate)
     jumps = {slot: mask for slot, mask in jumps.items() if slot not in decided}
     open_ = open_elements(
@@ -158,22 +159,45 @@ def _candidates(
         own = evaluations.own_bands(slot)
         separate = slot in indices or slot in order.arrays
         join = evaluations.each if separate else evaluations.hull
-        intervals = list(join(slot, own))
+        node, tensor = right.cases[slot[0]], slot[1]
+        alone = _of_operator(node, tensor, allowance_of)
+        follows = not alone or evaluations.follows_from_others(slot)
+        intervals = list(join(slot, own) if follows else alone)
         if slot in steps and slot not in indices:
             intervals = steps[slot].replacing_hull(intervals)
         intervals += beyond_poles(intervals[0], poles, slot)
         intervals += _infinities_and_nan(own)
         intervals += _nan_candidates(own)
         intervals += [(each, each) for each in order.arrays.get(slot, ())]
-        intervals += chosen.get(slot, ())
+        intervals += [*chosen.get(slot, ()), *alone]
         anything = np.logical_or.reduce([band.open for band in own])
         further = order.open if slot in order.arrays else open_.reached
         anything = anything | further[slot] if slot in further else anything
         if anything.any():
-            ranges = ranges_at_most(right.cases[slot[0]], slot[1])
+            ranges = ranges_at_most(node, tensor)
             intervals = _open_within(intervals, anything, ranges)
         candidates[output] = intervals
     return candidates
+
+
+def _of_operator(node: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[Interval]:
+    """Return the candidates that a node has as an operator alone; none if its rule is no choice.
+
+    A hull of [-inf, -3e38] and [1, 2] would permit 0, but not -3.4e38: its ends are finite.
+    """
+    rule = node.rule(tensor)
+    if rule.kind is not RuleKind.ONE_OF:
+        return ()
+    intervals = permitted_intervals(rule.kind, allowance_of(node, tensor))
+    if not rule.flushes or intervals[0][0].dtype.kind != "f":
+        return intervals
+    return [_with_zero_for_subnormals(*interval) for interval in intervals]
+
+
+def _with_zero_for_subnormals(low: Array, high: Array) -> Interval:
+    tiny = np.finfo(low.dtype).tiny
+    small = (np.abs(low) < tiny) | (np.abs(high) < tiny)
+    return np.where(small, np.minimum(low, 0), low), np.where(small, np.maximum(high, 0), high)
 
 
 def _decided_either_way(
@@ -230,6 +254,15 @@ class _Evaluations:
         # A fused kernel reads the number before it is stored.
         unstored = _fused_ends(self._fused_values(slot), self.bands[slot])
         return np.fmin.reduce([low, *unstored]), np.fmax.reduce([high, *unstored])
+
+    def follows_from_others(self, slot: Slot) -> bool:
+        """Return whether an output follows from numbers that may be off, or are not rounded."""
+        right = self.bands[slot].right
+        if any(each.outputs[slot] is not right for each in self.values):
+            return True
+        is_float = right.dtype.kind == "f"
+        stores = (stored(values, right) for values in self._fused_values(slot))
+        return not all(np.array_equal(each, right, equal_nan=is_float) for each in stores)
 
     def _fused_values(self, slot: Slot) -> list[Array]:
         return [values[slot] for values in self.fused]

@@ -1,13 +1,16 @@
-"""Elements of a graph near a pole: an intermediate may lie on both sides of zero.
+"""Elements of a graph near a pole, or near an end of a function's domain.
 
 The reciprocal of a number between -0.001 and 0.002 is below -1000 or above 500. Samples of such an
 intermediate are finite, and do not show that its reciprocal may be infinite. So the graph is also
 evaluated with zeros of both signs in its place.
+
+ACOS of a number between -5 and 6 is NaN, or any number from 0 to 3.1416. Few samples lie between -1
+and 1, so the graph is also evaluated with -1 and with 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +18,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.permitted.graphs.bands import Band, stored
+from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of, stored
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
@@ -26,14 +29,27 @@ _BESIDE_ZERO: Final = frozenset({"ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW"
 """Operators that have a pole beside zero: 1e-30 to the power of -2 is infinite, and 0 to any power
 is 0, as measured."""
 
+_ENDS: Final[Mapping[str, Sequence[float]]] = {
+    "ELEMENT_WISE_ACOS": (-1.0, 1.0),
+    "ELEMENT_WISE_ACOSH": (1.0,),
+    "ELEMENT_WISE_ASIN": (-1.0, 1.0),
+    "ELEMENT_WISE_ATANH": (-1.0, 1.0),
+    "ELEMENT_WISE_CONSTANT_POW": (0.0,),
+    "ELEMENT_WISE_LOG": (0.0,),
+    "ELEMENT_WISE_RECIP": (0.0,),
+    "ELEMENT_WISE_SQRT": (0.0,),
+}
+"""By operator, the scaled inputs that are poles or ends of its domain."""
+
 
 @dataclass(frozen=True, slots=True)
 class Poles:
-    """The results of a graph whose intermediates may lie on both sides of zero.
+    """The results of a graph whose intermediates may be poles, or ends of a function's domain.
 
     Attributes:
-        zeros: what the nodes compute if such intermediates are +0 or -0 and, if an operator has its
-            pole beside zero, the numbers next to 0; empty if there are no such intermediates.
+        zeros: what the nodes compute if intermediates that may be +0 and -0 have these values and,
+            if an operator has its pole beside zero, the numbers next to 0; then what they compute
+            with the numbers in `_ENDS`; empty without such intermediates.
         elements: by output of a node, where a result in `zeros` is infinite, and a result from an
             end of the intermediates' ranges is finite.
     """
@@ -45,42 +61,50 @@ class Poles:
 def poles_of(
     case: Case,
     evaluate: Evaluate,
+    allowance_of: AllowanceOf,
     bands: Mapping[Slot, Band],
     right: NodeValues,
     moved: Sequence[NodeValues],
 ) -> Poles:
-    """Return the poles of a graph: results of intermediates that may be +0 as well as -0."""
+    """Return the results of intermediates that may be +0 as well as -0, or lie beyond a domain."""
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
-    ranges = {slot: _range(slot, bands[slot], moved) for slot in bands if slot in fed}
-    across = {slot: (low < high) & (low <= 0) & (high >= 0) for slot, (low, high) in ranges.items()}
-    across = {
-        slot: mask & ~bands[slot].open
-        for slot, mask in across.items()
-        if mask.any() and bands[slot].right.dtype.kind == "f"
+    ranges = {
+        slot: _range(slot, band, moved)
+        for slot, band in bands.items()
+        if slot in fed and band.right.dtype.kind == "f"
     }
-    if not across:
+    beside_zero = bool(_BESIDE_ZERO & set(case.graph.operators))
+
+    def allows_anything(node: Case) -> bool:
+        (values,) = evaluate(node).values()
+        return bool(band_of(node, "OutputTensor", values, allowance_of).open.any())
+
+    replacements = _at_zero(ranges, bands, beside=beside_zero)
+    replacements += _at_ends(ranges, bands, right, allows_anything)
+    if not replacements:
         return Poles()
 
-    def evaluated(replacements: Mapping[Slot, Array]) -> NodeValues:
+    def evaluated(replaced: _Replaced) -> NodeValues:
         def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
-            mask = across.get((node.name, tensor))
-            if mask is None:
+            if (node.name, tensor) not in replaced:
                 return values
-            return np.where(mask, replacements[node.name, tensor], values).astype(values.dtype)
+            mask, others = replaced[node.name, tensor]
+            return np.where(mask, others, values).astype(values.dtype)
 
         return evaluate_nodes(case, evaluate, store=store, known=right)
 
-    zeros = [
-        evaluated({slot: np.full(mask.shape, zero) for slot, mask in across.items()})
-        for zero in (0.0, -0.0)
-    ]
-    if _BESIDE_ZERO & set(case.graph.operators):
-        zeros += [
-            evaluated({slot: _beside_zero(ranges[slot], bands[slot].right, end) for slot in across})
-            for end in (1.0, -1.0)
-        ]
+    zeros = [evaluated(replaced) for replaced in replacements]
+    concerned: dict[Slot, Array] = {}
+    for replaced in replacements:
+        for slot, (mask, _) in replaced.items():
+            concerned[slot] = mask | concerned[slot] if slot in concerned else mask
     ends = [
-        evaluated({slot: stored(ranges[slot][end], bands[slot].right) for slot in across})
+        evaluated(
+            {
+                slot: (mask, stored(ranges[slot][end], bands[slot].right))
+                for slot, mask in concerned.items()
+            }
+        )
         for end in (0, 1)
     ]
     elements: dict[Slot, Array] = {}
@@ -92,6 +116,68 @@ def poles_of(
         if (infinite & finite).any():
             elements[slot] = infinite & finite
     return Poles(zeros, elements)
+
+
+_Replaced = Mapping[Slot, tuple[Array, Array]]
+"""By output of a node: which elements are replaced, and by what."""
+
+
+def _at_zero(
+    ranges: Mapping[Slot, Interval], bands: Mapping[Slot, Band], *, beside: bool
+) -> list[_Replaced]:
+    """Return the replacements by +0, by -0 and, if asked for, by the numbers `beside` 0."""
+    across = {
+        slot: mask
+        for slot, interval in ranges.items()
+        if (mask := _across(interval, bands[slot], 0.0)).any()
+    }
+    if not across:
+        return []
+    values: list[Mapping[Slot, Array]] = [
+        {slot: np.full(mask.shape, zero) for slot, mask in across.items()} for zero in (0.0, -0.0)
+    ]
+    if beside:
+        values += [
+            {slot: _beside_zero(ranges[slot], bands[slot].right, end) for slot in across}
+            for end in (1.0, -1.0)
+        ]
+    return [{slot: (across[slot], each) for slot, each in others.items()} for others in values]
+
+
+def _at_ends(
+    ranges: Mapping[Slot, Interval],
+    bands: Mapping[Slot, Band],
+    right: NodeValues,
+    allows_anything: Callable[[Case], bool],
+) -> list[_Replaced]:
+    """Return the replacements by the numbers in `_ENDS`.
+
+    Rules permit any value where rounding may lead beyond the domain; such numbers are left out.
+    """
+    replacements: list[_Replaced] = []
+    for name, case in right.cases.items():
+        source = right.sources[name, "InputTensor"] if case.operator_name in _ENDS else ""
+        if isinstance(source, str) or source not in ranges:
+            continue
+        scale_bias, dtype = case.desc["ScaleBias"], bands[source].right.dtype
+        scale, bias = (scale_bias["Scale"], scale_bias["Bias"]) if scale_bias else (1.0, 0.0)
+        for end in _ENDS[case.operator_name]:
+            at = dtype.type((end - bias) / scale) if scale else dtype.type(0)
+            mask = _across(ranges[source], bands[source], float(at))
+            if at == 0 or not mask.any():
+                continue  # Zeros are tried for every operator.
+            own = case.inputs()
+            tried = case.with_data({**own, "InputTensor": np.full_like(own["InputTensor"], at)})
+            if not allows_anything(tried):
+                replacements.append({source: (mask, np.full(mask.shape, at))})
+    return replacements
+
+
+def _across(interval: Interval, band: Band, point: float) -> Array:
+    """Return which elements may lie on both sides of a point, and may not have any value."""
+    low, high = interval
+    mask: Array = (low < high) & (low <= point) & (high >= point) & ~band.open
+    return mask
 
 
 def _beside_zero(interval: Interval, like: Array, end: float) -> Array:

@@ -139,3 +139,19 @@ def test_an_overflow_may_give_infinity_or_the_largest_number(tmp_path: Path) -> 
     assert passes(case, "y", [32752, 30000])
     assert not passes(case, "y", [16000, 30000])
     assert not passes(case, "y", [np.nan, 30000])
+
+
+def test_a_sum_near_the_largest_number_is_right_beside_a_smaller_candidate(tmp_path: Path) -> None:
+    """The last gradient, with an error in its coordinate, may belong to element 1, 2 or both."""
+    inputs = "\n  x: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -1.0e+32, -3.402822e+38]}"
+    nodes = """
+  sums:
+    operator: RESAMPLE_GRAD
+    desc: {InputGradientTensor: x, OutputGradientTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32},
+           InterpolationMode: NEAREST_NEIGHBOR, Scales: [1, 1, 1, 1.00000012],
+           InputPixelOffsets: [0, 0, 0, 0], OutputPixelOffsets: [0, 0, 0, 0.5]}"""
+    case = graph(tmp_path, inputs, nodes, "sums.OutputGradientTensor")
+    for middle in (-1.0e32, -3.402822e38, -3.402823e38):
+        assert accepts(case, "y", [1, middle, 0]), middle
+    for middle in (-3.0e38, np.nan):
+        assert not accepts(case, "y", [1, middle, 0]), middle

@@ -82,3 +82,19 @@ def test_a_power_that_may_be_infinite_may_also_be_finite_and_inexact(
         assert accepts(case, "y", [sign * right]), right
     for wrong in (1.3395e22, 1.336e22, 0.0):
         assert not accepts(case, "y", [sign * wrong]), wrong
+
+
+def test_acos_of_a_number_between_minus_5_and_6_may_be_any_angle_or_nan(tmp_path: Path) -> None:
+    """FLOAT32 may not tell 16777215 / 3 from its neighbours, so the remainder is not certain."""
+    nodes = """
+  rest: {operator: ELEMENT_WISE_MODULUS_FLOOR, desc: {ATensor: x, BTensor: d, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_ACOS, desc: {InputTensor: rest, OutputTensor: {},
+         ScaleBias: {Scale: 1, Bias: 0.5}}}"""
+    inputs = f"""
+  x: {{{ONE}, values: [16777215]}}
+  d: {{{ONE}, values: [3]}}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (0.0005, 1, np.pi / 2, 2, np.pi, np.nan):
+        assert accepts(case, "y", [value]), value
+    for value in (-0.5, 3.2, np.inf):
+        assert not accepts(case, "y", [value]), value
