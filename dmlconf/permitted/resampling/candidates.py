@@ -104,7 +104,7 @@ def linear_candidates(
         for parts in zip(*blocks, strict=True)
     ]
     beside: Array | bool = False
-    for axes in _also_averaged(tensor.shape, steps, shifts):
+    for axes in _also_averaged(tensor.shape, steps, input_offsets):
         beside = beside | _near_special(tensor, steps, shifts, axes)
     if np.any(beside):
         low, high = candidates[0]
@@ -124,19 +124,27 @@ def _unchanged(
 
 
 def _also_averaged(
-    sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
+    sizes: Sequence[int],
+    steps: Sequence[Sequence[UncertainCoordinates]],
+    input_offsets: Sequence[float],
 ) -> list[list[int]]:
     """Return, for each kernel, the unchanged axes along which it interpolates all the same.
 
     Measured: kernels interpolate along a least number of axes. For UPSAMPLE_2D, and RESAMPLE of
     DirectML 1.8.0, these are two axes, if need be the last ones of those that do not change. For
     RESAMPLE of DirectML 1.10.1 to 1.15.4 it is one, if need be the first of those.
+
+    RESAMPLE1 of DirectML 1.8.2 and 1.9.1 interpolates along an axis with InputPixelOffset 1 and
+    OutputPixelOffset -1, and with some other pairs whose sum is 0, but not with 0.5 and -0.5.
     """
+    shifts = [_shift(offset) for offset in input_offsets]
     unchanged = [axis for axis, same in enumerate(_unchanged(sizes, steps, shifts)) if same]
+    moved_back = [axis for axis in unchanged if input_offsets[axis] not in (0, 0.5)]
+    averaged = [moved_back] if moved_back else []
     changing = len(sizes) - len(unchanged)
     if not changing:
-        return [unchanged[-2:], unchanged[:1]]
-    return [unchanged[-1:]] if changing == 1 else []
+        return [unchanged[-2:], unchanged[:1], *averaged]
+    return [unchanged[-1:], *averaged] if changing == 1 else averaged
 
 
 def _together(output: TensorDesc, parts: Sequence[Array]) -> Array:

@@ -57,3 +57,15 @@ def test_a_changed_axis_permits_nan_along_one_other_axis_at_most(
         index[axis] -= 1
         values[tuple(index)] = np.nan
         assert accepts(case, "OutputTensor", values.ravel().tolist()) == (axis in along), axis
+
+
+@pytest.mark.parametrize(("offset", "may_be_nan"), [(1, True), (0.5, False)])
+def test_offsets_of_1_that_cancel_permit_nan_along_an_unchanged_axis(
+    tmp_path: Path, offset: float, may_be_nan: bool
+) -> None:
+    desc = DESC.replace("SIZES", "[4, 4, 4, 2]").replace("SCALES", "[2, 2, 2, 1]")
+    offsets = "InputPixelOffsets: [0, 0, 0, {0}], OutputPixelOffsets: [0, 0, 0, -{0}]"
+    case = single(tmp_path, "RESAMPLE1", f"{desc}, {offsets.format(offset)}")
+    values = evaluate(case)["OutputTensor"].copy()
+    values[3, 3, 3, 0] = np.nan
+    assert accepts(case, "OutputTensor", values.ravel().tolist()) == may_be_nan
