@@ -32,6 +32,24 @@ def test_infinity_minus_an_infinite_step_may_be_nan(tmp_path: Path) -> None:
     assert not accepts(case, "OutputParametersTensor", [np.nan, -np.inf, np.inf, -25691.5])
 
 
+def test_a_product_beyond_float32_may_be_divided_as_infinity(tmp_path: Path) -> None:
+    """65504 * 3e34 is divided by sqrt(1e8): 1.97e35, or infinity, as DirectML 1.8.2 computes it."""
+    desc = (
+        DESC.replace("[.inf, -.inf, .inf, 2]", "[1, 1, 1, 2]")
+        .replace("[3.0e+38, 3.0e+38, -3.0e+38, 4]", "[6.0e+34, -6.0e+34, 0, 4]")
+        .replace("[4, 4, 4, 9]", "[2.0e+8, 2.0e+8, 4, 9]")
+    )
+    case = single(tmp_path, "ADAM_OPTIMIZER", desc)
+    step = 65504 * 3e34 / 1e4
+    for steps in ([step, -step], [np.inf, -np.inf]):
+        right = [-steps[0], -steps[1], 1, -25690.783]
+        assert accepts(case, "OutputParametersTensor", right), steps
+    for steps in ([-np.inf, -step], [3e38, -step], [np.nan, -step]):
+        wrong = [-steps[0], -steps[1], 1, -25690.783]
+        assert not accepts(case, "OutputParametersTensor", wrong), steps
+    assert not accepts(case, "OutputParametersTensor", [-step, step, np.inf, -25690.783])
+
+
 MOMENTS = """
   InputParametersTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 1]},
   InputFirstMomentTensor: {Sizes: [2], DataType: FLOAT32, values: FIRST},
