@@ -34,8 +34,12 @@ Shares of a softmax are NaN for infinity, and 0 or 1 for large numbers.
 _MORE: Final = 2
 """Number of further evaluations, with random numbers, since equal numbers may hide an effect."""
 
-_MOST_INDICES: Final = 64
-"""The most values of its range that an open index takes: ONE_HOT marks an element for each."""
+_MOST_ELEMENTS: Final = 1 << 23
+"""The most elements of all outputs in the evaluations in which an open index takes each value of
+its range: ONE_HOT marks an element for each."""
+
+_FEW_INDICES: Final = 64
+"""So many values are always tried, however many elements the outputs have."""
 
 _MIXED_INDICES: Final = (0.5, 0.5, 0.0, 0.0, 1.0, 1.0, 0.25, 0.75)
 """For each evaluation in which open indices differ from element to element, how many of them are
@@ -144,13 +148,15 @@ def open_elements(
         return of_any
 
     with np.errstate(all="ignore"):
-        chosen = reach()
-        chosen = _either(chosen, _of_lines(right, _either(_either(starts, reached), chosen)))
-        if chosen:
+        while True:
+            chosen = reach()
+            chosen = _either(chosen, _of_lines(right, _either(_either(starts, reached), chosen)))
             # Other lines of the output may be open already, such as one with NaN in a sample.
+            before = starts
             starts, reached = _either(starts, chosen), _either(reached, chosen)
+            if _count(starts) == _count(before):
+                break
             most = _most_indices(right, starts)
-            reach()
     return Open(reached, _either(reached, starts))
 
 
@@ -160,6 +166,10 @@ def _either(one: Mapping[Slot, Array], other: Mapping[Slot, Array]) -> dict[Slot
     for slot, mask in other.items():
         both[slot] = mask | both[slot] if slot in both else mask
     return both
+
+
+def _count(masks: Mapping[Slot, Array]) -> int:
+    return sum(int(mask.sum()) for mask in masks.values())
 
 
 def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Array]:
@@ -195,7 +205,7 @@ def _axes_of_lines(case: Case) -> tuple[int, ...] | None:
 
 
 def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
-    """Return how many values the open indices among some elements may have, at most _MOST_INDICES.
+    """Return how many values of the open indices among some elements are tried.
 
     An index of TOP_K in a line of 3 elements may have 3.
     """
@@ -204,7 +214,8 @@ def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
         case = right.cases.get(name)
         if case is not None and mask.any():
             most = max([most, *(last + 1 for _, last in ranges_at_most(case, tensor))])
-    return min(most, _MOST_INDICES)
+    elements = sum(values.size for values in right.outputs.values())
+    return min(most, max(_FEW_INDICES, _MOST_ELEMENTS // max(elements, 1)))
 
 
 def _index(case: Case, tensor: str, number: int) -> Array | None:

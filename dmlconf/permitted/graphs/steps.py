@@ -56,8 +56,8 @@ _MOVE_ELEMENTS: Final = frozenset(
 _MOST: Final = 8
 """The most whole numbers of an element that are tried; wider ranges are left to the samples."""
 
-_MOST_CHOICES: Final = 64
-"""The most arrays of other right values that are tried."""
+_MOST_ELEMENTS: Final = 1 << 22
+"""The most elements of all arrays of other right values of an output that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,11 @@ def of_choices(
 
     `unstored` is that of `steps_of`.
     """
-    few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
+    few = {
+        slot: arrays
+        for slot, arrays in choices.items()
+        if 0 < sum(each.size for each in arrays) <= _MOST_ELEMENTS
+    }
     if not few:
         return {}
     uncertain = _uncertain(bands, right, unstored)

@@ -59,6 +59,14 @@ def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
     assert not accepts(numbers, "y", [1, 1, 0])
 
 
+def test_an_open_index_may_mark_the_501st_of_1000_elements(tmp_path: Path) -> None:
+    inputs = f"""
+  x: {{Sizes: [1, 1000], DataType: FLOAT32, values: [0, .nan{", 0" * 998}]}}
+  v: {{Sizes: [1, 2], DataType: FLOAT32, values: [1, 0]}}"""
+    case = graph(tmp_path, inputs, ONE_HOT.replace("[1, 3]", "[1, 1000]"), "node")
+    assert accepts(case, "y", [1] * 500 + [0] + [1] * 499)
+
+
 def test_attention_to_an_open_query_may_give_all_weight_to_one_value(tmp_path: Path) -> None:
     """DirectML 1.15.4 puts the gradient of a window that has only padding into the first element.
 
