@@ -63,6 +63,7 @@ def judge_circumstances(
     exercises: Mapping[Circumstance, UnderCircumstance],
     judge: JudgeOne,
     excuse: Callable[[Case, Outcome, Verdict], Verdict],
+    by_nodes: Callable[[Case, Outcome, Verdict], Steps[Verdict]] | None = None,
 ) -> Steps[Verdict]:
     """Return the verdict on a case that passed its plain run and ran under circumstances.
 
@@ -72,6 +73,8 @@ def judge_circumstances(
         exercises: the results under each circumstance.
         judge: judges an outcome of a case.
         excuse: returns the given verdict, or another one if something excuses the failure.
+        by_nodes: returns the given verdict, or another one if a graph's nodes show that its values
+            are right.
     """
     results: dict[str, str] = {}
     known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict] = {}
@@ -88,9 +91,14 @@ def judge_circumstances(
         settled = excuse(finding.dispatched(case), finding.outcome, named)
         if settled.status.fails_run and finding.variation:
             plain: Outcome = yield other
-            again = excuse(other, plain, judge(other, plain))
+            judged = judge(other, plain)
+            if by_nodes is not None:
+                judged = yield from by_nodes(other, plain, judged)
+            again = excuse(other, plain, judged)
             if again.status.fails_run:
                 return _with_other_inputs(verdict, again, finding.variation, results)
+            if judged.status is Status.PASSED and _same_outputs(plain, finding.outcome):
+                settled = judged
         results[circumstance] = settled.status
         if settled.status.fails_run:
             return _blamed(verdict, settled, circumstance, finding.variation, results)
@@ -123,6 +131,17 @@ def _finding(
         if known[key].status.fails_run:
             return _Finding(known[key], outcome, each.variation, each.in_place)
     return None
+
+
+def _same_outputs(one: Outcome, other: Outcome) -> bool:
+    """Return whether both outcomes are outputs with the same bits, and neither has faults."""
+    if not isinstance(one, Outputs) or not isinstance(other, Outputs):
+        return False
+    digests = [
+        {name: elements_digest(array) for name, array in each.arrays.items()}
+        for each in (one, other)
+    ]
+    return digests[0] == digests[1] and not one.faults and not other.faults
 
 
 def _blamed(

@@ -182,13 +182,32 @@ class Conclusion:
         judged = self.judging(case)
         verdict = judged(case, outcome)
         if isinstance(outcome, Outputs) and case.forms:
+            verdict = yield from self._by_nodes(case, outcome, verdict, judged)
             verdict = yield from self._in_other_forms(case, outcome, verdict, judged)
         verdict = self.excused(case, outcome, verdict, judged)
         if under and verdict.status is Status.PASSED:
             from dmlconf.judging.circumstances import judge_circumstances  # Few runs need it.
 
-            verdict = yield from judge_circumstances(case, verdict, under, self.judge, self.excused)
+            verdict = yield from judge_circumstances(
+                case, verdict, under, self.judge, self.excused, self._by_nodes
+            )
         return self.options.waivers.applied(case, outcome, verdict)
+
+    def _by_nodes(
+        self, case: Case, outcome: Outcome, verdict: Verdict, judged: JudgeOne | None = None
+    ) -> Steps[Verdict]:
+        """Return the verdict, or another one if a graph's nodes show that its values are right.
+
+        A relation compares two forms of the same graph, so its values are judged as they are.
+        """
+        if not verdict.status.fails_run or not isinstance(outcome, Outputs) or not case.forms:
+            return verdict
+        if self.is_reference or case.relation is not None:
+            return verdict
+        from dmlconf.judging.by_nodes import judge_by_nodes  # Few runs need it.
+
+        judged = judged or self.judge
+        return (yield from judge_by_nodes(case, outcome, verdict, judged, half=self.half))
 
     def _in_other_forms(
         self, case: Case, outcome: Outputs, verdict: Verdict, judged: JudgeOne

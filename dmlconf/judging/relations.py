@@ -33,7 +33,14 @@ from dmlconf.tensors.datatypes import Array, bits_of
 from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import OF_VALUES, Reason, ReasonKind, Status, Verdict
 
-__all__ = ["Stopped", "in_other_form", "judge_relation", "with_unfused"]
+__all__ = [
+    "Stopped",
+    "in_other_form",
+    "intermediates",
+    "judge_relation",
+    "node_alone",
+    "with_unfused",
+]
 
 _FORMS: Mapping[Relation, str] = {
     Relation.EXPORTED: "the same graph with every intermediate as an output",
@@ -82,20 +89,44 @@ def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | St
     The cases to run for the form are yielded.
     """
     if relation is Relation.UNFUSED:
-        return (yield from _node_by_node(case))
+        computed = yield from _node_by_node(case)
+        if isinstance(computed, Stopped):
+            return computed
+        return {name: computed[slot] for name, slot in case.graph.output_sources().items()}
     if relation is Relation.CUT:
         return (yield from _in_parts(case))
+    other = _transformed(case, relation)
+    outcome: Outcome = yield other
+    if not isinstance(outcome, Outputs) or not case.graph.outputs.keys() <= outcome.arrays.keys():
+        return Stopped(_FORMS[relation], outcome)
+    return {name: outcome.arrays[name] for name in case.graph.outputs}
+
+
+def _transformed(case: Case, relation: Relation) -> GraphCase:
+    """Return the other form of a graph that is a single graph as well."""
     transform = {
         Relation.EXPORTED: exported,
         Relation.OWNED: owned_otherwise,
         Relation.ORDER: reversed_nodes,
     }[relation]
     data = {**case.inputs(), **{node.name: node.data for node in case.graph.constants}}
-    other = _graph_case(case, f"{case.identifier}#{relation}", transform(case.graph), data)
+    return _graph_case(case, f"{case.identifier}#{relation}", transform(case.graph), data)
+
+
+def intermediates(case: Case, relation: Relation) -> Steps[dict[Slot, Array] | Stopped]:
+    """Return what the nodes of a graph give in another form, by output, or why that did not run.
+
+    Args:
+        relation: `EXPORTED`, which lacks outputs that are neither read nor given by the graph, or
+            `UNFUSED`.
+    """
+    if relation is Relation.UNFUSED:
+        return (yield from _node_by_node(case))
+    other = _transformed(case, relation)
     outcome: Outcome = yield other
-    if not isinstance(outcome, Outputs) or not case.graph.outputs.keys() <= outcome.arrays.keys():
+    if not isinstance(outcome, Outputs) or outputs_problem(other, outcome) is not None:
         return Stopped(_FORMS[relation], outcome)
-    return {name: outcome.arrays[name] for name in case.graph.outputs}
+    return {slot: outcome.arrays[name] for name, slot in other.graph.output_sources().items()}
 
 
 def _graph_case(
@@ -112,29 +143,34 @@ def _graph_case(
     )
 
 
-def _node_by_node(case: Case) -> Steps[dict[str, Array] | Stopped]:
-    graph, inputs = case.graph, case.inputs()
-    sources, nodes = graph.sources(), graph.by_name
-    computed: dict[Slot, Array] = {
-        (node.name, name): node.data for node in graph.constants for name in node.outputs
-    }
-    for node in graph.in_order():
+def _node_by_node(case: Case) -> Steps[dict[Slot, Array] | Stopped]:
+    computed: dict[Slot, Array] = {}
+    for node in case.graph.in_order():
         if not isinstance(node, Node):
             continue
-        data: dict[str, Array | Fill] = {}
-        for name, tensor in node.inputs.items():
-            source = sources[node.name, name]
-            if isinstance(source, str):
-                data[name] = seen_through(inputs[source], graph.inputs[source], tensor)
-            else:
-                producer = nodes[source[0]].outputs[source[1]]
-                data[name] = seen_through(computed[source], producer, tensor)
-        alone = node_case(case, node, data)
+        alone = node_alone(case, node, computed)
         outcome: Outcome = yield alone
         if not isinstance(outcome, Outputs) or outputs_problem(alone, outcome) is not None:
             return Stopped(f"the node {node.name} alone", outcome)
         computed |= {(node.name, name): outcome.arrays[name] for name in node.outputs}
-    return {name: computed[slot] for name, slot in graph.output_sources().items()}
+    return computed
+
+
+def node_alone(case: Case, node: Node, computed: Mapping[Slot, Array]) -> Case:
+    """Return a node of a graph as a case of its own, given what the earlier nodes gave."""
+    graph, inputs = case.graph, case.inputs()
+    sources, nodes = graph.sources(), graph.by_name
+    constants = {(n.name, name): n.data for n in graph.constants for name in n.outputs}
+    data: dict[str, Array | Fill] = {}
+    for name, tensor in node.inputs.items():
+        source = sources[node.name, name]
+        if isinstance(source, str):
+            data[name] = seen_through(inputs[source], graph.inputs[source], tensor)
+        else:
+            values = constants[source] if source in constants else computed[source]
+            producer = nodes[source[0]].outputs[source[1]]
+            data[name] = seen_through(values, producer, tensor)
+    return node_case(case, node, data)
 
 
 def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:

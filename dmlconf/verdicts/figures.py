@@ -54,6 +54,8 @@ class Figures(Positional):
         same_bits: for a relation, how many elements have the same bits in both forms.
         unfused_same_bits: for a graph, how many elements have the bits that its nodes return when
             they run one by one.
+        by_nodes: for a graph, how many elements are outside what its rules permit, and right since
+            each node is right for the inputs that it got.
     """
 
     elements: int
@@ -75,3 +77,4 @@ class Figures(Positional):
     same_bits: int | None = None
     unfused_same_bits: int | None = None
     error_map: ErrorMap | None = None
+    by_nodes: int | None = None

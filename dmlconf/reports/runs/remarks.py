@@ -33,6 +33,7 @@ __all__ = [
     "Section",
     "block_lines",
     "breakdown_lines",
+    "by_nodes_note",
     "circumstance_lines",
     "debug_layer_note",
     "declined_cases",
@@ -360,6 +361,22 @@ def disputes_note(log: RunLog) -> str | None:
     return f"disputed: {count} {verb} the reference, such as {cases[0].case}"
 
 
+def by_nodes_note(log: RunLog) -> str | None:
+    """Return how many graphs have elements that are right only since each node is."""
+    cases = where(
+        log.verdicts,
+        Judgement,
+        lambda judgement: any(output.by_nodes for output in judgement.figures.values()),
+    )
+    if not cases:
+        return None
+    graphs = f"{counted(len(cases), 'graph')} {'has' if len(cases) == 1 else 'have'}"
+    return (
+        f"right by their nodes: {graphs} elements that no sample of its errors gave, but each node "
+        f"is right for the inputs that it got, such as {cases[0].case}"
+    )
+
+
 def debug_layer_note(log: RunLog) -> str | None:
     """Return which requested debug layers are not installed; None if all are."""
     details = log.header.environment.get("details") or {}
@@ -377,6 +394,7 @@ def plain_notes(log: RunLog) -> tuple[str | None, ...]:
         unchecked_note(log),
         unchecked_outputs_note(log),
         disputes_note(log),
+        by_nodes_note(log),
         debug_layer_note(log),
     )
 

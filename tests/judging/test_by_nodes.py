@@ -1,0 +1,111 @@
+"""A graph passes if each of its nodes is right for the inputs that it got.
+
+The tested code is in `dmlconf/judging/by_nodes.py`, `dmlconf/judging/circumstances.py` and
+`dmlconf/judging/conclusion.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dmlconf.backends.numpy.backend import NumpyBackend, run_case
+from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.backends.registry import parse
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.engine.session import in_process, judged
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.graph_evaluation import evaluate_nodes
+from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from tests.graphs.suites import planned_graph
+
+SPIKE = """
+inputs:
+  x: {Sizes: [2], DataType: FLOAT32, values: [16777215, 1]}
+  d: {Sizes: [2], DataType: FLOAT32, values: [3, 3]}
+  c: {Sizes: [2], DataType: FLOAT32, values: [2.75, 2.75]}
+nodes:
+  rest: {operator: ELEMENT_WISE_MODULUS_FLOOR, desc: {ATensor: x, BTensor: d, OutputTensor: {}}}
+  square: {operator: ELEMENT_WISE_DIFFERENCE_SQUARE,
+           desc: {ATensor: rest, BTensor: c, OutputTensor: {}}}
+  spike: {operator: ELEMENT_WISE_EXP, desc: {InputTensor: square, OutputTensor: {},
+          ScaleBias: {Scale: -1.0e+6, Bias: 0}}}
+outputs: {y: spike}
+"""
+"""FLOAT32 cannot tell 16777215 / 3 from its neighbours, so the first remainder may be any number
+from -3 to 6. The spike is 1 if it is 2.75 and 0 for other numbers, such as those of samples."""
+
+
+class Remainders(NumpyBackend):
+    """Gives the first remainder as 2.75.
+
+    Args:
+        fused: what it multiplies the output of a graph with, unless all intermediates are outputs.
+        spike: what it multiplies results of EXP with.
+    """
+
+    def __init__(self, fused: float = 1, spike: float = 1) -> None:
+        super().__init__()
+        self._fused, self._spike = fused, spike
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            if not isinstance(case, GraphCase):
+                yield Outputs(self._operator(case))
+                continue
+            given = evaluate_nodes(case, self._operator).outputs
+            outputs = {name: given[slot] for name, slot in case.graph.output_sources().items()}
+            if len(outputs) == 1:
+                outputs = {name: array * np.float32(self._fused) for name, array in outputs.items()}
+            yield Outputs(outputs)
+
+    def _operator(self, case: Case) -> Mapping[str, Array]:
+        outputs = dict(evaluate(case))
+        array = outputs["OutputTensor"]
+        if case.operator_name == "ELEMENT_WISE_MODULUS_FLOOR":
+            outputs["OutputTensor"] = np.where([True, False], np.float32(2.75), array)
+        if case.operator_name == "ELEMENT_WISE_EXP":
+            outputs["OutputTensor"] = array * np.float32(self._spike)
+        return outputs
+
+
+def verdict_on(backend: NumpyBackend, tmp_path: Path, text: str = SPIKE) -> Verdict:
+    ready = in_process(parse("numpy"), backend)
+    [verdict] = judged([planned_graph(tmp_path, text)], ready, run_case)
+    return verdict
+
+
+def test_a_graph_passes_if_each_node_is_right_for_the_inputs_that_it_got(tmp_path: Path) -> None:
+    verdict = verdict_on(Remainders(), tmp_path)
+    assert verdict.status is Status.PASSED
+    assert verdict.figures["y"].by_nodes == 1
+
+
+def test_outputs_that_are_right_by_their_rules_have_no_number(tmp_path: Path) -> None:
+    text = SPIKE.replace("outputs: {y: spike}", "outputs: {y: spike, r: rest}")
+    verdict = verdict_on(Remainders(), tmp_path, text)
+    assert verdict.status is Status.PASSED
+    assert verdict.figures["y"].by_nodes == 1
+    assert verdict.figures["r"].by_nodes is None
+
+
+def test_right_nodes_do_not_excuse_other_bits_of_the_graph(tmp_path: Path) -> None:
+    verdict = verdict_on(Remainders(fused=0.75), tmp_path)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.WRONG_VALUES
+
+
+def test_a_graph_fails_if_a_node_is_wrong_for_the_inputs_that_it_got(tmp_path: Path) -> None:
+    verdict = verdict_on(Remainders(spike=1.5), tmp_path)
+    assert verdict.status is Status.FAILED
+
+
+def test_a_relation_is_judged_without_its_nodes(tmp_path: Path) -> None:
+    """Both forms give the spike, so their values are wrong alike."""
+    verdict = verdict_on(Remainders(), tmp_path, SPIKE + "relation: order\n")
+    assert verdict.status is Status.FAILED
