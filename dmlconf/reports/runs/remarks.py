@@ -372,7 +372,7 @@ def by_nodes_note(log: RunLog) -> str | None:
         return None
     graphs = f"{counted(len(cases), 'graph')} {'has' if len(cases) == 1 else 'have'}"
     return (
-        f"right by their nodes: {graphs} elements that no sample of its errors gave, but each node "
+        f"right by their nodes: {graphs} elements that no sample gave, but each node "
         f"is right for the inputs that it got, such as {cases[0].case}"
     )
 

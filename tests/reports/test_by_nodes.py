@@ -1,0 +1,37 @@
+"""Reports count the graphs that pass only since each of their nodes is right.
+
+The tested code is in `dmlconf/reports/runs/remarks.py` and `dmlconf/verdicts/figures.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.reports.runs import html, json_report, markdown, picture
+from tests.reports import logs
+
+OUTPUT = replace(logs.figures(2.0)["OutputTensor"], by_nodes=3)
+RIGHT_BY_NODES = logs.PASSED.judged(figures={"y": OUTPUT})
+
+
+def test_text_markdown_and_html_count_graphs_that_are_right_by_their_nodes() -> None:
+    log = logs.run_log(RIGHT_BY_NODES, RIGHT_BY_NODES.of_case(case="graphs/other"))
+    note = (
+        "right by their nodes: 2 graphs have elements that no sample gave, but each node is right "
+        f"for the inputs that it got, such as {logs.PASSED.case}"
+    )
+    for report in (picture.render_text(log), markdown.render(log), html.render(log)):
+        assert note in " ".join(report.split())
+
+
+def test_the_json_report_has_the_number_of_elements_and_fits_its_schema() -> None:
+    data = json.loads(json_report.render(logs.run_log(RIGHT_BY_NODES)))
+    assert data["verdicts"][0]["figures"]["y"]["by_nodes"] == 3
+    validator(bundled_schema("report")).validate(data)
+
+
+def test_reports_without_such_graphs_say_nothing_of_them() -> None:
+    log = logs.run_log(logs.PASSED)
+    assert "right by" not in picture.render_text(log) + markdown.render(log)
