@@ -77,11 +77,7 @@ def batch_normalization_grad_error_scale(
         )
         centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
         sums, _ = parameter_gradients(wide(desc.InputGradientTensor), centred, over)
-        of_scale = _divided(scale, sums, deviation, desc.OutputScaleGradientTensor)
-        # An element may overflow before the gradient makes it small: (-3e38 - 3e38) * 0.1.
-        beyond = overflows(greatest_product(np.abs(centred), 1 / deviation))
-        if beyond.any():
-            of_scale = of_scale.overflowing_where(np.asarray(beyond.any(over, keepdims=True)))
+        of_scale = _scale_gradient(desc, scale, sums, centred, deviation)
         if desc.OutputScaleGradientTensor.DataType.dtype == np.float16:
             inputs = _inputs(desc)
             of_scale = of_scale.spanned(inputs.of_scale())
@@ -145,7 +141,7 @@ def batch_normalization_training_grad_error_scale(
         other *= wide(desc.ScaleTensor) / deviation
         dtype = desc.OutputGradientTensor.DataType.dtype
         error_scale = replace(error_scale, others=(other.astype(dtype),))
-        of_scale = _divided(scale, sums, deviation, desc.OutputScaleGradientTensor)
+        of_scale = _scale_gradient(desc, scale, sums, from_mean, deviation)
         if dtype == np.float16:
             inputs = _inputs(desc)
             of_scale = of_scale.spanned(inputs.of_scale())
@@ -224,6 +220,23 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
     if output.DataType.dtype == np.float16:
         error_scale = error_scale.holding(np.where(error_scale.sums > 0, sizes, 0.0))
     return error_scale.overflowing_where(error_scale.sums > info.max)
+
+
+def _scale_gradient(
+    desc: BatchNormalizationGradDesc,
+    held: ErrorScale,
+    sums: Array,
+    centred: Array,
+    deviation: Array,
+) -> ErrorScale:
+    """Return the error scale of the gradient of the scale; `centred` is `x - mean`."""
+    of_scale = _divided(held, sums, deviation, desc.OutputScaleGradientTensor)
+    # An element may overflow before the gradient makes it small: (-3e38 - 3e38) * 0.1.
+    beyond = overflows(greatest_product(np.abs(centred), 1 / deviation))
+    if not beyond.any():
+        return of_scale
+    over = shared_dimensions(desc.ScaleTensor)
+    return of_scale.overflowing_where(np.asarray(beyond.any(over, keepdims=True)))
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:

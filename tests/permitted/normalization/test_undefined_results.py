@@ -82,3 +82,26 @@ def test_a_product_that_underflows_before_it_is_divided_by_zero_may_give_nan(
     assert accepts(case, "OutputScaleGradientTensor", [-np.inf, -np.inf])
     assert accepts(case, "OutputScaleGradientTensor", [np.nan, -np.inf])
     assert not accepts(case, "OutputScaleGradientTensor", [-np.inf, np.nan])
+
+
+FAR_FROM_MEAN = """InputTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [3.0e+38, 3]},
+  InputGradientTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [0.01, 0.5]},
+  MeanTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [-3.0e+38, 1]},
+  VarianceTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [1, 1]},
+  ScaleTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [1, 1]},
+  OutputGradientTensor: {Sizes: [1, 2], DataType: FLOAT32},
+  OutputScaleGradientTensor: {Sizes: [1, 2], DataType: FLOAT32},
+  OutputBiasGradientTensor: {Sizes: [1, 2], DataType: FLOAT32}, Epsilon: 3"""
+
+
+@pytest.mark.parametrize(
+    "operator", ["BATCH_NORMALIZATION_GRAD", "BATCH_NORMALIZATION_TRAINING_GRAD"]
+)
+def test_a_difference_that_overflows_before_a_small_gradient_may_give_infinity(
+    tmp_path: Path, operator: str
+) -> None:
+    """(3e38 + 3e38) * 0.01 / 2 is 3e36, and infinite on DirectML 1.15.4."""
+    case = single(tmp_path, operator, FAR_FROM_MEAN)
+    for first in (3e36, np.inf):
+        assert accepts(case, "OutputScaleGradientTensor", [first, 0.5]), first
+    assert not accepts(case, "OutputScaleGradientTensor", [3e36, np.inf])
