@@ -217,7 +217,11 @@ class _Partition:
         self._root = _Table(self._content, root)
 
     def graph(self) -> DecodedGraph:
-        """Return the graph; constants become inputs, since their data is in another file."""
+        """Return the graph; constants become inputs, since their data is in another file.
+
+        Raises:
+            PartitionError: the graph has more than `MOST_NODES` nodes, or does not fit together.
+        """
         names = Names()
         nodes: list[Node] = []
         sources: dict[str, tuple[str, str]] = {}  # Tensor -> its node and output.

@@ -75,7 +75,10 @@ class UnknownOperatorError(LookupError):
 
 
 def _without_prefix(name: str) -> str | None:
-    """Return the operator whose name without its prefix is this one: ACTIVATION_RELU for RELU."""
+    """Return the operator whose name without its prefix is this one: ACTIVATION_RELU for RELU.
+
+    None if there is none; upper and lower case are the same.
+    """
     names = set(operator_names())
     return next((full for prefix in PREFIXES if (full := prefix + name.upper()) in names), None)
 

@@ -170,7 +170,7 @@ def _item(at: int, values: Sequence[Any]) -> float | None:
 
 
 def _end(which: Callable[[Sequence[float]], float], values: Sequence[Any]) -> float | None:
-    """Return the maximum or minimum of a list; infinity and NaN may be strings in it."""
+    """Return the maximum or minimum of a list; None if it is empty. Infinity may be text in it."""
     return which([float(value) for value in values]) if values else None
 
 

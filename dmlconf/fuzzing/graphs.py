@@ -118,7 +118,10 @@ class _Growth:
                 return
 
     def _feeder(self) -> _Value | None:
-        """Return a tensor to feed the next node, mostly the latest one that feeds nothing yet."""
+        """Return a tensor to feed the next node; None if there is none yet.
+
+        It is mostly the latest one that feeds nothing.
+        """
         if not self.values:
             return None
         unused = [value for value in self.values if value.source in self.unused]

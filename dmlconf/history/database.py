@@ -87,7 +87,11 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection for one change, which is made as a whole or not at all."""
+        """Give a connection for one change, which is made as a whole or not at all.
+
+        Raises:
+            HistoryError: the database does not accept the change.
+        """
         from sqlalchemy import text
         from sqlalchemy.exc import SQLAlchemyError
 

@@ -261,7 +261,10 @@ def _digests(outcome: Outputs) -> dict[str, str]:
 
 
 def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
-    """Return what a case expects: what it states and, for other outputs, what `against` gives."""
+    """Return what a case expects: what it states and, for other outputs, what `against` gives.
+
+    None if neither states any output.
+    """
     stated = case.expectation
     if isinstance(stated, ExpectedRejection):
         return stated

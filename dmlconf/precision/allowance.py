@@ -138,17 +138,17 @@ class Allowance:
 
     @cached_property
     def errors(self) -> SumErrors | None:
-        """The error scale, for the rule `accumulate`."""
+        """The error scale, for the rule `accumulate`; None for others."""
         return _value(self._errors)
 
     @cached_property
     def flat_errors(self) -> SumErrors | None:
-        """The same as `errors`, with flat arrays."""
+        """The same as `errors`, with flat arrays; None if there is none."""
         return None if self.errors is None else self.errors.at(slice(None))
 
     @cached_property
     def interval(self) -> Interval | None:
-        """The least and the greatest right values, for the rule `interval`."""
+        """The least and the greatest right values, for the rule `interval`; None for others."""
         return _value(self._interval)
 
     @cached_property

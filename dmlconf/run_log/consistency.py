@@ -91,7 +91,7 @@ def contradiction(
 
 
 def other_cases(cases: Iterable[str], line: int, expected: str) -> Contradiction | None:
-    """Return a contradiction if the verdicts are on other cases than those of the footer's digest.
+    """Return a contradiction if the verdicts are on other cases than the footer's digest, or None.
 
     Args:
         cases: the different cases of the verdicts.

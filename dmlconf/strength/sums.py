@@ -136,7 +136,10 @@ ORDERS: Final[Mapping[str, Callable[[Sequence[Array], _Add], Array]]] = {
 
 
 def added_up(site: Site, order: str, precision: type[np.floating[Any]]) -> Array | None:
-    """Return the output with its parts added up in an order, rounded after each addition."""
+    """Return the output with its parts added up in an order, rounded after each addition.
+
+    None if the output is no sum of parts.
+    """
     parts = partial_sums(site)
     if parts is None:
         return None

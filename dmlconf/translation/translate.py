@@ -140,7 +140,11 @@ class _Builder:
         return result
 
     def seen(self, name: str, producer: TensorDesc, consumer: TensorDesc) -> str:
-        """Return a tensor's name in the consumer's layout; add steps if the producer's differs."""
+        """Return a tensor's name in the consumer's layout; add steps if the producer's differs.
+
+        Raises:
+            NotExpressibleError: no steps lead from one layout to the other.
+        """
         if producer.DataType is not consumer.DataType:
             raise NotExpressibleError("an edge that reads a tensor with another data type")
         if _is_plain(producer) and _is_plain(consumer):
@@ -167,6 +171,9 @@ class _Builder:
 
         Args:
             slots: for each tensor of the operator, its name in the program.
+
+        Raises:
+            NotExpressibleError: the runtime cannot compute this.
         """
         entry = self.table.entries[operator]
         if entry.like:

@@ -308,7 +308,7 @@ class Verdict(Positional):
 
     @property
     def reason(self) -> Reason | None:
-        """The reason, unless the case passed."""
+        """The reason; None if the case passed."""
         return self.judgement.reason
 
     @property
@@ -318,7 +318,7 @@ class Verdict(Positional):
 
     @property
     def circumstance(self) -> str | None:
-        """The circumstance under which the case failed although it passed in the plain run."""
+        """The circumstance under which a case that passed its plain run failed; None for others."""
         return self.judgement.circumstance
 
     @property

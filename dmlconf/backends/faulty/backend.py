@@ -340,7 +340,11 @@ def variants(argument: str) -> dict[str, str]:
 
 
 def _condition(text: str | None) -> Expression | None:
-    """Read the option `where`; `OptionError` if it is no condition or has an unknown name."""
+    """Return the condition of the option `where`; None if the option is not given.
+
+    Raises:
+        OptionError: the text is no condition, or has a name that no operator has.
+    """
     if text is None:
         return None
     try:

@@ -46,7 +46,10 @@ def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> No
 
 
 def parsed(text: str, folder: Path) -> DataOptions | None:
-    """Return the options that DATA stands for, with the folder that receives the data."""
+    """Return the options that DATA stands for, with the folder that receives the data.
+
+    None if DATA is `none`: no data is captured.
+    """
     if text == "none":
         return None
     kind, dispatches, most_bytes = text.split(",")

@@ -134,7 +134,11 @@ class OnnxSession:
     runtime: Any
 
     def run(self, names: Sequence[str], inputs: Mapping[str, Array]) -> Sequence[Any]:
-        """Return the named outputs."""
+        """Return the named outputs.
+
+        Raises:
+            OnnxRuntimeError: ONNX Runtime cannot compute them.
+        """
         try:
             return list(self.runtime.run(list(names), dict(inputs)))
         except Exception as error:

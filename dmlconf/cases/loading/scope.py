@@ -58,7 +58,7 @@ def shared_operators(content: bytes) -> frozenset[str] | None:
 
 
 def _first_line(pattern: re.Pattern[bytes], content: bytes, key: bytes) -> re.Match[bytes] | None:
-    """Among the lines that begin with a key, match the first that a pattern fits."""
+    """Return the match of the first line that begins with a key and fits a pattern, or None."""
     matches = (pattern.match(content, begin) for begin in _line_begins(content, key))
     return next(filter(None, matches), None)
 

@@ -44,7 +44,9 @@ class CaseList:
 def listed_cases(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> CaseList | None:
-    """Return the list that `--cases` names, in a file or on standard input, with one case per line.
+    """Return the list that `--cases` names, in a file or on standard input; None if not given.
+
+    The list has one case per line.
 
     Raises:
         click.BadParameter: the file cannot be read, or names no case.
@@ -75,7 +77,7 @@ def listed_cases(
 def failed_cases(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> CaseList | None:
-    """Return the cases that fail the run whose log `--failed` names.
+    """Return the cases that fail the run whose log `--failed` names; None without the option.
 
     Raises:
         click.UsageError: there is no earlier run, or the value is a path of cases instead of a log.

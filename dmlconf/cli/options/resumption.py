@@ -34,7 +34,7 @@ resume_option = option(
 def log_to_resume(
     resumed_log: Path | None, log_file: Path | None, *, several: bool = False
 ) -> Path | None:
-    """Return the file that `--resume` and `--log` name.
+    """Return the file that `--resume` and `--log` name; None if neither is given.
 
     Args:
         several: whether the run has several logs, with names derived from this one.

@@ -268,7 +268,7 @@ def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
 
 
 def labelled(path: Path | None, label: str) -> Path | None:
-    """Return a path with a label appended to its stem: `run-nvidia.jsonl` for `run.jsonl`."""
+    """Return a path, if given, with a label after its stem: `run-nvidia.jsonl` for `run.jsonl`."""
     if path is None or not label:
         return path
     return path.with_name(f"{path.stem}-{label}{path.suffix}")

@@ -42,7 +42,7 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 
 
 def data_input(operator: Operator) -> str | None:
-    """Return the input whose data has a class: the first that holds no indices, if there is one."""
+    """Return the input whose data has a class: the first that holds no indices; None if all do."""
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
 

@@ -66,7 +66,11 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
 
 
 def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
-    """Return why no output can share the buffer of an input, given the pair's other value."""
+    """Return why no output can share the buffer of an input; None if one can.
+
+    Args:
+        values: the pair's other value, by parameter.
+    """
     sources = {pair.input for pair in operator.in_place}
     inputs = {each.name for each in operator.of_kind(FieldKind.INPUT)}
     if len(sources) == 1 and values.get(f"{_LAYOUT}{next(iter(sources))}") == "broadcast":
@@ -79,7 +83,12 @@ def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
 def _without_layout(
     operator: Operator, name: str, layout: str, values: Mapping[str, str]
 ) -> str | None:
-    """Return why a tensor cannot have a layout, given the pair's other value."""
+    """Return why a tensor cannot have a layout; None if it can.
+
+    Args:
+        name: the parameter of the tensor's layout.
+        values: the pair's other value, by parameter.
+    """
     tensor = name.removeprefix(_LAYOUT)
     if values.get(tensor) == ABSENT:
         return "an absent tensor has no layout"

@@ -92,7 +92,7 @@ def _first(desc: Desc, name: str) -> TensorDesc | None:
 
 
 def _first_of(desc: Desc, names: tuple[str, ...]) -> TensorDesc | None:
-    """Return the first tensor of a group that is present."""
+    """Return the first tensor of a group that is present; None if none is."""
     return next((tensor for name in names if (tensor := _first(desc, name)) is not None), None)
 
 

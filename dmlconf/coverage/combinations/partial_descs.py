@@ -203,7 +203,7 @@ def _impossible(
     classes: Sequence[Assignment] = (),
     at_least: int = 1,
 ) -> str | None:
-    """Return why parts of a desc are impossible together.
+    """Return why parts of a desc are impossible together; None if nothing says so.
 
     Args:
         at_least: only constraints that read at least this many known fields are evaluated.

@@ -222,7 +222,7 @@ def _stacked(cases: Sequence[Case]) -> Case:
 
 
 def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
-    """Return where NaN is a candidate besides a number."""
+    """Return where NaN is a candidate besides a number; None for nowhere."""
     each = [np.isnan(low) & np.isnan(high) for low, high in intervals]
     nan: Array = np.logical_or.reduce(each).reshape(right.shape) & ~np.isnan(right)
     return nan if nan.any() else None

@@ -91,7 +91,7 @@ _DIVIDE_BY_ROOTS: Final = frozenset(
 
 
 def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return where a quotient may lie on either side of an integer."""
+    """Return where a quotient may lie on either side of an integer; None for integer inputs."""
     dividend, divisor = ranges["ATensor"], ranges["BTensor"]
     if dividend[0].dtype.kind != "f":
         return None
@@ -106,7 +106,10 @@ def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 
 
 def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return the elements that may be the greatest of their window, if several may be."""
+    """Return the elements that may be the greatest of their window, if several may be.
+
+    None if all inputs are certain, or windows are too large to examine.
+    """
     low, high = (end.astype(np.float64) for end in ranges["InputTensor"])
     desc, rank = case.desc, low.ndim - 2
     names = "Strides", "WindowSize", "StartPadding", "Dilations"
@@ -141,6 +144,8 @@ def _coordinates(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 
 def _equalities(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
     """Return where different numbers may be equal within their errors: x and tanh(x) near 0.
+
+    None for integer inputs.
 
     Equal numbers are left to the samples, since both may come from the same intermediate.
     """

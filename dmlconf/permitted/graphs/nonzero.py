@@ -38,7 +38,10 @@ def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array
 
 
 def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
-    """Return which coordinates may be undefined: rows beyond the certainly nonzero elements."""
+    """Return which coordinates may be undefined: rows beyond the certainly nonzero elements.
+
+    None if each element is certainly zero or certainly not.
+    """
     certain, possible = _states(low, high)
     if (certain == possible).all():
         return None

@@ -154,6 +154,8 @@ def multihead_attention1_error_scale(
 def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | None:
     """Return the span of outputs whose error scales exceed FLOAT32, although the outputs do not.
 
+    None if there are no such outputs.
+
     Such an error scale counts as that of a sum that overflowed, so that it is cut at the largest
     number. For a value of 3.4e38 with a share of 0.2, the output is 7e37; if the score is 100, the
     error scale is 7e39.
@@ -195,7 +197,10 @@ def multihead_attention1_interval(
 
 
 def _left_alone(fields: Mapping[str, Any]) -> Array | None:
-    """Return which positions of the present tensors are not written, by batch and position."""
+    """Return which positions of the present tensors are not written, by batch and position.
+
+    None without PastSequenceLengthsTensor: all are written.
+    """
     if fields["PastSequenceLengthsTensor"] is None:
         return None
     first = fields["PastSequenceLengthsTensor"].astype(np.int64).reshape(-1, 1)

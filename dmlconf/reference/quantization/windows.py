@@ -220,7 +220,10 @@ def by_channel(tensor: Array, rank: int = 4) -> Array: ...
 @overload
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None: ...
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None:
-    """Return one element, or one for each channel, in a shape that broadcasts to `rank` axes."""
+    """Return one element, or one for each channel, in a shape that broadcasts to `rank` axes.
+
+    None for an absent tensor.
+    """
     return None if tensor is None else tensor.reshape(1, -1, *(1,) * (rank - 2))
 
 
@@ -229,5 +232,8 @@ def one_element(tensor: Array) -> Array: ...
 @overload
 def one_element(tensor: Array | None) -> Array | None: ...
 def one_element(tensor: Array | None) -> Array | None:
-    """Return a tensor of one element, with any number of dimensions, as one of sizes {1}."""
+    """Return a tensor of one element, with any number of dimensions, as one of sizes {1}.
+
+    None for an absent tensor.
+    """
     return None if tensor is None else tensor.reshape(1)

@@ -37,7 +37,7 @@ class LayerDesc(Protocol):
 
     @property
     def SequenceLengthsTensor(self) -> Array | None:
-        """The lengths, sizes {1, 1, 1, N}."""
+        """The lengths, sizes {1, 1, 1, N}; None if all sequences have the length T."""
         ...
 
     @property

@@ -283,7 +283,10 @@ def far_lines(log: RunLog) -> list[str]:
 
 
 def unchecked_outputs_note(log: RunLog) -> str | None:
-    """Return how many compared cases also have outputs without an independent expected value."""
+    """Return how many compared cases also have outputs without an independent expected value.
+
+    None if there are none.
+    """
     cases = where(log.verdicts, Judgement, lambda judgement: bool(judgement.unchecked_outputs))
     if not cases:
         return None
@@ -362,7 +365,7 @@ def disputes_note(log: RunLog) -> str | None:
 
 
 def by_nodes_note(log: RunLog) -> str | None:
-    """Return how many graphs have elements that are right only since each node is."""
+    """Return how many graphs have elements that are right only since each node is, or None."""
     cases = where(
         log.verdicts,
         Judgement,

@@ -149,7 +149,10 @@ def _fails(right: Computation, judged: CaseJudge, defect: DriverDefect, changed:
 
 
 def _with_other_data(right: Computation) -> Computation | None:
-    """Return the case with random inputs, whose elements mostly differ, and its right outputs."""
+    """Return the case with random inputs, whose elements mostly differ, and its right outputs.
+
+    None if it has none for such inputs.
+    """
     rng = np.random.default_rng(1)
     inputs = {name: _random(name, array, rng) for name, array in right.inputs.items()}
     outputs = right.again(inputs)

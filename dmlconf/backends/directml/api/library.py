@@ -119,7 +119,10 @@ def _candidates(path: str | None) -> Iterator[_Candidate]:
 
 
 def _redistributable() -> Path | None:
-    """Return where an installed onnxruntime has DirectML.dll if it is onnxruntime-directml."""
+    """Return where an installed onnxruntime has DirectML.dll if it is onnxruntime-directml.
+
+    None if onnxruntime is not installed.
+    """
     try:
         spec = find_spec("onnxruntime")
     except (ImportError, ValueError):
@@ -130,7 +133,7 @@ def _redistributable() -> Path | None:
 
 
 def _shared_object(package: str) -> Path | None:
-    """Return the path of an installed package's libdirectml.so or libdirectml.*.so."""
+    """Return the path of a package's libdirectml.so or libdirectml.*.so; None if there is none."""
     from importlib import metadata  # Slow to import, and not needed on Windows.
 
     try:

@@ -373,5 +373,8 @@ def _inputs(
 
 
 def _digested(path: Path | None) -> str | None:
-    """Return the SHA-256 of a file in hexadecimal, to tell whether two runs used the same file."""
+    """Return the SHA-256 of a file in hexadecimal; None without a file.
+
+    It tells whether two runs used the same file.
+    """
     return None if path is None else sha256(path.read_bytes()).hexdigest()

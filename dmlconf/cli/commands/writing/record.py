@@ -46,7 +46,7 @@ _MOST_NAMED: Final = 10
 
 
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
-    """Refuse a name such as GEMM: in other commands, `-o` selects operators."""
+    """Return the path; refuse a name such as GEMM, since `-o` selects operators elsewhere."""
     if value is not None and value.suffix != SUFFIX and not value.is_dir():
         message = (
             f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
