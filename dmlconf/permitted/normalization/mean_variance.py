@@ -5,9 +5,8 @@ Derived in docs/bounds.md, Normalisation and Lp normalisation.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -30,6 +29,7 @@ from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum
 from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.fields import of_fields
+from dmlconf.reference.normalization.batch_gradients import elements_over
 from dmlconf.reference.normalization.mean_variance import (
     MeanVarianceNormalization2Desc,
     squared_norm,
@@ -52,109 +52,169 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
 
     Derived in docs/bounds.md, Normalisation.
     """
-    dtype = desc.OutputTensor.DataType.dtype
+    over = tuple(sorted(set(desc.Axes)))
     with np.errstate(all="ignore"):
-        values = desc.InputTensor.astype(np.float64)
-        over = tuple(sorted(set(desc.Axes)))
-        terms = np.abs(values)
-        size, partial = terms, np.zeros(1)
-        added = terms.sum(over, keepdims=True, where=np.isfinite(terms))
-        if desc.UseMean:
-            partial = partial_mean(values, over)
-            terms = terms + terms.mean(over, keepdims=True)
-            mean = values.mean(over, keepdims=True)
-            values -= mean
+        centred = _centred(desc, over)
+        normalized = (_divided if desc.UseVariance else _undivided)(desc, over, centred)
         scale = np.ones(1) if desc.ScaleTensor is None else np.abs(desc.ScaleTensor)
-        intermediate = greatest_product(terms, scale.astype(np.float64))
-        # FLOAT16 may hold the mean, the differences from it, and the scaled differences.
-        held, exact = np.zeros(1), np.ones(1, bool)
-        if desc.UseMean:
-            exact = exact_mean(desc.InputTensor, mean, added)
-            held = store_sizes(mean, exact)
-            exact = exact & (held == 0)
-        held = held + store_sizes(values, exact)
-        cancellation = ErrorScale(np.zeros(1))
-        undefined = np.zeros(1, bool)
-        of_single_elements = None
-        others = []
-        if desc.UseVariance:
-            squares = np.square(values)
-            variance = squares.mean(over, keepdims=True)
-            intermediate = np.fmax(intermediate, squares.sum(over, keepdims=True))
-            of_one = all(desc.InputTensor.shape[axis] == 1 for axis in over)
-            if desc.UseMean and of_one and single(desc.Epsilon) == 0:
-                # The result is 0 / 0. Measured: DirectML takes the element itself for its variance;
-                # what follows from that is right as well.
-                of_single_elements = values / np.sqrt(desc.InputTensor.astype(np.float64))
-                others.append(of_single_elements)
-            divisor = np.sqrt(variance + single(desc.Epsilon))
-            centred = values
-            values, terms, held = values / divisor, terms / divisor, held / divisor
-            intermediate = greatest_product(intermediate, 1 / divisor)
-            cancellation = variance_loss(np.abs(values), variance, desc.Epsilon, dtype)
-            others += saturated(
-                centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
-            )
-            # FLOAT16 may hold the variance (the root halves its relative error), the root, and the
-            # quotient before it is scaled.
-            root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
-            held = held + np.abs(values) * root / divisor
-            if desc.ScaleTensor is not None or desc.BiasTensor is not None:
-                held = held + store_sizes(values)
-        # The root, the quotient, and its product with the scale are rounded once each.
-        steps = 2 if desc.ScaleTensor is None else 3
-        of_root: Array | float = 0.0
-        if desc.UseVariance:
-            # The root halves the relative error of the sum with a negative Epsilon.
-            of_root = (cancellation_of(variance, desc.Epsilon) - 1) / 2
-        error_scale = ErrorScale(terms + (steps + of_root) * np.abs(values), held)
-        count = math.prod(desc.InputTensor.shape[axis] for axis in over)
-        if desc.UseVariance:
-            undefined = of_rounding_alone(partial, divisor, count)
-            if desc.Epsilon < 0 and dtype == np.float16:
-                undefined = undefined | _root_of_either_sign(desc, over, variance)
-            sizes = size, partial, centred, variance, divisor
-            factors = alike(desc.InputTensor, over), alike(squares, over)
-            error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
-        error_scale = (error_scale + cancellation).scaled(scale)
-        beyond = overflows(added) | overflows(intermediate)
+        error_scale = normalized.error_scale.scaled(scale)
+        beyond = overflows(centred.added) | overflows(normalized.largest)
         if desc.BiasTensor is not None:
-            error_scale = error_scale.holding(store_sizes(_scaled(values, desc.ScaleTensor, None)))
+            products = _scaled(normalized.values, desc.ScaleTensor, None)
+            error_scale = error_scale.holding(store_sizes(products))
             bias = np.abs(wide(desc.BiasTensor))
             # Measured: a product that overflows beside an infinite bias of the other sign is NaN.
             beyond = beyond | overflows(error_scale.sums) | overflows(error_scale.sums + bias)
+            count = elements_over(desc.InputTensor, over)
             error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, count)))
         error_scale = error_scale.overflowing_where(beyond)
-        if dtype == np.float16:
-            others += _averaged_in_passes(desc, over)
-        values = _scaled(values, desc.ScaleTensor, desc.BiasTensor)
-        fused_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
-        if dtype == np.float16:
-            spans = _normalized_spans(
-                desc.InputTensor,
-                desc.ScaleTensor,
-                desc.BiasTensor,
-                over,
-                exact_mean(desc.InputTensor, mean, added) if desc.UseMean else None,
-                desc.Epsilon if desc.UseVariance else None,
-            )
-            fused_scale = fused_scale.spanned(
-                *(fused_span(each, desc.FusedActivation) for each in spans)
-            )
-        if of_single_elements is not None and desc.FusedActivation is not None:
-            # `fused_error_scale` above has computed the activation's error for 0 / 0, NaN.
-            sums = _scaled(of_single_elements, desc.ScaleTensor, desc.BiasTensor)
-            fused_scale = fused_scale.spanned(activated_span(sums, desc.FusedActivation))
-        return replace(
-            fused_scale.open_where(undefined),
-            sums_shared=True,
-            others=tuple(
-                fused(
-                    _scaled(other, desc.ScaleTensor, desc.BiasTensor), desc.FusedActivation
-                ).astype(dtype)
-                for other in others
-            ),
-        )
+        return _activated(desc, over, centred, normalized, error_scale)
+
+
+@dataclass(frozen=True, slots=True)
+class _Centred:
+    """The elements x less their mean, or x itself without UseMean; FLOAT64 throughout.
+
+    Attributes:
+        terms: the absolute values that are added up: `|x| + mean(|x|)`, or `|x|`.
+        size: `|x|`.
+        added: the sums of the finite `|x|`.
+        partial: what `partial_mean` returns.
+        held: the sizes of what kernels may store in FLOAT16: the mean and the differences from it.
+        exact: which means are exact; None without UseMean.
+    """
+
+    values: Array
+    terms: Array
+    size: Array
+    added: Array
+    partial: Array
+    held: Array
+    exact: Array | None
+
+
+def _centred(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> _Centred:
+    values = desc.InputTensor.astype(np.float64)
+    size = np.abs(values)
+    added = size.sum(over, keepdims=True, where=np.isfinite(size))
+    if not desc.UseMean:
+        held = store_sizes(values, np.ones(1, bool))
+        return _Centred(values, size, size, added, np.zeros(1), held, None)
+    partial = partial_mean(values, over)
+    mean = values.mean(over, keepdims=True)
+    values -= mean
+    exact = exact_mean(desc.InputTensor, mean, added)
+    held = store_sizes(mean, exact)
+    held = held + store_sizes(values, exact & (held == 0))
+    terms = size + size.mean(over, keepdims=True)
+    return _Centred(values, terms, size, added, partial, held, exact)
+
+
+@dataclass(frozen=True, slots=True)
+class _Normalized:
+    """The quotients before they are scaled, or `x - mean` without UseVariance.
+
+    Attributes:
+        values: the quotients, FLOAT64.
+        largest: the largest intermediates of each result, to see which overflow.
+        undefined: the quotients that follow from rounding errors alone.
+        others: quotients that are right as well.
+        of_single_elements: the quotients if kernels take an element for its own variance, where
+            the right ones are 0 / 0; None elsewhere.
+    """
+
+    values: Array
+    error_scale: ErrorScale
+    largest: Array
+    undefined: Array
+    others: Sequence[Array] = ()
+    of_single_elements: Array | None = None
+
+
+def _undivided(
+    desc: MeanVarianceNormalization2Desc, over: tuple[int, ...], centred: _Centred
+) -> _Normalized:
+    values, steps = centred.values, _steps(desc)
+    error_scale = ErrorScale(centred.terms + steps * np.abs(values), centred.held)
+    return _Normalized(values, error_scale, _largest(desc, centred), np.zeros(1, bool))
+
+
+def _divided(
+    desc: MeanVarianceNormalization2Desc, over: tuple[int, ...], centred: _Centred
+) -> _Normalized:
+    dtype, epsilon = desc.OutputTensor.DataType.dtype, single(desc.Epsilon)
+    squares = np.square(centred.values)
+    sums = squares.sum(over, keepdims=True)
+    variance = squares.mean(over, keepdims=True)
+    divisor = np.sqrt(variance + epsilon)
+    values = centred.values / divisor
+    largest = greatest_product(np.fmax(_largest(desc, centred), sums), 1 / divisor)
+    # FLOAT16 may hold the variance (the root halves its relative error), the root, and the
+    # quotient before it is scaled.
+    root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
+    held = centred.held / divisor + np.abs(values) * root / divisor
+    if desc.ScaleTensor is not None or desc.BiasTensor is not None:
+        held = held + store_sizes(values)
+    # The root halves the relative error of the sum with a negative Epsilon.
+    steps = _steps(desc) + (cancellation_of(variance, desc.Epsilon) - 1) / 2
+    error_scale = ErrorScale(centred.terms / divisor + steps * np.abs(values), held)
+    count = elements_over(desc.InputTensor, over)
+    undefined = of_rounding_alone(centred.partial, divisor, count)
+    if desc.Epsilon < 0 and dtype == np.float16:
+        undefined = undefined | _root_of_either_sign(desc, over, variance)
+    sizes = centred.size, centred.partial, centred.values, variance, divisor
+    factors = alike(desc.InputTensor, over), alike(squares, over)
+    error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
+    error_scale = error_scale + variance_loss(np.abs(values), variance, desc.Epsilon, dtype)
+    others = saturated(centred.values, variance, sums, desc.Epsilon, dtype)
+    of_single_elements = None
+    if desc.UseMean and count == 1 and epsilon == 0:
+        # The result is 0 / 0. Measured: DirectML takes the element itself for its variance; what
+        # follows from that is right as well.
+        of_single_elements = centred.values / np.sqrt(desc.InputTensor.astype(np.float64))
+        others = [of_single_elements, *others]
+    return _Normalized(values, error_scale, largest, undefined, others, of_single_elements)
+
+
+def _steps(desc: MeanVarianceNormalization2Desc) -> int:
+    """Return how often a result is rounded: the root, the quotient, its product with the scale."""
+    return 2 if desc.ScaleTensor is None else 3
+
+
+def _largest(desc: MeanVarianceNormalization2Desc, centred: _Centred) -> Array:
+    scale = np.ones(1) if desc.ScaleTensor is None else np.abs(desc.ScaleTensor)
+    return greatest_product(centred.terms, scale.astype(np.float64))
+
+
+def _activated(
+    desc: MeanVarianceNormalization2Desc,
+    over: tuple[int, ...],
+    centred: _Centred,
+    normalized: _Normalized,
+    error_scale: ErrorScale,
+) -> ErrorScale:
+    """Return the error scale after FusedActivation, with all other results that are right."""
+    dtype, activation = desc.OutputTensor.DataType.dtype, desc.FusedActivation
+    scale, bias = desc.ScaleTensor, desc.BiasTensor
+    values = _scaled(normalized.values, scale, bias)
+    fused_scale = fused_error_scale(values, error_scale, activation, dtype)
+    others = list(normalized.others)
+    if dtype == np.float16:
+        others += _averaged_in_passes(desc, over)
+        epsilon = desc.Epsilon if desc.UseVariance else None
+        spans = _normalized_spans(desc.InputTensor, scale, bias, over, centred.exact, epsilon)
+        fused_scale = fused_scale.spanned(*(fused_span(each, activation) for each in spans))
+    if normalized.of_single_elements is not None and activation is not None:
+        # `fused_error_scale` above has computed the activation's error for 0 / 0, NaN.
+        sums = _scaled(normalized.of_single_elements, scale, bias)
+        fused_scale = fused_scale.spanned(activated_span(sums, activation))
+    return replace(
+        fused_scale.open_where(normalized.undefined),
+        sums_shared=True,
+        others=tuple(
+            fused(_scaled(other, scale, bias), activation).astype(dtype) for other in others
+        ),
+    )
 
 
 def _root_of_either_sign(
