@@ -82,55 +82,12 @@ def multihead_attention1_error_scale(
     Derived in docs/bounds.md, Softmax.
     """
     output: TensorDesc = fields["OutputTensor"]
-    heads = QueryHeadCount, KeyValueHeadCount
-    dtype = output.DataType.dtype
+    dtype, heads = output.DataType.dtype, (QueryHeadCount, KeyValueHeadCount)
     with np.errstate(all="ignore"):
-        exact = heads_of(fields, *heads)
-        scores = attention_scores(exact, fields)
-        absolute = _each(np.abs, fields)
-        parts = heads_of(absolute, *heads)
-        sizes = ErrorScale(_sizes(parts, absolute), _held_scores(exact, fields))
-        if not np.isfinite(sizes.sums).all():
-            # Finite terms beside an infinity may overflow to the opposite one, which makes NaN.
-            finite = _each(finite_sizes, fields)
-            beyond = _sizes(heads_of(finite, *heads), finite) > float(np.finfo(dtype).max)
-            sizes, scores = _open_rows(sizes, scores, beyond)
-        beyond = _overflowing_products(fields, heads)
-        if beyond.any():
-            sizes, scores = _open_rows(sizes, scores, beyond)
-        held_with_bias = dtype == np.float16 and fields["BiasTensor"] is not None
-        if held_with_bias:
-            beyond = _overflowing_scores(exact)
-            if beyond.any():
-                sizes, scores = _open_rows(sizes, scores, beyond)
+        exact, parts = (heads_of(each, *heads) for each in (fields, _each(np.abs, fields)))
+        scores, sizes = _scores(exact, fields, heads)
         shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype)
-        value = parts.spread(parts.value)
-        values = shares.times(value)
-        # Where a share may be anything, its product with an infinite value may be NaN.
-        uncertain = np.asarray((shares.sums >= ANY_RESULT).any(KEYS, keepdims=True))
-        values = values.open_where(np.broadcast_to(uncertain, values.sums.shape))
-        if fields["BiasTensor"] is not None:
-            values = values.holding(fused_softmax(scores, KEYS) @ value)
-        if held_with_bias:
-            infinite = np.asarray(_beyond_float16(exact.spread(exact.value)).any(2, keepdims=True))
-            if infinite.any():
-                values = values.overflowing_where(np.broadcast_to(infinite, values.sums.shape))
-        unbounded = np.isinf(value)
-        if unbounded.any():
-            # A share that comes out as 0 gives NaN with an infinite value.
-            share = fused_softmax(scores, KEYS)
-            vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
-            undefined = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
-            values = values.overflowing_where(undefined)
-        if fields["MaskType"] == OF_QUERIES and np.isinf(single(fields["MaskFilterValue"])):
-            # By the page the mask does not change scores of keys that are seen; measured, they
-            # become NaN.
-            values = values.overflowing_where(np.ones(values.sums.shape, bool))
-        alone = _left_alone(fields)
-        if alone is not None and alone.any():
-            # The earlier contents of the present tensors count, and they may be anything.
-            of_batch = alone.any(1).reshape(-1, 1, 1, 1)
-            values = values.open_where(np.broadcast_to(of_batch, values.sums.shape))
+        values = _weighted_values(exact, parts, fields, scores, shares)
         outputs = attention_outputs(values.sums, parts, fields)
         beside = _beside_large_values(scores, exact.spread(exact.value), values.sums)
 
@@ -149,6 +106,66 @@ def multihead_attention1_error_scale(
             others = tuple(in_order(result).astype(dtype) for result in held)
             error_scale = replace(error_scale, others=others)
     return error_scale, *outputs[1:]
+
+
+def _scores(
+    exact: Heads, fields: Mapping[str, Any], heads: tuple[int, int]
+) -> tuple[Array, ErrorScale]:
+    """Return the scores and their error scales; those that may overflow are open and 0."""
+    dtype = fields["OutputTensor"].DataType.dtype
+    absolute = _each(np.abs, fields)
+    scores = attention_scores(exact, fields)
+    sizes = ErrorScale(_sizes(heads_of(absolute, *heads), absolute), _held_scores(exact, fields))
+    if not np.isfinite(sizes.sums).all():
+        # Finite terms beside an infinity may overflow to the opposite one, which makes NaN.
+        finite = _each(finite_sizes, fields)
+        beyond = _sizes(heads_of(finite, *heads), finite) > float(np.finfo(dtype).max)
+        sizes, scores = _open_rows(sizes, scores, beyond)
+    overflowing = [_overflowing_products(fields, heads)]
+    if dtype == np.float16 and fields["BiasTensor"] is not None:
+        overflowing.append(_overflowing_scores(exact))
+    for beyond in overflowing:
+        if beyond.any():
+            sizes, scores = _open_rows(sizes, scores, beyond)
+    return scores, sizes
+
+
+def _weighted_values(
+    exact: Heads, absolute: Heads, fields: Mapping[str, Any], scores: Array, shares: ErrorScale
+) -> ErrorScale:
+    """Return the error scale of the values times their shares, by head.
+
+    Args:
+        absolute: the heads of the absolute values of all tensors.
+    """
+    dtype = fields["OutputTensor"].DataType.dtype
+    value = absolute.spread(absolute.value)
+    values = shares.times(value)
+    # Where a share may be anything, its product with an infinite value may be NaN.
+    uncertain = np.asarray((shares.sums >= ANY_RESULT).any(KEYS, keepdims=True))
+    values = values.open_where(np.broadcast_to(uncertain, values.sums.shape))
+    if fields["BiasTensor"] is not None:
+        values = values.holding(fused_softmax(scores, KEYS) @ value)
+        infinite = np.asarray(_beyond_float16(exact.spread(exact.value)).any(2, keepdims=True))
+        if dtype == np.float16 and infinite.any():
+            values = values.overflowing_where(np.broadcast_to(infinite, values.sums.shape))
+    unbounded = np.isinf(value)
+    if unbounded.any():
+        # A share that comes out as 0 gives NaN with an infinite value.
+        share = fused_softmax(scores, KEYS)
+        vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
+        undefined = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
+        values = values.overflowing_where(undefined)
+    if fields["MaskType"] == OF_QUERIES and np.isinf(single(fields["MaskFilterValue"])):
+        # By the page the mask does not change scores of keys that are seen; measured, they become
+        # NaN.
+        values = values.overflowing_where(np.ones(values.sums.shape, bool))
+    alone = _left_alone(fields)
+    if alone is not None and alone.any():
+        # The earlier contents of the present tensors count, and they may be anything.
+        of_batch = alone.any(1).reshape(-1, 1, 1, 1)
+        values = values.open_where(np.broadcast_to(of_batch, values.sums.shape))
+    return values
 
 
 def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | None:
