@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -40,6 +41,10 @@ _ENDS: Final[Mapping[str, Sequence[float]]] = {
     "ELEMENT_WISE_SQRT": (0.0,),
 }
 """By operator, the scaled inputs that are poles or ends of its domain."""
+
+
+_Replaced = Mapping[Slot, tuple[Array, Array]]
+"""By output of a node: which elements are replaced, and by what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +88,43 @@ def poles_of(
     replacements += _at_ends(ranges, bands, right, allows_anything)
     if not replacements:
         return Poles()
-
-    def evaluated(replaced: _Replaced) -> NodeValues:
-        def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
-            if (node.name, tensor) not in replaced:
-                return values
-            mask, others = replaced[node.name, tensor]
-            return np.where(mask, others, values).astype(values.dtype)
-
-        return evaluate_nodes(case, evaluate, store=store, known=right)
-
-    zeros = [evaluated(replaced) for replaced in replacements]
+    evaluated = partial(_evaluated, case, evaluate, right)
     concerned: dict[Slot, Array] = {}
     for replaced in replacements:
         for slot, (mask, _) in replaced.items():
             concerned[slot] = mask | concerned[slot] if slot in concerned else mask
     ends = [
-        evaluated(
-            {
-                slot: (mask, stored(ranges[slot][end], bands[slot].right))
-                for slot, mask in concerned.items()
-            }
-        )
+        {
+            slot: (mask, stored(ranges[slot][end], bands[slot].right))
+            for slot, mask in concerned.items()
+        }
         for end in (0, 1)
     ]
+    zeros = list(map(evaluated, replacements))
+    return Poles(zeros, _infinite_beside_finite(right, zeros, list(map(evaluated, ends))))
+
+
+def _evaluated(
+    case: Case, evaluate: Evaluate, right: NodeValues, replaced: _Replaced
+) -> NodeValues:
+    """Return the nodes' results if some elements of their outputs are replaced."""
+
+    def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
+        if (node.name, tensor) not in replaced:
+            return values
+        mask, others = replaced[node.name, tensor]
+        return np.where(mask, others, values).astype(values.dtype)
+
+    return evaluate_nodes(case, evaluate, store=store, known=right)
+
+
+def _infinite_beside_finite(
+    right: NodeValues, zeros: Sequence[NodeValues], ends: Sequence[NodeValues]
+) -> dict[Slot, Array]:
+    """Return, by output, the elements infinite in one of the `zeros` and finite at one of the ends.
+
+    Outputs without such elements are left out.
+    """
     elements: dict[Slot, Array] = {}
     for slot, values in right.outputs.items():
         if values.dtype.kind != "f":
@@ -115,11 +133,7 @@ def poles_of(
         finite = np.logical_or.reduce([np.isfinite(each.outputs[slot]) for each in ends])
         if (infinite & finite).any():
             elements[slot] = infinite & finite
-    return Poles(zeros, elements)
-
-
-_Replaced = Mapping[Slot, tuple[Array, Array]]
-"""By output of a node: which elements are replaced, and by what."""
+    return elements
 
 
 def _at_zero(
