@@ -8,6 +8,7 @@ The tested code is in `dmlconf/permitted/normalization/local_response.py`.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from dmlconf.permitted.normalization.local_response import (
 )
 from dmlconf.permitted.numbers.half import to_nearest
 from dmlconf.precision.accumulation import float16_ulps
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.normalization.local_response import local_response_normalization_grad
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.permitted.graphs.accepted import accepts, single
 from tests.truncation import toward_zero
 
 SIZES = (2, 16, 4, 4)
@@ -80,3 +83,19 @@ def test_most_errors_of_four_ulps_are_refused() -> None:
     right = kernel(given, to_nearest)
     for sign in (-1, 1):
         assert (shares(right + sign * 4 * float16_ulps(right), given) > 1).mean() > 0.6
+
+
+def test_a_gradient_with_a_base_that_is_stored_as_0_may_be_left_out(tmp_path: Path) -> None:
+    """The first base is 0.5006 + 0.0009 - 0.50145, or 3e-5; with truncated sums it is negative."""
+    desc = (
+        "InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16, values: [0.7075, 0.03, 0.9]}, "
+        "InputGradientTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16, values: [1, 1, 1]}, "
+        "OutputGradientTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16}, "
+        "CrossChannel: false, LocalSize: 3, Alpha: 3, Beta: -1, Bias: -0.50145"
+    )
+    case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION_GRAD", desc)
+    right = evaluate(case)["OutputGradientTensor"].ravel().tolist()
+    of_first = 2 * 0.03 * 0.7075
+    assert accepts(case, "OutputGradientTensor", right)
+    assert accepts(case, "OutputGradientTensor", [right[0], right[1] - of_first, right[2]])
+    assert not accepts(case, "OutputGradientTensor", [right[0], right[1], right[2] - of_first])
