@@ -147,9 +147,6 @@ def _power_interval(
         # Kernels treat the base 0 apart, so its power has no error.
         zero = (base == 0) & (bases[0] == bases[1])
         low, high = (np.where(zero | np.isnan(power), power, end) for end in (low, high))
-    dtype = output.DataType.dtype
-    if dtype.kind in "iu":
-        return cast(low, output), cast(high, output)
     # Kernels may treat exponents from 2^31 on as odd. An odd integer that FLOAT32 does not hold may
     # be rounded to an even one: measured with 979433053. Such exponents are above 2^24, where the
     # relative error exceeds 1, so the intervals of both signs meet at 0.
@@ -159,6 +156,9 @@ def _power_interval(
     signless = (base < 0) & (unheld | (np.abs(exponent) >= _BEYOND_INT32)) & np.isfinite(exponent)
     size = np.fmax(np.abs(low), np.abs(high))
     low, high = np.where(signless, -size, low), np.where(signless, size, high)
+    dtype = output.DataType.dtype
+    if dtype.kind in "iu":
+        return cast(low, output), cast(high, output)
     return rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
 
 

@@ -28,3 +28,20 @@ def test_an_odd_exponent_may_count_as_even_only_if_float32_lacks_it(
     assert accepts(case, "OutputTensor", [-1, 1]) == (exponent % 2 == 1)
     assert accepts(case, "OutputTensor", [1, 1]) == (may_be_even or exponent % 2 == 0)
     assert not accepts(case, "OutputTensor", [-1, -1])
+
+
+OF_INTEGERS = """
+  InputTensor: {Sizes: [2], DataType: INT8, values: [-5, -5]},
+  ExponentTensor: {Sizes: [2], DataType: FLOAT32, values: [EXPONENT, 2]},
+  OutputTensor: {Sizes: [2], DataType: INT8}"""
+
+
+@pytest.mark.parametrize(("exponent", "may_be_odd"), [(1e10, True), (16777216.0, False)])
+def test_an_even_exponent_beyond_32_bits_may_count_as_odd_for_integers_too(
+    tmp_path: Path, exponent: float, may_be_odd: bool
+) -> None:
+    """DirectML 1.8.2 to 1.15.4 give -128 for (-5) ^ 1e10, as INT32 has 2147483647 for 1e10."""
+    case = single(tmp_path, "ELEMENT_WISE_POW", OF_INTEGERS.replace("EXPONENT", str(exponent)))
+    assert accepts(case, "OutputTensor", [127, 25])
+    assert accepts(case, "OutputTensor", [-128, 25]) == may_be_odd
+    assert not accepts(case, "OutputTensor", [127, -25])
