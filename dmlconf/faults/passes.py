@@ -52,6 +52,7 @@ def first_pass_truncated(case: Case) -> Computed | None:
     and 2 and 5 are added first. Which power of two it is depends on the sizes, so all are tried.
     Axes that are not adjacent have such passes one after the other. The variance is a mean of
     squares. Where BATCH_NORMALIZATION_TRAINING needs one pass, FLOAT16 holds the squares instead.
+    Its mean may be computed in one pass and its variance in two.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")
@@ -68,7 +69,11 @@ def first_pass_truncated(case: Case) -> Computed | None:
         if case.operator_name != "BATCH_NORMALIZATION_TRAINING":
             return None
         return _trained_in_one_pass(desc, inputs)
-    return replace(computed(ways[0]), others=lambda: map(computed, ways[1:_MOST_WAYS]))
+    others = [partial(computed, way) for way in ways[1:_MOST_WAYS]]
+    if case.operator_name == "BATCH_NORMALIZATION_TRAINING":
+        mean = partial(_in_one_pass, axes=tuple(axes_of_mean(desc)))
+        others += [partial(computed, way, mean=mean) for way in ways[:_MOST_WAYS]]
+    return replace(computed(ways[0]), others=lambda: (other() for other in others))
 
 
 def _orders(tensor: TensorDesc) -> Iterator[_Order]:
@@ -98,6 +103,10 @@ def _powers_of_two(sizes: Sequence[int], group: Sequence[int]) -> list[int]:
         return [1]  # Elements that lie side by side are combined in one pass.
     powers = [1 << bits for bits in range(count.bit_length()) if count % (1 << bits) == 0]
     return [power for power in reversed(powers) if power < count] or [1]
+
+
+def _in_one_pass(values: Array, *, axes: tuple[int, ...]) -> Array:
+    return toward_zero(values.mean(axes, keepdims=True))
 
 
 def _in_order(
@@ -137,14 +146,18 @@ def _trained(
     inputs: Mapping[str, Array],
     combine: _Combine,
     stored: Callable[[Array], Array] = np.asarray,
+    mean: _Combine | None = None,
 ) -> Computed:
     """Return the outputs of BATCH_NORMALIZATION_TRAINING; `stored` stores the squares.
 
     FLOAT16 holds what a fused activation takes.
+
+    Args:
+        combine: averages the squares and, unless `mean` does, the elements.
     """
     values = inputs["InputTensor"].astype(np.float64)
-    mean = combine(values)
-    centred = values - mean
+    averaged = (mean or combine)(values)
+    centred = values - averaged
     squares = stored(np.square(centred))
     variance = combine(squares)
     root = np.sqrt(variance + single(desc["Epsilon"]))
@@ -156,7 +169,7 @@ def _trained(
         sums = fused(toward_zero(sums), desc["FusedActivation"])
     outputs = {
         "OutputTensor": toward_zero(sums),
-        "OutputMeanTensor": mean,
+        "OutputMeanTensor": averaged,
         "OutputVarianceTensor": variance,
     }
     return Computed(
@@ -175,11 +188,7 @@ def _trained_in_one_pass(desc: Desc, inputs: Mapping[str, Array]) -> Computed:
     So computed, 86% of variances have the right bits, and the others are off by one ULP. So the
     quotients may be off by half a ULP more.
     """
-    axes = tuple(axes_of_mean(desc))
-
-    def combine(values: Array) -> Array:
-        return toward_zero(values.mean(axes, keepdims=True))
-
+    combine = partial(_in_one_pass, axes=tuple(axes_of_mean(desc)))
     computed = _trained(desc, inputs, combine, toward_zero)
     terms = computed.terms or {}
     held = {"OutputTensor": terms["OutputTensor"] / 2}

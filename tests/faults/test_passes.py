@@ -20,6 +20,7 @@ from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Status
 from tests.faults.test_computed_faults import case_of, outputs_of, status_and_fault
 from tests.graphs.suites import graph_case
+from tests.truncation import toward_zero
 
 FAULT = "float16-mean-along-an-inner-axis"
 FAULT_OF_TRAINING = "float16-means-of-training-held-in-parts"
@@ -144,3 +145,41 @@ def test_means_and_variances_of_training_are_waived_if_a_pass_or_the_squares_wer
         wrong = given[output].copy()
         wrong.flat[-1] *= 1.01
         assert status_and_fault(case, {**given, output: wrong}, "1.9.1")[0] is Status.FAILED
+
+
+FAR_APART = (
+    "{InputTensor: {Sizes: [2, 2, 3], DataType: FLOAT16, "
+    "values: [-342.75, -320.75, -227.125, 1, 2, 3, 230.625, -311.5, -307.75, 4, 5, 6]}, "
+    "ScaleTensor: {Sizes: [1, 2, 1], DataType: FLOAT16, values: [1, 1]}, "
+    "BiasTensor: {Sizes: [1, 2, 1], DataType: FLOAT16, values: [0, 0]}, "
+    "OutputTensor: {Sizes: [2, 2, 3], DataType: FLOAT16}, "
+    "OutputMeanTensor: {Sizes: [1, 2, 1], DataType: FLOAT16}, "
+    "OutputVarianceTensor: {Sizes: [1, 2, 1], DataType: FLOAT16}, Epsilon: 0.5}"
+)
+"""The first variance is 40684. FLOAT16 truncates the mean of two squares, 106,000, to 65504."""
+
+
+@pytest.mark.parametrize(
+    ("mean", "variance", "status"),
+    [
+        (-213.125, 26896, Status.WAIVED),
+        (-213.125, 26000, Status.FAILED),
+        (-210, 26896, Status.FAILED),
+    ],
+)
+def test_a_mean_of_training_in_one_pass_beside_a_variance_in_two_is_waived(
+    tmp_path: Path, mean: float, variance: float, status: Status
+) -> None:
+    case = case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", FAR_APART)
+    means, variances = [mean, 3.5], [variance, 2.916]
+    centred = case.inputs()["InputTensor"] - np.reshape(means, (1, 2, 1))
+    quotients = centred / np.sqrt(np.reshape(variances, (1, 2, 1)) + 0.5)
+    given = outputs_of(
+        case,
+        {
+            "OutputTensor": toward_zero(quotients).ravel().tolist(),
+            "OutputMeanTensor": means,
+            "OutputVarianceTensor": variances,
+        },
+    )
+    assert status_and_fault(case, given, "1.8.0")[0] is status
