@@ -23,6 +23,7 @@ from dmlconf.permitted.normalization.parameters import (
     partial_mean,
     quotient_scale,
     unbounded,
+    variance_overflows,
 )
 from dmlconf.permitted.normalization.spans import Statistics
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
@@ -80,6 +81,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         # Measured on BATCH_NORMALIZATION_TRAINING only: an infinite factor times 0 is NaN.
         error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
+        error_scale = error_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
         dtype = desc.OutputTensor.DataType.dtype
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
         # All elements of a channel share one root and one quotient, and their errors.

@@ -12,7 +12,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.normalization.gradient_spans import GradientInputs
 from dmlconf.permitted.normalization.mean_variance import exact_mean
-from dmlconf.permitted.normalization.parameters import unbounded
+from dmlconf.permitted.normalization.parameters import unbounded, variance_overflows
 from dmlconf.permitted.normalization.spans import parts_of
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.rounding import (
@@ -75,6 +75,7 @@ def batch_normalization_grad_error_scale(
             overflows=overflows(largest) | (vanishing & np.isinf(gradient)),
             others=(np.where(vanishing, right.dtype.type(0), right),) if vanishing.any() else (),
         )
+        error_scale = error_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
         centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
         sums, _ = parameter_gradients(wide(desc.InputGradientTensor), centred, over)
         of_scale = _scale_gradient(desc, scale, sums, centred, deviation)
@@ -231,6 +232,7 @@ def _scale_gradient(
 ) -> ErrorScale:
     """Return the error scale of the gradient of the scale; `centred` is `x - mean`."""
     of_scale = _divided(held, sums, deviation, desc.OutputScaleGradientTensor)
+    of_scale = of_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
     # An element may overflow before the gradient makes it small: (-3e38 - 3e38) * 0.1.
     beyond = overflows(greatest_product(np.abs(centred), 1 / deviation))
     if not beyond.any():

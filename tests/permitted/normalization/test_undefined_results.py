@@ -105,3 +105,36 @@ def test_a_difference_that_overflows_before_a_small_gradient_may_give_infinity(
     for first in (3e36, np.inf):
         assert accepts(case, "OutputScaleGradientTensor", [first, 0.5]), first
     assert not accepts(case, "OutputScaleGradientTensor", [3e36, np.inf])
+
+
+TWO = "{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: VALUES}"
+
+
+@pytest.mark.parametrize(
+    ("operator", "output"),
+    [
+        ("BATCH_NORMALIZATION", "OutputTensor"),
+        ("BATCH_NORMALIZATION_GRAD", "OutputGradientTensor"),
+        ("BATCH_NORMALIZATION_GRAD", "OutputScaleGradientTensor"),
+        ("BATCH_NORMALIZATION_TRAINING_GRAD", "OutputScaleGradientTensor"),
+    ],
+)
+def test_a_variance_that_overflows_with_epsilon_may_give_0(
+    tmp_path: Path, operator: str, output: str
+) -> None:
+    """3e38 + 3e38 is infinite in FLOAT32, and so is its root."""
+    values = {"Input": [3e30, 2], "Mean": [0, 1], "Variance": [3e38, 3e37], "Scale": [2.5e19, 3]}
+    outputs = ["OutputTensor"]
+    if operator == "BATCH_NORMALIZATION":
+        values["Bias"] = [0, 0]
+    else:
+        values["InputGradient"] = [1e10, 2e20]
+        outputs = [f"Output{part}GradientTensor" for part in ("", "Scale", "Bias")]
+    fields = [f"{name}Tensor: {TWO.replace('VALUES', str(each))}" for name, each in values.items()]
+    fields += [f"{name}: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32}}" for name in outputs]
+    fields += ["Epsilon: 3.0e+38"] + ["Spatial: false"] * (operator == "BATCH_NORMALIZATION")
+    case = single(tmp_path, operator, ", ".join(fields))
+    first, second = evaluate(case)[output].ravel().tolist()
+    for right in (first, 0):
+        assert accepts(case, output, [right, second]), right
+    assert not accepts(case, output, [first, 0])
