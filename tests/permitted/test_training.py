@@ -154,3 +154,14 @@ def test_a_held_moment_beyond_float16_is_the_largest_number_or_infinity(tmp_path
         assert accepts(case, "OutputParametersTensor", [right]), right
     for wrong in (2.38, 3.5, 2.01, 1.99, -0.5):
         assert not accepts(case, "OutputParametersTensor", [wrong]), wrong
+
+
+def test_a_negative_v_that_is_flushed_to_0_has_a_root(tmp_path: Path) -> None:
+    """V is -0.5 * 1.4e-45. Its root is NaN, or 0 as in DirectML 1.12.1: 1 - 0.15 is 0.85 then."""
+    given = {"FIRST": "[0.15, 1]", "SECOND": "[-0.5, 0.25]", "GRADIENT": "[0, 0]"}
+    case = moments(tmp_path, **given, BETA2="1.4e-45")
+    flushed = float(np.float32(1) - np.float32(0.15))
+    for first in (np.nan, flushed, flushed - 2.0**-24):
+        assert accepts(case, "OutputParametersTensor", [first, 0]), first
+    for wrong in ([0.86, 0], [flushed, np.nan]):
+        assert not accepts(case, "OutputParametersTensor", wrong), wrong
