@@ -334,6 +334,10 @@ class Quantity(Values):
         # What overflows FLOAT32 is infinite, and NaN in a product with 0.
         overflowed = np.isfinite(self.value) & (np.abs(self.value) > LARGEST_FLOAT32)
         undefined = np.asarray((self._open() | overflowed).any(axis=-1, keepdims=True))
+        infinite = np.isinf(matrix)
+        if infinite.any():
+            # 0 times an infinity is NaN, and a number that may vanish times it is not.
+            undefined = undefined | (self._may_vanish().astype(float) @ infinite.astype(float) > 0)
         error_scale = error_scale.open_where(undefined)
         sources = sources_of(self.value)
         carried = self._each(lambda spread: spread.times(matrix, sources))

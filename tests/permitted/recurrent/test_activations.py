@@ -196,3 +196,20 @@ def test_a_gate_that_underflows_to_zero_may_turn_an_infinity_into_nan(tmp_path: 
     small = single(tmp_path, "GRU", VANISHING.format(reset=-20))
     assert accepts(small, "OutputSingleTensor", [2])
     assert not accepts(small, "OutputSingleTensor", [float("nan")])
+
+
+VANISHING_STATE = """InputTensor: {{Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [{first}, 1]}},
+  WeightTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.inf]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  ActivationDescs: [{{operator: ACTIVATION_SIGMOID}}]"""
+
+
+@pytest.mark.parametrize(("first", "vanishes"), [(-450, True), (-20, False)])
+def test_a_state_that_may_vanish_times_an_infinite_weight_may_be_nan(
+    tmp_path: Path, first: float, vanishes: bool
+) -> None:
+    """The sigmoid of -450 is 1e-196, or 0 in FLOAT32, and 0 times infinity is NaN."""
+    case = single(tmp_path, "RNN", VANISHING_STATE.format(first=first))
+    assert accepts(case, "OutputSingleTensor", [1])
+    assert accepts(case, "OutputSingleTensor", [np.nan]) == vanishes
