@@ -41,6 +41,7 @@ __all__ = [
     "catalogue_digest",
     "entry_of",
     "enumeration",
+    "family_of",
     "is_page",
     "is_shared",
     "operator",
@@ -81,6 +82,13 @@ def _without_prefix(name: str) -> str | None:
     """
     names = set(operator_names())
     return next((full for prefix in PREFIXES if (full := prefix + name.upper()) in names), None)
+
+
+def family_of(entry: Operator) -> str:
+    """Return the module of the reference that computes an operator, also a special case."""
+    while entry.specialises is not None:
+        entry = operator(entry.specialises.operator)
+    return str(entry.family)
 
 
 @cache

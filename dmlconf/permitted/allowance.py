@@ -104,6 +104,7 @@ class _Limits:
             interval=lambda: self.intervals[index],
             candidates=lambda: self.candidates[index],
             flushed=flushed,
+            in_range=lambda: None if self.in_range is None else self.in_range[output],
             half_precision=self.half_precision,
         )
 
@@ -148,6 +149,12 @@ class _Limits:
         """
         without = without_subnormals(self._case)
         return None if without is self._case else (self.right, evaluate(without))
+
+    @cached_property
+    def in_range(self) -> dict[str, Array] | None:
+        from dmlconf.permitted.float32_range import outputs_in_float32_range  # Few cases need it.
+
+        return outputs_in_float32_range(self._case, self.right)
 
     def _of_node(self, node: Case, output: str) -> Allowance:
         return CaseAllowances(node, half_precision=self.half_precision).of(output)

@@ -117,12 +117,13 @@ class Allowance:
         interval: _Lazy[Interval | None] = None,
         candidates: _Lazy[Sequence[Interval]] = (),
         flushed: _Lazy[tuple[Array, Array] | None] = None,
+        in_range: _Lazy[Array | None] = None,
         half_precision: bool = False,
     ) -> None:
         """Remember the parts; an allowance without any adds nothing to the expected values."""
         self.half_precision = half_precision
         self._right, self._errors, self._interval = right, errors, interval
-        self._candidates, self._flushed = candidates, flushed
+        self._candidates, self._flushed, self._in_range = candidates, flushed, in_range
 
     @cached_property
     def right(self) -> Array:
@@ -164,6 +165,14 @@ class Allowance:
         """
         return _value(self._flushed)
 
+    @cached_property
+    def in_range(self) -> Array | None:
+        """The right values, with infinities, NaN and zeros that the range of FLOAT32 makes.
+
+        None if it makes none, or if the operator's rule says itself what may overflow.
+        """
+        return _value(self._in_range)
+
     def at(self, indices: Array) -> Allowance:
         """Return the allowance of some elements of the output, with flat arrays."""
 
@@ -179,12 +188,16 @@ class Allowance:
         def flushed() -> tuple[Array, Array] | None:
             return None if self.flushed is None else both(self.flushed)
 
+        def in_range() -> Array | None:
+            return None if self.in_range is None else elements_at(self.in_range, indices)
+
         return Allowance(
             right=lambda: elements_at(self.right, indices),
             errors=errors,
             interval=interval,
             candidates=lambda: [both(ends) for ends in self.candidates],
             flushed=flushed,
+            in_range=in_range,
             half_precision=self.half_precision,
         )
 

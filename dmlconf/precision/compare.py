@@ -144,8 +144,16 @@ class _AppliedRule:
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
-        """The two arrays of `Allowance.flushed`, flat; empty if no operand is subnormal."""
-        return tuple(array.ravel() for array in self._allowance.flushed or ())
+        """The right values in all ways that the rule permits, flat; empty if there is one way.
+
+        They are those of `Allowance.flushed`, if the rule flushes, and of `Allowance.in_range`.
+        """
+        flushed = (self._allowance.flushed if self.rule.flushes else None) or ()
+        in_range = self._allowance.in_range
+        if in_range is None:
+            return tuple(array.ravel() for array in flushed)
+        arrays = *(flushed or (self._allowance.right,)), in_range
+        return tuple(array.ravel() for array in arrays)
 
     def shares(
         self, start: int, actual: Array, expected: Array, distance: Array | None
@@ -159,7 +167,7 @@ class _AppliedRule:
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
         share, apart = self._used(block, actual, expected, distance, bounds)
         squares = float(np.square(apart).sum()) if apart is not None and self.varied else 0.0
-        if self.rule.flushes and (share > 1).any() and self.alternatives:
+        if (share > 1).any() and self.alternatives:
             near = self._near_any(block, actual, bounds) & self._near_any(block, expected, bounds)
             share = np.where(near, np.minimum(share, 1.0), share)
             squares = 0.0

@@ -194,9 +194,7 @@ def bands_of(
 
 def is_one_to_one(operator: Operator) -> bool:
     """Return whether each element of an output follows from one element of each input."""
-    while operator.specialises is not None:
-        operator = catalogue.operator(operator.specialises.operator)
-    return str(operator.family).startswith(_ONE_TO_ONE)
+    return catalogue.family_of(operator).startswith(_ONE_TO_ONE)
 
 
 def _computes_alone(case: Case, tensor: str, elements: int) -> bool:
