@@ -45,3 +45,19 @@ def test_an_even_exponent_beyond_32_bits_may_count_as_odd_for_integers_too(
     assert accepts(case, "OutputTensor", [127, 25])
     assert accepts(case, "OutputTensor", [-128, 25]) == may_be_odd
     assert not accepts(case, "OutputTensor", [127, -25])
+
+
+SCALED = """
+  InputTensor: {Sizes: [2], DataType: FLOAT16, values: [-5, -5]},
+  ExponentTensor: {Sizes: [2], DataType: FLOAT16, values: [EXPONENT, 25]},
+  OutputTensor: {Sizes: [2], DataType: FLOAT16}, ScaleBias: {Scale: 0.1, Bias: -0.5}"""
+
+
+@pytest.mark.parametrize(("exponent", "may_be_whole"), [(5, True), (4, False)])
+def test_the_power_of_a_negative_base_may_be_nan_where_the_exponent_may_be_whole(
+    tmp_path: Path, exponent: int, may_be_whole: bool
+) -> None:
+    """FLOAT32 rounds 5 * 0.1 - 0.5 to 0 in two steps, and to 7e-9 in one."""
+    case = single(tmp_path, "ELEMENT_WISE_POW", SCALED.replace("EXPONENT", str(exponent)))
+    assert accepts(case, "OutputTensor", [float("nan"), 1])
+    assert accepts(case, "OutputTensor", [1, 1]) == may_be_whole
