@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -71,8 +71,9 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
     """Return the graph at the address of a `DML_GRAPH_DESC`.
 
     Raises:
-        UnknownDescError: a part of it is unknown or fits no other part, the creation of an operator
-            was not seen, or the graph is larger than dmlconf reads.
+        UnknownDescError: a part of it is unknown or fits no other part, an edge names a node or a
+            tensor that there is not, nothing reads a constant, the creation of an operator was not
+            seen, or the graph is larger than dmlconf reads.
     """
     native = DML_GRAPH_DESC.from_address(address)
     if native.NodeCount > MOST_NODES:
@@ -142,15 +143,13 @@ class _Reader:
         numbers = sorted({edge[0] for edge in inputs})
         input_names = {number: self._names.unique("", f"input-{number}") for number in numbers}
         input_edges = tuple(
-            InputEdge(input_names[number], nodes[to].name, _tensor_name(nodes[to].inputs, slot))
+            InputEdge(input_names[number], *_end(nodes, to, FieldKind.INPUT, slot))
             for number, to, slot in inputs
         )
         intermediate = tuple(
             IntermediateEdge(
-                nodes[start].name,
-                _tensor_name(nodes[start].outputs, first),
-                nodes[to].name,
-                _tensor_name(nodes[to].inputs, slot),
+                *_end(nodes, start, FieldKind.OUTPUT, first),
+                *_end(nodes, to, FieldKind.INPUT, slot),
             )
             for start, first, to, slot in links
         )
@@ -159,9 +158,8 @@ class _Reader:
             for number in sorted({edge[2] for edge in outputs})
         }
         output_edges = tuple(
-            OutputEdge(nodes[start].name, _tensor_name(nodes[start].outputs, slot), name)
+            OutputEdge(*_end(nodes, start, FieldKind.OUTPUT, slot), output_names[number])
             for start, slot, number in sorted(outputs, key=lambda edge: edge[2])
-            for name in [output_names[number]]
         )
         graph = Graph(
             inputs={
@@ -239,11 +237,16 @@ def slot_names(operator: Operator, desc: Desc, kind: FieldKind) -> Iterator[str 
             yield None if value is None else entry.name
 
 
-def _tensor_name(slots: tuple[str | None, ...], number: int) -> str:
-    name = slots[number] if number < len(slots) else None
+def _end(nodes: Sequence[_Raw], index: int, kind: FieldKind, slot: int) -> tuple[str, str]:
+    """Return the names of the node and the tensor at an end of an edge."""
+    if index >= len(nodes):
+        raise UnknownDescError(f"an edge names node {index}, which the graph lacks")
+    node = nodes[index]
+    slots = node.inputs if kind is FieldKind.INPUT else node.outputs
+    name = slots[slot] if slot < len(slots) else None
     if name is None:
-        raise UnknownDescError(f"an edge names tensor {number}, which its node lacks")
-    return name
+        raise UnknownDescError(f"an edge names tensor {slot}, which its node lacks")
+    return node.name, name
 
 
 def _finished(

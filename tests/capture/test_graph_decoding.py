@@ -7,6 +7,7 @@ The tested code is in `dmlconf/capture/graph_decoding.py` and
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -167,6 +168,16 @@ def test_an_operator_created_before_capturing_began_is_reported() -> None:
     assert isinstance(native, GraphPlan)
     with compile_graph(device.com, native, dml.DML_EXECUTION_FLAGS.NONE):
         assert "created before capturing began" in str(device.error)
+
+
+def test_an_edge_to_a_node_that_the_graph_lacks_is_reported() -> None:
+    native = plan(suite_graphs("chains.yaml")[0])
+    assert isinstance(native, GraphPlan)
+    [(graph_input, _, tensor), *others] = native.input_edges
+    wrong = replace(native, input_edges=((graph_input, 1000, tensor), *others))
+    device = Device()
+    with compile_graph(device.com, wrong, dml.DML_EXECUTION_FLAGS.NONE):
+        assert str(device.error) == "an edge names node 1000, which the graph lacks"
 
 
 class Forgetful(dict[int, Any]):

@@ -76,6 +76,26 @@ def test_an_exported_graph_keeps_its_relation(tmp_path: Path) -> None:
     assert exported(case, tmp_path).relation is Relation.CUT
 
 
+def test_an_exported_constant_may_have_the_name_of_an_output(tmp_path: Path) -> None:
+    text = GRAPH.replace("{from: X}", "{from: Y}").replace("inputs: {X:", "constants: {Y:")
+    case = built(tmp_path, text)
+    [constant] = exported(case, tmp_path).graph.constants
+    assert constant.data.tolist() == case.graph.constants[0].data.tolist()
+
+
+def test_exported_inputs_with_similar_names_keep_their_data(tmp_path: Path) -> None:
+    others = "".join(
+        f", {name}: {{Sizes: [4], DataType: FLOAT32, values: [{index}, 0, 0, 0]}}"
+        for index, name in enumerate(("X_", "X-", "X--"))
+    )
+    text = GRAPH.replace("[1, 2, 3, 4]}", f"[1, 2, 3, 4]}}{others}")
+    case = built(tmp_path, f"{text}    expect: {{rejected: E_INVALIDARG}}\n")
+    again = exported(case, tmp_path)
+    assert {name: array.tolist() for name, array in again.inputs().items()} == {
+        name: array.tolist() for name, array in case.inputs().items()
+    }
+
+
 def test_an_exported_output_keeps_all_its_nodes(tmp_path: Path) -> None:
     text = GRAPH.replace("{Y: second}", "{Y: [first, second, first]}")
     case = built(tmp_path, f"{text}    expect: {{rejected: E_INVALIDARG}}\n")

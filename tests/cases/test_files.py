@@ -94,6 +94,20 @@ def test_a_path_that_is_no_npy_file_in_the_folder_of_the_case_file_is_refused(
     assert "cases.yaml:4:" in refused(path)
 
 
+def test_each_case_of_a_matrix_keeps_the_digests_of_all_its_files(tmp_path: Path) -> None:
+    tensor = "{Sizes: [2], DataType: FLOAT32, values: {file: %s}}"
+    path = tmp_path / "cases.yaml"
+    path.write_text(
+        "operator: ELEMENT_WISE_ADD\ncases:\n  - matrix: {Name: [a.npy, b.npy]}\n    desc:\n"
+        f"      ATensor: {tensor % '=Name'}\n      BTensor: {tensor % 'a.npy'}\n"
+        "      OutputTensor: {Sizes: [2], DataType: FLOAT32}\n"
+    )
+    for name in ("a", "b"):
+        np.save(tmp_path / f"{name}.npy", np.ones(2, np.float32))
+    files = [set(build(planned).files) for planned in load_suite([path]).plan()]
+    assert files == [{"a.npy"}, {"a.npy", "b.npy"}]
+
+
 def saved(array: Any, **options: Any) -> bytes:
     """Return the content of the .npy file of an array."""
     stream = io.BytesIO()

@@ -93,6 +93,16 @@ def test_operators_may_be_parameters_of_a_matrix(tmp_path: Path) -> None:
     assert [planned.parameters for planned in chosen] == [{"Activation": "ACTIVATION_SIGMOID"}]
 
 
+def test_an_operator_is_known_although_a_named_value_cannot_be_computed(tmp_path: Path) -> None:
+    matrix = "matrix: {Activation: [ACTIVATION_RELU], Step: [0, 1]}\n"
+    head = matrix + 'let: {Part: "=1 // (1 - Step)"}\n'
+    text = two_nodes_with("operator: ACTIVATION_RELU", "operator: =Activation")
+    plan = list(load_suite([graph_file(tmp_path, head + text)]).plan())
+    assert [sorted(operators_in(planned)) for planned in plan] == [
+        ["ACTIVATION_RELU", "ELEMENT_WISE_ADD"]
+    ] * 2
+
+
 def test_conditions_may_name_operators_neighbours_and_counts(tmp_path: Path) -> None:
     plan = list(load_suite([graph_file(tmp_path, TWO_NODES)]).plan())
 
@@ -143,6 +153,7 @@ def test_seven_mistakes_in_seven_graphs_are_reported_at_once(tmp_path: Path) -> 
     [
         ("{y: relu}", "{x: relu}", "x is a graph input already"),
         ("{y: relu}", "{y: x}", "x is a graph input, and no edge leads from it to an output"),
+        ("{y: relu}", "{y: relu, z: []}", "nothing says what feeds z"),
         ("  relu:", "  x:", "x is a graph input already"),
         ("values: [1, -2, 3]", "Strides: [3, 3, 3, 1]", "`x` has no data"),
         (

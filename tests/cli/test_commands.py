@@ -4,8 +4,8 @@ The tested code is in the modules of these commands, `dmlconf/cli/commands/runni
 `dmlconf/cli/commands/running/list.py`, `dmlconf/cli/commands/running/show.py`,
 `dmlconf/cli/commands/running/operators.py`, `dmlconf/cli/commands/results/report.py` and
 `dmlconf/cli/commands/writing/validate.py`, and in `dmlconf/cli/output/console.py`,
-`dmlconf/reports/runs/terminal.py`, `dmlconf/reports/runs/json_report.py` and
-`dmlconf/reports/operator_text.py`.
+`dmlconf/cli/pages/grid.py`, `dmlconf/reports/runs/terminal.py`,
+`dmlconf/reports/runs/json_report.py` and `dmlconf/reports/operator_text.py`.
 """
 
 from __future__ import annotations
@@ -170,6 +170,23 @@ def test_show_prints_which_constraint_is_broken(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "show", "tile/invalid/repeat-of-0")
     assert "rejected with E_INVALIDARG, because it breaks repeats-not-zero" in done.stdout
     assert "all(repeat > 0 for repeat in Repeats)" in done.stdout
+
+
+EMPTY = """
+operator: ELEMENT_WISE_IDENTITY
+cases:
+  - name: none
+    desc:
+      InputTensor: {Sizes: [3, 0], DataType: FLOAT32, fill: {integers: {low: 0, high: 9, seed: 1}}}
+      OutputTensor: {Sizes: [3, 0], DataType: FLOAT32}
+    expect: {rejected: E_INVALIDARG, constraint: sizes-not-zero}
+"""
+
+
+def test_show_prints_a_tensor_whose_rows_have_no_elements(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "show", "none", write(tmp_path, EMPTY))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "(no elements)" in done.stdout
 
 
 def test_show_prints_what_each_name_in_a_broken_constraint_means(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,8 @@ from dmlconf.backends.protocol import Environment, Outputs, Rejection
 from dmlconf.reference.evaluation import evaluate
 from tests.backends.finding_checks import defect
 from tests.excuses.test_deviations import case
-from tests.excuses.test_findings import reason_of_failure
+from tests.excuses.test_findings import reason_of_case, reason_of_failure
+from tests.graphs.suites import graph_case
 
 OPENVINO: Final = Environment(
     "onnxruntime", "1.24.1", details={"target": "onnx", "provider": "OpenVINOExecutionProvider"}
@@ -208,6 +210,25 @@ def test_outputs_that_openvino_gives_are_explained_and_no_others(
         other = defect(array, index)
         found = reason(name, Outputs({output: other}))
         assert "known finding" not in found, (index, found)
+
+
+TWO_SUMS: Final = """
+inputs:
+  x: {Sizes: [1], DataType: FLOAT32, values: [1]}
+  c: {Sizes: [1], DataType: FLOAT32, values: [3.0e+38]}
+  d: {Sizes: [1], DataType: FLOAT32, values: [3.0e+38]}
+nodes:
+  first: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: c, OutputTensor: {}}}
+  second: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: first, BTensor: d, OutputTensor: {}}}
+outputs: {sum: first, difference: second}
+"""
+
+
+def test_constants_are_not_combined_if_the_first_sum_is_an_output(tmp_path: Path) -> None:
+    sums = graph_case(tmp_path, TWO_SUMS)
+    outputs = evaluate(sums)
+    wrong = Outputs({**outputs, "difference": np.ones(1, np.float32)})
+    assert "known finding" not in reason_of_case(OPENVINO, sums, wrong)
 
 
 SQUARES: Final = (

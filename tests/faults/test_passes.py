@@ -48,6 +48,14 @@ def test_a_1_that_the_first_pass_loses_is_waived_in_a_sum_and_in_a_mean(
     assert status_and_fault(case, all_right, "1.9.1")[0] is Status.PASSED
 
 
+def test_a_sum_without_axes_is_not_explained(tmp_path: Path) -> None:
+    desc = SUM.replace("FUNCTION", "SUM").replace("[1, 5]", "[4, 5]").replace("[0]", "[]")
+    case = case_of(tmp_path, "REDUCE", desc)
+    assert status_and_fault(case, evaluate(case), "1.9.1")[0] is Status.PASSED
+    zeros = outputs_of(case, {"OutputTensor": [0] * 20})
+    assert status_and_fault(case, zeros, "1.9.1") == (Status.FAILED, "")
+
+
 NORMALIZED = (
     "{InputTensor: {Sizes: [4, 4], DataType: FLOAT16, values: [100.125, -3, 7.3, 1, "
     "-100.3125, 5, -2.7, 1, 0.7, -2.4, 0.1, 2, -0.4, 0.6, -4.6, 2]}, "

@@ -35,18 +35,21 @@ class CaseFiles:
 
     Attributes:
         digests: SHA-256 in hexadecimal of each file that was read, by its name in the case.
+        reads: how many times a file was read.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.digests: dict[str, str] = {}
+        self.reads = 0
 
     def read(self, name: Any, tensor: TensorDesc, where: Where) -> Array:
         """Return the elements of a file, shaped like the tensor's Sizes, in its data type.
 
         Args:
             name: the file's path from the folder.
-            tensor: what the file is for; elements of 4-bit types have a byte each.
+            tensor: what the file is for. The file has its elements in this shape or in one
+                dimension; elements of 4-bit types have a byte each.
             where: the keys and indices that lead to the name in the case's entry.
 
         Raises:
@@ -60,6 +63,7 @@ class CaseFiles:
         except (UnreadableFileError, OSError) as error:
             raise CaseError(where, f"{name} {error}") from error
         self.digests[name] = digest
+        self.reads += 1
         return array
 
     def _path(self, name: Any, where: Where) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
@@ -47,7 +48,8 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
 
     Args:
         wired: whether to require what devices require of the edges, such as that each node feeds
-            something.
+            something, and what the relation requires of the graph. A case that expects a rejection
+            need not meet either.
 
     Raises:
         CaseError: the entry is not a valid graph with these parameters.
@@ -243,6 +245,8 @@ def _outputs(
         with errors.collected():
             texts = value if isinstance(value, list) else [value]
             sources = [reader.source(text, where) for text in texts]
+            if not sources:
+                raise CaseError(where, f"nothing says what feeds {name}", "name a node")
             for source in sources:
                 if isinstance(source, str):
                     message = f"{source} is a graph input, and no edge leads from it to an output"
@@ -330,7 +334,8 @@ def _known_constraint(constraint: str | None, graph: Graph) -> None:
 def operators_in(planned: PlannedCase) -> frozenset[str]:
     """Return the names of the operators in a planned graph, without building it.
 
-    A case of one operator has none. Names that the catalogue lacks are left out.
+    A case of one operator has none. Names that the catalogue lacks are left out, and so are
+    expressions that cannot be evaluated.
     """
     let, operators = _written_operators(planned.template)
     if not isinstance(operators, frozenset):
@@ -368,7 +373,8 @@ def _operator_names(
     from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 
     for name, node in let.items():
-        names[name] = evaluated(node, names)
+        with suppress(CaseError):
+            names[name] = evaluated(node, names)
     for operator in operators:
         try:
             yield operator_name(str(evaluated(operator, names)))

@@ -154,9 +154,9 @@ def _known_field(
     """
     if field.name not in known:
         own: _Data = {}
-        digests_before = len(files.digests)
+        reads_before = files.reads
         value = _field(field, node, names, own, files, known)
-        if len(files.digests) > digests_before:
+        if files.reads > reads_before:
             data.update(own)
             return value
         for part in own.values():

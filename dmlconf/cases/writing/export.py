@@ -31,13 +31,20 @@ _LONGEST_NAME: Final = 120
 
 
 def exported_name(identifier: str) -> str:
-    """Return a case's identifier as the name of a file: `gather-matrix-Axis-1`."""
+    """Return a case's identifier as the name of a file: `gather-matrix-Axis-1`.
+
+    It has at most 120 characters, so those of different cases may be equal.
+    """
     return re.sub(r"[^\w.]+", "-", identifier).strip("-.")[:_LONGEST_NAME]
 
 
 def array_file(folder: Path, tensor: str, role: str, array: Array) -> str:
-    """Write an array as `folder/TENSOR.ROLE.npy`, and return its path from the folder's parent."""
-    name = f"{re.sub(r'[^A-Za-z0-9]+', '-', tensor).strip('-')}.{role}.npy"
+    """Write an array as `folder/TENSOR.ROLE.npy`, and return its path from the folder's parent.
+
+    `InputTensors[0]` becomes `InputTensors-0`. The folder exists.
+    """
+    # Names in graphs keep all of their characters, since `a`, `a-` and `a_` may name three tensors.
+    name = f"{re.sub(r'[^A-Za-z0-9_-]+', '-', tensor.removesuffix(']'))}.{role}.npy"
     np.save(folder / name, np.ascontiguousarray(array), allow_pickle=False)
     return f"{folder.name}/{name}"
 

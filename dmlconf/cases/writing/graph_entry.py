@@ -22,10 +22,14 @@ def graph_parts(
 ) -> dict[str, Any]:
     """Return the parts of a case's entry that describe the graph, with each tensor in full.
 
-    A copy of a repeated node, such as `step[3]`, becomes a node `step-3`.
+    A copy of a repeated node, such as `step[3]`, becomes a node `step-3`. A node or a constant with
+    the name of a graph input or output gets another name.
 
     Args:
-        values: the entries for the data of graph inputs and constants, by name.
+        values: the entries for the data of graph inputs and constants, by name: a list of numbers
+            or `{"file": NAME}`.
+        tensor_entry: returns the entry of a tensor's desc.
+        plain: returns the entry of an attribute.
     """
     names = _names(graph)
     sources: dict[Slot, list[str]] = {}
@@ -61,7 +65,9 @@ def graph_parts(
 
     parts: dict[str, Any] = {
         "inputs": {name: with_values(name, desc) for name, desc in graph.inputs.items()},
-        "constants": {part.name: with_values(part.name, part.tensor) for part in graph.constants},
+        "constants": {
+            names[part.name]: with_values(part.name, part.tensor) for part in graph.constants
+        },
         "nodes": {
             names[node.name]: {
                 "operator": node.operator_name,

@@ -20,11 +20,11 @@ def grid(tensor: Array) -> str:
     """Return the tensor's elements in aligned columns, up to 12 columns, 12 rows and 6 blocks.
 
     The last dimension gives the columns, the one before it the rows, and each set of leading
-    coordinates, such as `[0, 1]`, a block.
+    coordinates, such as `[0, 1]`, a block. A tensor of no elements gives `(no elements)`.
     """
-    rows = tensor.reshape(-1, tensor.shape[-1]) if tensor.ndim else tensor.reshape(1, 1)
-    if not rows.size:
+    if not tensor.size:
         return "(no elements)"
+    rows = tensor.reshape(-1, tensor.shape[-1]) if tensor.ndim else tensor.reshape(1, 1)
     height = tensor.shape[-2] if tensor.ndim > 1 else 1
     lines: list[str] = []
     for number, block in enumerate(_blocks(tensor)):

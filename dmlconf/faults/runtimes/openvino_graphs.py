@@ -44,11 +44,12 @@ def data_of_unread_inputs(case: Case) -> Computed | None:
 
 
 def constants_combined_first(case: Case) -> Computed | None:
-    """Return the output of two operators if their constants are combined before the input.
+    """Return the only output of two operators if their constants are combined before the input.
 
-    (x + c) - d becomes x + (c - d), and (x * c) / d becomes x * (c / d), which overflow elsewhere.
+    (x + c) - d becomes x + (c - d), and (x * c) / d becomes x * (c / d), which overflow for other
+    numbers. None if the first operator's result is an output too.
     """
-    if len(case.graph.operator_nodes) != 2:
+    if len(case.graph.operator_nodes) != 2 or len(case.graph.outputs) != 1:
         return None
     first, second = case.graph.operator_nodes
     sources = case.graph.sources()
@@ -113,7 +114,7 @@ def _with_nodes(graph: Graph, changed: dict[str, Node]) -> Graph:
 def products_merged_with_the_transposed(case: Case) -> Computed | None:
     """Return the outputs of a graph that computes products with B and with B transposed only once.
 
-    Two products that differ only in TransB both get the first result.
+    Two GEMM with the same inputs, TransA, Alpha and Beta both use the TransB of the first.
     """
     graph = case.graph
     sources = graph.sources()
