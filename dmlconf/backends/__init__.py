@@ -1,1 +1,1 @@
-"""Backends, which run cases: the protocol, the registry, and the built-in backends."""
+"""Backends, which run cases: their protocol, names, options and errors, and the built-in ones."""

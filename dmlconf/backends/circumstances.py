@@ -1,7 +1,9 @@
 """Circumstances: ways in which applications use an operator and a plain run does not.
 
 A plain run binds each operator once and dispatches it twice with the same inputs. A backend that
-supports circumstances names them in its capabilities and implements `Exerciser`.
+supports circumstances names them in its capabilities and implements `Exerciser`. How DirectML runs
+cases under each is in `directml/circumstances`, and how the results are judged in
+`dmlconf.judging.circumstances`.
 """
 
 from __future__ import annotations
@@ -59,9 +61,7 @@ CHEAP: Final = (
     Circumstance.OFFSET,
     Circumstance.OWNED,
 )
-"""Circumstances that each cost less than half of a plain run, on the average of the suite; a run
-uses them by default.
-"""
+"""The circumstances of a run by default. Each costs less than half of a plain run, on average."""
 
 
 ALL: Final = "all"
@@ -75,8 +75,9 @@ def chosen_circumstances(
     """Return the circumstances of a run, in the order in which they are run.
 
     Args:
-        names: the names, as `parse_circumstances` returns them; if it is empty, those in `CHEAP`
-            that the backend supports are chosen.
+        names: names of circumstances, or only `ALL` or `NONE`. `ALL` chooses all that the backend
+            supports, and no name at all those in `CHEAP` that it supports.
+        backend: the backend's name, for the message.
 
     Raises:
         BackendError: the backend does not support a circumstance that was named.
@@ -117,9 +118,10 @@ class Dispatch:
         variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
             for the case's own data.
         arrays: the outputs by tensor.
+        faults: what the dispatches did wrong apart from the values.
         times: how many dispatches had these results.
-        in_place: the inputs whose buffers are also those of outputs, by output; None if it is the
-            case's own `in_place`.
+        in_place: the inputs whose buffers are also those of outputs, by output; None stands for
+            the case's own `in_place`.
     """
 
     variation: int
@@ -156,7 +158,11 @@ UnderCircumstance = Exercised | Inapplicable | Rejection | Breakdown
 
 @dataclass(frozen=True, slots=True)
 class Exercises:
-    """The outcomes of an `Exercise`; `under` is empty if the plain run had no outputs."""
+    """The outcomes of an `Exercise`.
+
+    Attributes:
+        under: the outcomes up to the first breakdown; empty if the plain run had no outputs.
+    """
 
     plain: Outcome
     under: Mapping[Circumstance, UnderCircumstance]
@@ -175,7 +181,8 @@ def exercises_of(
 ) -> Iterator[Case | Exercise]:
     """Yield an `Exercise` for each case, or the case itself if it is to run only plainly.
 
-    Cases that must be refused, and cases that compare two forms of a graph, run only plainly.
+    Cases that must be refused, and cases that compare two forms of a graph, run only plainly;
+    without circumstances, all cases do.
     """
     for case in cases:
         rejected = isinstance(case.expectation, ExpectedRejection)

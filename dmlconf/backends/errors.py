@@ -1,4 +1,4 @@
-"""Errors for backends that cannot be used, one class for each reason."""
+"""The kinds of `BackendError`, one class for each reason; the base class is in `protocol`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ __all__ = [
 
 
 def described(error: Exception) -> str:
-    """Return the type and the text of an exception, such as `KeyError: 'Axis'`."""
+    """Return the type and the text of an exception, such as `KeyError: 'Axis'`.
+
+    It returns a text even if the text of the exception raises another one.
+    """
     try:
         text = str(error)
     except Exception:
@@ -39,6 +42,7 @@ class UnknownChoiceError(OptionError):
 
     Attributes:
         what: the kind of thing that is chosen, such as `fault`.
+        name: the name that is not valid.
         known: the valid names.
     """
 
@@ -55,7 +59,8 @@ class AmbiguousBackendError(BackendError):
     """Several backends have the same name.
 
     Attributes:
-        owners: what has such a backend, such as `acme-dml 1.2 (acme.backend:create)`.
+        name: the backend's name.
+        owners: what has a backend of this name, such as `acme-dml 1.2 (acme.backend:create)`.
     """
 
     def __init__(self, name: str, owners: Sequence[str]) -> None:

@@ -43,7 +43,10 @@ class Plugin:
 
 
 def installed_plugins() -> Mapping[str, tuple[Plugin, ...]]:
-    """Return the plugins by name; those of the same name are in the order of `sys.path`."""
+    """Return the plugins by name; those of the same name are in the order of `sys.path`.
+
+    An entry point that is found twice, with the same distribution and function, counts once.
+    """
     from importlib.metadata import entry_points
 
     plugins: dict[str, dict[tuple[str, str], Plugin]] = {}
@@ -71,7 +74,10 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
 
 @cache
 def some_installed() -> bool:
-    """Return within milliseconds whether a plugin is installed; plugins in archives are missed."""
+    """Return whether a plugin is installed, without the slow import of `importlib.metadata`.
+
+    Plugins in archives are missed.
+    """
     group = ENTRY_POINT_GROUP.encode()
     for folder in sys.path:
         try:

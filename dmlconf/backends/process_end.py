@@ -13,7 +13,11 @@ _END_SECONDS: Final = 5.0
 
 
 def how_it_ended(process: BaseProcess) -> str:
-    """Return how a process ended; one that has only closed its pipe gets `_END_SECONDS` to end."""
+    """Return how a process ended, such as `died of SIGKILL` or `ended with exit code 1`.
+
+    One that has closed its pipe gets `_END_SECONDS` to end; if it does not, the text says only that
+    it closed its pipe.
+    """
     process.join(_END_SECONDS)
     code = process.exitcode
     if code is None:

@@ -1,7 +1,7 @@
-"""Start processes that ignore Ctrl-C.
+"""Let the processes that dmlconf starts ignore Ctrl-C.
 
-A terminal sends Ctrl-C to all processes of a command, but only dmlconf's first process should act
-on it: a worker that is still importing would end with a traceback of its own.
+A terminal sends Ctrl-C to all processes of a command, but only the main process should act on it: a
+worker that is still importing would end with a traceback of its own.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ INTERRUPTS: Final = tuple(
 def children_ignore_interrupts() -> Iterator[None]:
     """Let processes that start in the block ignore interrupts, from their first instruction on.
 
-    The new processes inherit a signal mask, which they keep until they change it. Windows has
-    no masks: there, this process too ignores Ctrl-C in the block, which should be short.
+    They inherit a signal mask, and keep it until they call `ignore_interrupts`. Windows has no
+    masks: there, this process too ignores Ctrl-C in the block, which should be short.
     """
     if sys.platform == "win32":
         with _ignored_ctrl_c():
@@ -35,7 +35,7 @@ def children_ignore_interrupts() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker  # Takes a while to import.
 
-    # Otherwise the first process would start the tracker, which unblocks SIGINT and SIGTERM in
+    # Otherwise starting a process would start the tracker, which unblocks SIGINT and SIGTERM in
     # this thread.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
@@ -46,9 +46,9 @@ def children_ignore_interrupts() -> Iterator[None]:
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C, but end at other requests to end.
+    """Ignore Ctrl-C, and unblock the signals that `children_ignore_interrupts` blocked.
 
-    The signals that `children_ignore_interrupts` blocked are unblocked.
+    Other requests to end, such as SIGTERM, end the process again.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

@@ -1,4 +1,7 @@
-"""The protocol of backends, and the outcomes of cases."""
+"""The protocol of backends: environments, capabilities, and the outcomes of cases.
+
+Running under circumstances is in `circumstances`, and the kinds of `BackendError` are in `errors`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ __all__ = [
 
 
 class BackendError(ExpectedError):
-    """A backend that cannot be used.
+    """A backend cannot be used, or not in the way that was asked for.
 
     Attributes:
         message: why.
@@ -48,14 +51,14 @@ class BackendError(ExpectedError):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a backend ran on, for the record.
+    """The software and the device that results come from.
 
     Attributes:
         backend: the backend's name.
-        version: its version.
-        adapter: the device's description, or None if there is no device.
-        driver: the driver's version, or None.
-        details: anything else that a result may depend on: files with their digests, flags.
+        version: the version of the software that computes, such as DirectML's or NumPy's.
+        adapter: a description of the device; None if there is none.
+        driver: the driver's version; None if it is unknown or there is no driver.
+        details: anything else that a result may depend on, such as flags and digests of files.
     """
 
     backend: str
@@ -72,11 +75,11 @@ class Capabilities:
     Attributes:
         feature_level: the highest feature level that it supports.
         data_types: the tensor data types that it supports.
-        memory: bytes that all tensors of a case together may take; None if unknown.
+        memory: bytes that the tensors of a case may take together; None if unknown.
         half_precision: whether it was asked to compute FLOAT16 outputs in FLOAT16, as by
             DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION; this widens rules for sums.
-        circumstances: names of the circumstances under which it runs cases; if there are any, it
-            implements `dmlconf.backends.circumstances.Exerciser`.
+        circumstances: names of the circumstances under which it runs cases; a backend that names
+            any implements `dmlconf.backends.circumstances.Exerciser`.
         compiles_graphs: whether it compiles a graph as a whole, so that running its nodes one by
             one may give different bits.
     """
@@ -122,7 +125,8 @@ class Outputs:
     """The backend ran the case.
 
     Attributes:
-        arrays: the outputs by tensor, each shaped like its Sizes.
+        arrays: the outputs by tensor; a case passes only if each has its tensor's Sizes as shape
+            and the dtype of its data type. INT4 and UINT4 have one element a byte.
         seconds: how long it took.
         faults: what the operator did wrong apart from the values, the gravest first.
         dispatch_seconds: how long each dispatch took by the device's own clock; empty if unknown.
@@ -144,12 +148,12 @@ class Rejection:
 
     Attributes:
         stage: the call that refused it, such as `CreateOperator`.
-        hresult: the name of the HRESULT, or of another runtime's error.
+        hresult: the name of the HRESULT, such as `E_INVALIDARG`, or of another runtime's error.
         constraints: names of the constraints that the backend reports as violated, if it can.
         seconds: how long it took.
         node: name of the graph's node that was refused; empty if the whole case was.
         message: why, according to the runtime or a debug layer; empty if neither says why.
-        warnings: warnings of the driver or a debug layer.
+        warnings: as in `Outputs`.
     """
 
     stage: str
@@ -204,7 +208,7 @@ class Breakdown:
 
     @property
     def device_lost(self) -> bool:
-        """Whether the process no longer has a device that could run another case."""
+        """Whether the device is removed or hangs, so that the process can run no other case."""
         return self.kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.HANG)
 
 
@@ -226,22 +230,28 @@ class Backend(Protocol):
         ...
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case, in order and as soon as it is known."""
+        """Yield one outcome for each case, in order and as soon as it is known.
+
+        If it raises an exception, the cases without an outcome run again, one at a time.
+        """
         ...
 
     def close(self) -> None:
-        """Release everything that the backend holds; called once, at the end."""
+        """Release everything that the backend holds.
+
+        This is the last call. It is left out if the process is killed.
+        """
         ...
 
 
 @runtime_checkable
 class WaitsForDevice(Protocol):
-    """A backend that can time out its own waits for a device and report each as a hang."""
+    """A backend that limits its own waits for a device, and reports a longer one as a hang."""
 
     def limit_waits(self, seconds: float) -> None:
-        """Set how long one wait may take; called once, before the first case.
+        """Set how long one wait may take.
 
-        A worker process sets less than a case may take, so that the backend's own message arrives
-        before the process is ended.
+        A worker process calls it before the first case. It sets less than a case may take, so that
+        the backend's own message arrives before the process is ended.
         """
         ...

@@ -1,4 +1,7 @@
-"""Find backends by name: the built-in ones, and those of installed plugins."""
+"""Find and create backends by name, built-in ones and plugins; survey and check DirectML's devices.
+
+The modules of backends are imported here, and only when they are needed.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ class BackendName:
 
 
 def backend_names() -> list[str]:
-    """Return the names of all available backends."""
+    """Return the names of all backends, without former names."""
     built_in = (name for name, each in _BUILT_IN.items() if not each.old)
     return [*built_in, *(name for name in installed_plugins() if name not in _BUILT_IN)]
 
@@ -85,9 +88,9 @@ def is_reference(backend: Backend) -> bool:
 
 
 def option_words(name: str) -> tuple[str, ...]:
-    """Return the words that may follow a built-in backend's colon, for the shell's completion.
+    """Return the words that may follow a backend's colon, for the shell's completion.
 
-    A word that ends in `=` needs a value.
+    A word that ends in `=` needs a value. There are none for a plugin, or an unknown name.
     """
     built_in = _BUILT_IN.get(name)
     words: tuple[str, ...] = ()
@@ -97,7 +100,7 @@ def option_words(name: str) -> tuple[str, ...]:
 
 
 def parse(text: str) -> BackendName:
-    """Return the backend that a text names.
+    """Return the backend that a text names; `create` checks its options.
 
     Raises:
         BackendError: there is no such backend, or there are several.
@@ -137,7 +140,7 @@ def create(backend: BackendName) -> Backend:
 
 
 def variants(backend: BackendName) -> Mapping[str, BackendName]:
-    """Return the variants that a backend's options ask for, by label; empty if there is only one.
+    """Return the variants that a backend's options ask for, by label; empty if no option is `both`.
 
     `directml:metacommands=both` has the variants `metacommands=on` and `metacommands=off`.
     Plugins have none: this process does not load them.

@@ -25,11 +25,13 @@ _OF_ONE_RUN: Final = frozenset({"luid", "directml_file", "directml_origin"})
 """Details that may differ between two runs of the same software on the same device."""
 
 Subject = tuple[Any, ...]
-"""Backend, version, adapter, driver, and the digests of their files."""
+"""Backend, version, adapter, driver, and the details that are digests, by name:
+`directml_sha256`, for example.
+"""
 
 
 def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an environment as a mapping; for the backend `recording`, the recorded environment."""
+    """Return an environment as a mapping; of the backend `recording`, the recorded environment."""
     record: Mapping[str, Any]
     record = asdict(environment) if isinstance(environment, Environment) else environment
     if record["backend"] == "recording":
@@ -38,14 +40,17 @@ def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[
 
 
 def subject_of(environment: Environment | Mapping[str, Any]) -> Subject:
-    """Return the subject of an environment; for the backend `recording`, the recorded subject."""
+    """Return the subject of an environment; of the backend `recording`, the recorded subject."""
     record = tested_environment(environment)
     digests = {key: value for key, value in record["details"].items() if key.endswith("sha256")}
     return *(record[key] for key in ("backend", "version", "adapter", "driver")), digests
 
 
 def device_details(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an environment's details without those that say where or when it ran."""
+    """Return an environment's details without those that may differ from run to run.
+
+    These are `luid`, `directml_file` and `directml_origin`.
+    """
     return {key: value for key, value in details.items() if key not in _OF_ONE_RUN}
 
 
@@ -59,7 +64,10 @@ def is_independent(recorded: Mapping[str, Any], subject: Subject) -> bool:
 
 
 def same_source(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two recorded environments have the same device, software and options."""
+    """Return whether two environments have the same subject and the same `device_details`.
+
+    A missing detail counts as None.
+    """
     if subject_of(one) != subject_of(other):
         return False
     keys = (one["details"].keys() | other["details"].keys()) - _OF_ONE_RUN

@@ -1,7 +1,8 @@
 """Write a captured graph's blocks as cases, with values that follow from the application's data.
 
 `dmlconf.capture.blocks` splits the graph. What DirectML computes inside a graph is not captured, so
-tensors that a block reads from other nodes get the reference's values.
+tensors that a block reads from other nodes get the reference's values. Blocks with generated data
+are written by `dmlconf.capture.case_files`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
     """Write a case file for each dispatch of a graph whose data was kept: the graph's blocks.
 
     Args:
-        folder: the folder of captured cases, which already has the case files of the dispatches.
+        folder: the folder of captured cases, which already has the case files of the dispatches;
+            a dispatch without one has no blocks.
         most_nodes: the most nodes of a block; graphs of no more nodes are not split.
         most_bytes: the maximum size of all data; blocks whose data no longer fits are left out.
 
@@ -79,7 +81,10 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
 
 
 def _values(path: Path) -> Mapping[str, Array]:
-    """Return a dispatch's inputs, and nodes' outputs by `NODE.TENSOR`, constants also by `NODE`."""
+    """Return a dispatch's inputs by name, and nodes' outputs by `NODE.TENSOR`.
+
+    `NODE` alone is its `OutputTensor`.
+    """
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)
     values = dict(case.inputs())

@@ -42,7 +42,7 @@ class Block:
 
 
 def blocks(parts: Parts, most_nodes: int) -> list[Block]:
-    """Return blocks of a limited number of nodes, which together have every node once.
+    """Return blocks of at most `most_nodes` nodes, which together have every node once.
 
     Nodes are ordered so that each closely follows the nodes that it reads. The order is cut after
     every `most_nodes` nodes, and each piece into its connected parts, so no block depends on its

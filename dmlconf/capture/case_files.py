@@ -1,4 +1,8 @@
-"""Write captured operators and graphs as case files."""
+"""Write captured operators and graphs as case files, and leave out what does not load.
+
+Dispatches with the application's data are written by `dispatch_cases`, and their blocks by
+`block_cases`; `models` writes cases of several models.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +68,9 @@ class Written:
     """The case files that were written.
 
     Attributes:
-        left_out: what is wrong with each case that was not written, by `FOLDER/STEM/NAME`.
+        cases: how many cases the files have.
+        left_out: what is wrong with each case that was not written, by `FOLDER/STEM/NAME`, or by
+            `FOLDER/NAME` if its data was too large.
     """
 
     files: tuple[Path, ...]
@@ -164,7 +170,13 @@ def _files(
 def operator_entries(
     name: str, members: Sequence[CapturedOperator], note: Callable[[CapturedOperator], str]
 ) -> Iterator[Entry]:
-    """Yield an entry of a case file for each desc of an operator, with kept or generated data."""
+    """Yield an entry of a case file for each desc of an operator, with kept or generated data.
+
+    Args:
+        name: the operator's name.
+        members: the operator with each of its descs.
+        note: returns the note of an entry.
+    """
     operator = catalogue.operator(name)
     used: set[str] = set()
     seed = 0
@@ -280,7 +292,10 @@ def _with_kept_data(
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts with data for each input, generated to suit a node that reads it."""
+    """Return the parts with data for each input, generated to suit the first node that reads it.
+
+    Indices suit a node only if it reads the input with the input's own Sizes.
+    """
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)
     for node in parts["nodes"].values():

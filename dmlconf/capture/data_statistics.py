@@ -27,7 +27,9 @@ class DataStatistics:
     """Statistics of the finite elements of a tensor.
 
     Attributes:
+        low: the least; `high` is the greatest.
         zeros: their share of zeros, from 0 to 1.
+        whole: whether all are whole numbers.
         count: how many finite elements there are.
     """
 
@@ -39,7 +41,7 @@ class DataStatistics:
 
     @classmethod
     def of(cls, array: Array) -> DataStatistics | None:
-        """Return the statistics of an array; None if it has no finite element."""
+        """Return the statistics of an array of any shape; None if it has no finite element."""
         finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array.ravel()
         if not finite.size:
             return None

@@ -140,7 +140,10 @@ def _document(
 
 
 def _followed(each: _Numbered, sources: Mapping[str, int]) -> str:
-    """Return a note on inputs with NaN or infinity, and on the dispatch that wrote them."""
+    """Return a note on inputs with NaN or infinity, and which earlier dispatch wrote them.
+
+    The note is empty if all inputs are finite.
+    """
     sentences = []
     for name, kept in each.dispatch.inputs.items():
         if kept.finite:

@@ -41,7 +41,11 @@ def input_data(
 
 
 def desc_of(operator: Operator, entry: Mapping[str, Any]) -> Desc:
-    """Return the desc of a case file's entry that has no expressions; its data is not read.
+    """Return the desc that an entry of a case file states; data and sources are not read.
+
+    Args:
+        entry: the entry's `desc`, or that of a node, without expressions and with each tensor in
+            full.
 
     Raises:
         CaseError: the entry does not describe the operator.

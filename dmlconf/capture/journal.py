@@ -25,7 +25,7 @@ _NUMBER: Final = "number"
 
 
 class JournalError(ValueError):
-    """A file is not a journal, or is larger than dmlconf reads."""
+    """A file is not a journal, gives a kept array a wrong name, or is larger than dmlconf reads."""
 
 
 class JournalWriter:

@@ -22,7 +22,7 @@ equal keys."""
 
 
 def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
-    """Return the line of an operator."""
+    """Return the line of an operator that is compiled with these DML_EXECUTION_FLAGS."""
     content = {
         "operator": operator.name,
         "desc": desc_entry(operator, desc, {}),
@@ -32,7 +32,7 @@ def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
 
 
 def graph_line(decoded: DecodedGraph, flags: int) -> Line:
-    """Return the line of a graph; its key does not depend on `decoded.names`."""
+    """Return the line of a graph; its key does not depend on `decoded.names` and `unused`."""
     parts = graph_parts(decoded.graph, {}, tensor_entry, attribute_entry)
     for constant in decoded.graph.constants:
         parts["constants"][constant.name] |= _data(constant.data)

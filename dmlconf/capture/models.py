@@ -1,6 +1,6 @@
 """Write cases of several captured models: each desc of an operator and each kind of block once.
 
-A block is a part of a graph with at most eight nodes. Blocks that differ only in sizes, numbers and
+A block is a part of a graph with two to eight nodes. Blocks that differ only in sizes, numbers and
 data become one case, made from the block with the fewest elements.
 """
 

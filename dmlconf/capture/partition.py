@@ -34,7 +34,7 @@ __all__ = ["PartitionError", "captured_partitions"]
 
 _MOST_PARTS: Final = 1 << 16
 _MOST_READS: Final = 8
-"""How often a file may be read: all parts that are read may have 8 times its size in total."""
+"""All parts that are read may together have 8 times the size of their file."""
 
 _LONGEST_NAME: Final = 80
 """Maximum length of the name of an operator, and of other names in messages."""
@@ -55,7 +55,8 @@ def captured_partitions(paths: list[Path]) -> Captured:
     """Return the graphs of partitions, as if an application had compiled them.
 
     Raises:
-        PartitionError: a file cannot be read, or `flatbuffers` is missing.
+        PartitionError: a file cannot be read or is no partition, has an operator or a constant that
+            the catalogue lacks or more than `MOST_NODES` nodes, or `flatbuffers` is missing.
     """
     lines = []
     for number, path in enumerate(paths, 1):
@@ -174,9 +175,6 @@ class _Table:
             _unpacked(form, self._content.bytes, position)[0]
             for position in self._items(slot, size)
         )
-
-    def has(self, slot: int) -> bool:
-        return self._position(slot) is not None
 
     def _referred(self, position: int) -> int:
         return position + int(_unpacked("<I", self._content.bytes, position)[0])

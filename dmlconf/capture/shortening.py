@@ -20,8 +20,11 @@ def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a graph's entry without the descriptions of tensors that are like their source.
 
     If a node's input is like the tensor that it reads, its entry becomes the name of that tensor.
-    If an output is packed and has the Sizes and DataType of the node's first input, its entry
+    If an output's entry has nothing but the Sizes and DataType of the node's first input, it
     becomes empty.
+
+    Args:
+        parts: the entry's parts, with each tensor in full.
     """
     tensors: dict[str, Mapping[str, Any]] = {}
     for name, tensor in {**parts.get("inputs", {}), **parts.get("constants", {})}.items():

@@ -1,1 +1,1 @@
-"""Test cases: their files, their expansion, and their selection."""
+"""Test cases, and the case files that they are read from and written to."""

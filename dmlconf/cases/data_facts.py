@@ -35,8 +35,8 @@ MOST_ELEMENTS: Final = 1 << 16
 def data_words(case: Case) -> tuple[str, ...]:
     """Return the words of `DATA_WORDS` that hold for an input of the case, in their order.
 
-    Cases that expect a rejection have none; inputs of more than `MOST_ELEMENTS` elements are
-    skipped.
+    Cases that expect a rejection have none. Inputs of more than `MOST_ELEMENTS` elements are
+    skipped, and so are inputs whose data is left out or cannot be generated.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return ()
@@ -73,7 +73,12 @@ def _words_of_fill(
 
 
 def words_of(array: Array, data_type: DataType, *, index: bool = False) -> frozenset[str]:
-    """Return the words of `DATA_WORDS` that hold for an array; with `index` it holds indices."""
+    """Return the words of `DATA_WORDS` that hold for an array of any shape; none if it is empty.
+
+    Args:
+        data_type: the array's; NumPy has no type for integers of 4 bits.
+        index: whether the numbers are indices.
+    """
     if not array.size:
         return frozenset()
     half = data_type.maximum / 2

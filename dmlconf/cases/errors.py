@@ -1,4 +1,4 @@
-"""Errors in a case's entry in a file."""
+"""Errors in the entry of a case in a case file, and the collection of several of them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ class CaseError(ValueError):
         super().__init__(message)
 
     def all(self) -> list[CaseError]:
-        """Return this error and the others."""
+        """Return this error, the others and, in turn, those of each."""
         return [self, *(error for other in self.others for error in other.all())]
 
 
 def desc_location(field: str) -> tuple[str | int, ...]:
-    """Return the keys of a field in an entry: `desc`, `InputTensors`, 0 for `InputTensors[0]`."""
+    """Return the keys of a field in an entry: `desc`, `InputTensors`, 0 for `InputTensors[0]`.
+
+    For an empty name it is `desc` alone.
+    """
     if not field:
         return ("desc",)
     tensor = TensorRef.of(field)

@@ -1,7 +1,7 @@
-"""Facts of a case, which the run log keeps and conditions may name.
+"""Facts of a case: those that the run log keeps, and the names of conditions computed from them.
 
-The log keeps them in few bytes; the rest, such as ranks, is computed from them. Conditions are
-expressions such as `FLOAT16 in DataTypes and GroupCount > 1`.
+The log keeps `InputTensor: FLOAT16 2x3`; a condition such as `FLOAT16 in DataTypes and Rank > 1`
+names what follows from it. The kinds of number in `Data` are found by `data_facts`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,11 @@ _TENSOR: Final = re.compile(
 
 
 def element_count(facts: Mapping[str, Any]) -> int:
-    """Return how many elements the tensors of a case have in all, from the case's facts."""
+    """Return how many elements the tensors of a case have in all.
+
+    Args:
+        facts: as `facts_of` returns them.
+    """
     nested = (value if isinstance(value, list) else [value] for value in facts.values())
     texts = (text for values in nested for text in values if isinstance(text, str))
     return sum(tensor.ElementCount for text in texts if (tensor := tensor_of_text(text)))
@@ -64,9 +68,9 @@ def facts_of(case: Case) -> dict[str, Any]:
     """Return the facts of a case that the run log keeps, as JSON values.
 
     These are the fields that are present, by name: tensors as text such as
-    `FLOAT16 2x3 strides=1x2`, arrays as lists, infinities and NaN as text. `in_place` has the
-    outputs that share the buffer of an input, and `data` the words of `DATA_WORDS` that hold for
-    the inputs.
+    `FLOAT16 2x3 strides=1x2`, arrays as lists, nested operators as objects, infinities and NaN as
+    text. If there are any, `in_place` has the outputs that share the buffer of an input, and `data`
+    the words of `DATA_WORDS` that hold for the inputs.
     """
     known: dict[str, Any] | None = case.recalled("facts")
     if known is not None:
@@ -144,10 +148,11 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     """Return the names, with their values, that a condition over a case may use.
 
     The names are those of `names` and `FeatureLevel`: the lowest level that must support the desc,
-    41 for 4_1, since Python reads `4_1` as 41.
+    41 for 4_1, since Python reads `4_1` as 41; None if no page names one.
 
     Args:
-        condition: if it does not use `Data`, that name may be left empty.
+        condition: the condition; if it does not use `Data`, that name may be left empty. None if
+            all names are needed.
     """
     level = case.required_level
     number = None if level is None else int(str(level).replace("_", ""))
@@ -157,7 +162,10 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
 
 
 def names_of_node(node: Node) -> Namespace:
-    """Return the names, with their values, that a condition over a graph's node may use."""
+    """Return the names, with their values, that a condition over a graph's node may use.
+
+    Unlike those of a case, they lack `FeatureLevel`, and `Data`, `Tags` and `InPlace` are empty.
+    """
     facts = {name: _plain(value) for name, value in node.desc.items() if value is not None}
     return names(node.operator, facts, ())
 
@@ -166,12 +174,12 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
     """Return the names, with their values, that a condition may use.
 
     These are the desc's fields (None if absent; a nested operator is its name); the terms of the
-    operator's entry; constants such as `FLOAT16` and `BACKWARD`; `DataType`, of the first tensor;
-    `DataTypes`, of all tensors; `Rank`, the largest number of dimensions; `ElementCount`, of the
-    largest tensor; `OutputElements`, of the largest output; `Products`, how many terms are summed
-    for an element of an output, 1 if none; `Packed`, whether all tensors are packed; `Broadcast`,
-    whether any is broadcast; `InPlace`, whether an output shares an input's buffer; `Flags` of all
-    tensors; `Data`, the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
+    operator's entry; constants such as `FLOAT16` and `BACKWARD`; `DataType`, of the first tensor,
+    None without tensors; `DataTypes`, of all tensors; `Rank`, the largest number of dimensions;
+    `ElementCount`, of the largest tensor; `OutputElements`, of the largest output; `Products`, as
+    the function `products` returns it, 1 for graphs; `Packed`, whether all tensors are packed;
+    `Broadcast`, whether any is broadcast; `InPlace`, whether an output shares an input's buffer;
+    `Flags` of all tensors; `Data`, the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
 
     Args:
         facts: as `facts_of` returns them.
@@ -198,14 +206,19 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
 
 
 def desc_of(entry: Entry, facts: Mapping[str, Any]) -> Desc:
-    """Return the desc that the facts describe, with None for each absent field."""
+    """Return the desc that the facts describe.
+
+    An absent field is None, and of a nested operator there is only its name.
+    """
     return {field.name: _read(facts.get(field.name)) for field in entry.fields}
 
 
 def products(operator: Operator, desc: Desc) -> int:
-    """Return how many terms are summed for an element of an output; 1 if none.
+    """Return how many terms are summed for an element of an output: 128 for a product of matrices
+    of 128 x 128 elements.
 
-    Source: the precision rules of the catalogue.
+    It is the largest number of all outputs, and 1 if nothing is summed or the number cannot be
+    computed. Source: the precision rules of the catalogue.
     """
     most = 1
     names = operator.names(desc)
@@ -219,7 +232,11 @@ def products(operator: Operator, desc: Desc) -> int:
 
 @cache
 def constants(operator_name: str) -> Mapping[str, str]:
-    """Return constants, such as data types and those of the operator's enums, by their names."""
+    """Return the constants that a condition may name, each by its own name.
+
+    These are data types, `OWNED_BY_DML`, the words of `DATA_WORDS`, those of the operator's enums
+    and, if it has a nested operator, the names of operators. A field of the same name hides one.
+    """
     entry = catalogue.entry_of(operator_name)
     values = [str(data_type) for data_type in DataType]
     values += ["OWNED_BY_DML", *DATA_WORDS]

@@ -1,4 +1,4 @@
-"""A case that is a graph; it answers the same questions as the case of an operator."""
+"""A case that is a graph; it answers the same questions as the case of an operator (`model`)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class GraphCase(Case):
 
     @property
     def described(self) -> Desc:
-        """The inputs and outputs, and the facts about nodes that `GRAPH_FACTS` lists."""
+        """The inputs and outputs by name, and the facts about nodes that `GRAPH_FACTS` lists."""
         graph = self.graph
         return {
             **self.desc,
@@ -125,7 +125,7 @@ class GraphCase(Case):
         return self
 
     def constraint_error(self) -> CaseError:
-        """Return everything that is wrong with the graph, each error with its location."""
+        """Return everything that is wrong with the graph; something must be."""
         first, *others = [
             CaseError(problem_location(problem), problem.message, problem.hint or REJECTION_HINT)
             for problem in graph_problems(self.graph)
@@ -137,7 +137,7 @@ class GraphCase(Case):
 
 
 def problem_location(problem: WiringProblem) -> tuple[str | int, ...]:
-    """Return the location of a problem in the case's entry."""
+    """Return the keys that lead to a problem in the case's entry, such as `nodes`, `conv`."""
     if not problem.node:
         return ("outputs", problem.tensor) if problem.tensor else ("outputs",)
     where = ("nodes", problem.node.partition("[")[0])
@@ -145,9 +145,10 @@ def problem_location(problem: WiringProblem) -> tuple[str | int, ...]:
 
 
 def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
-    """Return a case with another graph, and everything else as in the given case.
+    """Return a graph case with another graph, and everything else as in the given case.
 
     Args:
+        case: a graph, or an operator, which has the relation None.
         changes: other attributes to change, such as `data`.
     """
     kept = {each.name: getattr(case, each.name) for each in fields(Case) if each.init}

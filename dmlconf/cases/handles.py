@@ -33,7 +33,7 @@ _FORM: Final = re.compile(rf"[{_LETTERS}][{_CHARACTERS}]{{{SHORTEST - 1},{_LONGE
 
 
 def longest_handle(identifier: str) -> str:
-    """Return the digest of which a case's handle is the beginning."""
+    """Return the digest of a case's identifier, 13 characters; the handle is its beginning."""
     number = int.from_bytes(sha256(identifier.encode("utf-8", "surrogatepass")).digest())
     number, first = divmod(number, len(_LETTERS))
     number %= len(_CHARACTERS) ** (_LONGEST - 1)
@@ -111,7 +111,7 @@ def is_handle(name: str) -> bool:
 
 
 def cases_of_handle(handle: str, identifiers: Collection[str]) -> list[str]:
-    """Return the identifiers whose digest begins with a handle."""
+    """Return the identifiers whose digest begins with a handle; none if it has another form."""
     if not is_handle(handle):
         return []
     return [each for each in identifiers if longest_handle(each).startswith(handle)]

@@ -24,18 +24,18 @@ __all__ = [
 ]
 
 Scope = tuple[frozenset[str], frozenset[tuple[str, str]]]
-"""The operators, and the pairs of operator and file name, whose cases can have the given names; an
-empty set stands for all."""
+"""The operators, and the files as pairs such as `("GEMM", "matrix")`, whose cases can have the
+given names; an empty set stands for all."""
 
 _ANYWHERE: Scope = (frozenset(), frozenset())
 
 
 class AmbiguousNameError(ValueError):
-    """A handle or a name without its folder that several cases have; the message lists some."""
+    """A handle, or the end of an identifier, that several cases have; the message lists some."""
 
 
 def cases_digest(identifiers: Iterable[str]) -> str:
-    """Return the SHA-256 of the sorted identifiers of cases, in hexadecimal."""
+    """Return the SHA-256 of the sorted identifiers of cases, one per line, in hexadecimal."""
     digest = sha256()
     for identifier in sorted(identifiers):
         digest.update(identifier.encode("utf-8", "surrogatepass") + b"\n")
@@ -121,7 +121,11 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
 
 
 def scope_of(names: Iterable[str]) -> Scope:
-    """Return the scope of names: all cases if a name does not begin with an operator."""
+    """Return the scope of names of cases.
+
+    It is everything if a name does not begin with an operator, and all files of the operators if a
+    pattern does not name a file: `gemm/ma*`.
+    """
     operators: set[str] = set()
     files: set[tuple[str, str]] | None = set()
     for name in names:

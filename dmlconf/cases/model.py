@@ -67,7 +67,7 @@ INVALID_TAG: Final = "invalid"
 
 
 class Provenance(StrEnum):
-    """Where expected values come from, the most trusted first."""
+    """Where expected values come from (`ExpectedOutputs`)."""
 
     DOCUMENTED = "documented"
     STATED = "stated"
@@ -116,13 +116,14 @@ class ExpectedOutputs:
     """The expected outputs of a case.
 
     Attributes:
+        outputs: the expected arrays by output, such as `OutputTensors[0]`, shaped like their Sizes.
         provenance: where the outputs come from: a page, another source that the case states, a real
             DirectML, the reference, or a relation.
-        others: where the remaining outputs come from, if the case states only some.
-        samples: the known elements of outputs that are not known as a whole.
+        others: where the remaining outputs come from, by name, if the case states only some.
+        samples: the known elements of outputs that are not known as a whole, by name.
         computed: names of the outputs that the reference of this dmlconf has just computed. Any
             other expected output may contradict the reference.
-        right: what the reference computes, if it has been computed already.
+        right: what the reference computes, by output; None if it has not been computed yet.
     """
 
     outputs: Mapping[str, Array]
@@ -203,7 +204,7 @@ class Case:
     files: Mapping[str, str] = field(default_factory=dict)
     disputes: str | None = None
     source: str | None = field(default=None, init=False, repr=False, compare=False)
-    """A digest of its entry and parameters; None if unknown, as after a change of the case."""
+    """A digest of its identifier, entry and parameters; None if unknown, as after a change."""
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     most_variations: ClassVar[int] = 3
@@ -333,7 +334,10 @@ class Case:
         return replace(self, desc=desc)
 
     def constraint_error(self) -> CaseError:
-        """Return the error of a case that breaks constraints although it expects no rejection."""
+        """Return the error of a case that breaks constraints although it expects no rejection.
+
+        The case must break an enforced constraint.
+        """
         from dmlconf.catalogue.explanations import explanations  # Only an error needs it.
 
         errors = []
@@ -352,7 +356,8 @@ class Case:
     def inputs(self) -> dict[str, Array]:
         """Return the inputs' arrays by tensor, shaped like their Sizes.
 
-        A case that expects a rejection may omit data, which is then zeros.
+        A case that expects a rejection may omit data, which is then zeros. Elements that share
+        memory, as along a stride of 0, are equal.
         """
         if isinstance(self.data, _Inputs):
             return dict(self.data)
@@ -407,11 +412,14 @@ class Case:
         return {name: tensor for name, _, tensor in tensors_of(self.entry, self.desc, kind)}
 
     def recall(self, derived: Mapping[str, Any]) -> None:
-        """Take values that were derived from the same source earlier, by name."""
+        """Take values that were derived earlier from a case of the same `source`, by name."""
         self._derived.update(derived)
 
     def recalled(self, name: str) -> Any:
-        """Return a value that was derived earlier; None if the data may have changed since."""
+        """Return a value that was derived earlier.
+
+        None if there is none, or if the data may have changed since.
+        """
         return self._derived.get(name) if self.source is not None else None
 
     def once(self, name: str, derive: Callable[[], Any]) -> Any:
@@ -429,8 +437,8 @@ class CaseTemplate:
         identifier: the identifier of its cases, without their parameters.
         index: the index of its entry among the file's cases, from 0.
         data: the entry in the file, which fits the schema.
-        tags: the tags for selection; the first is the name of the case's file, which is the kind of
-            case.
+        tags: the tags for selection; the first is the name of its file without extension, such as
+            `matrix`, which is the kind of case.
         challenge: the number that changes the seeds of generated data; None for the file's own
             seeds.
         shared: whether the entry is of a shared file, so that other operators may have it too.

@@ -70,6 +70,7 @@ class GraphPlan:
 
     Attributes:
         inputs: the bound inputs; None for an input without edges.
+        in_place: for each output that shares the buffer of an input, the name of that input.
         input_edges: each an input of the graph, a node and the node's input.
         output_edges: each a node, the node's output and an output of the graph.
         intermediate_edges: each a node, its output, another node and that node's input.

@@ -12,7 +12,7 @@ from dmlconf.catalogue.model import FieldKind, Operator
 __all__ = ["work_of"]
 
 _LITTLE: Final = 1 << 20
-"""A number of terms below which the estimate need not be exact."""
+"""The number of terms up to which the estimate need not be exact."""
 
 
 def work_of(case: Case) -> int:
@@ -20,7 +20,7 @@ def work_of(case: Case) -> int:
 
     An operator computes the terms of each element of its largest output: a product of matrices of
     128 x 128 elements computes 128 terms for each of 16,384 elements. For each small operator the
-    result may be too high, by `_LITTLE` terms at most.
+    estimate may be too high, by `_LITTLE` terms at most.
     """
     return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 

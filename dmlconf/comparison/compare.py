@@ -14,8 +14,8 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["Change", "Changed", "Comparison", "Difference", "compare"]
 
 DRIFT: Final = 0.1
-"""A case has drifted if the share of its limit that it uses, its margin, grows by more than
-this."""
+"""A passed case has drifted if its margin, the share of its limit that it uses, grows by more than
+this, as from 0.3 to 0.45."""
 
 
 class Change(StrEnum):
@@ -61,7 +61,8 @@ class Changed:
     """A case in two runs.
 
     Attributes:
-        base: the verdict of the base run, as `new` of the new run; None if the run lacks the case.
+        base: the verdict of the base run; None if that run lacks the case.
+        new: the verdict of the new run; None if that run lacks the case.
     """
 
     case: str
@@ -121,7 +122,7 @@ class Comparison:
     timing: Timing
 
     def of(self, change: Change) -> list[Changed]:
-        """Return the cases with this change, in the order of the runs."""
+        """Return the cases with this change, in the new run's order; those it lacks come last."""
         return [entry for entry in self.changes if entry.change is change]
 
     @property
@@ -143,7 +144,7 @@ class Comparison:
 
 
 def compare(base: RunLog, new: RunLog, drift: float = DRIFT) -> Comparison:
-    """Compare two runs; `drift` is as `DRIFT`."""
+    """Compare two runs; `drift` is used instead of `DRIFT`."""
     before = {verdict.case: verdict for verdict in base.verdicts}
     after = {verdict.case: verdict for verdict in new.verdicts}
     order = list(dict.fromkeys((*after, *before)))
@@ -214,9 +215,9 @@ def _differences(base: RunLog, new: RunLog) -> list[Difference]:
 
 def _facts(log: RunLog) -> dict[str, str]:
     header = log.header
-    environment = {key: value for key, value in header.environment.items() if key != "details"}
+    apart = ("backend", "details")
+    environment = {key: value for key, value in header.environment.items() if key not in apart}
     facts = {"backend": header.backend, **_texts("", environment)}
-    facts["backend"] = header.backend
     facts |= _texts("", header.environment.get("details", {}))
     facts["dmlconf"] = header.dmlconf
     facts["suite"] = header.suite_digest[:12]
@@ -226,7 +227,10 @@ def _facts(log: RunLog) -> dict[str, str]:
 
 
 def _texts(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Return each value as text, by its name; nested values are named by paths: `details.debug`."""
+    """Return each value as text, by its name, and leave out None.
+
+    Nested values are named by paths: `recorded.driver`.
+    """
     texts: dict[str, str] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):

@@ -16,7 +16,7 @@ FEWEST_RUNS = 3
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A case in which, of the runs that tell whether they are right, one alone fails or passes.
+    """A case in which one run alone fails, or alone passes, of those that judged it.
 
     Attributes:
         run: the index of the run that stands alone, from 0.
@@ -37,8 +37,8 @@ class Outlier:
 def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
-    A case counts if every run has a verdict on it, at least three verdicts tell whether
-    their run is right, and of these exactly one fails or exactly one passes.
+    A case counts if every run has a verdict on it, at least `FEWEST_RUNS` verdicts judge it, unlike
+    `unsupported`, and of these exactly one fails or exactly one passes.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []

@@ -3,9 +3,9 @@
 The time of a case is that of its fastest dispatch by the device's own clock, since a disturbance
 can only make a dispatch slower. The ratio of a case is its new time divided by its time in the base
 run. Two measures of an operator may show that it is slower: the median of its cases' ratios, and
-the ratio of the sums of their times, on which large cases have more influence. The median over all
-operators says how much slower the whole run is. It is reported separately, and an operator counts
-as slower only if its measure exceeds that median by more than noise.
+the ratio of the sums of their times, on which large cases have more influence. An operator counts
+as slower only if one of them exceeds the median of this measure over all operators, or 1 if the
+median is less, by more than noise. How much slower the whole run is, is reported separately.
 
 The standard error of a measure has two parts. The first is how much the ratios of one operator's
 cases differ; it falls with their number. The second is how much the measures of operators differ;
@@ -18,7 +18,7 @@ operator is slower must also exceed the amount by which the quickest operators a
 
 Source of the factors: 1.4826 makes the median absolute deviation an estimate of a normal
 distribution's standard deviation; the standard error of a median is 1.2533 times that of a mean.
-`_QUICK_SHARE`, `_QUICK_FACTOR` and `LEAST_CASES` are measured on logs of several releases of
+`_QUICK_SHARE`, `_QUICK_FACTOR` and `LEAST_CASES` were chosen on logs of several releases of
 DirectML from a busy machine.
 """
 
@@ -37,8 +37,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["ALL_OPERATORS", "Slowdown", "Timing", "retimed", "timing", "timing_lines"]
 
 DEVIATIONS: Final = 4.0
-"""How many standard errors above the median the logarithm of a ratio must be, or else it is
-noise."""
+"""Noise may move the logarithm of a measure this many standard errors from the median."""
 
 LEAST_RATIO: Final = 1.1
 """Smaller ratios are not reported, however certain they are."""
@@ -66,8 +65,9 @@ wait for its turn a hundred times as long as it runs."""
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
-"""Of the operators that are quicker than the median, the quickest 5% are left out. The amount by
-which the next operator is quicker, times `_QUICK_FACTOR`, is taken as noise."""
+"""Of the operators that are quicker than the median, the quickest 5% are left out, none of fewer
+than 20. The amount by which the next operator is quicker, times `_QUICK_FACTOR`, counts as noise.
+"""
 
 _NORMAL: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533
@@ -80,11 +80,13 @@ class Slowdown:
     Attributes:
         operator: its name, or `ALL_OPERATORS`.
         cases: how many of its cases both runs timed.
-        ratio: how many times as long it takes.
+        ratio: how many times as long it takes, by the measure that exceeds noise by more.
         least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
             explain.
         base_seconds: the seconds that all these cases take in the base run.
+        seconds: the seconds that they take in the new run.
         slowest: the case whose time grew by the greatest factor.
+        slowest_ratio: that factor.
     """
 
     operator: str
@@ -109,9 +111,10 @@ class Timing:
 
     Attributes:
         cases: how many cases both runs timed.
-        ratio: the median ratio of the operators that have enough timed cases; 1 if none has.
+        ratio: the median of the operators' median ratios, of those that have enough timed cases; 1
+            if none has.
         slower: first all operators together, if they take longer than noise explains; then each
-            operator that takes longer than that slowdown and noise explain, the worst first.
+            operator that takes longer than that slowdown and noise explain, by falling ratio.
     """
 
     cases: int
@@ -178,7 +181,11 @@ class _Measure:
         return max(DEVIATIONS * self.spread, _QUICK_FACTOR * self.quick)
 
     def reach(self, error: float) -> float:
-        """Return what a measure with this standard error must exceed not to be noise."""
+        """Return what an operator's measure must exceed, or else it is noise.
+
+        Args:
+            error: the part of its standard error that falls with the number of its cases.
+        """
         beyond = max(DEVIATIONS * math.hypot(self.spread, error), _QUICK_FACTOR * self.quick)
         return max(self.middle, 0.0) + beyond
 
@@ -219,7 +226,7 @@ def timing(base: RunLog, new: RunLog) -> Timing:
 def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ...]:
     """Return the slowdown of all operators, if it exceeds the noise of one operator.
 
-    All operators together have no less noise than one: a busy machine slows all of them.
+    All operators together have no less noise than one, since a busy machine slows all of them.
     """
     least = medians.middle - medians.noise
     if len(operators) < LEAST_OPERATORS or least <= 0:
@@ -236,7 +243,8 @@ def retimed(
 ) -> RunLog:
     """Time again the operators that seem slower, and return the new run with these times as well.
 
-    An operator that only a temporary disturbance slowed then no longer seems slower.
+    An operator that only a temporary disturbance slowed then no longer seems slower. Operators that
+    still seem slower are timed once more.
 
     Args:
         time_again: runs the cases with these identifiers again, and returns their verdicts.
@@ -288,7 +296,7 @@ def _timed(base: RunLog, new: RunLog) -> list[_Timed]:
 
 
 def _seconds(log: RunLog) -> Mapping[str, float]:
-    """Return the seconds of each case's quickest dispatch; cases without a time are left out."""
+    """Return the seconds of each case's quickest dispatch, where it is above 0."""
     return {
         verdict.case: min(verdict.execution.dispatch_seconds)
         for verdict in log.verdicts
@@ -303,7 +311,10 @@ def _spread(deviations: Iterable[float]) -> float:
 
 
 def timing_lines(compared: Timing) -> list[str]:
-    """Return at most `MOST_LINES` lines for the entries of `slower`, and how many more it has."""
+    """Return a line for each of the first `MOST_LINES` entries of `slower`.
+
+    If there are others, one more line has their number.
+    """
     lines = [
         f"{each.operator}: {each.ratio:.1f} times as long, at least {each.least:.1f} times beyond "
         f"noise ({_time(each.seconds)}, was {_time(each.base_seconds)}, in {each.cases:,} "

@@ -3,6 +3,7 @@
 An atom is an expression of the catalogue's language over the names of `dmlconf.cases.facts.names`.
 Its *bits* say how far-fetched it is: a condition with fewer bits is a simpler explanation. `Packed`
 or a data type takes 5, an arbitrary bound on the size of a dimension about twice as many.
+`desc_atoms` lists the atoms that are tried for an operator; `search` combines them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_number"]
 
 MOST_CONSTANTS: Final = 16
-"""The most values of a fact that atoms are made of, such as `Function == SUM`."""
+"""The most values of a fact for which there are atoms, such as SUM in `Function == SUM`."""
 MOST_BOUNDS: Final = 16
 """The most bounds of a number, such as `Axis > 2`, besides those at the ends of groups."""
 
@@ -36,6 +37,7 @@ class Atom:
     """A single condition over the facts of a case.
 
     Attributes:
+        text: the condition as an expression.
         bits: how far-fetched it is.
         alternatives: up to three expressions for exactly the same cases, nearly as simple.
     """
@@ -78,13 +80,16 @@ class Column:
         self.codes = np.array([codes[key] for key in keys], np.intp)
 
     def derived(self, values: Sequence[Any]) -> Column:
-        """Return a column whose values are derived from the distinct values of this one."""
+        """Return a column of other values, one for each distinct value of this column."""
         column = Column(values)
         column.codes = column.codes[self.codes]
         return column
 
     def spread(self, values: Sequence[Any], dtype: Any) -> Array:
-        """Return an array over the cases from one value for each distinct value."""
+        """Return an array over the cases from one value for each distinct value.
+
+        If integers are too large for `dtype`, the array is FLOAT64.
+        """
         try:
             spread: Array = np.array(values, dtype)[self.codes]
         except OverflowError:
@@ -131,7 +136,8 @@ class TableBuilder:
     def constants(self, text: str, bits: float, column: Column) -> None:
         """Add `text == VALUE` and `text != VALUE` for values of a fact.
 
-        A fact that every case has gets no atoms if it has more than `MOST_CONSTANTS` values.
+        If every case has the fact, there are no atoms for a single value or for more than
+        `MOST_CONSTANTS` values; otherwise the first `MOST_CONSTANTS` values have atoms.
         """
         known = [code for code, value in enumerate(column.distinct) if value is not None]
         if not 1 < len(known) <= MOST_CONSTANTS and None not in column.distinct:
@@ -153,10 +159,12 @@ class TableBuilder:
     ) -> None:
         """Add atoms for bounds, exact values and remainders of a number.
 
+        There are none if fewer than two finite numbers occur.
+
         Args:
             bits: how far-fetched a bound of 0 or 1 is.
             values: the number of each case; NaN if there is none.
-            divisors: the divisors of remainders.
+            divisors: the divisors of remainders, which only whole numbers get.
             most: how many bounds to add besides those at the ends of groups.
         """
         distinct = np.unique(values[np.isfinite(values)])
@@ -183,9 +191,9 @@ class TableBuilder:
         if whole and divisors:
             integers = np.where(known, values, 0).astype(np.int64)
             for divisor in divisors:
-                even = known & (integers % divisor == 0)
-                self.add(f"{text} % {divisor} != 0", bits + _REMAINDER, known & ~even)
-                self.add(f"{text} % {divisor} == 0", bits + _REMAINDER, even)
+                multiple = known & (integers % divisor == 0)
+                self.add(f"{text} % {divisor} != 0", bits + _REMAINDER, known & ~multiple)
+                self.add(f"{text} % {divisor} == 0", bits + _REMAINDER, multiple)
 
     def _bounds(self, distinct: Array, values: Array, most: int) -> list[tuple[float, float]]:
         last = len(distinct) - 2
@@ -236,7 +244,7 @@ _Relation = tuple[str, float, float]
 
 
 def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Relation]:
-    """Return the relations that hold up to `low`, and from `high` on, each with its bits."""
+    """Return the relations that hold up to `low`, and from `high` on, with the bits they add."""
     if low < 0 <= high:
         return ("<", 0.0, 0.1), (">" if high else ">=", 0.0, 0.0)
     bound = round_number(low, high, whole=whole)
@@ -251,7 +259,11 @@ def _shown(value: float) -> str:
 
 
 def round_number(low: float, high: float, *, whole: bool) -> float:
-    """Return a round number `low <= n < high`: 0, 1, a multiple of a power of two, or a decimal."""
+    """Return a round number n with `low <= n < high`, such as 1024 for 1000 and 1100.
+
+    It is 0, 1, or a multiple of the largest power of two for which there is one; if not `whole`, a
+    decimal of at most 5 digits, else `low`.
+    """
     for natural in (0.0, 1.0):
         if low <= natural < high:
             return natural

@@ -27,7 +27,7 @@ class Bench:
     Every method that runs cases raises BackendError if the backend cannot be used.
 
     Attributes:
-        backend: what runs cases, unless a call names another backend.
+        backend: the backend that runs cases, unless a call names another one.
         against: gives the expected outcome of cases that state none.
     """
 
@@ -60,7 +60,10 @@ class Bench:
         return [*declined, *(self._judged(tested, *each) for each in outcomes)]
 
     def breaks_down(self, cases: Sequence[Case], kind: ReasonKind) -> bool:
-        """Return whether a new process that runs the cases breaks down in this way."""
+        """Return whether the first breakdown of a new process that runs the cases is of this kind.
+
+        Cases that the backend does not support are left out.
+        """
         limits = Limits(timeout=self._timeout, second_tries=False)
         with closing(open_backend(self.backend, limits)) as tested:
             supported = (

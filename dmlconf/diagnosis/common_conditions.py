@@ -21,10 +21,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["SharedGroups", "shared_groups"]
 
 MOST_PAIRED: Final = 60
-"""How many expressions are combined into pairs, `A and B`.
+"""The most expressions that are combined into pairs, `A and B`.
 
-For each expression, the failures of the groups that nearly all meet it are added up; those with the
-largest totals are combined.
+For each expression of at most `_PLAIN` bits, the failures of the groups that nearly all meet it are
+added up; the expressions with the largest totals are combined.
 """
 
 _NEARLY: Final = 0.9
@@ -82,7 +82,11 @@ _Member = tuple[Group, OperatorFailures]
 def shared_groups(
     operators: Sequence[OperatorFailures],
 ) -> tuple[list[SharedGroups], list[Group]]:
-    """Return the groups that a condition explains together, and the others."""
+    """Return the groups that a condition explains together, and the others.
+
+    Groups are explained together if they have the same outcome and variants, and belong to two
+    operators or more.
+    """
     by_outcome: dict[tuple[str, str], list[_Member]] = {}
     for of in operators:
         for group in of.groups:

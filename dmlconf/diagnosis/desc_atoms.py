@@ -317,7 +317,11 @@ def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensor
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """The tensors of a field together; `rank` and `elements` are the largest."""
+    """The tensors of a field together.
+
+    `rank` and `elements` are the largest. `packed` holds if all are packed, `broadcast` if one is
+    broadcast.
+    """
 
     types: frozenset[str]
     rank: int

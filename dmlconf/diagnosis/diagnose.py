@@ -34,7 +34,12 @@ _ATTEMPTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An experiment and its verdict; if the case could not run, the verdict is None."""
+    """An experiment and its verdict.
+
+    Attributes:
+        verdict: None if the case could not run.
+        message: why the case could not run.
+    """
 
     experiment: Experiment
     verdict: Verdict | None
@@ -52,16 +57,18 @@ class Diagnosis:
 
     Attributes:
         verdict: the first failing verdict on the case; if none failed, the first one.
-        failures: how often the case failed alone.
+        failures: how often the case failed alone; 1 if a known fault waives the first run.
         runs: how often the case ran alone.
         in_batch: whether the case failed among copies of itself; None if that was not tried.
         reduced: the smallest case found that fails in the same way; None if the case could not be
             reduced.
         reduced_verdict: the verdict on the reduced case; if there is none, on the case itself.
+            None if that did not fail in the same way.
         trials: the reduced case with one factor changed at a time, and the verdicts.
         culprit: the factor that is to blame; None if no factor is.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
             None for operators, and if no such rewrite is known.
+        notes: sentences for the user about what could not be done.
         interrupted: whether Ctrl+C ended the diagnosis; the other attributes say what was found
             until then.
     """

@@ -1,4 +1,4 @@
-"""Write everything known about a failing case: inputs, expected, permitted and actual values."""
+"""Write a failing case to files: its desc, inputs, expected, permitted and actual values."""
 
 from __future__ import annotations
 

@@ -61,6 +61,7 @@ class Culprit:
 
     Attributes:
         factor: the factor's name, such as `metacommands`.
+        sentence: what the user is told.
     """
 
     factor: str
@@ -68,7 +69,10 @@ class Culprit:
 
 
 def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
-    """Yield a case with one factor changed at a time, the options of the backend first."""
+    """Yield a case with one factor changed at a time, the options of the backend first.
+
+    For graphs, the option `compile` is left out: its place takes a run of the nodes one by one.
+    """
     options = option_experiments(case, backend)
     if case.forms:
         yield from (each for each in options if each.factor != "compilation")

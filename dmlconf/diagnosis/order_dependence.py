@@ -67,8 +67,8 @@ class OrderResult:
     """The result of running a case again after the cases that preceded it.
 
     Attributes:
-        case: the case that failed again; if none failed again, the first of `symptom.cases`
-            in the plan.
+        case: the case that failed again; if none did, the first of `symptom.cases` that is in the
+            plan.
         earlier: the fewest earlier cases found after which the case fails; all of them if it did
             not fail again.
         before: how many cases of the suite ran earlier in the case's process.
@@ -134,14 +134,14 @@ def _end(log: RunLog, verdict: Verdict) -> int | None:
 def minimal(
     items: Sequence[str], fails: Callable[[Sequence[str]], bool], until: float
 ) -> tuple[tuple[str, ...], bool]:
-    """Return a small part of a failing sequence that still fails, in the same order.
+    """Return a small part, of one item or more, of a failing sequence that still fails, in order.
 
     Args:
         items: a sequence that fails.
         until: when to stop, by `time.monotonic`.
 
     Returns:
-        The part, and whether all its items are needed; False if time ran out first.
+        The part, and whether each of several items is known to be needed; False if time ran out.
     """
     left, parts = list(items), 2
     while len(left) > 1:

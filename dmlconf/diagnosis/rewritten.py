@@ -20,6 +20,7 @@ __all__ = ["Outputs", "own_mutant", "same_as_rewritten"]
 Outputs = Mapping[str, Array]
 
 _MOST_MUTANTS: Final = 400
+"""The most mutants of `graph_mutants` that the reference computes."""
 _MOST_RUNS: Final = 12
 """The most mutants whose nodes run one by one on the device."""
 
@@ -50,6 +51,7 @@ def same_as_rewritten(
     """Return a mutant of a graph that gives the device's outputs bit by bit; None if none is found.
 
     Args:
+        outputs: the device's outputs.
         own: the mutant of the case's own rewrite, which is tried first.
         one_by_one: runs a graph's nodes on the device, whose exponentials, for example, differ from
             the reference's in their last bits.

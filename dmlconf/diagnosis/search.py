@@ -19,10 +19,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Explanation", "description_bits", "explain", "pair_indices"]
 
 MOST_PAIRED: Final = 160
-"""How many atoms, the best ones, are combined into pairs."""
+"""The most atoms that are combined into pairs; the best ones are."""
 
 MOST_EXTENDED: Final = 12
-"""How many pairs are extended by a third atom."""
+"""The most pairs that are extended by a third atom; none is if a pair is exact."""
 
 EXACT_BONUS: Final = 10.0
 """Bits by which a condition without exceptions may be longer than one with exceptions."""
@@ -45,6 +45,7 @@ class Explanation:
         failures: how many failures of the group meet it.
         of: how many failures the group has.
         passes: how many passes meet it.
+        bits: those of the condition and of its exceptions.
         simpler: a shorter condition with few exceptions, if this one is exact and longer.
     """
 
@@ -96,7 +97,8 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
     """Return the condition that separates the cases best; None if nothing separates them.
 
     If nearly every case fails, as with 401 failures and 16 passes, a condition that only some
-    failures meet is an accident. Then the condition that every case meets is returned.
+    failures meet is an accident. Then the condition that every case meets is returned, and also if
+    there are no passes.
 
     Args:
         failing: indices of the group's failures.
@@ -122,6 +124,7 @@ _ODD: Final = 8.0
 """Atoms of this many bits or more fit a few failures by accident, so pairs are tried too."""
 
 _MOST_SINGLE: Final = 20
+"""The most single atoms that are candidates; further ones are if they are exact."""
 
 
 def _chosen(candidates: list[Explanation]) -> Explanation:

@@ -23,7 +23,7 @@ class Condition:
     Attributes:
         text: an expression of the catalogue's language; empty if every case meets the condition.
         of: how many failures there are.
-        alternatives: other expressions that hold for exactly the same cases.
+        alternatives: up to three other expressions that hold for exactly the same cases.
     """
 
     text: str

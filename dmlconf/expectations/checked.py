@@ -74,15 +74,18 @@ def expectation_problems(
     """Yield a problem for each entry of a case file whose expectations contradict the reference.
 
     An entry may have two problems: one for its stated outputs, and one for its recorded outputs. An
-    entry that disputes the reference has a problem only if nothing contradicts the reference,
-    although it states outputs or recordings are given. Cases that do not fit into memory are not
-    checked.
+    entry that disputes the reference has a problem if it states outputs or recordings are checked,
+    and no output contradicts the reference. Cases that do not fit into memory are not checked; a
+    dispute of an entry with such a case is no problem.
 
     Args:
         suite: case files without other problems.
         recordings: recordings whose outputs are checked as well, except for cases with the tag
             `model`, because that takes long.
         store: the cache of results; None to check every file each time.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
     """
     for (path, _), group in groupby(suite.plan(), _file_and_operator):
         plan = [planned for planned in group if _may_expect(planned.template, bool(recordings))]
@@ -187,7 +190,7 @@ def _problem(template: CaseTemplate, found: _EntryProblem) -> Problem:
 def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> str | None:
     """Return the key of a case file's result; None if other files may hold data of its cases.
 
-    The file's name decides the tags and identifiers of its cases.
+    The names of the file and its folder decide the tags and identifiers of its cases.
     """
     content = path.read_bytes()
     if b"file" in content:
@@ -201,7 +204,10 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
 
 
 def fingerprint() -> bytes:
-    """Return a digest of what the check of any case file depends on: sources, NumPy, processor."""
+    """Return a digest of what the check of any case file depends on.
+
+    It depends on the sources, the version of NumPy and the processor's architecture.
+    """
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
     return sources_digest(form, *_SOURCES)
 

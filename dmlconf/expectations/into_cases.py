@@ -93,7 +93,7 @@ def device_name(environment: Mapping[str, Any]) -> str:
 
 
 def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
-    """Return the outputs to write into a case, by tensor, or why they must not be written."""
+    """Return the outputs to write into a case, by tensor's name, or why none may be written."""
 
     def refused(message: str) -> Refusal:
         return Refusal(case.identifier, message)

@@ -39,7 +39,8 @@ class ValidFiles:
 def _key(path: Path, content: bytes) -> str:
     """Return the key of a file.
 
-    The file's name decides the tags of its cases, and `LIMIT_VARIABLE` which cases can be judged.
+    The names of the file and its folder decide the tags and identifiers of its cases, and
+    `LIMIT_VARIABLE` decides which cases can be judged.
     """
     path = path.absolute()
     about = f"valid\0{path.parent.name}/{path.name}\0{os.environ.get(LIMIT_VARIABLE)}\0"

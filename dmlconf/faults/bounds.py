@@ -1,4 +1,7 @@
-"""Faults of CLIP and its gradient: wrong bounds, or integers compared in another order."""
+"""Faults of CLIP and its gradient: wrong bounds, or integers compared in another order.
+
+Here are the wrong bounds; the other order is that of `signed_low_words`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ def clipped(case: Case, held: _Held, key: Callable[[Array], Array]) -> Array:
 
     Args:
         held: gives the kernel's bounds.
-        key: maps numbers to numbers in the kernel's order; it is its own inverse.
+        key: maps the kernel's order to the right one: a comes before b in the kernel if key(a) <
+            key(b). It is its own inverse.
     """
     tensor = case.desc["InputTensor"].DataType
     wide = {
@@ -45,7 +49,7 @@ def passed_gradient(case: Case, held: _Held, key: Callable[[Array], Array]) -> A
 
     Args:
         held: gives the kernel's bounds.
-        key: maps numbers to numbers in the kernel's order.
+        key: as in `clipped`.
     """
     inputs, desc = case.inputs(), case.desc
     clip = {

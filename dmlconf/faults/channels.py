@@ -16,7 +16,7 @@ __all__ = ["bias_by_a_product"]
 def bias_by_a_product(case: Case) -> Computed | None:
     """Return VALUE_SCALE_2D's outputs if each channel also adds the other biases times 0.
 
-    An infinite bias then makes all other channels NaN.
+    A bias that is infinite or NaN then makes all other channels NaN.
     """
     biases = np.array(case.desc["Bias"], np.float64)
     if np.isfinite(biases).all():

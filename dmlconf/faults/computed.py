@@ -1,4 +1,4 @@
-"""What a fault's function returns: the outputs that a runtime gives instead of the right ones."""
+"""What a fault's function takes and returns, and which operators it applies to."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Computed:
         around: a case whose right outputs and rules say what is permitted; None if `terms` or
             `allowance` do, or if every bit is known.
         terms: the error scales of outputs that are sums, FLOAT64, by tensor.
-        allowance: gives the allowance of each output.
-        unknown: by tensor, which elements may have any value.
+        allowance: returns the allowance of an output by its name.
+        unknown: by tensor, which elements may have any value, BOOL.
         spills: whether something is written past the end of an output.
         others: yields the outputs of other kernels with the fault, if it is unknown which runs.
     """
@@ -49,7 +49,11 @@ nodes together, it is the whole graph.
 
 
 def activation_of(case: Case) -> tuple[str, Array | None]:
-    """Return the activation that an operator is or has fused, and its input; ("", None) if none."""
+    """Return the activation that an operator is or has fused, and its input.
+
+    The name is that of an operator, such as "ACTIVATION_RELU"; "" if there is no activation. The
+    input is None if there is no activation or if it has no InputTensor.
+    """
     if case.operator_name.startswith("ACTIVATION_"):
         return case.operator_name, case.inputs().get("InputTensor")
     fused = case.desc.get("FusedActivation")
@@ -81,7 +85,7 @@ def of_operators(*names: str) -> Callable[[Formula], Formula]:
 
 
 def may_concern(case: Case, formula: Formula) -> bool:
-    """Return whether a graph has a node to which a formula may apply, without computing any."""
+    """Return whether a formula may apply to a node of a graph; True if it names no operators."""
     if not isinstance(formula, _OfOperators):
         return True
     return any(isinstance(n, Node) and n.operator_name in formula.operators for n in case.nodes)

@@ -1,4 +1,4 @@
-"""A fault of graphs: DirectML fuses ELEMENT_WISE_ADD into a GEMM, but before its activation."""
+"""A fault of graphs: ELEMENT_WISE_ADD is fused into a GEMM, but adds before its activation."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
 
 
 def axes_of_mean(desc: Desc) -> set[int]:
-    """Return the axes of a mean; not every operator that computes one has a field of them."""
+    """Return the axes along which an operator adds up: Axes, or what other fields imply."""
     if "Axes" in desc:
         return set(desc["Axes"])
     if "OutputMeanTensor" in desc:

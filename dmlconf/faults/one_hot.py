@@ -48,7 +48,7 @@ def unsigned_index_as_signed(case: Case) -> Computed | None:
 
 
 def _with_low_words(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the inputs with the indices' low words, UINT32, plus the axis size if negative."""
+    """Return the inputs with each index's low word, UINT32; negative ones plus the axis size."""
     indices = inputs["IndicesTensor"]
     size = np.uint32(case.desc["OutputTensor"].Sizes[case.desc["Axis"]])
     return {**inputs, "IndicesTensor": indices.astype(np.uint32) + (indices < 0) * size}

@@ -29,7 +29,7 @@ class Prediction:
     """The outputs of a case with a fault.
 
     Attributes:
-        changed: the outputs that the fault makes wrong or unknown.
+        changed: the outputs that differ from the right ones in some bit, or that `unknown` lists.
         allowance: returns what an output's rule permits around these outputs; None if every bit is
             known.
         unknown: by tensor, which elements may have any value. In a graph, elements that are
@@ -167,5 +167,4 @@ def _exactly(values: Array) -> Allowance:
 
 
 def _sums(values: Array, terms: Array) -> Allowance:
-    """Return an allowance for sums with the error scales `terms`."""
     return Allowance(right=values, errors=SumErrors(terms))

@@ -1,4 +1,4 @@
-"""Formulas of the known faults of SCATTER_ND, which writes updates to wrong elements."""
+"""Faults of SCATTER_ND: it writes updates to wrong elements."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
     """Return the index of the graph output to which DirectML writes each sequence, by node.
 
     DirectML numbers the graph's inputs, then its constants, then its sequences, from 0, and takes a
-    sequence's number for the index of an output. A sequence that is no output has a number too, but
-    is not written.
+    sequence's number for the index of an output, which the graph may lack. A sequence that is no
+    output has a number too, but is not written.
 
     Args:
         operator_name: the operator that makes the sequences.
@@ -44,7 +44,8 @@ def sequences_in_place_of_each_other(case: Case) -> Computed | None:
 
     With the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs or constants is 1, 3,
     5, although the second sequence feeds it. Each sequence is laid out by its own desc, so it may
-    leave elements of an output unwritten, and extend past the output's end.
+    leave elements of an output unwritten, and extend past the output's end. None unless
+    `numbers_written` gives exactly the indices of the outputs that sequences feed.
     """
     graph = case.graph
     names = list(graph.outputs)

@@ -1,4 +1,4 @@
-"""The known fault of INT64 comparisons: DirectML compares the low words as signed numbers.
+"""A fault of INT64 comparisons: DirectML compares the low words as signed numbers.
 
 Right kernels compare the high words as signed, and then the low words as unsigned numbers. In
 DirectML, 2147483648, whose low word is 0x80000000, comes before 1, since -2147483648 < 1.
@@ -56,7 +56,11 @@ _CLIPPING: Final = frozenset({"ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"})
 
 
 def low_words_compared_as_signed(case: Case) -> Computed | None:
-    """Return the outputs of an operator that compares INT64 numbers in the wrong order."""
+    """Return the outputs of an operator that compares INT64 numbers in the wrong order.
+
+    The operators are those of `_CHOSEN`, CLIP and its gradient, and REDUCE with MIN, MAX, ARGMIN or
+    ARGMAX.
+    """
     inputs = case.inputs()
     if not any(array.dtype == np.int64 for array in inputs.values()):
         return None

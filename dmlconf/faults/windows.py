@@ -117,7 +117,7 @@ def squares_left_out(case: Case) -> Computed | None:
 
 
 def _gradients(case: Case) -> Iterator[Computed]:
-    """Yield the gradient for each size of the first slice, for FLOAT16 also with stores."""
+    """Yield the gradient for each size of the first slice, for FLOAT16 also with roundings."""
     desc = case.desc
     x = case.inputs()["InputTensor"].astype(np.float64)
     stores: Iterable[Store | None] = (None,)

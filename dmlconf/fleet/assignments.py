@@ -16,21 +16,21 @@ from dmlconf.cases.model import PlannedCase
 __all__ = ["MOST_LOSSES", "Assignments", "Loss"]
 
 MOST_LOSSES: Final = 3
-"""A case that has ended this many workers is `broken`."""
+"""A case whose workers were lost this many times is `broken`."""
 
 _LARGEST_BATCH: Final = 256
-"""The most cases that a worker gets at once."""
+"""The most cases that a worker gets at once; its first batch has one."""
 
 _SHORT_SECONDS: Final = 0.5
-"""If a batch takes less, the next one is larger, since a round trip takes milliseconds."""
+"""A worker's next batch is twice as large if a full one takes less, since round trips cost time."""
 
 _LONG_SECONDS: Final = 2.0
-"""If a batch takes more, the next one is smaller, since its verdicts arrive together."""
+"""A worker's next batch is half as large if one takes more, since its verdicts arrive together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A case that ended the maximum number of workers, and their names."""
+    """A case whose workers were lost `MOST_LOSSES` times, and the name of the worker each time."""
 
     case: PlannedCase
     workers: tuple[str, ...]
@@ -38,6 +38,8 @@ class Loss:
 
 class Assignments:
     """The cases of a plan that have no verdict yet, and the workers that run them.
+
+    The methods take a worker's address, which is another one after a restart.
 
     Attributes:
         unfinished: how many cases have no verdict.
@@ -62,7 +64,7 @@ class Assignments:
         return batch
 
     def done(self, worker: str, seconds: float) -> None:
-        """Record that all cases of a worker have verdicts, after `seconds` with the round trip."""
+        """Record that all cases of a worker have verdicts; `seconds` include the round trip."""
         count, size = len(self._given.pop(worker)), self._size.get(worker, 1)
         self.unfinished -= count
         if seconds < _SHORT_SECONDS and count == size:
@@ -75,7 +77,11 @@ class Assignments:
         self._singles.extend(self._given.pop(worker, ()))
 
     def reassign(self, worker: str, name: str) -> list[Loss]:
-        """Give a lost worker's cases to others; return those that have ended too many workers."""
+        """Give a lost worker's cases to others, and return those with `MOST_LOSSES` losses.
+
+        Args:
+            name: the worker's name, for `Loss.workers`.
+        """
         hopeless = []
         for planned in self._given.pop(worker, ()):
             names = (*self._losses.get(planned.identifier, ()), name)

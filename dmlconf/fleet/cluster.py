@@ -1,7 +1,8 @@
 """A connection to Dask's scheduler: its workers, and calls to them.
 
-Each call is pinned to a worker, so that it is known which worker ran what. Dask's calls that wait
-run in threads of their own, since they wait forever for what hangs or is cut off.
+It also starts the scheduler and workers of `--scheduler local:N`. Each call is pinned to a worker,
+so that it is known which worker ran what. Dask's blocking functions run in threads of their own,
+since they may wait forever for a process that hangs or cannot be reached.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ _CONNECT_SECONDS: Final = 15.0
 _SCHEDULER_SECONDS: Final = 20.0
 """Seconds without an answer after which the scheduler is given up."""
 _RESULT_SECONDS: Final = 30.0
-"""Seconds after which a worker is given up that is done but does not deliver its result."""
+"""Seconds that a worker may take to deliver the result of a call that has ended."""
 _FAREWELL_SECONDS: Final = 5.0
 """Seconds to wait at the end for workers that may hang."""
 
 
 class MissingDaskError(BackendError):
-    """Dask's scheduler package is not installed."""
+    """The package `distributed`, Dask's scheduler, is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ class Answer:
     Attributes:
         call: the number that `Cluster.call` returned.
         worker: the worker's address.
-        value: what the function returned.
-        error: what it raised; None if it returned.
+        value: what the function returned; None without a result.
+        error: what it raised, or what Dask raised for a lost worker; otherwise None.
         lost: whether the worker was lost before it delivered the result.
         done: whether the function of a lost worker had finished.
     """
@@ -92,16 +93,17 @@ class _Seen:
 class Cluster:
     """A connection to a scheduler, and a context manager that closes it.
 
-    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler; `local:N` starts one with N workers on
-    this machine, which only this process can use, by a TLS key in memory. For other schedulers,
-    Dask's own configuration sets security.
+    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, for which Dask's own configuration
+    sets security. `local:N` starts one with N workers on this machine; no other process can use
+    it, since its TLS key is only in memory.
     """
 
     def __init__(self, address: str) -> None:
         """Connect.
 
         Raises:
-            BackendError: Dask is not installed, or the scheduler cannot be reached.
+            MissingDaskError: Dask is not installed.
+            BackendError: the scheduler cannot be reached or started.
         """
         try:
             client_class = _client_class()
@@ -146,7 +148,7 @@ class Cluster:
             # Whatever Dask raises here, the scheduler cannot be used.
             reason = str(error) or type(error).__name__
             raise BackendError(f"the scheduler {self._address} cannot be used: {reason}") from error
-        in_thread(self._refresh_on)
+        in_thread(self._keep_refreshing)
 
     def __enter__(self) -> Cluster:
         return self
@@ -178,14 +180,14 @@ class Cluster:
 
     @property
     def alive(self) -> bool:
-        """Whether the scheduler has answered lately."""
+        """Whether the connection is open and the scheduler answered in the last 20 seconds."""
         if self._client.status == "closed":
             return False
         return monotonic() - self._answered < _SCHEDULER_SECONDS
 
     @property
     def workers(self) -> Mapping[str, WorkerInfo]:
-        """The connected workers with an adapter, by address."""
+        """The connected workers with an adapter whose heartbeats arrive, by address."""
         return self._workers
 
     @property
@@ -194,7 +196,7 @@ class Cluster:
         return self._others
 
     def call(self, worker: str, function: Callable[..., Any], *arguments: Any) -> int:
-        """Start a function on a worker, and return the number of the call."""
+        """Start a function on a worker, and return the number of the call, for its `Answer`."""
         self._calls += 1
         number = self._calls
         future = self._client.submit(
@@ -221,7 +223,7 @@ class Cluster:
                 future.release()
 
     def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function on all workers beside their tasks, and wait briefly for it."""
+        """Run a function on all workers, even busy ones, and wait at most 5 seconds for it."""
         workers = list(self._workers)
         with suppress(Exception):  # Workers that are gone need no call.
             within(
@@ -255,7 +257,7 @@ class Cluster:
                 return Answer(number, worker, error=error, lost=lost)
         return Answer(number, worker, lost=True, done=done)
 
-    def _refresh_on(self) -> None:
+    def _keep_refreshing(self) -> None:
         while not self._ended.wait(_REFRESH_SECONDS):
             with suppress(Exception):  # `alive` tells whether the scheduler is gone.
                 self._refresh()
@@ -366,10 +368,10 @@ def in_thread(function: Callable[[], None]) -> None:
 
 
 def within(seconds: float, function: Callable[[], _Result]) -> _Result:
-    """Return a function's result; a function that takes too long goes on in its thread.
+    """Return a function's result, or raise what it raises.
 
     Raises:
-        TimeoutError: it takes longer than `seconds`.
+        TimeoutError: it takes longer than `seconds`; it continues in its thread.
     """
     result: Future[_Result] = Future()
 

@@ -1,4 +1,7 @@
-"""Run a plan on a scheduler's workers, and yield verdicts as any of them delivers some."""
+"""Prepare a scheduler's workers, run a plan on them, and yield the verdicts batch by batch.
+
+`assignments` decides how many cases a batch has, and when a lost worker's case is given up.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _PREPARE_SECONDS: Final = 300.0
 """How long a worker may take to load the suite and open its backend."""
 
 _SPARE_SECONDS: Final = 60.0
-"""How long to wait for a batch beyond the time limits of its cases."""
+"""How long to wait for a batch beyond twice the time limits of its cases."""
 
 _MOST_ATTEMPTS: Final = 3
 """How often to try to prepare a worker whose answers do not arrive."""
@@ -33,9 +36,8 @@ _MOST_ATTEMPTS: Final = 3
 _WITHOUT_WORKERS_SECONDS: Final = 60.0
 """How long to wait if there is no worker; processes restart within seconds."""
 
-
 _JOIN_SECONDS: Final = 5.0
-"""How long to wait for a worker with an adapter if others are there."""
+"""How long to wait for a worker with an adapter if all that are there have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,11 @@ class Fleet:
             self._cluster.tell_all(finish, self._job.identifier)
 
     def prepare(self) -> list[Member]:
-        """Prepare all connected workers for the job, and return them.
+        """Prepare all connected workers that have an adapter; return them in order of their names.
 
         Raises:
-            BackendError: there are none, one of them cannot run the job, or the scheduler is gone.
+            BackendError: there are none after a minute, or after 5 seconds if others are connected;
+                one of them cannot run the job; or the scheduler is gone.
         """
         began = monotonic()
         while not self._cluster.workers:
@@ -122,11 +125,12 @@ class Fleet:
 
         The first verdict of each batch comes with the batch, every other verdict with None.
 
-        New workers are used if they are like the others. If the scheduler is gone, or no worker was
-        there for a minute, the rest of the plan gets no verdict.
+        New workers are used if their device is that of the others. If the scheduler is gone, or no
+        worker was there for a minute, the rest of the plan gets no verdict.
 
         Args:
-            waivers: accepted failures, also of cases that end their workers.
+            waivers: accepted failures, for the cases that end their workers; the workers apply
+                those of the job to the others.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -138,7 +142,7 @@ class Fleet:
                 if interrupt.requested:
                     yield from self._last_batches(run, waivers)
                     interrupt.deliver()
-                yield from self._lose(run, waivers)
+                yield from self._drop_lost(run, waivers)
                 self._give(run)
                 answer = self._cluster.answer(0.25)
                 if answer is not None and answer.call in self._preparing:
@@ -153,7 +157,7 @@ class Fleet:
                     return
 
     def _last_batches(self, run: _Pass, waivers: Waivers) -> Iterator[tuple[Verdict, Batch | None]]:
-        """Yield the verdicts of running batches until they end or another interrupt comes."""
+        """Yield the verdicts of running batches until all of them have ended."""
         while run.busy and self._cluster.alive:
             answer = self._cluster.answer(0.25)
             if answer is not None and answer.call not in self._preparing:
@@ -185,7 +189,7 @@ class Fleet:
                 patience = _SPARE_SECONDS + 2 * self._job.limits.timeout * len(batch)
                 run.busy[address] = call, monotonic(), monotonic() + patience
 
-    def _lose(self, run: _Pass, waivers: Waivers) -> Iterator[tuple[Verdict, None]]:
+    def _drop_lost(self, run: _Pass, waivers: Waivers) -> Iterator[tuple[Verdict, None]]:
         now = monotonic()
         for address, member in list(run.members.items()):
             overdue = address in run.busy and now > run.busy[address][2]
@@ -289,7 +293,7 @@ class _Pass:
     Attributes:
         device: the environment that workers must have, as in a log's header.
         busy: for each worker with a batch, the number of its call, its start and its deadline.
-        with_workers: when there last was a worker, by `time.monotonic`.
+        with_workers: when a worker was last there or being prepared, by `time.monotonic`.
     """
 
     def __init__(self, assignments: Assignments, members: dict[str, Member]) -> None:

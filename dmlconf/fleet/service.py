@@ -1,7 +1,7 @@
 """The worker side of a scheduler: open the backend once, then run and judge the given cases.
 
-Each job has one session in a process, with its own thread, because a backend's processes end with
-the thread that started them.
+Each worker process has one session for a job. The session has a thread of its own, because a
+backend's processes end with the thread that started them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Job:
         operators: those of the planned cases.
         challenge: the number that changes the seeds of generated data, as `load_suite` takes it.
         against: what gives expected values that cases do not state.
-        limits: the limits of a worker.
+        limits: what each of Dask's workers may use.
+        waivers: the user's waivers; each worker chooses those for its environment.
         compare_unfused: as `compares_unfused` takes it.
         circumstances: names, as `chosen_circumstances` takes them.
         known_faults: whether a known fault of DirectML waives a failure.
@@ -100,15 +101,17 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A worker's verdicts on some cases, and the stale cases of each recording."""
+    """A worker's verdicts on some cases.
+
+    Attributes:
+        stale: for each recording that gives expected values, the cases that have changed since.
+    """
 
     verdicts: tuple[Verdict, ...]
     stale: tuple[tuple[str, ...], ...]
 
 
 class _Session:
-    """A job in this process."""
-
     def __init__(self, job: Job) -> None:
         self._job = job
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dmlconf-job")
@@ -118,7 +121,7 @@ class _Session:
         except BaseException:
             self._thread.shutdown(wait=False)
             raise
-        self._rest()
+        self._start_idle_timer()
 
     def run(self, identifiers: Sequence[str]) -> Batch:
         if self._idle is not None:
@@ -126,7 +129,7 @@ class _Session:
         try:
             return self._call(lambda: self._run([self._plan[name] for name in identifiers]))
         finally:
-            self._rest()
+            self._start_idle_timer()
 
     def close(self) -> None:
         if self._idle is not None:
@@ -137,7 +140,7 @@ class _Session:
     def _call(self, function: Callable[[], _Result]) -> _Result:
         return self._thread.submit(function).result()
 
-    def _rest(self) -> None:
+    def _start_idle_timer(self) -> None:
         self._idle = threading.Timer(_IDLE_SECONDS, finish, (self._job.identifier,))
         self._idle.daemon = True
         self._idle.start()
@@ -197,7 +200,12 @@ _LOCK: Final = threading.RLock()
 
 
 def prepare(job: Job) -> Prepared | Refusal:
-    """Open the job's backend in this process, and end the sessions of other jobs."""
+    """End the sessions of other jobs in this process, and open the job's backend.
+
+    Returns:
+        `Prepared`; a refusal if dmlconf, the suite or the catalogue differs from the job's, or the
+        backend cannot be used.
+    """
     if job.dmlconf != dmlconf.__version__:
         versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"
         return Refusal(f"it has a different version: {versions}")
@@ -218,6 +226,12 @@ def prepare(job: Job) -> Prepared | Refusal:
 def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
     """Run and judge cases of a job.
 
+    Args:
+        job: its identifier.
+
+    Returns:
+        `Batch`; a refusal if this process has not prepared the job, or the backend fails.
+
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
     """
@@ -233,7 +247,7 @@ def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
 
 
 def finish(job: str) -> None:
-    """End a job in this process."""
+    """End a job in this process, if it has it, and close its backend."""
     with _LOCK:
         session = _SESSIONS.pop(job, None)
         if session is not None:

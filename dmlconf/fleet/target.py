@@ -53,11 +53,13 @@ def _job(run: Run) -> Job:
 def fleet_targets(
     cluster: Cluster, run: Run, warn: Callable[[str], None], *, by_adapter: bool
 ) -> Iterator[list[Target]]:
-    """Prepare a scheduler's workers; yield one `Target`, or one per kind of device.
+    """Prepare a scheduler's workers; yield one `Target`, or one for each kind of device.
+
+    The job ends on the workers when the block does.
 
     Args:
         warn: gets messages, such as that a worker is lost or refused.
-        by_adapter: whether workers with different devices get a `Target` for each kind.
+        by_adapter: whether workers may have different devices, with a `Target` for each kind.
 
     Raises:
         BackendError: `Fleet.prepare` raises it, or devices differ and `by_adapter` is false.

@@ -42,7 +42,8 @@ def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
 def ownable_inputs(graph: Graph) -> tuple[str, ...]:
     """Return the graph inputs that are not owned, although each consumer permits OWNED_BY_DML.
 
-    The first input is left out: it is usually what an application computes anew for each execution.
+    Inputs without a consumer are left out, and the first one: it is usually what an application
+    computes anew for each execution.
     """
     consumers: dict[str, list[Slot]] = {}
     for edge in graph.input_edges:

@@ -71,7 +71,7 @@ class Constant:
 
     Attributes:
         tensor: the layout of the data; in a captured graph, that of its first consumer.
-        data: the elements, shaped like the tensor's Sizes.
+        data: the elements, shaped like the tensor's Sizes, with its data type's dtype.
     """
 
     name: str
@@ -125,7 +125,8 @@ class Graph:
     """A graph, valid or not: graphs that DirectML must refuse can be expressed as well.
 
     Attributes:
-        inputs, outputs: the layout of each graph input and output, by name, in the desc's order.
+        inputs, outputs: the layout of each graph input and output, by name, in the order of their
+            indices.
         nodes: the nodes, in the order of their indices.
     """
 
@@ -176,7 +177,7 @@ class Graph:
 
     @cached_property
     def reads(self) -> Mapping[str, Sequence[tuple[str, str | Slot]]]:
-        """The input tensors that edges feed, each with its source, by the name of the node."""
+        """By the name of each node, its input tensors that edges feed, with their sources."""
         reads: dict[str, list[tuple[str, str | Slot]]] = {node.name: [] for node in self.nodes}
         for (name, tensor), source in self.sources().items():
             if name in reads:
@@ -194,14 +195,20 @@ class Graph:
         return producers
 
     def output_sources(self) -> dict[str, Slot]:
-        """Return, by the name of each graph output, the output tensor of a node that feeds it."""
+        """Return, by the name of each graph output, the output tensor of a node that feeds it.
+
+        If several edges lead to an output, the first counts; one without an edge is left out.
+        """
         sources: dict[str, Slot] = {}
         for edge in self.output_edges:
             sources.setdefault(edge.graph_output, (edge.node, edge.tensor))
         return sources
 
     def neighbours(self) -> tuple[tuple[str, str], ...]:
-        """Return the pairs of operators whose nodes an edge joins, each pair once."""
+        """Return the pairs of operators whose nodes an edge joins, the feeding one first.
+
+        Each pair occurs once; edges from constants do not count.
+        """
         names = {node.name: node.operator_name for node in self.operator_nodes}
         edges = ((edge.from_node, edge.to_node) for edge in self.intermediate_edges)
         pairs = ((names[a], names[b]) for a, b in edges if a in names and b in names)

@@ -49,7 +49,7 @@ class Relation(StrEnum):
 
 
 def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
-    """Return whether two descs are equal, apart from the flag that says who owns the tensor."""
+    """Return whether two descs are equal, apart from Flags."""
     return replace(one, Flags=()) == replace(other, Flags=())
 
 
@@ -97,7 +97,10 @@ def _unexported(graph: Graph) -> list[Slot]:
 
 
 def exported(graph: Graph) -> Graph:
-    """Return the graph with all intermediates as further outputs, after those that it has."""
+    """Return the graph with the other intermediates as outputs too, after those that it has.
+
+    The output of a constant is no intermediate.
+    """
     outputs, edges = dict(graph.outputs), list(graph.output_edges)
     nodes = graph.by_name
     for node, tensor in _unexported(graph):
@@ -138,7 +141,10 @@ def owned_otherwise(graph: Graph) -> Graph:
 
 
 def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the operator nodes' names in two halves; no node of the second feeds the first."""
+    """Return the operator nodes' names in two halves; no node of the second feeds the first.
+
+    Of an odd number, the second half has one more. A cycle raises `CycleError`.
+    """
     names = [node.name for node in graph.in_order() if isinstance(node, Node)]
     middle = len(names) // 2
     return tuple(names[:middle]), tuple(names[middle:])

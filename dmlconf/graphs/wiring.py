@@ -45,6 +45,8 @@ class WiringProblem:
         rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
         node: the node that it concerns; empty for the graph as a whole or an output of it.
         tensor: the tensor or attribute of the node, or the output of the graph; may be empty.
+        message: what is wrong.
+        hint: what to do; None if the message says it all.
     """
 
     rule: str
@@ -163,7 +165,7 @@ def _edge(
         hint = "convert it with a CAST node"
         yield WiringProblem("edge-data-type", node, tensor, message, hint)
     if not (_has_bytes(consumer) and _has_bytes(producer)):
-        return  # If it is a node's, `_nodes` reports that it breaks a constraint.
+        return  # `_nodes` reports the wrong number of Strides in a node's desc.
     consumed, produced = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
     if consumed != produced:
         message = (

@@ -1,4 +1,4 @@
-"""Collect the verdicts of a log while it is read: as objects or, very many, in columns."""
+"""Collect the verdicts of a log while it is read: as objects or, if very many, in `columns`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ class LoggedObjects(list[LoggedVerdict]):
         return (logged.verdict.case for logged in self)
 
     def repeated(self) -> None:
-        """Return that it is not known what several of them have."""
+        """Return None: what several of them have is not known."""
 
     def in_order(self, repeated: Repeated | None) -> Sequence[Verdict]:
-        """Return the verdicts in the order of the plan, only the last one of each case."""
+        """Return the verdicts in the order of the plan, only the last one of each case.
+
+        Verdicts without a place have the number of their line as place.
+        """
         last = {logged.verdict.case: logged for logged in self}
         return tuple(logged.verdict for logged in sorted(last.values(), key=_order))
 
@@ -77,7 +80,11 @@ class LoggedColumns:
         )
 
     def in_order(self, repeated: Repeated | None) -> Sequence[Verdict]:
-        """Return the verdicts in the order of the plan, only the last one of each case."""
+        """Return the verdicts in the order of the plan, only the last one of each case.
+
+        Args:
+            repeated: what `repeated` returned; None if no case has several verdicts.
+        """
         if repeated is None or not repeated.cases:
             return self._columns.in_order()
         last: dict[str, int] = {}

@@ -77,14 +77,16 @@ def contradiction(
     planned: int | None = None,
     repeated: Repeated | None = None,
 ) -> Contradiction | None:
-    """Return the first contradiction of a log, or None.
+    """Return the first contradiction of a log; None if it has none.
+
+    Which cases the verdicts are on is checked by `other_cases`.
 
     Args:
         selected: how many cases were selected, by the header.
         verdicts: all verdicts, in the order of the log.
         footer: the number of the footer's line, its counts of verdicts by status, and whether it
             says that the run is complete; None where the log has no footer.
-        planned: how many cases the whole plan has, if only those of a shard were selected.
+        planned: how many cases the whole plan has; None for as many as were selected.
         repeated: what several verdicts may have; None if that is not known.
     """
     return next(_contradictions(selected, verdicts, footer, planned, repeated), None)

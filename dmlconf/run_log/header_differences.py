@@ -30,7 +30,11 @@ class Difference:
     other: Any
 
     def text(self, one: str, other: str) -> str:
-        """Return the difference as text; the arguments say where each value is from."""
+        """Return the difference as text, such as `backend: numpy there, directml here`.
+
+        Args:
+            one: says where the first value is from, such as `there`; `other` is for the second.
+        """
         return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
 
 
@@ -54,7 +58,10 @@ _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
 
 
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield the differences between two runs in `_FIELDS`, options and planned cases."""
+    """Yield the differences between two runs in `_FIELDS`, options and planned cases.
+
+    Folders of files in text are not compared.
+    """
     mine, theirs = _plain(asdict(one)), _plain(asdict(other))
     for name, key in _FIELDS.items():
         if _anywhere(mine[key]) != _anywhere(theirs[key]):

@@ -50,8 +50,8 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
             leave at the end.
 
     Raises:
-        InvalidLogError: the file cannot be read, a line is not a record, or a header or footer is
-            in the wrong place.
+        InvalidLogError: the file cannot be read, a line is not a record or is too long, or a header
+            or footer is in the wrong place.
     """
     try:
         with open_regular(path) as stream:

@@ -1,5 +1,7 @@
 """The run log, JSON Lines from which reports on a run are made: its parts, writing and reading.
 
+`lines` checks the form of each line, `consistency` what the lines say together.
+
 The first line is the header, then comes one line for each verdict, then the footer. If a failing
 case may run again, each attempt has a line (`attempt`) before the case's verdict. A run that dies
 leaves a log without a footer. The form is `schemas/run-log.schema.json`.
@@ -69,7 +71,7 @@ class Header:
         against: what gives the expected values that cases do not state, as named by `--against`.
         environment: what the backend runs on, and Python, NumPy and the operating system.
         paths: the paths of the suite, as given.
-        suite_digest: SHA-256 of all case files.
+        suite_digest: SHA-256 of all case files, as `Suite.digest`.
         catalogue_digest: SHA-256 of the catalogue.
         selected: how many cases were selected.
         options: the selection and other options on which the verdicts depend.
@@ -188,7 +190,10 @@ class LogWriter:
 
 
 def rewrite(log: RunLog, writer: LogWriter) -> None:
-    """Write a log again, as if only the cases that have verdicts had been selected."""
+    """Write a log again, as if only the cases that have verdicts had been selected.
+
+    The digests of the selected cases are not changed.
+    """
     writer.header(replace(log.header, selected=len(log.verdicts)))
     for place, verdict in enumerate(log.verdicts):
         writer.verdict(verdict, place)

@@ -40,12 +40,13 @@ class _Part:
 
 @dataclass(slots=True)
 class Merger:
-    """Merges logs: `add` each, call `require_one_run`, then `write`.
+    """Merges logs: `add` each, call `require_one_run`, then `write`, once.
 
     Attributes:
-        owners: for each case that ran, the index of the first log in which it ran.
+        owners: for each case that ran, the index of the first log in which it ran; `write` removes
+            the case.
         unreached: for each case that ran in no log, the index of the first log whose verdict on it
-            is `not run`.
+            is `not run`; `write` removes the case.
         shared: the cases that ran in several logs.
         named: whether the environments differ, so that a merged verdict without a worker gets its
             log as its worker.

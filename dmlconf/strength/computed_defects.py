@@ -1,4 +1,7 @@
-"""Defects whose wrong outputs the reference computes, for example with one index wrong."""
+"""Defects whose wrong outputs the reference computes, for example with one index wrong.
+
+`value_defects` has those that change the right output alone.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ def measure_deviations(
 ) -> DeviationFigure:
     """Return how many perturbations of some cases the deviations of each target excuse.
 
-    Cases that expect a rejection are not used.
+    Cases that break a constraint, that no target expresses, or that do not pass with the
+    reference's outputs are not used. `seed` decides which elements are perturbed.
     """
     figure = DeviationFigure()
     for planned in plan:

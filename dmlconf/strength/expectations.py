@@ -43,7 +43,7 @@ class ExpectationTally:
         tried: how many expected outputs were changed.
         noticed: how many of these changes make their case fail.
         permitted: how many changed outputs the rule permits, by the source that says so.
-        missed: the first changes that are neither noticed nor permitted, as case and output.
+        missed: the first three changes that are neither noticed nor permitted, as case and output.
     """
 
     tried: int = 0
@@ -70,7 +70,7 @@ class ExpectationFigure:
 
     Attributes:
         tallies: the tallies, by operator and kind of perturbation.
-        cases: how many cases have expectations of their own.
+        cases: how many cases were used: they have expectations of their own, and pass.
         failing: cases that fail with their expectations as they are, and were not used.
     """
 
@@ -119,7 +119,8 @@ def measure_expectations(
 ) -> ExpectationFigure:
     """Change each expected output in each way, and return which changes the cases notice.
 
-    Cases that state nothing and were not recorded are not used.
+    Cases that state nothing and were not recorded, that break a constraint, or that dispute the
+    reference are not used. `seed` decides which elements are changed.
     """
     figure = ExpectationFigure()
     for case in cases:

@@ -50,7 +50,7 @@ class GraphSite:
         return tuple(slot for slot in slots if slot[0] not in constants)
 
     def stored(self, slot: Slot, change: Callable[[Array], Array]) -> Outputs:
-        """Return the outputs if what the readers of one tensor get is changed."""
+        """Return the outputs if one tensor is changed before other nodes read it."""
 
         def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
             return change(values) if (node.name, tensor) == slot else values

@@ -65,8 +65,8 @@ def measure_graphs(
     """Return which defects the graphs among some cases notice.
 
     A graph without independent expected values is compared with the reference, which is enough
-    since the figure measures the rules. Graphs that expect a rejection or compare two forms do not
-    count.
+    since the figure measures the rules. Graphs that expect a rejection, that compare two forms, or
+    that do not pass with the reference's outputs do not count.
     """
     figure = GraphFigure()
     for case in cases:

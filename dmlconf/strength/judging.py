@@ -16,7 +16,10 @@ __all__ = ["CaseJudge"]
 
 
 class CaseJudge:
-    """Gives the verdicts on one case; `allowances` is what its rules permit."""
+    """Gives the status of one case for any outputs; `allowances` is what its rules permit.
+
+    `against` is asked once at most.
+    """
 
     def __init__(self, case: Case, against: Against) -> None:
         self._case = case
@@ -30,7 +33,7 @@ class CaseJudge:
         return judge(self._case, outputs, self._expectation, allowances=self.allowances).status
 
     def fails(self, site: Site, output: Array) -> bool:
-        """Return whether the case fails with this output in place of the site's."""
+        """Return whether the case does not pass with this output in place of the site's."""
         return self({**site.outputs, site.name: output}) is not Status.PASSED
 
     def _expectation(self, case: Case) -> Outcome | Recorded | None:

@@ -1,4 +1,7 @@
-"""Inject every defect into every correct output of a suite, and count what its verdicts catch."""
+"""Inject every defect into every correct output of a suite, and count what its verdicts catch.
+
+Outputs of graphs are only perturbed; `graph_figure` injects their defects.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ from dmlconf.verdicts.verdict import Status
 __all__ = ["DEFECTS", "Method", "Mutant", "Refusal", "Strength", "Tally", "measure"]
 
 DEFECTS: Final = (*VALUE_DEFECTS, *COMPUTED_DEFECTS)
+"""All defects of single operators."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -105,11 +109,12 @@ class Strength:
     """The defects that the cases of a suite notice.
 
     Attributes:
+        mutants: the tallies of mutants that apply to a case.
         legitimate: how many legitimate differences were tried, by operator and name.
         refused: the legitimate differences that failed.
         cases: how many cases were used.
         unused: cases whose right outputs have no independent expectation or do not pass.
-        noticed: what each case noticed, by identifier.
+        noticed: how many defects each case noticed, by identifier; none for graphs.
         perturbed: the tallies of perturbations, by kind and operator.
     """
 
@@ -143,7 +148,7 @@ def measure(
 ) -> Strength:
     """Inject the defects into the cases, and return which of them the cases notice.
 
-    Cases that expect a rejection are not used.
+    Cases that break a constraint are not used.
     """
     strength = Strength()
     for case in cases:

@@ -43,9 +43,11 @@ def measured_in_processes(
 
     Args:
         result: an empty tally, to which those of all cases are added.
+        plan: the cases.
+        suite_paths: the files of the suite, whose recordings give expected values.
         jobs: how many processes; 1 measures in this one.
         chunk: how many cases a process takes at a time.
-        advance: is called after each case.
+        advance: is called for each case after its chunk.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

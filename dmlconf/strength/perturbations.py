@@ -133,7 +133,7 @@ class PerturbationTally:
     Attributes:
         tried: how many outputs were perturbed.
         caught: how many of them fail their case.
-        missed: the first of those that pass, as case and output.
+        missed: the first three of those that pass, as case and output.
     """
 
     tried: int = 0
@@ -149,9 +149,10 @@ class PerturbationTally:
 
 @dataclass(frozen=True, slots=True)
 class Exceptional:
-    """A lower share, in percent, of one kind of perturbation that must be caught.
+    """A lower share of one kind of perturbation that must be caught.
 
     Attributes:
+        target: the share in percent.
         operators: the operators that lower the share; the others must reach the usual one.
     """
 
@@ -168,7 +169,7 @@ def _facts() -> Mapping[str, Any]:
 
 @cache
 def exceptional() -> Mapping[str, Exceptional]:
-    """Return the exceptions by kind of perturbation."""
+    """Return the lower shares in `perturbations.yaml`, by kind of perturbation."""
     return {
         kind: Exceptional(entry["target"], entry["reason"], frozenset(entry["operators"]))
         for kind, entry in _facts()["exceptions"].items()
@@ -207,7 +208,7 @@ def perturbations(site: Site, allowances: CaseAllowances, seed: int) -> Iterator
 
 
 def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
-    """Return which elements of an output the documentation defines, flat."""
+    """Return which elements of an output the documentation defines, flat, BOOL."""
     everything = np.ones(site.correct.size, bool)
     entry = _facts()["undefined"].get(site.case.operator_name)
     if entry is None or site.name not in entry["outputs"]:

@@ -1,4 +1,4 @@
-"""Recompute a sum of products in another order or precision, to inject that as a defect.
+"""Recompute a sum of products in another order or precision: a defect or a legitimate difference.
 
 A row of 4 products p1 to p4 is added up forward as `((p1 + p2) + p3) + p4`, pairwise as
 `(p1 + p2) + (p3 + p4)`.
@@ -23,7 +23,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["MOST_PARTS", "ORDERS", "added_up", "partial_sums", "summed_axis"]
 
 MOST_PARTS: Final = 64
-"""The most parts that a sum is divided into; with more terms, a part is the sum of several."""
+"""The most parts into which the terms of a sum are divided; of more terms, several make a part."""
 
 _LEAST_TERMS: Final = 8
 """Number of terms below which every order and precision gives about the same."""
@@ -41,7 +41,10 @@ _CHANNELS: Final = 1
 
 
 def summed_axis(case: Case) -> int:
-    """Return the axis of the first input over which the operator sums; of several, the last."""
+    """Return the axis of the first input over which the operator sums; of several, the last.
+
+    -2 and -1 count from the end.
+    """
     axes = case.desc.get("Axes")
     if isinstance(axes, Sequence) and axes:
         return int(max(axes))
@@ -53,10 +56,14 @@ def summed_axis(case: Case) -> int:
 
 
 def partial_sums(site: Site) -> list[Array] | None:
-    """Return parts of an output that add up to it, FLOAT64; None, for example, if it is not linear.
+    """Return parts of an output that add up to it, FLOAT64.
 
-    The first part is the result for a first input of zeros, such as a bias; each other part is what
-    some elements of that input along an axis add to it.
+    The first part is the result for a first input of zeros, such as a bias. Each of the others, at
+    most `MOST_PARTS`, is what some elements of that input along an axis add to it.
+
+    Returns:
+        The parts; None if the output is not a floating-point sum, an input is not finite, the axis
+        has fewer than 8 elements, or the output is not linear in the first input.
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None
@@ -138,7 +145,10 @@ ORDERS: Final[Mapping[str, Callable[[Sequence[Array], _Add], Array]]] = {
 def added_up(site: Site, order: str, precision: type[np.floating[Any]]) -> Array | None:
     """Return the output with its parts added up in an order, rounded after each addition.
 
-    None if the output is no sum of parts.
+    None if `partial_sums` returns None.
+
+    Args:
+        order: a name in `ORDERS`.
     """
     parts = partial_sums(site)
     if parts is None:

@@ -12,7 +12,8 @@ class CaseTally:
     """How many defects were tried with one case, and how many it caught.
 
     Attributes:
-        ran: how many defects are in code that the case runs.
+        ran: how many defects the case may catch: they change its output, or would do so with other
+            data.
         caught: how many of them make the case fail.
     """
 

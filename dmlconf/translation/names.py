@@ -1,4 +1,4 @@
-"""Find operators by their names in ONNX, WebNN and DirectML.h, and by shortened ones."""
+"""Find operators by name: the catalogue's, also shortened, ONNX's, WebNN's and DirectML.h's."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 def named_operators(name: str) -> tuple[str, ...]:
     """Return the operators that a name stands for, in alphabetical order.
 
-    A name of the catalogue stands for that operator alone. Other names are those of types
-    (`DML_OPERATOR_GEMM`), those of structs (`DML_GEMM_OPERATOR_DESC`), those of the catalogue
-    without `ELEMENT_WISE_` or `ACTIVATION_` (`RELU`), and those of ONNX or WebNN (`Conv`,
-    `conv2d`). Capitals do not matter.
+    A name or alias of the catalogue, `GRAPHS` included, stands for that operator alone. Other names
+    are those of types (`DML_OPERATOR_GEMM`), those of structs (`DML_GEMM_OPERATOR_DESC`), those of
+    the catalogue without `ELEMENT_WISE_` or `ACTIVATION_` (`RELU`), and those of ONNX or WebNN
+    (`Conv`, `conv2d`). Capitals do not matter.
 
     Raises:
         UnknownOperatorError: no operator has this name.

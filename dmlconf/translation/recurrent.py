@@ -75,4 +75,6 @@ RECURRENT_VALUES: Final[Mapping[str, Callable[[Namespace], Any]]] = {
     "recurrent_betas": _betas,
     "webnn_activations": _webnn,
 }
-"""Functions that formulas may call for an attribute, by name; they compute it from the desc."""
+"""Functions that formulas may call for an attribute, by name; they compute it from the desc.
+
+They raise `NotExpressibleError` if the target lacks an activation."""

@@ -1,4 +1,7 @@
-"""The tables of translation: for each operator, the formulas that express it in a target."""
+"""Read the tables of translation, `schemas/translation/TARGET.yaml`.
+
+They have, for each operator, the formulas that express it in a target.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A formula that several operators share, such as `scaled(x)`."""
+    """A formula that several operators share, such as `scaled_as(x, TYPE)`.
+
+    Attributes:
+        parameters: their names; one in capitals stands for a value, another for a tensor.
+    """
 
     parameters: tuple[str, ...]
     body: ast.expr
@@ -100,6 +107,7 @@ def table(target: str) -> Table:
 
     Raises:
         InvalidFilesError: its file cannot be read.
+        ValueError: a formula is not an assignment.
     """
     path = schemas_directory() / "translation" / f"{target}.yaml"
     data = read_document(path).data

@@ -1,6 +1,8 @@
 """Translate a case to a program of a target, by evaluating the formulas of the target's table.
 
-A call of one of the target's operators becomes a step: `OutputTensor = Relu(InputTensor)`.
+A call of one of the target's operators becomes a step: `OutputTensor = Relu(InputTensor)`. Other
+functions that formulas call are in `_MAKERS` here if they give a tensor, such as `to(x, 'BOOL')`,
+and in `values` if they give an attribute.
 """
 
 from __future__ import annotations
@@ -65,9 +67,13 @@ def translated(case: Case, target: str) -> Program:
 
 
 def _type(tensor: TensorDesc) -> TensorType:
+    _decline_four_bits(tensor)
+    return TensorType(tensor.DataType, tensor.Sizes)
+
+
+def _decline_four_bits(tensor: TensorDesc) -> None:
     if tensor.DataType.bits == _FOUR_BITS:
         raise NotExpressibleError("tensors of 4-bit elements are not translated")
-    return TensorType(tensor.DataType, tensor.Sizes)
 
 
 def _add_graph(builder: _Builder, case: Case) -> None:
@@ -77,7 +83,7 @@ def _add_graph(builder: _Builder, case: Case) -> None:
     for node in graph.in_order():
         if isinstance(node, Constant):
             [name] = node.outputs
-            _type(node.tensor)
+            _decline_four_bits(node.tensor)
             builder.constants[f"{node.name}/{name}"] = node.data
             continue
         assert isinstance(node, Node)
@@ -91,7 +97,7 @@ def _add_graph(builder: _Builder, case: Case) -> None:
                 slots[name] = builder.seen("/".join(source), producer, tensor)
         slots |= {name: f"{node.name}/{name}" for name in node.outputs}
         for tensor in (*node.inputs.values(), *node.outputs.values()):
-            _type(tensor)
+            _decline_four_bits(tensor)
         builder.add(node.operator_name, node.desc, slots)
     for output, (name, tensor_name) in graph.output_sources().items():
         producer = nodes[name].outputs[tensor_name]
@@ -322,7 +328,7 @@ class _Scope:
         self._builder.step(call.func.id, inputs, outputs, attributes, operands)
 
     def _names_tensor(self, node: ast.expr) -> bool:
-        """Return whether a keyword's value is a tensor, not a number or a list of these."""
+        """Return whether a keyword's value is a tensor, and not an attribute."""
         if isinstance(node, ast.Name):
             known = node.id in self._tensors
             field = self._fields.get(node.id)
@@ -422,7 +428,7 @@ class _Scope:
         raise NotExpressibleError(f"{self._operator}: {self._value(node.args[0])}")
 
     def array(self, node: ast.Call) -> str:
-        """`constant(Scales, 'FLOAT32')`: a constant with one dimension."""
+        """`constant(Scales, 'FLOAT32')`: a constant with one dimension, of a list of values."""
         values, data_type = (self._value(each) for each in node.args)
         return self._builder.constant(np.array(values, DataType(data_type).dtype))
 
@@ -468,7 +474,7 @@ _MAKERS: Final[Mapping[str, Callable[[_Scope, ast.Call], str]]] = {
     "to": _Scope.cast,
     "fused": _Scope.fused,
 }
-"""Functions that formulas of a table may call, for constants, sizes, types and nested operators."""
+"""Functions that formulas may call, each of which returns a tensor's name or declines the case."""
 
 
 def _is_cast(call: ast.Call) -> bool:

@@ -1,4 +1,7 @@
-"""Functions that formulas of the tables call for an attribute: they compute it from the desc."""
+"""Functions that the tables' formulas call to compute an attribute from the desc.
+
+Those for recurrent operators are in `recurrent`. Functions that give a tensor are in `translate`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def bound_as_taken(names: Namespace, value: float) -> Array:
     With a MinMaxDataType of FLOAT16, 2.7 becomes 2.69921875.
 
     Args:
-        names: the fields of a desc of ELEMENT_WISE_CLIP1, ELEMENT_WISE_THRESHOLD or their kin.
+        names: the fields of a desc with a Min, such as that of ELEMENT_WISE_CLIP1.
         value: its Min or Max.
     """
     tensor = names["InputTensor"]
@@ -54,4 +57,4 @@ VALUES: Final[Mapping[str, Callable[..., Any]]] = {
     "bound_value": _bound_value,
     "padding_value": _padding_value,
 }
-"""The functions by name; each takes the desc's fields, then the arguments of the call."""
+"""The functions by name; each takes the desc's fields, and then the arguments of the call."""

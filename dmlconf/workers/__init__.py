@@ -1,1 +1,1 @@
-"""Worker processes: starting and ending them, their limits, and what comes back from them."""
+"""Worker processes: starting and ending them, what comes back, and the resources that they use."""

@@ -19,9 +19,9 @@ _LONGEST_TRACE: Final = 8192
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
-    A backend may run a whole batch before it returns the first outcome. So after an exception the
-    cases without an outcome run one at a time, and a case that raises one when it runs alone breaks
-    down.
+    A backend may run a whole batch before it returns the first outcome. So after an exception, or
+    too few outcomes, the remaining cases run one at a time, and one that raises an exception alone
+    breaks down. If there are too many outcomes, the last case breaks down.
     """
     done, together = 0, len(cases)
     while done < len(cases):

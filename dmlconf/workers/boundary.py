@@ -1,7 +1,7 @@
 """Check and rebuild what crosses from a backend into dmlconf.
 
-A backend may be a third party's plugin. What it returns is rebuilt from plain values in the worker
-process, before it is pickled.
+A backend may be a third party's plugin. What it returns is rebuilt from plain values, before a
+worker process pickles it. Long texts are cut; too many items or elements are malformed.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ _UNIFIED: Final = "unified"
 def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
     """Return the bytes that all processes of this process's group may use together.
 
-    None if it cannot be read, or if version 2 sets no limit. Version 1 then states almost 2^63
-    bytes, which are returned. `root` is where the file systems of control groups are, and
-    `membership` the file that names the groups of this process.
+    None if it cannot be read, or if there is no limit in version 2. If there is none in version 1,
+    the system states almost 2^63 bytes, which are returned. `root` is where the file systems of
+    control groups are, and `membership` the file that names the groups of this process.
     """
     return _least(
         _whole(_words(folder / ("memory.max" if version == 2 else "memory.limit_in_bytes")))

@@ -60,8 +60,8 @@ class Execution(Enum):
 def execution_of(backend: BackendName, limits: Limits, *, judged: bool) -> Execution:
     """Choose how to execute cases on a backend.
 
-    For a backend that is trusted, building and judging a case takes longer than running it, so
-    several processes do all three.
+    On a backend that need not be isolated, building and judging a case takes longer than running
+    it. So with several jobs, worker processes do all three if `judged`.
 
     Args:
         judged: whether only verdicts are needed, and no outcomes.
@@ -92,7 +92,7 @@ def limits_of(
 
 
 def processes_that_pay(cases: int) -> int:
-    """Return how many processes to use if the user gives no number.
+    """Return how many processes to use for so many cases if the user gives no number, 1 to 8.
 
     It is 1 if there is no temporary folder, which worker processes need.
     """

@@ -36,7 +36,7 @@ class _Requests:
         came: whether an interrupt came, even one whose `KeyboardInterrupt` Python has dropped, as
             it does in destructors.
         deferred: whether interrupts are only noted, unless one is overdue.
-        graces: how many blocks with grace, as described for `grace`, have begun and not ended.
+        graces: how many blocks with grace of the main thread have begun and not ended.
         pending: whether an interrupt came that a block with grace has yet to raise.
         overdue: whether `GRACE_SECONDS` have passed since that interrupt.
         timer: sets `overdue`.
@@ -119,11 +119,10 @@ def grace() -> Iterator[Grace]:
 
 
 class Uninterrupted:
-    """A block that interrupts do not end halfway, except overdue ones, as described for `grace`.
+    """A block that interrupts do not end halfway, unless they are overdue, as `grace` describes.
 
-    Call `raise_if_interrupted` after it.
-
-    It has no effect unless `treat_termination_as_interrupt` was called before.
+    Call `raise_if_interrupted` after it. It has no effect unless `treat_termination_as_interrupt`
+    was called before.
     """
 
     def __enter__(self) -> None:
@@ -155,7 +154,8 @@ def raise_if_interrupted() -> None:
 def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
     """Defer interrupts, and raise the first of them at the end of the block.
 
-    If `inherited`, processes that start in the block ignore interrupts.
+    An exception of the block takes its place. If `inherited`, processes that start in the block
+    ignore interrupts. Outside the main thread, the block has no effect.
     """
     pending: list[int] = []
     with _noted_interrupts(pending, inherited=inherited):
@@ -166,7 +166,7 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
 
 @contextmanager
 def discarded_interrupts() -> Iterator[None]:
-    """Ignore interrupts in the block, which should not be cut short."""
+    """Ignore interrupts in the block; outside the main thread, the block has no effect."""
     with _noted_interrupts([], inherited=False):
         yield
 

@@ -40,7 +40,8 @@ def in_processes(
 ) -> Iterator[Mapping]:
     """Start processes, and end them at the end of the block.
 
-    If the system starts fewer, those do the work; if it starts none, this process does.
+    If the system starts fewer, those do the work; if it starts none, this process does. What
+    `start` raises in a process is raised instead of its results.
 
     Args:
         jobs: how many processes; 1 stands for this process alone.

@@ -1,4 +1,7 @@
-"""Decide from a case's desc whether it fits into memory, before anything is allocated."""
+"""Decide from a case's desc whether it fits into memory, before anything is allocated.
+
+The memory that this process may use, and parts of lists by size, are here too.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,7 @@ def parts_that_fit(
 
 
 def killed_for_memory(ending: str) -> str:
-    """Return a remark if a process may have been killed because memory ran out; else no text.
+    """Return a remark if a process may have been killed because memory ran out; else "".
 
     `ending` is what `how_it_ended` returned; SIGKILL in it is the only evidence.
     """
@@ -157,7 +160,7 @@ def machine_memory() -> int:
     """Return the bytes of memory that this process may use at most.
 
     That is the least of the machine's memory, the limit of the process's control group, and the
-    environment variable `DMLCONF_MEMORY_MIB`.
+    environment variable `DMLCONF_MEMORY_MIB`, in MiB; `sys.maxsize` if none is known.
     """
     memory = _windows_memory() if sys.platform == "win32" else _posix_memory()
     limit = memory_limit()

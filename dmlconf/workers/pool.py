@@ -46,20 +46,18 @@ from dmlconf.workers.worker import Raised, Ready, Refused, Results, Task, outcom
 __all__ = ["WorkerPool"]
 
 BATCH: Final = 16
-"""How many cases a worker gets at once, and so loses at most if the main process is killed."""
+"""How many cases a worker gets at once: at most these are lost if the main process is killed."""
 
 REPEATS: Final = 3
-"""After so many cases of an operator died alone in the same way, the next single case that dies so
-is blamed at once.
-"""
+"""How many cases of an operator die alone in the same way before the next is blamed at once."""
 
 HOPELESS: Final = 16
-"""After so many crashes without a result between them, an operator's cases are no longer run
-outside batches; hangs and lost devices count neither way.
+"""How many crashes without a result between them make an operator hopeless; hangs and lost devices
+count neither way.
 """
 
 _START_ATTEMPTS: Final = 3
-"""How many workers in a row may fail to start before the run ends."""
+"""The run ends when so many workers in a row have failed to start."""
 
 _RESTART_SECONDS: Final = 0.5
 """How long to wait after a failed start: a device that was reset needs a moment."""
@@ -188,7 +186,7 @@ class WorkerPool:
         self._scratch.remove()
 
     def ready(self) -> Ready:
-        """Wait until one worker's backend is ready; `BackendError` if it cannot be used."""
+        """Start a worker, and wait until its backend is ready; `BackendError` if it is unusable."""
         worker = self._start()
         wait_for_messages([worker])
         refusal = self._refusal(worker)
@@ -198,7 +196,7 @@ class WorkerPool:
         return worker.ready
 
     def start(self) -> None:
-        """Start all workers at once; otherwise `run` starts them one after the other.
+        """Start all workers at once; without this call, `run` starts them one after the other.
 
         Raises:
             ProcessError: the system lets no process start.
@@ -309,7 +307,10 @@ class WorkerPool:
                 yield case, Breakdown(BreakdownKind.CRASH, message), None
 
     def _give_batch(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Send the next batch; if the worker has died meanwhile, the batch breaks down."""
+        """Send the next batch, or end the worker if a fresh one must run it.
+
+        If the worker has died meanwhile, the batch breaks down.
+        """
         if not queue.waiting():
             return
         apart = worker.ran_suspect or (bool(queue.suspects) and not worker.fresh)
@@ -381,7 +382,7 @@ class WorkerPool:
         kind: BreakdownKind,
         outcome: Breakdown | None = None,
     ) -> Iterator[_Reached[_Case]]:
-        """End a worker that broke down; yield the blamed case's breakdown, or run cases again.
+        """End a worker that broke down; yield the blamed case's breakdown, or queue cases again.
 
         `outcome` is the breakdown that the worker reported, such as a lost device, if any.
         """

@@ -43,6 +43,7 @@ class LostProcess:
 
     Attributes:
         kind: how the process broke down.
+        message: the details.
         process: the number of the process in the run, from 1.
         sequence: the number that the case had in the process, from 1, or would have had.
         together: how many cases of the batch had no outcome; each may be the cause.

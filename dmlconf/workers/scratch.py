@@ -69,7 +69,7 @@ class ScratchFolder:
 
 
 def _locked_file() -> tuple[Path, FileLock]:
-    """Create and lock a file; another one if a new run takes the file for abandoned."""
+    """Create and lock a file; another one if a new run removes the first before it is locked."""
     while True:
         descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
         os.close(descriptor)

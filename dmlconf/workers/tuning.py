@@ -58,5 +58,8 @@ class _Set:
 
 
 def threads_were_set() -> frozenset[str]:
-    """Return the environment variables that applications started by dmlconf must not inherit."""
+    """Return the environment variables that `compute_in_one_thread` has set.
+
+    Applications that dmlconf starts must not inherit them.
+    """
     return frozenset(_Set.names)

@@ -1,8 +1,10 @@
 """The worker process: runs batches of cases on a backend.
 
-Messages to a worker are batches of cases, `Stop`, or None to end it. A worker first sends `Ready`
-or `Refused`, then `Results` with one result for each case, in order. Only after the last `Results`
-of a batch is the next batch sent, since a process that hangs would never run it.
+Messages to a worker are batches of cases, `Stop`, or None to end it. A worker first sends `Ready`,
+or `Refused` and ends. Then it sends the results of each batch, one for each case, in order, in one
+or more `Results`. It gets the next batch only after the last `Results` of a batch, since a process
+that hangs would never run it. It answers `Stop` with `Stopped`. `process` and `pool` are the main
+process's side.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.backends import registry
 from dmlconf.backends.errors import described
 from dmlconf.backends.process_memory import committed_bytes
+from dmlconf.backends.process_start import INTERRUPTS
 from dmlconf.backends.protocol import (
     Backend,
     BackendError,
@@ -55,8 +58,8 @@ __all__ = [
 ]
 
 GATHER_SECONDS: Final = 0.02
-"""How long results are gathered before the next one sends them: sending a message takes longer than
-most cases.
+"""How long results are gathered before the next one sends them all: sending a message takes longer
+than most cases.
 """
 
 _WAIT_SHARE: Final = 0.9
@@ -128,7 +131,7 @@ def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
 def with_errors(
     results: Callable[[Sequence[Any]], Iterator[Any]],
 ) -> Callable[[Sequence[Any]], Iterator[Any]]:
-    """Return a function that yields what `results` yields and, if it raises, last a `Raised`."""
+    """Return a function that yields what `results` yields, and a `Raised` instead of raising."""
 
     def raising(batch: Sequence[Any]) -> Iterator[Any]:
         try:
@@ -147,10 +150,12 @@ def work(
     diagnostics: Path,
     timeout: float,
 ) -> None:
-    """Serve batches until the message to end.
+    """Run batches until the message None comes, or dmlconf ends.
 
     Args:
         connection: the pipe to dmlconf.
+        backend: the backend, which this process creates.
+        task: what to do with batches.
         diagnostics: the file that receives what the process writes to its standard streams.
         timeout: seconds after which dmlconf ends a process that sent no result.
     """
@@ -245,11 +250,10 @@ class _Sender:
 
 
 def _isolate(diagnostics: Path) -> None:
-    """Redirect output to `diagnostics`, ignore Ctrl-C, and let the process end with dmlconf."""
+    """Redirect output to `diagnostics`, ignore interrupts, and let the process end with dmlconf."""
     # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if hasattr(os, "setpgid"):
@@ -264,7 +268,7 @@ def _isolate(diagnostics: Path) -> None:
 
 
 def _end_with_parent() -> None:
-    """End the process as soon as dmlconf has ended."""
+    """End the process and, except on Windows, its group as soon as dmlconf has ended."""
     from multiprocessing import parent_process  # A run that starts no process does not need it.
 
     parent = parent_process()

@@ -7,7 +7,7 @@ graph of one node. `metacommands`, `half` and `compile` may be `both`: `dmlconf 
 case in each variant.
 
 If the device is removed or hangs, all later cases break down: a process opens no other device.
-An access violation ends the process, which can no longer be trusted.
+A crash in DirectML ends the process, which can no longer be trusted.
 """
 
 from __future__ import annotations

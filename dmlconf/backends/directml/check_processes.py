@@ -1,6 +1,7 @@
 """Check the devices of every adapter, each check in its own process.
 
-A driver that ends its process or never returns costs only one check.
+A driver that ends its process or never returns costs only one check. What the checks do is in
+`device_checks`, the types of their results in `dmlconf.backends.check_results`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def check_devices(
 
     If an adapter cannot be used, the results of its checks say why.
 
-    `identities` are cases of ELEMENT_WISE_IDENTITY at feature level 1_0.
+    Args:
+        path: the file of DirectML, or None to search for it.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which checks run one.
+        on_result: called with each result as soon as there is one.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.

@@ -1,6 +1,7 @@
 """The checks of `dmlconf devices --check`: minimum levels, queries, creation, release, removal.
 
-Each check gets an adapter that its process has not used before, and returns what it observed.
+Each check gets an adapter that its process has not used before. It returns what it observed, or
+raises `CheckFailedError` or `DeclinedError`.
 
 Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
 IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that the
@@ -250,7 +251,7 @@ def _identity(device: Device, tested: DeviceUnderTest) -> Case:
 
 
 def _compute(device: Device, tested: DeviceUnderTest) -> None:
-    """Compute an identity; its output must be bitwise equal to its input."""
+    """Compute an identity, and check that its output is bitwise equal to its input."""
     _compute_case(device, _identity(device, tested))
 
 
@@ -272,8 +273,8 @@ def _removed(device: Device) -> bool:
     with suppress(HResultError), device.d3d.create("QueryInterface", d3d12.ID3D12_DEVICE5) as newer:
         newer.call("RemoveDevice")
     if not _is_removed(device):
-        # Some implementations of Direct3D 12 lack RemoveDevice; to submit an open command list also
-        # removes a device.
+        # Some implementations of Direct3D 12 lack RemoveDevice; submitting an open command list
+        # removes a device too.
         device.submit_open_list()
     return _is_removed(device)
 

@@ -67,7 +67,7 @@ _FIRST_LEVEL: Final = Capabilities(
 
 
 def _zeros(case: Case) -> Outcome:
-    """Accept everything, and compute only zeros."""
+    """Accept every case, and compute only zeros."""
     if isinstance(case.expectation, ExpectedRejection):
         return Outputs({})  # Accepting the case is wrong enough; its tensors may fit no memory.
     return Outputs(
@@ -153,7 +153,7 @@ def _slow(case: Case, seconds: float = _SLOW_SECONDS) -> Outcome:
 
 
 def _flaky(case: Case, met: set[str] | None = None) -> Outcome:
-    """Compute zeros the first time that a process runs a case, and correctly after that."""
+    """Compute zeros the first time that a case runs, and correctly after that."""
     if met is None or case.identifier in met:
         return run_case(case)
     met.add(case.identifier)
@@ -198,7 +198,10 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "error": _error,
     "first-level": _first_level,
 }
-"""The functions that run cases, by fault; `first-level` only refuses what is above level 1_0."""
+"""The functions that run cases, by fault.
+
+The fault `first-level` refuses what level 1_0 lacks, and computes everything else correctly.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,8 @@ class FaultyBackend:
         part: the option `on`: the fault affects only cases whose identifier contains this.
         where: the fault affects only cases that meet this condition.
         factor: the option `by`, of the fault `scaled`.
+        seconds: how long the fault `slow` takes for each case.
+        modes: how operators are compiled, and in which mode the fault occurs.
         name: the name under which the backend was chosen: `faulty` or its former name `miniature`.
     """
 
@@ -228,7 +233,10 @@ class FaultyBackend:
         return Environment(self.name, dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
-        """Return every feature level and data type; only level 1_0 for the fault `first-level`."""
+        """Return the highest feature level and every data type.
+
+        For the fault `first-level`, return level 1_0, FLOAT32, FLOAT16 and UINT32.
+        """
         if self.fault == "first-level":
             return _FIRST_LEVEL
         half = self.modes.half
@@ -272,7 +280,7 @@ class LevelBackend:
         return capabilities_of(self.level)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield the outcome of each case, as `run_at` returns it."""
+        """Yield the outcome of each case: a rejection if the level lacks a part of it."""
         return (run_at(self.level, case) for case in cases)
 
     def close(self) -> None:
@@ -369,7 +377,7 @@ def _number(text: str | None, otherwise: float, expected: str) -> float:
 
 
 def negated(array: Array, data_type: DataType) -> Array:
-    """Return each element with its sign flipped; integers wrap, as in two's complement."""
+    """Return each element with its sign flipped; integers wrap: 1 becomes 255 in UINT8."""
     if data_type.is_float:
         return -array
     wrapped: Array = np.negative(array)
@@ -377,14 +385,14 @@ def negated(array: Array, data_type: DataType) -> Array:
 
 
 def last_negated(array: Array, data_type: DataType) -> Array:
-    """Return the elements; the sign of the last one in row-major order is flipped."""
+    """Return a copy in which the last element in row-major order is negated, as by `negated`."""
     changed = np.array(array)
     changed.reshape(-1)[-1:] = negated(changed.reshape(-1)[-1:], data_type)
     return changed
 
 
 def scaled(array: Array, data_type: DataType, by: float) -> Array:
-    """Return each element times a factor; integers are rounded and saturate."""
+    """Return each element times a factor, in the same dtype; integers are rounded and saturate."""
     with np.errstate(over="ignore"):
         product = array.astype(np.float64) * by
         if data_type.is_float:

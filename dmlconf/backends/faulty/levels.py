@@ -30,7 +30,7 @@ _CONSTANT_NODES: Final = "6_2"
 
 
 def run_at(level: FeatureLevel, case: Case) -> Outcome:
-    """Refuse a case with E_INVALIDARG if the level lacks a part of it; otherwise compute it."""
+    """Refuse a case with E_INVALIDARG if the level lacks a part of it; else use the reference."""
     if refusal(level, case) is None:
         return run_case(case)
     return Rejection("CreateOperator", "E_INVALIDARG")
@@ -91,11 +91,11 @@ def _lacking_of_attribute(level: FeatureLevel, field: _Data, value: Any) -> Iter
 def _lacking_of_tensors(
     level: FeatureLevel, file: _Data, desc: _Data, values: dict[str, Any]
 ) -> Iterator[str]:
-    """Yield the tensors that no support table of the level lists.
+    """Yield the tensors that no support table for the level lists.
 
     An operator has support tables for several levels, the newest first, and possibly for several
-    conditions `when`. For each condition that holds, the newest table is used whose level is not
-    above the device's.
+    conditions `when`. For each condition that holds, the newest table counts whose level is not
+    above the device's; one of these tables must list each tensor.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:

@@ -31,7 +31,7 @@ SWITCHES: Final = tuple(_VALUES)
 """The options that set modes."""
 
 MODE_WORDS: Final = tuple(f"{name}={value}" for name, values in _VALUES.items() for value in values)
-"""The options with their values, for completion."""
+"""The options with their values except `both`, for completion."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,22 +27,22 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["HIGHEST_LEVEL", "NumpyBackend", "create", "run_case"]
 
 HIGHEST_LEVEL: Final = FeatureLevel(6, 4)
-"""The feature level that backends without a device report: the highest one."""
+"""The highest feature level, which backends without a device report."""
 
 
 class NumpyBackend:
     """The reference as a backend."""
 
     def environment(self) -> Environment:
-        """Return NumPy's version and the processor."""
+        """Return NumPy's version and the architecture of the processor, such as `x86_64`."""
         return Environment("numpy", np.__version__, adapter=platform.machine() or None)
 
     def capabilities(self) -> Capabilities:
-        """Return every feature level and data type of the catalogue."""
+        """Return the highest feature level and every data type."""
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield the outcome of each case on the reference."""
+        """Yield what `run_case` returns for each case."""
         return map(run_case, cases)
 
     def close(self) -> None:
@@ -61,7 +61,11 @@ def create(argument: str) -> NumpyBackend:
 
 
 def run_case(case: Case) -> Outcome:
-    """Return the outcome of a case on the reference."""
+    """Return the outcome of a case on the reference.
+
+    It is a rejection with E_INVALIDARG if the desc breaks constraints of the catalogue, and a
+    breakdown if memory runs out.
+    """
     began = perf_counter()
     broken = case.violations()
     if broken:

@@ -176,7 +176,7 @@ class OnnxRuntimeBackend:
     ) -> dict[int, Outcome]:
         """Return the outcomes by index.
 
-        Cases that fail or disturb each other as one model run again as two halves.
+        If one model of all cases fails, or a case in it disturbs others, two halves run instead.
         """
         indices = list(programs)
         if len(indices) < 2:
@@ -322,7 +322,9 @@ def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     A missing kernel of an operator that ONNX Runtime's own optimiser added is no limit.
 
     Args:
+        text: the error's text.
         operators: the operators of the model, and those by which ONNX defines them.
+        provider: the provider's name, for the limit's text.
     """
     kernel = _NO_KERNEL.search(text)
     if kernel and kernel[1] in operators:
@@ -350,9 +352,9 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error; if it is long, its beginning and the error's last line.
+    """Return the first line of an error, at most 500 characters of it.
 
-    The last line of several then names the cause.
+    If that line is longer and not the only one, the error's last line follows: it names the cause.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:

@@ -38,7 +38,9 @@ _FLOATS: Final = frozenset({"alpha", "beta", "epsilon", "mask_filter_value", "sc
 def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.ModelProto:
     """Return a program as a model.
 
-    `owned` has the data of the inputs that become initializers, by name.
+    Args:
+        opset: the version of ONNX's operator set.
+        owned: the data of the inputs that become initializers, by name.
     """
     known = table("onnx")
     nodes = [_node(step, known, opset) for step in program.steps]

@@ -1,6 +1,6 @@
 """Find recordings that contradict themselves, for example because they were relabelled or edited.
 
-Forgeries are not found; certificates reveal those.
+A forgery without contradictions is not found; certificates are for that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compute the digest of a case, which shows whether the case is still the one that was recorded.
+"""Tell whether a case is still the one that was recorded: by its digest, and by its outputs' form.
 
 A case has the same digest on every platform and with every version of Python and NumPy.
 """
@@ -54,7 +54,7 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def outputs_problem(case: Case, outputs: Outputs) -> str | None:
-    """Return how outputs differ from the desc in name, dtype or shape; None if they do not."""
+    """Return how outputs differ from the desc in names, dtype or shape; None if they do not."""
     descs = case.outputs()
     recorded: dict[str, Array | Sample] = {**outputs.samples, **outputs.arrays}
     if recorded.keys() != descs.keys():
@@ -88,7 +88,7 @@ def _canonical_tensor(tensor: TensorDesc) -> Mapping[str, Any]:
 
 
 def _number(value: float) -> int | str:
-    """Spell 1.0 as 1, since case files may use either; -0.0 and all others in hexadecimal."""
+    """Spell 1.0 as 1, since case files may use either; spell 0.5 and -0.0 in hexadecimal."""
     negative_zero = value == 0 and math.copysign(1, value) < 0
     if value.is_integer() and abs(value) < _EXACT and not negative_zero:
         return int(value)

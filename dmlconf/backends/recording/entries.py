@@ -20,7 +20,7 @@ from dmlconf.tensors.sample import Sample, require_sample, sample_indices
 __all__ = ["OUTPUTS", "TYPE_OF_DTYPE", "DamagedEntryError", "Kind", "LazyEntries"]
 
 TYPE_OF_DTYPE: Final = {t.dtype: t for t in DataType if t.bits >= 8}
-"""The data types whose elements a recording stores, by their dtype."""
+"""The data type under which a recording stores elements, by their dtype; INT8 for INT4 as well."""
 
 _BY_NAME: Final = {str(t): dtype.newbyteorder("<") for dtype, t in TYPE_OF_DTYPE.items()}
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -86,11 +86,9 @@ class LazyEntries(Mapping[str, Entry]):
         return identifier in self._entries
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the identifiers, in the order of the manifest."""
         return iter(self._entries)
 
     def __len__(self) -> int:
-        """Return how many entries there are."""
         return len(self._entries)
 
     def _outcome(self, case: Mapping[str, Any]) -> Outputs | Rejection:
@@ -121,10 +119,9 @@ def _reason(error: Exception) -> str:
 
 
 def _checked(case: Any, length: int) -> list[str | None]:
-    """Check a case, and return None, for any data type, and the data types of its outputs.
+    """Check a case, and return the second part of each of its `Kind`s; none if it was rejected.
 
-    These are the second parts of each `Kind`; a rejected case has none. `length` is the number of
-    bytes of all outputs of the recording.
+    `length` is the number of bytes of all outputs of the recording.
     """
     digest = case["digest"]
     if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:

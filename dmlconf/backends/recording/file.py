@@ -1,7 +1,6 @@
-"""Read and write recordings: zip archives of a JSON manifest and the outputs' elements.
+"""The file format of recordings: a zip archive of a JSON manifest and the outputs' elements.
 
-Equal recordings give the same bytes with the same zlib. A file that is damaged, foreign,
-contradictory or in a newer format raises `BackendError`.
+Equal recordings give the same bytes with the same zlib. Which file holds which cases is in `store`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ __all__ = [
 ]
 
 FORMAT: Final = 2
-"""Version of the format; it increases when a reader of the old format could be misled."""
+"""Version of the format that is written; it increases when an old reader could be misled."""
 
 _READABLE: Final = (1, FORMAT)
 

@@ -26,7 +26,7 @@ SAMPLED_BYTES: Final = 1 << 14
 """Of outputs of this many bytes or more, a digest and a sample are kept instead of all elements."""
 
 SAMPLE: Final = 512
-"""Elements of a sample: if 1% of all elements are wrong, about 1 sample in 170 has none."""
+"""Elements of a sample: if 1% of all elements are wrong, about 1 sample in 170 has no wrong one."""
 
 
 class Mismatch(StrEnum):
@@ -41,7 +41,7 @@ class Entry:
     """The outcome of one case.
 
     Attributes:
-        digest: the digest of the case as recorded, by `case_digest`.
+        digest: what `case_digest` returned when the case was recorded.
     """
 
     digest: str
@@ -83,7 +83,7 @@ class Recording:
     entries: Mapping[str, Entry]
 
     def mismatch(self, case: Case) -> Mismatch | None:
-        """Return why the recording does not have the case's outcome; None if it does."""
+        """Return why the recording does not have the case's outcome; None if it has it."""
         entry = self.entries.get(case.identifier)
         if entry is None:
             return Mismatch.MISSING

@@ -54,7 +54,7 @@ class Pair:
         )
 
     def index(self, coordinates: tuple[int, ...]) -> int:
-        """Return the index, among the compared elements, of an element of the output."""
+        """Return an element's index among the compared ones; the element must be one of these."""
         if self.sample is None:
             return int(np.ravel_multi_index(coordinates, self.expected.shape))
         whole = int(np.ravel_multi_index(coordinates, self.sample.shape))
@@ -64,7 +64,8 @@ class Pair:
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """Return the comparable elements of two outputs of one type and shape.
 
-    If one is a sample of exactly the other, the pair has all elements.
+    If one is a sample of exactly the other, the pair has all elements. Of two samples, it has those
+    in both.
     """
     if isinstance(actual, Sample):
         if isinstance(expected, Sample):
@@ -90,7 +91,10 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether this output has a sample's digest and elements; all NaN count as equal."""
+    """Return whether an output has a sample's digest and elements; all NaN count as equal.
+
+    It is False if the output is itself a sample.
+    """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
     ours, theirs = map(with_one_nan, (elements_at(output, sample.indices), sample.values))
@@ -100,8 +104,9 @@ def is_whole(output: Array | Sample, sample: Sample) -> bool:
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
     """Return recorded outputs with the reference's elements where only a sample was recorded.
 
-    The reference's elements are used if they have the recorded digest, or if those at the sample's
-    indices meet the rule. In the second case the output keeps its sample in addition.
+    If the reference's elements have the recorded digest, the output gets all of them. Otherwise, if
+    those at the sample's indices meet the rule, the output gets the others, and keeps its sample as
+    well. An output that does not meet the rule has only its sample.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)
     for name, sample in recorded.samples.items():

@@ -1,6 +1,6 @@
-"""Recordings on disk: FOLDER/NAME.dmlrec or, if there is no such file, one for each operator.
+"""Recordings on disk: the file FOLDER/NAME.dmlrec or, if there is none, a file for each operator.
 
-An operator's file is FOLDER/<operator>/NAME.dmlrec.
+An operator's file is FOLDER/<operator>/NAME.dmlrec. What a file holds is in `file`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,11 @@ class StoredRecording:
         return first
 
     def digest(self) -> str:
-        """Return the SHA-256 of the file; of several files, that of a list of their digests."""
+        """Return the SHA-256 of the file; of several files, that of a list of their digests.
+
+        Raises:
+            BackendError: a file cannot be read.
+        """
         if self.single:
             return _file_digest(self.path)
         lines = "".join(f"{name} {_file_digest(path)}\n" for name, path in self.files().items())
@@ -105,12 +109,20 @@ class StoredRecording:
         return self._parts[key]
 
     def mismatch(self, case: Case) -> Mismatch | None:
-        """Return why the recording does not have the case's outcome; None if it does."""
+        """Return why the recording does not have the case's outcome; None if it has it.
+
+        Raises:
+            BackendError: as for `part`.
+        """
         part = self.part(case.operator_name)
         return part.mismatch(case) if part else Mismatch.MISSING
 
     def find(self, case: Case) -> Outputs | Rejection | Mismatch:
-        """Return the case's outcome, or why the recording does not have it."""
+        """Return the case's outcome, or why the recording does not have it.
+
+        Raises:
+            BackendError: as for `part`.
+        """
         part = self.part(case.operator_name)
         return part.find(case) if part else Mismatch.MISSING
 
@@ -167,7 +179,10 @@ def by_operator(recording: Recording) -> Mapping[str, Recording]:
 
 
 def same_source(one: Recording, other: Recording) -> bool:
-    """Return whether two recordings were made by the same backend on the same device."""
+    """Return whether two recordings have the same capabilities and environments of one source.
+
+    Two environments have one source if `dmlconf.backends.subject.same_source` says so.
+    """
     same_environment = subject.same_source(one.environment, other.environment)
     return same_environment and one.capabilities == other.capabilities
 

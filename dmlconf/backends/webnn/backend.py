@@ -179,7 +179,7 @@ class WebNNBackend:
     def _script(self, programs: Sequence[Mapping[str, Any]]) -> str:
         """Return the script that runs programs; tensors of a long one are sent to the page first.
 
-        They are sent in parts, since a string in a page has at most 512 Mi characters.
+        They are sent in parts, since a string in a page has at most about 512 Mi characters.
         """
         script = f"runAll({json.dumps(programs)})"
         if len(script) < LONGEST_SCRIPT:
@@ -247,7 +247,7 @@ def create(argument: str) -> WebNNBackend:
 
 
 def _program_of(case: Case) -> dict[str, Any] | Outcome:
-    """Return a case as the page takes it, or the outcome of a case that cannot be expressed."""
+    """Return a case as `runAll` of the page takes it; the outcome of one that cannot be sent."""
     try:
         program = translated(case, "webnn")
         return _message(program, case.inputs())

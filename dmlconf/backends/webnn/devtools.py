@@ -1,4 +1,4 @@
-"""Drive Chromium without a window, by its DevTools protocol over a pipe.
+"""Drive Chromium without a window, by its DevTools protocol over a pipe; not on Windows.
 
 Source: https://chromedevtools.github.io/devtools-protocol/
 """
@@ -137,7 +137,7 @@ class Browser:
         return answer["result"].get("value")
 
     def send(self, method: str, timeout: float | None = None, /, **parameters: Any) -> Any:
-        """Return the answer to a command.
+        """Return the answer to a command, a mapping.
 
         Raises:
             BrowserEndedError: the browser or its page has ended, or refuses the command.

@@ -22,7 +22,7 @@ const POSITIONAL = {
 
 let context = null;
 let lost = null;
-// The parts of tensors that are sent before a script, by the tensor's number.
+// The data of tensors that are sent in parts before a script, by the tensor's number.
 const kept = new Map();
 
 async function open(options) {

@@ -138,7 +138,10 @@ class Dispatches:
         self._weights: dict[int, Mapping[str, Mapping[str, Any]]] = {}
 
     def watch(self, device: int, d3d: int) -> None:
-        """Watch a DirectML device, and the queues and lists of its Direct3D device."""
+        """Watch a DirectML device, and the queues of its Direct3D device.
+
+        Lists are watched when a dispatch whose data is kept is recorded in them.
+        """
         methods: dict[str, Callable[[_Original], _Original]] = {
             "CreateOperatorInitializer": self._creating_initializer,
             "CreateCommandRecorder": self._creating(

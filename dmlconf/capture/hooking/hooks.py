@@ -1,5 +1,7 @@
 """Record what an application asks its DirectML devices to create and compile.
 
+The data of dispatches is kept by `dispatches`.
+
 Replaced functions call the original with the same arguments and return its result; an error in a
 hook goes to the journal only. DirectML itself also calls these functions, so only the outermost
 call of a thread is a call of the application.
@@ -46,8 +48,10 @@ class DataOptions:
     """Which data of dispatches is kept.
 
     Attributes:
+        folder: the folder for the data.
         dispatches: how many dispatches of each operator and graph have their data kept; 0 to keep
             weights alone.
+        most_bytes: the most bytes of all data.
         statistics: whether the statistics of the data are kept instead of the data.
     """
 

@@ -58,6 +58,7 @@ class Patches:
         """Replace, once, a method of all objects that share an object's vtable.
 
         Args:
+            address: the address of the object.
             make: returns what is called instead, given the original function.
         """
         slot, method = interface.slots[name]
@@ -86,9 +87,11 @@ class Patches:
         Args:
             module: the address of the loaded library.
             kind: the ctypes type of the function.
+            make: as in `replace_method`.
 
         Raises:
             LookupError: the library does not export it.
+            OSError: the system does not permit it, or no memory is free near the library.
         """
         exported = system.export(module, name)
         with self._lock:

@@ -1,4 +1,4 @@
-"""The tensors of a compiled operator or graph, in the order of their bindings."""
+"""The tensors of a compiled operator or graph in the order of their bindings, and what is bound."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class Compiled:
 
     Attributes:
         number: the number of the operator or graph in the journal.
+        flags: the DML_EXECUTION_FLAGS.
         inputs: in the order of their bindings, as `outputs`; None for a binding without a tensor.
     """
 
@@ -87,8 +88,8 @@ def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
 def ranges(count: int, bindings: int | None) -> tuple[tuple[Range | None, ...], ...]:
     """Return the ranges of each binding of BindInputs or BindOutputs.
 
-    A buffer array has one range per buffer. In the table of an initialiser, each binding is for one
-    operator: an array of its inputs, or NONE.
+    A buffer array has one range per buffer; None stands for nothing bound. In the table of an
+    initialiser, each binding is for one operator: an array of its inputs, or NONE.
 
     Source: IDMLBindingTable::BindInputs and IDMLOperatorInitializer, Microsoft Learn.
     """

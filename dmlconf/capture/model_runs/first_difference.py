@@ -25,8 +25,8 @@ __all__ = ["FirstDifference", "Search", "first_difference", "search_lines"]
 _MOST_NODES_AT_A_TIME: Final = 64
 """The most nodes whose outputs one run returns."""
 
-_MOST_NODES_OF_UNKNOWN_SIZE: Final = 8
-"""The most such nodes if the sizes of their outputs are unknown."""
+_MOST_OUTPUTS_OF_UNKNOWN_SIZE: Final = 8
+"""The most outputs of unknown size that one run returns."""
 
 _MOST_FAILURES: Final = 5
 """The most nodes that a report names as not compared."""
@@ -93,7 +93,7 @@ def first_difference(
 
 def _batches(nodes: Sequence[OnnxNode], sizes: Mapping[str, int]) -> Iterator[Sequence[OnnxNode]]:
     """Yield nodes in order, as many at a time as fit into memory."""
-    unknown = LARGEST_INTERMEDIATES // _MOST_NODES_OF_UNKNOWN_SIZE
+    unknown = LARGEST_INTERMEDIATES // _MOST_OUTPUTS_OF_UNKNOWN_SIZE
     return parts_that_fit(
         nodes,
         lambda node: sum(sizes.get(name, unknown) for name in node.outputs),
@@ -111,8 +111,10 @@ class _Runs:
     failures: dict[str, str] = field(default_factory=dict)
 
     def compared(self, nodes: Sequence[OnnxNode]) -> dict[str, OutputDifference]:
-        """Compare the outputs of nodes; if a model with all of them cannot run, each half
-        separately.
+        """Compare the outputs of nodes, by name.
+
+        If a model with all of them cannot run, each half is compared separately. A node whose
+        outputs cannot be compared even alone is added to `failures`.
         """
         names = [name for node in nodes for name in node.outputs]
         try:

@@ -73,7 +73,7 @@ class OnnxGraph:
         self.constants = frozenset(constants)
 
     def with_outputs(self, names: Sequence[str]) -> tuple[bytes, list[str]]:
-        """Return the model with these tensors as outputs as well, and the outputs' names.
+        """Return the serialised model with these tensors as outputs as well, and their names.
 
         A node Identity makes each new output: ONNX Runtime 1.24.4 fuses a Conv with the Relu after
         it even if the Conv's result is itself an output, and then cannot return that result.
@@ -96,7 +96,7 @@ class OnnxGraph:
             del graph.output[counts[1] :]
 
     def alone(self, node: OnnxNode, inputs: Mapping[str, Array]) -> bytes | None:
-        """Return a model of a single node and its constants; None if the node has subgraphs.
+        """Return the serialised model of a node and its constants; None if the node has subgraphs.
 
         Args:
             inputs: the data of the tensors that it reads, without constants.
@@ -125,7 +125,10 @@ class OnnxGraph:
         return bytes(small.SerializeToString())
 
     def tensor_bytes(self, inputs: Mapping[str, Array]) -> dict[str, int]:
-        """Return the bytes of each tensor whose sizes ONNX infers from the sizes of the inputs."""
+        """Return the bytes of each tensor whose sizes ONNX infers from the sizes of the inputs.
+
+        If ONNX refuses the model, there are none.
+        """
         import onnx
 
         copy = onnx.ModelProto()

@@ -79,7 +79,9 @@ def parsed_dimension(text: str) -> tuple[str, int]:
 def generated(
     name: str, kind: str, shape: Sequence[int | str | None], dimensions: Mapping[str, int]
 ) -> Array:
-    """Return data for an input: FLOAT from -1 to 1, integers from 0 to 9, the same each time.
+    """Return random data for an input: FLOAT from -1 to 1, integers from 0 to 9, or BOOL.
+
+    They depend on the name, the type and the sizes alone.
 
     Args:
         kind: the type of the input as ONNX Runtime names it, such as `tensor(float)`.
@@ -103,7 +105,12 @@ def generated(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a model once and compare its outputs, or find the first node whose output differs."""
+    """Run a model once and compare its outputs, or find the first node whose output differs.
+
+    Returns:
+        the exit code: 0, `OUTPUTS_DIFFER`, 3 if the model or its inputs cannot be used, or 1 if
+        ONNX Runtime cannot load or run the model.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
     parser.add_argument("--inputs", type=Path)

@@ -86,7 +86,11 @@ class SessionSettings:
         return self._session(model, _CPU)
 
     def cpu_with_open_dimensions(self) -> OnnxSession:
-        """Open a session of the CPU provider for the file, without sizes of open dimensions."""
+        """Open a session of the CPU provider for the file, without sizes of open dimensions.
+
+        Raises:
+            ModelError, OnnxRuntimeError: as `cpu`.
+        """
         return replace(self, dimensions={}).cpu()
 
     def directml(self, model: bytes | None = None) -> OnnxSession:
@@ -94,6 +98,7 @@ class SessionSettings:
 
         Raises:
             ModelError: ONNX Runtime or its DirectML provider is missing.
+            OnnxRuntimeError: the model could not be loaded.
         """
         session = self._session(model, (_DIRECTML, {"device_id": "0"}), _CPU)
         if _DIRECTML not in session.runtime.get_providers():
@@ -137,7 +142,7 @@ class OnnxSession:
         """Return the named outputs.
 
         Raises:
-            OnnxRuntimeError: ONNX Runtime cannot compute them.
+            OnnxRuntimeError: the model could not run.
         """
         try:
             return list(self.runtime.run(list(names), dict(inputs)))

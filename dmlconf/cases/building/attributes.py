@@ -1,4 +1,4 @@
-"""Read the attributes of a desc: numbers, enum constants, and operators nested in it."""
+"""Read the attributes of a desc: numbers, constants of enums, counts, and nested operators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ _PARTS: Final[Mapping[AttributeKind, DataType]] = {
 def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
     """Return an attribute as a desc holds it, from its value in a case file.
 
-    Arrays become tuples; a constant of an enum becomes its name without the prefix.
+    Arrays become tuples. A constant of an enum, given by name or number, becomes its name without
+    the prefix; a number without a constant is kept. A nested operator becomes a mapping of its
+    fields, with its name as `operator`.
 
     Raises:
         CaseError: the attribute cannot have this value.
@@ -66,7 +68,11 @@ def array_length(
 def set_counts(
     operator: Operator, desc: dict[str, Any], where: Sequence[str | int] = ("desc",)
 ) -> None:
-    """Set each count field of a desc to the length of its arrays, as `array_length` returns it."""
+    """Set each count field of a desc to what `array_length` returns.
+
+    Raises:
+        CaseError: as `array_length`.
+    """
     for count, arrays in operator.count_fields.items():
         desc[count] = array_length(count, desc, arrays, where)
 

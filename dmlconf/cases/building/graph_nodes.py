@@ -125,7 +125,7 @@ def _known_fields(
 
 
 class NodeReader:
-    """Reads nodes, each after those whose descs its inputs need.
+    """Reads nodes, each after those whose descs its inputs need, whatever their order in the file.
 
     Attributes:
         nodes: the nodes that have been read, by name.
@@ -207,6 +207,8 @@ class NodeReader:
     def source(self, text: Any, where: Where) -> Source:
         """Return the source that a text in a case file names.
 
+        `conv` is the first output of the node `conv` or, if that is repeated, of its last copy.
+
         Raises:
             CaseError: there is no source of that name, or the name is malformed.
         """
@@ -268,7 +270,7 @@ class NodeReader:
         desc: dict[str, Any] = {}
         errors = CaseErrors()
         kinds = FieldKind.INPUT, FieldKind.ATTRIBUTE, FieldKind.OUTPUT
-        for kind in kinds:  # Inputs first: an output without Sizes has those of an input.
+        for kind in kinds:  # Inputs first: an output without Sizes has those of the first input.
             for field in entry.operator.of_kind(kind):
                 try:
                     desc[field.name] = self._field(entry, field, desc)

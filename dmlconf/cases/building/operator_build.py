@@ -1,4 +1,4 @@
-"""Build an operator's case; read expectations and change seeds, also for graph cases."""
+"""Build an operator's case; read expectations and change seeds, for graph cases too."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 MOST_REPEATS: Final = 1024
-"""The most tensors that `repeat` makes of one."""
+"""The most tensors that `{repeat: COUNT, of: ENTRY}` makes of one entry."""
 
 
 def build_operator_case(planned: PlannedCase) -> Case:
@@ -243,7 +243,8 @@ def read_expectation(
             `operator`.
 
     Raises:
-        CaseError: the values do not form the outputs, or `origin` is given without `expect`.
+        CaseError: the values do not form the outputs, the desc has no such output, or `origin` is
+            given without `expect`.
     """
     if expect is None:
         if "origin" in entry:

@@ -1,4 +1,4 @@
-"""Read a tensor's entry in a case: its desc and its data."""
+"""Read a tensor's entry in a case: its desc and its data; and read the values that are expected."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ _SEEDS: Final = 1 << 32
 
 
 def _form_of(name: str) -> str:
-    """Return how a fill is written, with all of its arguments that have no default."""
+    """Return how a fill is written, and which of its arguments have a default."""
     spec = inspect.getfullargspec(FILLS[name])
     needed = [key for key in spec.kwonlyargs if key not in (spec.kwonlydefaults or {})]
     values = {"low": -1, "high": 1}
@@ -240,10 +240,11 @@ def expected_array(
     """Return the array that a case expects for an output.
 
     Args:
-        value: what the case says: numbers, a fill, or the name of a file.
+        value: what the case says: numbers, `{fill: ...}` or `{file: NAME.npy}`.
 
     Raises:
-        CaseError: the value does not form the tensor, or is too large.
+        CaseError: the value does not form the tensor, or the tensor has more than
+            `MOST_DIMENSIONS` dimensions or `LARGEST_EXPECTED_ELEMENTS` elements.
     """
     _limit_dimensions(tensor.Sizes, where)
     if math.prod(tensor.Sizes) > LARGEST_EXPECTED_ELEMENTS:

@@ -30,7 +30,8 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
 
     Args:
         values: numbers in row-major order: one flat list or tuple, lists nested like the sizes, or
-            a single number for a tensor of one element.
+            a single number for a tensor of one element. They are rounded to a floating-point
+            type, such as 0.1 to FLOAT16; an integer may be written 2.0.
 
     Raises:
         ValuesError: the numbers do not match the sizes or the data type.
@@ -102,7 +103,7 @@ def _braces(sizes: Sequence[int]) -> str:
 
 
 def _fit(values: Sequence[Any], data_type: DataType) -> bool:
-    """Return whether all values surely fit; if not, each value is looked at."""
+    """Return whether all values surely fit; False if each must be looked at."""
     types = set(map(type, values))
     if not types or not types <= ({int, float} if data_type.is_float else {int}):
         return False

@@ -1,7 +1,7 @@
 """Keep the cases of a matrix in a short form, which can be stored as JSON.
 
 The form has the values of each parameter once, and for each case the indices of its values. The
-indices of a case of two parameters take 8 bytes; a dictionary of its parameters would take 232.
+indices of a case of two parameters take 8 bytes; a dictionary of its parameters would take 184.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INDEX: Final = "I"
 
 
 _EXACT: Final = frozenset({int, str, bool, DataType})
-"""The types whose values are equal only if they are the same."""
+"""The types whose equal values are interchangeable; those of floats are not: 0.0 equals -0.0."""
 
 
 class UnstorableError(ValueError):
@@ -29,7 +29,10 @@ class UnstorableError(ValueError):
 
 
 def written(value: Any) -> str:
-    """Return a parameter's value as written in identifiers, such as `2x3` for sizes."""
+    """Return a parameter's value as written in identifiers, such as `2x3` for the sizes (2, 3).
+
+    An empty list is `none`; the values of a mapping are joined by colons.
+    """
     if isinstance(value, tuple | list):
         return "x".join(map(written, value)) or "none"
     if isinstance(value, Mapping):
@@ -61,9 +64,9 @@ class Expansion:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Expansion:
-        """Return the expansion of cases with these parameters, whose names are the same in all.
+        """Return the expansion of cases with these parameters.
 
-        A matrix has at least one parameter.
+        Each has the same names, at least one.
         """
         names: tuple[str, ...] = ()
         columns: list[_Column] = []
@@ -106,7 +109,7 @@ class Expansion:
         }
 
     def stored(self) -> list[Any]:
-        """Return the expansion as JSON.
+        """Return the expansion as values of JSON.
 
         Raises:
             UnstorableError: a value cannot be stored.

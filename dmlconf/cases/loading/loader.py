@@ -1,4 +1,4 @@
-"""Load suites: check their case files, and plan their cases."""
+"""Load suites: check their case files, plan their cases, and build a planned case."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ __all__ = ["Suite", "built_case", "case_problems", "load_suite", "require_valid"
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """All cases found under the given paths.
+    """All wanted cases found under the given paths.
 
     Attributes:
-        digest: SHA-256 of all case files, in hexadecimal.
+        digest: SHA-256 of the folder, name and content of every case file, in hexadecimal.
         expansions: matrices that are already expanded, by template.
         valid: templates whose first case is known to be valid (`is_valid`).
         challenge: the number that changes the seeds of generated data; None for the files' own.
@@ -183,7 +183,7 @@ def _checked(
 
 
 def _content(path: Path) -> bytes:
-    """Return a file's bytes; empty if it cannot be read, which `read_document` then reports."""
+    """Return a file's bytes; none if it cannot be read, which `read_document` then reports."""
     try:
         return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError:

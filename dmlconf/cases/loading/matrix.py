@@ -34,13 +34,13 @@ class MatrixBudget:
     steps: Budget = field(default_factory=lambda: Budget(MOST_MATRIX_STEPS))
     characters: int = LONGEST_IDENTIFIERS
 
-    def named(self, identifier: str) -> None:
+    def named(self, parameters: str) -> None:
         """Subtract the characters of the parameters in a case's identifier from the budget.
 
         Raises:
             CaseError: the budget has fewer characters left.
         """
-        self.characters -= len(identifier)
+        self.characters -= len(parameters)
         if self.characters < 0:
             message = f"the cases' identifiers have more than {LONGEST_IDENTIFIERS:,} characters"
             raise CaseError(("matrix",), message, "give parameters shorter values, or fewer")
@@ -54,7 +54,7 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
 
     Raises:
         CaseError: a parameter's values or `where` cannot be computed, two cases would have the same
-            identifier, or there are no cases or too many.
+            identifier, there are no cases or too many, or the budget is used up.
     """
     matrix = template.data.get("matrix")
     if matrix is None:
@@ -77,7 +77,7 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
 
 
 class _Texts:
-    """The text of each value in identifiers, kept since the next row has mostly the same values."""
+    """The texts of the last row's values in identifiers: the next row has mostly the same."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[Any, str]] = {}
@@ -185,6 +185,9 @@ def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
     Each row is made from a pair that no earlier row contains. Every other parameter in turn takes
     the first of the values that add the most new pairs, so the same values always give the same
     rows.
+
+    Args:
+        values: the values of each parameter, at least one.
     """
     names = list(values)
     if len(names) < 2:

@@ -151,10 +151,10 @@ def _known(name: str, known: Mapping[str, Any], what: str, where: tuple[str, ...
 
 
 def rewritten(planned: PlannedCase) -> GraphCase:
-    """Return the mutant of a case.
+    """Return the mutant of a case, which expects nothing.
 
-    The inputs, constants, nodes and outputs of the case's `rewrite` replace those of the same
-    names. Nodes that feed nothing may remain.
+    The inputs, constants, nodes and outputs of the case's `rewrite` are added, and replace those of
+    the same names; null removes one. Nodes that feed nothing may remain.
 
     Raises:
         CaseError: the case has no rewrite, or the nodes do not make a graph.

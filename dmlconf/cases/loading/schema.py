@@ -21,7 +21,7 @@ __all__ = [
     "node_checker",
 ]
 
-# In a matrix case, text that begins with = is an expression over the parameters.
+# In a matrix or a repeated node, text that begins with = is an expression.
 _EXPRESSION: Final = {"type": "string", "pattern": "^="}
 
 _DATA_TYPES: Final = [*DataType, *(f"DML_TENSOR_DATA_TYPE_{name}" for name in DataType)]
@@ -92,9 +92,10 @@ def desc_schema(
 ) -> _Schema:
     """Return the JSON Schema of the operator's desc as case files write it.
 
-    In a matrix case values may be expressions. No field is required.
+    No field is required.
 
     Args:
+        matrix: whether values may be expressions, as in a matrix or a repeated node.
         tensors: the schemas of inputs and outputs; None for those of a case of one operator.
     """
     defs = bundled_schema("case")["$defs"]

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 KNOWN_PAGES: Final = "known_pages"
-"""The key under which the cache of a checked file has the pages of its operators, by name."""
+"""The key under which the cache of a checked file keeps the page of each of its operators."""
 
 SHARED: Final = "shared"
 """The name of the folder of shared files."""

@@ -146,7 +146,7 @@ def checks_digest() -> bytes:
 
 
 def is_valid(case: Case) -> bool:
-    """Return whether a case breaks no constraint or expects a rejection."""
+    """Return whether a case breaks no enforced constraint or expects a rejection."""
     return isinstance(case.expectation, ExpectedRejection) or not case.violations()
 
 

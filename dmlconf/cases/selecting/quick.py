@@ -2,10 +2,11 @@
 
 The *features* of a case are read from its entry and the parameters of its matrix, without building
 it. Demanded features include the kind, data types, layouts and values of attributes: cases are
-taken until none is missing, but no case is taken for a single value of an attribute. Wanted
-features, such as a data type together with a value or the end of a numeric range, count a tenth of
-a demanded one. For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 have
-all five types and layouts: FLOAT16 packed, FLOAT32 padded, and INT32.
+taken while one of these is missing, but none for a single value of an attribute. Wanted features,
+such as a data type together with a value or the end of a numeric range, count a tenth of a demanded
+one. For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 have all five
+types and layouts: FLOAT16 packed, FLOAT32 padded, and INT32. The cases that must be refused have
+one feature in common and no other, so one of each operator is taken.
 
 Nothing is random, and operators are independent of each other, so `-o` chooses the same cases of an
 operator as a run of all operators.
@@ -60,7 +61,8 @@ _MAGNITUDES: Final = (
     ("beyond 31 bits", 2.0**31, 2.0**63),
     ("beyond 63 bits", 2.0**63, math.inf),
 )
-"""Ranges of unusual magnitudes: a word, the least magnitude, and the end, which is excluded."""
+"""Ranges of unusual magnitudes: a word, the least magnitude, and the end, which is excluded. The
+first has 0, too."""
 
 _TYPES: Final = frozenset(DataType.__members__)
 
@@ -256,7 +258,8 @@ def _ends(cases: Sequence[PlannedCase]) -> _Ends:
 def _limits(case: PlannedCase, ends: _Ends) -> Iterator[Feature]:
     """Yield features of the parameters that are at an end of their range.
 
-    The high end has two features, so that it counts more than the low end.
+    Ranges are those of the case's entry and of all entries. The high end has two features in each,
+    so that it counts more than the low end, which has one, in the range of all entries.
     """
     for name, value in case.parameters.items():
         for key in (None, case.template.identifier):

@@ -1,4 +1,7 @@
-"""Select cases by a condition over their facts, such as `GroupCount > 1`."""
+"""Select cases by a condition over their facts, such as `GroupCount > 1`.
+
+The names of conditions are in `cases.facts`.
+"""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ import yaml
 __all__ = ["document_text"]
 
 _LONGEST_TENSOR: Final = 150
-"""Tensors with a longer `str` are written as blocks."""
+"""Tensors of more characters, as `str` writes their entry, are written as blocks."""
 
 _WIDTH: Final = 160
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes tensors and lists of numbers in flow style, and deeper structures as blocks."""
+    """Writes short tensors in flow style, which YAML's own rule would write as blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -31,7 +31,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def document_text(document: Mapping[str, Any]) -> str:
-    """Return a case file's content as YAML, with tensors and innermost parts in flow style."""
+    """Return a case file as YAML, with short tensors and innermost parts in flow style."""
     return yaml.dump(
         document,
         Dumper=_Dumper,

@@ -1,4 +1,4 @@
-"""Write a graph in the form of a case file."""
+"""Write a graph in the form of a case file; the descs of its tensors come from `desc_entry`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generate the text of a new, valid case."""
+"""Generate the text of a new case file with one valid case, whose pattern is another case."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIDTH: Final = 100
 
 
 def pattern_of(cases: Iterable[Case]) -> Case | None:
-    """Return the best case to model a new one on: small, but not trivial. None if there is none.
+    """Return the best case to model a new one on: small, but not trivial; None if there is none.
 
     Args:
         cases: cases of one operator, or graphs; those that expect a rejection are skipped.
@@ -66,7 +66,8 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
     """Return the text of a case file with one case.
 
     Args:
-        pattern: gives the desc and the inputs.
+        name: the case's name in the file.
+        pattern: a case of an operator or a graph; gives the desc, or the nodes, and the inputs.
         file: the file that the text is for, which names the schema by a relative path; None if
             unknown.
     """

@@ -53,7 +53,7 @@ def checked_files() -> Entries | None:
 
 
 def figure_cache(cases: int) -> FigureCache | None:
-    """Return the figures of earlier comparisons; None without a cache folder or for few cases."""
+    """Return the figures of earlier comparisons; None without a cache, or for under 20 cases."""
     store = user_store()
     if store is None or cases < _FEWEST_CASES:
         return None

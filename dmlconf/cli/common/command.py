@@ -161,7 +161,7 @@ def _trust_option() -> Option:
 
 @contextmanager
 def _placed(ctx: click.Context) -> Iterator[None]:
-    """Raise `InvalidFilesError` with the line of the configuration file that has a wrong value."""
+    """Turn click's error about a value of the configuration file into one that shows its line."""
     try:
         yield
     except click.BadParameter as error:

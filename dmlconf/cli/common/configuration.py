@@ -5,6 +5,8 @@ directory or in the nearest folder above that has one of them. Its keys are the 
 options of `run`. Some, such as those that choose cases, also apply to other commands that have
 them. A table with the name of a command applies to that command only; a table
 `profile.NAME` applies if `--config-profile NAME` is given.
+
+`command` gives the values to click, and `trust` says which of them the user must allow.
 """
 
 from __future__ import annotations
@@ -151,7 +153,7 @@ class Configuration:
 
 
 def configured_profiles() -> list[str]:
-    """Return the names of the profiles of the configuration; none if it is invalid."""
+    """Return the names of the configuration's profiles; none if there is no valid file."""
     try:
         configuration = read_configuration()
     except InvalidFilesError:
@@ -339,7 +341,7 @@ def _split(dotted: str) -> Key:
 
 
 def configurable_parameters(command: str) -> dict[str, click.Parameter]:
-    """Return, by long name, the parameters of a command that the file may set, also `paths`."""
+    """Return, by long name, the options and arguments of a command that the file may set."""
     parameters = {long_name(each): each for each in command_module(command).command.params}
     return {name: each for name, each in parameters.items() if name not in _NEVER}
 
@@ -371,6 +373,9 @@ def settings_of(
 ) -> dict[str, Setting]:
     """Return the settings that the file has for a command, by the parameter's name in Python.
 
+    Settings of the profile override those outside profiles. Within either, the settings of the
+    command's own table override the others.
+
     Args:
         profile: the profile to apply, if the file has it.
     """
@@ -394,7 +399,7 @@ def settings_of(
 def _suits(parameter: click.Parameter, value: Any) -> bool:
     """Return whether a setting of `run` also applies to this option of another command.
 
-    A list of several values does not apply to an option that takes one value only.
+    A list does not apply to an option that takes one value, unless it has exactly one.
     """
     group: str | None = getattr(parameter, "group", None)
     if group not in _SHARED_GROUPS and long_name(parameter) not in _SHARED:

@@ -24,6 +24,7 @@ class ExitCode(IntEnum):
     """A backend could not be used."""
     NOTHING_SELECTED = 5
     INCOMPLETE = 6
+    """A run did not get as far as a verdict on every selected case."""
     NOTHING_CHECKED = 7
     """The run is complete and nothing fails it, but no case passed or was waived."""
     OUTPUT = 8
@@ -33,7 +34,11 @@ class ExitCode(IntEnum):
 
 
 def exit_code_of(error: ExpectedError) -> ExitCode:
-    """Return the exit code of an error that the user can fix."""
+    """Return the exit code of an error that the user can fix.
+
+    Raises:
+        TypeError: no exit code is named here for errors of this class.
+    """
     from dmlconf.backends.protocol import BackendError
     from dmlconf.certification.errors import (
         CertificationError,

@@ -1,4 +1,7 @@
-"""The run log of a command: where it is by default, how it is opened, when old logs are removed."""
+"""The run log of a command: where it is by default, how it is opened, when old logs are removed.
+
+At the end of a run, `require_unchanged` checks that nothing else has changed the log.
+"""
 
 from __future__ import annotations
 
@@ -219,9 +222,11 @@ def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, foot
         stream: the stream through which the run wrote to the log.
         begin: how many bytes the log had before the run.
         digest: the SHA-256 of what the run wrote.
+        footer: has the counts of verdicts, for the error.
 
     Raises:
-        LogWriteError: the file was removed, replaced, or written to by something else.
+        LogWriteError: the file was removed, replaced, or written to by something else; `failing`
+            says whether a verdict fails the run.
     """
     what = "was changed by something else"
     try:

@@ -62,8 +62,8 @@ def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str
         return "reaches the network, and lets what answers there run code"
     if command == "verify" and name in _OF_VERIFICATION:
         return "decides what a certificate must meet"
-    shares = sys.platform == "win32" and name != "link"
-    if shares and any(_NETWORK_SHARE.match(str(value)) for value in values):
+    may_be_share = sys.platform == "win32" and name != "link"  # `--link` takes a URL.
+    if may_be_share and any(_NETWORK_SHARE.match(str(value)) for value in values):
         return "reaches another machine"
     if name in _BACKENDS:
         return next(filter(None, map(_loaded_by, map(str, values))), None)
@@ -105,7 +105,8 @@ def _file_of(option: str, value: str) -> str | None:
 def _written_outside(folder: Path, files: Iterable[str]) -> str | None:
     """Return a remark on the first file that must not be written without permission, if any.
 
-    Links are followed, since a checkout may have a link that leads elsewhere.
+    Files in `folder` and in the folder of run logs need no permission, except in `.git` and the
+    like. Links are followed, since a checkout may have a link that leads elsewhere.
     """
     inside = [Path(os.path.realpath(folder))]
     with suppress(OSError):

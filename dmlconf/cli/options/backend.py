@@ -161,7 +161,7 @@ def with_directml(
     """Return the backends; each `directml` without its own `path=` gets the path of `--directml`.
 
     Raises:
-        click.UsageError: a path is given that no backend can use.
+        click.UsageError: the path has a comma, or no backend can use it.
     """
     if path is None:
         return list(backends)

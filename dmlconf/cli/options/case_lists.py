@@ -24,9 +24,9 @@ class CaseList:
     """Cases that an option or a log names.
 
     Attributes:
-        name: the option, or `the log` of `diagnose --order`.
+        name: `--case`, `--cases`, `--failed`, or `the log` for `diagnose --order`.
         cases: identifiers, the ends of identifiers, handles, or patterns.
-        source: where the list comes from: a file, `-`, or a run log; empty for `--case`.
+        source: the file of `--cases`, which may be `-`, or the log of `--failed`; otherwise empty.
         paths: for `--failed`, the paths of the earlier run; empty for other lists.
         backend: for `--failed`, the backend of the earlier run; empty for other lists.
     """

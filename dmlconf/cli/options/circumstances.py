@@ -1,4 +1,4 @@
-"""The option `--circumstances` of `dmlconf run`."""
+"""Parse the values of the option `--circumstances` of `dmlconf run`."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ class DeviceOptions:
         directml: the path of the DirectML library; None if the user names none.
         jobs: how many worker processes run in parallel; None if the user gives no number.
         timeout: seconds that one case may take in a worker process.
-        worker_memory: MiB by which a worker process may grow.
+        worker_memory: MiB by which a worker process may grow before it is replaced.
+        substrate: the file of `--substrate`, read by `known_limits`; None if the user names none.
     """
 
     directml: str | None

@@ -51,7 +51,7 @@ def parse_reports(
         log: the file that `--log` names, if any.
 
     Raises:
-        click.BadParameter: a format is unknown, a file must not be replaced or is named twice, or
+        click.UsageError: a format is unknown, a file must not be replaced or is named twice, or
             two reports go to standard output.
     """
     try:

@@ -34,13 +34,14 @@ resume_option = option(
 def log_to_resume(
     resumed_log: Path | None, log_file: Path | None, *, several: bool = False
 ) -> Path | None:
-    """Return the file that `--resume` and `--log` name; None if neither is given.
+    """Return the file that `--resume` or `--log` names; None if neither is given.
 
     Args:
-        several: whether the run has several logs, with names derived from this one.
+        several: whether the run has several logs, with names derived from this one, which itself
+            need not exist.
 
     Raises:
-        click.UsageError: the options name different files, or there is no log to resume.
+        click.UsageError: the options name different files, or `--resume` alone names no file.
     """
     if resumed_log is None:
         return log_file

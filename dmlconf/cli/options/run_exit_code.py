@@ -1,4 +1,4 @@
-"""The exit code of a run, from its verdicts and the user's demands."""
+"""The exit code of a run, from its verdicts and the demands of `--fail-on` and `--min-passed`."""
 
 from __future__ import annotations
 
@@ -131,7 +131,11 @@ def _cases(count: int) -> str:
 
 
 def severity(code: ExitCode) -> int:
-    """Return the rank of a run's exit code, to find the worst of several runs: 0 for success."""
+    """Return the rank of a run's exit code, to find the worst of several runs: 0 for success.
+
+    Raises:
+        ValueError: no run ends with this code.
+    """
     return [
         ExitCode.SUCCESS,
         ExitCode.OUTPUT,

@@ -245,7 +245,7 @@ def load_chosen(
 ) -> tuple[Suite, Sequence[PlannedCase]]:
     """Load the suite under the paths, and return it with the cases that the options select.
 
-    Files whose operators or names rule out a selected case are not parsed.
+    Files that can hold no selected case, by their operator or their name, are not parsed.
 
     Args:
         profile: the name of the certification profile whose cases to select.

@@ -1,4 +1,8 @@
-"""Check before the first case that a run can write its files, so that a typo costs no hours."""
+"""Check that a command may and can write its files, before a typo costs hours.
+
+`prepare_files` does this for all files of a run before its first case. `files` writes files, and
+calls `require_replaceable` for each.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +59,7 @@ def prepare_files(
 
     Args:
         files: pairs of the option that names a file, for messages, and the file.
-        log: the file among these that is a run log, and may replace a run log.
+        log: the one of these files that becomes a run log; it may replace a run log.
 
     Raises:
         click.UsageError: a file cannot or must not be written; no new folder is left behind.
@@ -70,7 +74,7 @@ def prepare_files(
     for option, file in files:
         try:
             folders += make_folders(file.parent)
-            _try(file)
+            _require_writable(file)
         except (OSError, ValueError) as error:
             remove_folders(folders)
             reason = error.strerror if isinstance(error, OSError) else error
@@ -78,7 +82,7 @@ def prepare_files(
             raise click.UsageError(printable(message)) from error
 
 
-def _try(file: Path) -> None:
+def _require_writable(file: Path) -> None:
     """Raise `OSError` if the file cannot be written, and leave it as it is."""
     try:
         mode = file.stat().st_mode

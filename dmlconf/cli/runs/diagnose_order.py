@@ -68,7 +68,12 @@ def diagnose_order(
         known_faults: whether a known fault of DirectML waives a failure.
 
     Returns:
-        The exit code: that of success if every failure that was looked at occurred again.
+        The exit code: `NOTHING_SELECTED` if nothing failed or the suite has none of the failures,
+        `SUCCESS` if every failure that was looked at occurred again, otherwise `FAILED`.
+
+    Raises:
+        BackendError: the backend cannot be used.
+        OutputError: a sequence cannot be written.
     """
     failures = symptoms(log)
     if not failures:

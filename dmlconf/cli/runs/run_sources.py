@@ -28,11 +28,13 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
     """Return the run that a file holds.
 
     Args:
-        path: a run log; a certificate, whose verdicts are not judged again; or a recording, whose
-            outcomes are judged against the reference.
+        path: a run log; a certificate, with the suffix `.dmlcert`, whose verdicts are not judged
+            again; or a recording, a folder or a file with the suffix `.dmlrec`, whose outcomes are
+            judged against the reference.
         suite: the case files that a recording belongs to; empty for the bundled suite.
 
     Raises:
+        InvalidFilesError: a case file that a recording belongs to is invalid.
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
         RefusedError: it cannot be read, is not a certificate, or was changed after it was made.
         BackendError: the file is not a recording of the suite.

@@ -57,6 +57,7 @@ class Presentation:
         base_run: an earlier run whose times are compared; None for none.
         fail_slower: how many times as long an operator must take to fail the run; None for never.
         details: how much the terminal shows, as for `show`.
+        history: whether the run is added to the history.
     """
 
     log_file: Path | None
@@ -93,7 +94,7 @@ class _Ended:
 
 
 def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> ExitCode:
-    """Run the cases on a target, close the target, and report.
+    """Run the cases on a target, close the target, report, and return the exit code.
 
     Args:
         runs: one run, in a list from which it is taken, so that its plan is freed before the
@@ -102,6 +103,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     Raises:
         click.UsageError: the log belongs to another run, or cannot be opened.
         LogWriteError: the log can no longer be written.
+        KeyboardInterrupt: the run was interrupted before its end.
     """
     ends: list[_Ended] = []
     run = runs.pop()

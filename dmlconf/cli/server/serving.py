@@ -1,4 +1,4 @@
-"""Serve a history's pages over HTTP until Ctrl-C."""
+"""Serve a history's pages over HTTP until Ctrl-C; `application` answers the requests."""
 
 from __future__ import annotations
 

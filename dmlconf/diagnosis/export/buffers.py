@@ -38,7 +38,10 @@ class Expected:
 
 
 def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
-    """Return a tensor's buffer: its elements where its desc places them, and zeros elsewhere."""
+    """Return a tensor's buffer: its elements where its desc places them, and zeros elsewhere.
+
+    Its length is TotalTensorSizeInBytes rounded up to a multiple of 4.
+    """
     size = -(-tensor.TotalTensorSizeInBytes // 4) * 4
     elements = np.zeros(size * 8 // tensor.DataType.bits, tensor.DataType.dtype)
     elements[offsets_of(tensor)] = values.ravel()

@@ -21,7 +21,10 @@ from dmlconf.tensors.scalar import scalar_bytes
 __all__ = ["MOST_BYTES", "cpp_program"]
 
 MOST_BYTES: Final = 1 << 18
-"""The most bytes that a case's buffers may have; larger programs are hard to compile."""
+"""The most bytes that a case's buffers should have; larger programs are hard to compile.
+
+`cpp_program` does not check it.
+"""
 
 _TEMPLATE: Final = Path(__file__).parent / "templates" / "case.cpp"
 _PER_LINE: Final = 16

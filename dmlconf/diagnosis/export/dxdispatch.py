@@ -108,13 +108,13 @@ def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
     buffers |= {part.name: (part.tensor, part.data) for part in graph.constants}
     for node in graph.operator_nodes:
         for name, tensor in node.outputs.items():
-            resource = _intermediate(graph, node.name, name)
+            resource = _output_name(graph, node.name, name)
             if resource not in case.in_place:
                 buffers[resource] = tensor, None
     return buffers
 
 
-def _intermediate(graph: Graph, node: str, tensor: str) -> str:
+def _output_name(graph: Graph, node: str, tensor: str) -> str:
     """Return the name of a node's output: that of a graph output, or `NODE.TENSOR`."""
     outputs = (name for name, slot in graph.output_sources().items() if slot == (node, tensor))
     return next(outputs, f"{node}.{tensor}")
@@ -131,15 +131,15 @@ def _bound(case: Case, node: Node) -> dict[str, str]:
         elif source[0] in constants:
             bound[name] = source[0]
         else:
-            bound[name] = _intermediate(graph, *source)
+            bound[name] = _output_name(graph, *source)
     for name in node.outputs:
-        resource = _intermediate(graph, node.name, name)
+        resource = _output_name(graph, node.name, name)
         bound[name] = case.in_place.get(resource, resource)
     return bound
 
 
 def _printed(case: Case) -> list[str]:
-    written = (_intermediate(case.graph, *slot) for slot in case.graph.output_sources().values())
+    written = (_output_name(case.graph, *slot) for slot in case.graph.output_sources().values())
     return list(dict.fromkeys(case.in_place.get(name, name) for name in written))
 
 

@@ -1,7 +1,4 @@
-"""Simpler descs, for an operator's case and for a graph's nodes.
-
-The steps of a reduction in `passes` and `graph_passes` try them.
-"""
+"""Simpler descs of operators, which `passes` tries for a case and `graph_passes` for nodes."""
 
 from __future__ import annotations
 
@@ -89,7 +86,7 @@ def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int)
 
     Args:
         dimension: the index in a tensor of the largest rank; tensors of lower rank and shorter
-            attributes lack the first dimensions.
+            attributes lack the first dimensions. A tensor of one dimension keeps it.
         rank: the largest rank.
     """
     lower: dict[str, Any] = {}
@@ -187,6 +184,6 @@ def simpler_attributes(field: Field, value: Any) -> Iterator[Any]:
 
 
 def smaller_sizes(size: int) -> list[int]:
-    """Return the sizes to try instead of a size: 1, 2, 3, a quarter, a half, and one less."""
+    """Return the smaller sizes to try: 1, 2, 3, a quarter, a half, and one less."""
     targets = dict.fromkeys([1, 2, 3, size // 4, size // 2, size - 1])
     return [target for target in targets if 1 <= target < size]

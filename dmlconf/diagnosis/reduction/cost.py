@@ -51,7 +51,7 @@ def element_count(case: Case) -> int:
 
 
 def type_cost(data_type: DataType) -> int:
-    """Return how uncommon a data type is."""
+    """Return how uncommon a data type is: 0 for FLOAT32, 12 for UINT4."""
     return _PLAIN_TYPES.index(data_type)
 
 

@@ -57,7 +57,9 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
 
 
 def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | None) -> Array:
-    """Return an array for another tensor.
+    """Return an array with another tensor's Sizes and data type.
+
+    Elements repeat if there are too few.
 
     Args:
         values: the elements to choose from.
@@ -108,8 +110,9 @@ def _cast(values: Array, data_type: DataType) -> Array:
 
 
 def indexed_count(desc: Desc) -> int:
-    """Return how many elements an index may choose from: along Axis, else along the shortest
-    dimension.
+    """Return how many elements an index may choose from in the desc's first tensor.
+
+    They lie along Axis; without a valid Axis, along the shortest dimension.
     """
     tensor = next(value for value in desc.values() if isinstance(value, TensorDesc))
     axis = desc.get("Axis")
@@ -144,7 +147,7 @@ def data_cost(case: Case) -> tuple[int, int, int]:
 
 
 _MOST_SINGLE: Final = 64
-"""The most elements of an array of which single ones are changed; of others, sixteenths are."""
+"""In arrays of at most this many elements, single ones are changed; in larger ones, sixteenths."""
 
 
 def simpler_values(name: str, array: Array) -> Iterator[Array]:

@@ -1,4 +1,7 @@
-"""The passes that reduce a graph: first its nodes, then their descs and the data."""
+"""The passes that reduce a graph: first its nodes, then their descs and the data.
+
+`passes` has those for an operator's case.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,10 @@ __all__ = ["GRAPH_PASSES", "graph_part", "reduce_nodes"]
 
 
 def reduce_nodes(search: Search) -> None:
-    """Remove nodes from a graph: halves first, single nodes last."""
+    """Remove nodes from a graph: halves first, single nodes last.
+
+    Nothing is removed if the case must be rejected or has a relation.
+    """
     case = search.case
     if case.relation is not None or search.rejected:
         return
@@ -219,7 +225,7 @@ def _with_sizes(
 
 
 def _everywhere(graph: Graph, change: Callable[[Node], Desc]) -> Graph:
-    """Return the graph with each node's desc changed, and the tensors that edges join to nodes."""
+    """Return the graph with each node's desc changed, and with it the tensors joined by edges."""
     nodes = tuple(
         replace(node, desc=change(node)) if isinstance(node, Node) else node for node in graph.nodes
     )

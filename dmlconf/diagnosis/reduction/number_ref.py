@@ -39,7 +39,7 @@ def size_refs(operator: Operator, desc: Desc) -> Iterator[NumberRef]:
 
 
 def number_at(desc: Desc, ref: NumberRef) -> Any:
-    """Return the number that a reference names."""
+    """Return the size or attribute that a reference names; the tensor, for a data type."""
     value = desc[ref.field]
     if ref.index is not None:
         value = value[ref.index]
@@ -47,7 +47,7 @@ def number_at(desc: Desc, ref: NumberRef) -> Any:
 
 
 def with_number(desc: Desc, ref: NumberRef, number: Any) -> dict[str, Any]:
-    """Return the desc with another number at a reference."""
+    """Return the desc with another size or attribute at a reference."""
     if ref.dimension is None:
         return _with_value(desc, ref.field, ref.index, number)
     value = desc[ref.field]
@@ -66,7 +66,10 @@ def _with_value(desc: Desc, field: str, index: int | None, value: Any) -> dict[s
 
 
 def with_sizes(tensor: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
-    """Return a tensor with other Sizes; its strides stay if their number fits."""
+    """Return a tensor with other Sizes.
+
+    Its strides stay if their number fits, and its declared size if it is large enough.
+    """
     strides = tensor.Strides
     if strides is not None and len(strides) != len(sizes):
         strides = None
@@ -78,7 +81,7 @@ def with_sizes(tensor: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
 
 
 def with_counts(operator: Operator, desc: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the desc with its count fields set to the lengths of its arrays."""
+    """Return the desc with its count fields set to the lengths of its arrays; 0 without arrays."""
     counts = {
         count: next((len(desc[name]) for name in arrays if desc.get(name) is not None), 0)
         for count, arrays in operator.count_fields.items()

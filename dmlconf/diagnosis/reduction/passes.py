@@ -1,4 +1,4 @@
-"""The passes that reduce an operator's case."""
+"""The passes that reduce an operator's case; `graph_passes` has those for graphs."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def _reduce_attributes(search: Search) -> None:
 
 
 def reduce_data(search: Search) -> None:
-    """Make elements simpler, at best 0."""
+    """Make the elements of inputs simpler, at best 0; nothing if the case must be rejected."""
     if search.rejected:
         return
     for name in list(search.case.data):

@@ -29,6 +29,8 @@ class Reduced:
         case: the case; its data are arrays, and a rejection is the only expectation that it may
             state.
         trials: how many cases were tried.
+        complete: whether the passes found nothing more; False if time ran out, or after Ctrl+C.
+        interrupted: whether Ctrl+C ended the reduction.
     """
 
     case: Case
@@ -38,7 +40,10 @@ class Reduced:
 
 
 def with_own_data(case: Case) -> Case:
-    """Return the case with arrays for data, and without the outputs that it states."""
+    """Return the case with arrays for data, and without the outputs that it states.
+
+    A case that must be rejected keeps that expectation, and only the data that are arrays.
+    """
     if isinstance(case.expectation, ExpectedRejection):
         data = {name: array for name, array in case.data.items() if isinstance(array, np.ndarray)}
         return replace(case, data=data)

@@ -25,6 +25,7 @@ from dmlconf.expressions import Expression, ExpressionError, Namespace
 __all__ = ["repaired"]
 
 _MOST_STEPS: Final = 24
+"""The most changes that are made to repair a desc."""
 
 _Assignment = tuple[ast.expr, Any]
 
@@ -290,7 +291,7 @@ def _of_comparison(
 
 
 def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
-    """Yield a generator's expression for each item, in place of the names of its loop."""
+    """Yield a generator's expression for each item, which replaces the names of the loop."""
     if len(each.generators) != 1:
         return
     loop = each.generators[0]

@@ -28,7 +28,14 @@ class OutOfTime(Exception):
 
 @dataclass
 class Search:
-    """The state of a reduction."""
+    """The state of a reduction.
+
+    Attributes:
+        case: the smallest case so far that fails.
+        stopped: returns whether the time is up.
+        on_smaller: is called with each case that is adopted.
+        trials: how many cases were tried.
+    """
 
     case: Case
     fails: Fails
@@ -58,6 +65,8 @@ class Search:
 
     def attempt(self, candidate: Case) -> bool:
         """Adopt a case if it is valid, fails, and costs less than the smallest so far.
+
+        A case is tried once; the result is False when it comes again.
 
         Raises:
             OutOfTime: the time is up.

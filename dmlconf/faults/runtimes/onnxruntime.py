@@ -1,4 +1,7 @@
-"""Formulas of wrong results of ONNX Runtime's CPU provider."""
+"""Formulas of wrong results of ONNX Runtime's CPU provider.
+
+`onnxruntime_quantization` has those of operators that quantize.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +148,7 @@ def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def integer_reductions_in_float64(case: Case) -> Computed | None:
-    """Return REDUCE's outputs if sums and products of INT32 and INT64 go through FLOAT64.
+    """Return REDUCE's outputs if sums and products of INT32 and INT64 are computed in FLOAT64.
 
     Results that the type lacks become the nearest integer: 2147483647 + 1 is 2147483647.
     """
@@ -239,7 +242,8 @@ def _parts_in_float32(first: Array, last: Array, parts: int, size: int) -> tuple
 def scaled_elus_by_products_of_attributes(case: Case) -> Computed | None:
     """Return a scaled ELU, alone or fused, as `(Gamma * Alpha) * (exp(x) - 1)` for x <= 0.
 
-    3.4e38 * 1.5 is infinite, which makes -0.1 negative infinity, and 0 NaN.
+    3.4e38 * 1.5 is infinite, which makes -0.1 negative infinity, and 0 NaN. None if Gamma * Alpha
+    is finite.
     """
     name, before = activation_of(case)
     if name != "ACTIVATION_SCALED_ELU" or before is None or before.dtype.kind != "f":

@@ -38,12 +38,14 @@ _BEYOND_INT32: Final = 2.0**31
 def quantized_sums_by_ratios(case: Case) -> Computed | None:
     """Return a quantized sum as MLAS computes it: ratios of scales, and zero points first.
 
-    With the ratios p = AScale / OutputScale and q = BScale / OutputScale it is
+    MLAS is ONNX Runtime's library of CPU kernels. With the ratios p = AScale / OutputScale and
+    q = BScale / OutputScale it computes
 
         (OutputZeroPoint - (p AZeroPoint + q BZeroPoint)) + p A + q B
 
     in FLOAT32, where each product and the sum that it is added to may be rounded together. Then it
     becomes an INT32, the lowest for all that INT32 lacks: 2e9 gives 255 as UINT8, and 3e9 gives 0.
+    None if a scale has several elements.
     """
     desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
     if max(desc.AScaleTensor.size, desc.BScaleTensor.size, desc.OutputScaleTensor.size) > 1:
@@ -84,7 +86,7 @@ def quantized_products_by_ratios(case: Case) -> Computed | None:
     """Return a quantized product of matrices as MLAS computes it: sums times a ratio of scales.
 
     The ratio AScale * BScale / OutputScale is a FLOAT32 number. Where it is infinite, a sum of 0
-    gives NaN, and that the least integer.
+    gives NaN, which becomes the least integer.
     """
     desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
     limits = np.iinfo(desc.OutputTensor.DataType.dtype)
@@ -128,7 +130,7 @@ def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
     """Return quantized elements that wrap to the greatest integer where the scale is negative.
 
     Elements below the least integer become the greatest: with scale -1 and zero point 0, 5 becomes
-    255 as UINT8, not 0. Some models compare numbers before rounding, so that 0.1 becomes 255, too.
+    255 as UINT8, not 0. Some models compare before they round, so that 0.1 becomes 255 too.
     """
     scale, zero_point = _scales_and_zero_points(case)
     quotient = single_quotient(case.input("InputTensor"), scale)

@@ -1,4 +1,7 @@
-"""Formulas of wrong results of ONNX Runtime's OpenVINO provider."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider.
+
+Those of activations, of graphs and of integers are in the other modules `openvino_...`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ __all__ = [
     *("ELEMENT_WISE_LOGICAL_GREATER_THAN", "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"),
 )
 def nan_taken_for_greater(case: Case) -> Computed | None:
-    """Return the outputs of operators for which `a > b` is true if a or b is NaN.
+    """Return the outputs of operators for which `a > b` or `a >= b` is true if a or b is NaN.
 
     ACTIVATION_RELU_GRAD passes the gradient on for NaN; for ELEMENT_WISE_CLIP_GRAD, every number
     exceeds a Min of NaN.
@@ -177,7 +180,7 @@ def held_subnormals_as_0(case: Case) -> Computed | None:
 
 @of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
 def averages_by_the_padding_of_other_axes(case: Case) -> Computed | None:
-    """Return averages that count the end padding of other axes.
+    """Return averages of an input that the model holds, which count the padding of other axes.
 
     Axis i counts element 2i + 1 of the list of StartPadding and EndPadding as its end padding.
     """

@@ -26,15 +26,15 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, float]]] = {
     "ACTIVATION_HARD_SWISH": {"Alpha": 0.2, "Beta": 0.5},
     "ACTIVATION_SCALED_ELU": {"Alpha": 1.6732632423543772, "Gamma": 1.0507009873554805},
 }
-"""ONNX's defaults of the attributes of HardSigmoid and Selu."""
+"""ONNX's defaults of the attributes of HardSigmoid, which also computes HARD_SWISH, and Selu."""
 
 
 @of_operators(*_DEFAULTS)
 def default_for_attributes_of_0(case: Case) -> Computed | None:
     """Return an activation's output with ONNX's defaults for attributes of 0.
 
-    Attributes of ACTIVATION_HARD_SIGMOID, whose defaults are 0.2 and 0.5, are rounded to the
-    input's data type before.
+    Attributes of ACTIVATION_HARD_SIGMOID are rounded to the input's data type first: in FLOAT16, an
+    Alpha of 1e-9 becomes 0, and then 0.2.
     """
     defaults = _DEFAULTS[case.operator_name]
     stated = {name: case.desc[name] for name in defaults}

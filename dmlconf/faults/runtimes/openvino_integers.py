@@ -139,9 +139,9 @@ def sums_by_steps_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def powers_in_float32(case: Case) -> Computed | None:
-    """Return INT32 powers as FLOAT32 numbers with an error of one unit in the last place.
+    """Return INT32 powers as FLOAT32 numbers with an error of at most one unit in the last place.
 
-    Those that INT32 lacks become the lowest INT32. The exponents may have another integer type.
+    Powers that INT32 lacks become the lowest INT32. The exponents may have another integer type.
     """
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
@@ -176,8 +176,8 @@ def quotients_in_float32(case: Case) -> Computed | None:
 def remainders_in_float32(case: Case) -> Computed | None:
     """Return remainders as a - q b, with the quotient q and each step rounded to FLOAT32.
 
-    Of integers only the low 32 bits count, as signed numbers. Of real numbers, q is truncated;
-    MODULUS_FLOOR then adds b to a remainder of the other sign.
+    Integers become their low 32 bits, signed, and those that the model holds the nearest INT32. For
+    real numbers, q is truncated; MODULUS_FLOOR then adds b to a remainder of the other sign.
     """
     inputs = case.inputs()
     dtype = inputs["ATensor"].dtype
@@ -316,7 +316,7 @@ def _near(real: Array, *, steps: int, dtype: Any = np.int32) -> Computed:
 
 
 def _int32(real: Array) -> Array:
-    """Return whole numbers as INT32; numbers that INT32 lacks become its lowest."""
+    """Return numbers truncated to INT32; those that INT32 lacks, and NaN, become its lowest."""
     wide = real.astype(np.float64)
     held = (wide > -(2.0**31) - 1) & (wide < 2.0**31)
     return np.where(held, wide, -(2.0**31)).astype(np.int32)

@@ -32,7 +32,7 @@ _LARGEST_EXPONENT: Final = float(np.log(np.finfo(np.float32).max))
 
 
 def layer_results(case: Case, arithmetic: Arithmetic) -> dict[str, Array]:
-    """Return the outputs of GRU, LSTM or RNN in some arithmetic, FLOAT64."""
+    """Return the outputs of GRU, LSTM or RNN in some arithmetic, FLOAT64, by tensor."""
     desc_of, direction = _LAYERS[case.operator_name]
     desc = desc_of(**arguments(case.entry, case, case.inputs()))
     results = zip(_OUTPUTS, layer_outputs(desc, direction, arithmetic), strict=False)

@@ -100,7 +100,10 @@ def ranges_of_nan(case: Case) -> Computed | None:
 
 @of_operators("CONVOLUTION")
 def computed_output_padding(case: Case) -> Computed | None:
-    """Return a convolution whose OutputPadding takes back EndPadding, and only then adds zeros."""
+    """Return a backward convolution whose OutputPadding first takes back EndPadding.
+
+    With an OutputPadding of 3 and an EndPadding of 1, the output is that of 2 and 0.
+    """
     desc = case.desc
     further, behind = desc["OutputPadding"], desc["EndPadding"]
     if desc["Direction"] != "BACKWARD" or not any(map(min, further, behind)):
@@ -180,7 +183,7 @@ def scaled_integers_that_wrap_around(case: Case) -> Computed | None:
     tensor, by = case.inputs()["InputTensor"], case.desc["ScaleBias"]
     if tensor.dtype.kind not in "iu" or is_identity(by):
         return None
-    if by["Scale"] % 1 or by["Bias"] % 1:  # So are infinity and NaN.
+    if by["Scale"] % 1 or by["Bias"] % 1:  # For infinity and NaN, the remainder is NaN.
         return None
     words = tensor.astype(np.uint64)
     with np.errstate(over="ignore"):

@@ -93,7 +93,7 @@ def selu_as_written(case: Case) -> Computed | None:
 def _nan_where(
     case: Case, activation: str, written: Callable[[Array, Mapping[str, float]], Array]
 ) -> Computed | None:
-    """Return the right output, and NaN where an expression of what is activated is NaN."""
+    """Return the right output, with NaN where an expression of the activation's input is NaN."""
     found, before = activation_of(case)
     if found != activation or before is None or before.dtype.kind != "f":
         return None
@@ -108,7 +108,7 @@ def _nan_where(
 
 
 def nan_before_clamping(case: Case) -> Computed | None:
-    """Return NaN where Alpha * x + Beta is NaN in FLOAT32, and is clamped then; alone or fused.
+    """Return NaN where Alpha * x + Beta, which is clamped next, is NaN in FLOAT32; alone or fused.
 
     Infinity minus infinity is NaN, and so is 0 times infinity.
     """
@@ -137,7 +137,7 @@ def prelu_as_written(case: Case) -> Computed | None:
 def shrink_of_negative_thresholds(case: Case) -> Computed | None:
     """Return what ONNX demands of ACTIVATION_SHRINK, alone or fused, if Threshold is negative.
 
-    Numbers below -Threshold give x + Bias; others above Threshold give x - Bias.
+    Numbers below -Threshold give x + Bias; others above Threshold give x - Bias. NaN gives 0.
     """
     activation, before = activation_of(_with_float32_output(case))
     if activation != "ACTIVATION_SHRINK" or before is None or before.dtype.kind != "f":
@@ -175,9 +175,10 @@ def _with_float32_output(case: Case) -> Case:
 
 
 def softplus_of_infinite_products(case: Case) -> Computed | None:
-    """Return a softplus, alone or fused, that is infinite where its factor makes x infinite.
+    """Return a softplus, alone or fused, that is infinite where x times its factor is infinite.
 
-    3.4e38 times a Steepness of 1.5 is infinite, and so is its quotient by 1.5.
+    The factor is Steepness or Beta. 3.4e38 times a Steepness of 1.5 is infinite, and so is the
+    quotient of that by 1.5.
     """
     activation, before = activation_of(case)
     field = {"ACTIVATION_SOFTPLUS": "Steepness", "ACTIVATION_PARAMETRIC_SOFTPLUS": "Beta"}

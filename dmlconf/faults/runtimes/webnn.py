@@ -50,7 +50,7 @@ _MEANS: Final = (
     "MEAN_VARIANCE_NORMALIZATION2",
 )
 _FUSED: Final = ("BATCH_NORMALIZATION", "CONVOLUTION", "ELEMENT_WISE_ADD1", "GEMM", *_MEANS)
-"""The operators that an activation is fused into."""
+"""Operators that an activation may be fused into."""
 _POOLS: Final = ("LP_POOLING", "LP_POOLING1")
 _SOFTMAX: Final = ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_SOFTMAX1")
 
@@ -168,7 +168,7 @@ def scaled_elus_of_no_subnormal_products(case: Case) -> Computed | None:
 
 @of_operators("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1")
 def transpositions_of_constants_left_out(case: Case) -> Computed | None:
-    """Return DEPTH_TO_SPACE's outputs if it leaves the elements of a constant where they are."""
+    """Return the outputs of DEPTH_TO_SPACE and SPACE_TO_DEPTH if a constant's elements stay put."""
     if not case.desc["InputTensor"].Owned:
         return None
     sizes = case.desc["OutputTensor"].Sizes
@@ -187,7 +187,7 @@ def casts_of_constants_as_0(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_NEGATE")
 def zero_minus_numbers(case: Case) -> Computed | None:
-    """Return ELEMENT_WISE_NEGATE's outputs as 0 - x: 0 for 0 and for subnormal numbers."""
+    """Return ELEMENT_WISE_NEGATE's outputs as 0 - x: 0 for 0, -0 and subnormal numbers."""
     tensor = case.inputs()["InputTensor"]
     if tensor.dtype.kind != "f":
         return None
@@ -228,7 +228,7 @@ def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW")
 def powers_of_subnormal_numbers(case: Case) -> Computed | None:
-    """Return ELEMENT_WISE_POW's outputs if subnormal bases count as 2^-150 or -2^-150."""
+    """Return powers if subnormal bases count as 2^-150 or -2^-150."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs.get("ExponentTensor", case.desc.get("Exponent"))
     if base.dtype != np.float32 or case.desc["ScaleBias"] is not None:

@@ -27,7 +27,7 @@ __all__ = ["Flaw", "with_flaw"]
 
 
 class Flaw(Enum):
-    """A wrong result of a kernel."""
+    """A wrong result of a kernel; the functions of `webnn` that name a flaw say what it is."""
 
     EXPONENTIAL = auto()
     LOGARITHM = auto()

@@ -1,4 +1,4 @@
-"""Read the driver defects: what each changes, its conditions, and where it was seen."""
+"""Read the driver defects: what each changes, its conditions, and where it was seen or may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The names in conditions of driver defects: the desc's fields, and features derived from them."""
+"""Conditions of driver defects, and their names: the desc's fields, and features derived from them.
+
+`conditions.yaml` has the conditions that have names of their own.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +156,7 @@ def _repeats(tensor: TensorDesc) -> bool:
 
 
 def _axis_size(case: Case, tensor: TensorDesc) -> int:
-    """Return the size of the axes, window or filter of an operator, else of the last dimension."""
+    """Return how many elements the axes, window or filter span; else the last dimension's size."""
     desc, sizes = case.desc, tensor.Sizes
     axes = desc.get("Axes")
     if isinstance(axes, Sequence) and axes and max(axes) < len(sizes):

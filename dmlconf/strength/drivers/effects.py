@@ -1,4 +1,8 @@
-"""Effects of driver defects in any operator: wrong reads, arithmetic and writes."""
+"""Effects of driver defects in any operator: wrong reads, arithmetic and writes.
+
+`EFFECTS` also names the effects of `attributes`, `elements` and `long_sums`. Effects that are wrong
+formulas of some operators are in the modules `..._formulas`.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,10 @@ def _packed(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _narrow(right: Computation, settings: Settings) -> Arrays | None:
-    """Round inputs before use; settings: `type` or `bits` of the fraction, and `inputs` or all."""
+    """Round inputs before use, except indices.
+
+    Settings: `type`, or `bits` of the fraction; `inputs`, by default all.
+    """
     chosen = settings.get("inputs", list(right.inputs))
     changed = {
         name: _rounded(right.inputs[name], settings)
@@ -349,7 +356,10 @@ def _wrap(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def ranked(array: Array, *, last_is_greater: bool) -> Array:
-    """Return each element's rank, FLOAT32; equal elements rank in their order or in reverse."""
+    """Return each element's rank, FLOAT32, which is exact for up to 2^24 elements.
+
+    Equal elements rank in their order if `last_is_greater`, else in reverse.
+    """
     flat = array.ravel()
     indices = np.arange(flat.size)
     order = np.lexsort((indices if last_is_greater else -indices, flat))

@@ -17,7 +17,8 @@ __all__ = ["merge", "overflow", "read", "write"]
 def write(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with some elements replaced.
 
-    Settings: `output` (all by default), `value` (one of `VALUES`), and those of `_chosen`.
+    Settings: `output` (all by default), `value` (one of `VALUES`), and those of `_laid_out` and
+    `_chosen`.
     """
     names = [settings["output"]] if "output" in settings else list(right.outputs)
     changed = {
@@ -31,7 +32,7 @@ def write(right: Computation, settings: Settings) -> Arrays | None:
 def read(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs for an input with some elements replaced.
 
-    Settings: `input`, `value` (one of `VALUES`), and those of `_chosen`.
+    Settings: `input`, `value` (one of `VALUES`), and those of `_laid_out` and `_chosen`.
     """
     name = settings["input"]
     if name not in right.inputs:
@@ -41,7 +42,10 @@ def read(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
-    """Return the outputs with the elements of `other` that the settings of `_chosen` select."""
+    """Return the outputs with the elements of `other` that the settings choose.
+
+    Settings: those of `_laid_out` and `_chosen`.
+    """
     changed = {}
     for name, array in other.items():
         if name in right.outputs and right.outputs[name].shape == array.shape:
@@ -147,7 +151,11 @@ def _chosen(settings: Settings, length: int, start: int) -> Array:
 def _laid_out(
     right: Computation, array: Array, settings: Settings
 ) -> tuple[Array, Callable[[Array], Array]]:
-    """Return an array as rows along the axis of the settings, and a function that undoes that."""
+    """Return an array as rows along an axis, and a function that undoes that.
+
+    Settings: `axis` (the last by default), or `flat` for one row, or `rows_from` to choose along
+    all dimensions but the last.
+    """
     shape = array.shape
     if settings.get("flat"):
         return array.reshape(1, -1), lambda rows: rows.reshape(shape)

@@ -1,4 +1,4 @@
-"""How many driver defects a suite catches, and which cases are missing to catch the others."""
+"""Which driver defects a suite catches, and which cases are missing to catch the others."""
 
 from __future__ import annotations
 

@@ -166,13 +166,13 @@ def _pairs_saturated(right: Computation, settings: Settings) -> Arrays | None:
     a, b = right.inputs["ATensor"], right.inputs["BTensor"]
     if a.shape[-1] < 2 or a.size * b.shape[-1] > 1 << 24:
         return None
-    zero_points = []
+    centred = []
     for name, matrix in (("AZeroPointTensor", a), ("BZeroPointTensor", b)):
         zero = right.inputs.get(name)
         if zero is not None and zero.size > 1:
             return None
-        zero_points.append(matrix.astype(np.int64) - (0 if zero is None else int(zero.flat[0])))
-    one, other = zero_points
+        centred.append(matrix.astype(np.int64) - (0 if zero is None else int(zero.flat[0])))
+    one, other = centred
     products = one[..., :, :, None] * other[..., None, :, :]
     even = products.shape[-2] // 2 * 2
     pairs = np.clip(products[..., 0:even:2, :] + products[..., 1:even:2, :], -32768, 32767)

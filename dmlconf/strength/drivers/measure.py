@@ -79,7 +79,7 @@ def measure_case(
 ) -> None:
     """Try the defects whose conditions a case meets, and add the results to `strength`.
 
-    A case that does not pass with the right outputs is not used.
+    A case that breaks a constraint, or does not pass with the right outputs, is not used.
     """
     if case.violations():
         return

@@ -44,7 +44,8 @@ def measure_drivers(
         jobs: how many processes; 1 measures in this one.
         sample: the most cases on which a defect of an operator is tried; None for all.
         advance: is called for each case of the samples.
-        defects: the defects to try; None for `driver_defects`.
+        defects: the defects to try, of `driver_defects` or `size_defects`; None for all of the
+            former.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

@@ -1,4 +1,7 @@
-"""The interfaces, structures and constants of d3d12.h for running operators."""
+"""The interfaces, structures and constants of d3d12.h for running operators.
+
+Those for debug layers are in `sdklayers`.
+"""
 
 from __future__ import annotations
 

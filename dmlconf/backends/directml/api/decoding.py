@@ -36,7 +36,7 @@ _MOST_ITEMS: Final = 1 << 16
 
 
 class UnknownDescError(ValueError):
-    """A structure has an operator that the catalogue lacks, too long an array, or the like."""
+    """A structure cannot be read as a desc: the catalogue lacks a part, or an array is too long."""
 
 
 @cache
@@ -60,12 +60,11 @@ def decoded_desc(address: int) -> tuple[Operator, Desc]:
     """Return the operator and the desc at the address of a `DML_OPERATOR_DESC`.
 
     As in case files, floating-point attributes become the shortest decimal numbers that give the
-    same FLOAT32, and TotalTensorSizeInBytes is kept only if the data type, Sizes
-    and Strides imply another value.
+    same FLOAT32, and TotalTensorSizeInBytes is kept only if the data type, Sizes and Strides imply
+    another value.
 
     Raises:
-        UnknownDescError: the catalogue lacks the operator or a part of the desc, or there is no
-            desc that can be read.
+        UnknownDescError: the operator or a part of its desc cannot be read.
     """
     native = DML_OPERATOR_DESC.from_address(address)
     entry = operator_of_type(native.Type)
@@ -187,6 +186,6 @@ def _scalar(value: DML_SCALAR_UNION, type_name: str) -> Any:
 def shortest(value: float) -> float:
     """Return the decimal number with the fewest digits that rounds to the same FLOAT32 number.
 
-    The nearest FLOAT32 number to a tenth, 0.10000000149, becomes 0.1.
+    The nearest FLOAT32 number to a tenth, 0.10000000149, becomes 0.1. Infinities and NaN stay.
     """
     return float(str(np.float32(value))) if math.isfinite(value) else float(value)

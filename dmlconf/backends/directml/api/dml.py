@@ -1,4 +1,7 @@
-"""What DirectML.h declares apart from operators and graphs, as far as dmlconf uses it."""
+"""What DirectML.h declares apart from operators and graphs, as far as dmlconf uses it.
+
+The descs of operators and tensors are in `structs`, those of graphs in `dispatch/graph.py`.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ BINDING_ALIGNMENT: Final = 256
 FEATURE_LEVELS: Final = tuple(
     level.major << 12 | level.minor << 8 for level in catalogue.FEATURE_LEVELS
 )
-"""Every DML_FEATURE_LEVEL."""
+"""Every DML_FEATURE_LEVEL, the lowest first."""
 
 
 class DML_FEATURE(IntEnum):

@@ -1,4 +1,4 @@
-"""List adapters through DXCore: in WSL 2 all of them, on Windows to add those that DXGI lacks."""
+"""List adapters through DXCore: in WSL 2 because there is no DXGI, on Windows to find NPUs too."""
 
 from __future__ import annotations
 
@@ -130,7 +130,10 @@ def _adapters(factory: ComObject, attribute: str) -> Iterator[ComObject]:
 
 
 def read_property(adapter: ComObject, which: DXCoreAdapterProperty, into: Any) -> Any:
-    """Read a property into a ctypes value, and return that; it is unchanged if reading fails."""
+    """Read a property into a ctypes value, and return the value.
+
+    The value is unchanged if the adapter lacks the property or refuses to read it.
+    """
     if adapter.call("IsPropertySupported", which):
         try:
             adapter.call("GetProperty", which, ctypes.sizeof(into), ctypes.byref(into))

@@ -127,7 +127,7 @@ def dxgi_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
 
 
 def description(adapter: ComObject) -> DXGI_ADAPTER_DESC1:
-    """Return DXGI's description of the adapter."""
+    """Return DXGI's description of the adapter; `HResultError` if the call fails."""
     desc = DXGI_ADAPTER_DESC1()
     adapter.call("GetDesc1", ctypes.byref(desc))
     return desc

@@ -62,7 +62,7 @@ class Libraries:
     """The native libraries.
 
     Attributes:
-        folder: on Linux, the folder of libd3d12.so and libdxcore.so; otherwise None.
+        folder: the folder of libd3d12.so and libdxcore.so; None on Windows.
     """
 
     directml: ctypes.CDLL
@@ -271,8 +271,9 @@ file and those of all later releases contain, but not those of earlier ones. Mea
 def native_version(content: bytes) -> str:
     """Return the version of a library's file; `unknown` if it cannot be determined.
 
-    DirectML.dll has its version in its resources. Of a libdirectml.so without one, the latest
-    release in `_MARKS` is returned whose operator or kernel the file names.
+    DirectML.dll has its version in its resources; some files have a text such as `DirectML 1.8.0`.
+    For any other libdirectml.so, return the latest release in `_MARKS` whose operator or kernel the
+    file names.
     """
     offset = content.find(_SIGNATURE)
     if offset >= 0 and len(content) >= offset + 16:

@@ -108,7 +108,7 @@ _C_TYPES: Final[Mapping[AttributeKind, Any]] = {
 
 
 def is_pointer(field: Field) -> bool:
-    """Return whether the member holds an address: of tensors, of an array, or of one structure."""
+    """Return whether a field of a desc is an address: of tensors, an array or one structure."""
     return field.is_tensor or field.is_array or field.c_type.endswith("*")
 
 
@@ -123,7 +123,7 @@ def _member_type(field: Field) -> Any:
 
 @cache
 def operator_structure(operator: Operator) -> type[ctypes.Structure]:
-    """Return the operator's desc structure."""
+    """Return the type of the operator's desc structure."""
     members = tuple((field.name, _member_type(field)) for field in operator.fields)
     return type(operator.struct, (ctypes.Structure,), {"_fields_": members})
 
@@ -158,7 +158,7 @@ class NativeDesc:
         return DML_OPERATOR_DESC(operator.type_value, self._keep(members))
 
     def _member(self, field: Field, value: Any, desc: Desc) -> Any:
-        """Return what the member holds: a number, a structure, an address, or None for zero."""
+        """Return the value of a field: a number, a structure, an address, or None for zero."""
         if value is None:
             return None
         if field.is_tensor:

@@ -189,6 +189,7 @@ class ComObject:
         Raises:
             HResultError: the HRESULT says that the call failed.
             NativeCrashError: Windows reported a crash in the call.
+            ValueError: the reference was released.
         """
         this = self.address
         method, function = self._functions.get(name) or self._function(name)
@@ -250,7 +251,7 @@ def new_object(
 
 
 def _object_at(name: str, interface: Interface, pointer: ctypes.c_void_p) -> ComObject:
-    """Return the object that a call has made; an error if the pointer is null."""
+    """Return the object that a call has created; E_POINTER as `HResultError` if it is null."""
     if not pointer.value:
         raise HResultError(name, 0x80004003)
     return ComObject(interface, pointer.value)

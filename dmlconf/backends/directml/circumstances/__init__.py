@@ -1,1 +1,1 @@
-"""Cases under circumstances on the backend `directml`; one module per circumstance."""
+"""Cases under circumstances on the backend `directml`: a module for each, and what they share."""

@@ -1,8 +1,8 @@
 """The circumstance `aliased`: each output is in an input's buffer where the catalogue permits it.
 
-The output and the input must have the same data type, Sizes, Strides and number of bytes. A graph
-must have a single operator with packed tensors, since DirectML's pages permit shared buffers only
-for operators.
+The output and the input must have the same data type, Sizes, Strides and number of bytes, and the
+input must not be OWNED_BY_DML or have overlapping elements. A graph must have a single operator
+with packed tensors, since DirectML's pages permit shared buffers only for operators.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["exercise"]
 
 _MOST: Final = 2
-"""Maximum number of assignments of outputs to inputs that are tried."""
+"""Maximum number of choices of shared buffers that are tried."""
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch a case three times for each of at most two choices of the shared buffers."""
+    """Dispatch a case three times for each of two choices of shared buffers, or the only one."""
     if bench.compiles_as_graph(case) and not may_share_buffers(case.graph):
         return Inapplicable("no page permits it for a graph")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
@@ -40,7 +40,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
-    """Yield mappings from outputs to inputs; in each, another input is assigned first."""
+    """Yield mappings from outputs to inputs; each begins with another input."""
     graph = case.graph
     pairs = [
         (output, source)

@@ -1,7 +1,7 @@
 """Run a case under a circumstance: the bench provides memory, binding tables and command lists.
 
 A circumstance makes sites of a case, initialises them, and runs steps (dispatches) on them; `work`
-explains these words. Before each step, the inputs are written that DirectML has not taken over, and
+explains these words. Before each step, the inputs that DirectML has not taken over are written, and
 all other bytes of the arena are set to a fill value: 0xCD and 0xFF in turn. Scratch and persistent
 memory stay as the previous step left them.
 """
@@ -159,7 +159,7 @@ class Bench:
         )
 
     def table(self, desc: dml.DML_BINDING_TABLE_DESC) -> ComObject:
-        """Return a new binding table."""
+        """Return a new binding table, which the end of the `with` block releases."""
         create = self.device.dml.create
         table = create("CreateBindingTable", dml.IDML_BINDING_TABLE, ctypes.byref(desc))
         return self._owner.enter_context(table)

@@ -1,4 +1,4 @@
-"""Run cases under circumstances, and turn failed calls into outcomes."""
+"""Run cases under circumstances on one device, and turn failed calls into outcomes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DirectMLExerciser:
         return self._operators[flags]
 
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
-        """Run a case under a circumstance."""
+        """Run a case under a circumstance; if DirectML crashes, the process ends."""
         began = perf_counter()
         try:
             return exercise(self._bench, case, circumstance)

@@ -1,6 +1,6 @@
 """The circumstance `long`: 1,000 dispatches; memory is measured after every 100.
 
-Only memory that the process has committed is measured, not the memory of a separate device.
+Only memory that the process has committed is measured, not the device's own memory.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
     """Return a fault if memory grows in each block after the fourth, and enough for a leak.
 
-    `sizes` are the bytes that the process had committed after each block of 100 dispatches.
+    `sizes` are the bytes that the process had committed after each block of 100 dispatches; there
+    must be five or more.
     """
     kept = sizes[_WARM - 1 :]
     slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))

@@ -25,7 +25,8 @@ _MORE_BYTES: Final = 32
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch once for each offset.
 
-    An operator's tensors are declared 32 bytes larger, except the inputs of a case with indices.
+    An operator's tensors are declared 32 bytes larger, except the inputs of a case with indices;
+    a graph's tensors stay as they are.
     """
     # An index past the end of an input reads the rest of that input's binding: do not enlarge it.
     by_index = any(name.startswith("Indices") for name in case.input_names())

@@ -21,7 +21,7 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Initialise the operator twice with different data, and dispatch with each copy in turn."""
+    """Initialise the operator on two sites with different data, and dispatch on them in turn."""
     flagged = _flagged_graph(case) if case.is_compiled_as_graph else _flagged(case)
     if isinstance(flagged, Inapplicable):
         return flagged

@@ -15,7 +15,7 @@ _SINGLY: Final = (1, 0, 1, 2)
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Dispatch with the same table and memory, with the data that `Bench.variations` gives."""
+    """Dispatch five times in one submission and four times singly, with inputs that change."""
     site = bench.site(case)
     bench.initialize(site)
     seen = bench.run(bench.variations(site, _TOGETHER))

@@ -42,7 +42,7 @@ EXERCISES: Final[Mapping[Circumstance, _Exercise]] = {
 
 
 def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised | Inapplicable:
-    """Run a case under a circumstance.
+    """Run a case under a circumstance; it is inapplicable if it takes too much memory.
 
     Raises:
         HResultError: a call failed, or the device is gone.

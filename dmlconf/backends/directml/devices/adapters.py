@@ -67,7 +67,10 @@ class Adapters:
     """
 
     def __init__(self, libraries: Libraries) -> None:
-        """List the adapters; `BackendError` if they cannot be listed."""
+        """List the adapters; `BackendError` if they cannot be listed.
+
+        On Windows, those of DXGI come first, then those that only DXCore knows.
+        """
         self.found: tuple[Adapter, ...] = ()
         self._native: list[ComObject] = []
         try:

@@ -148,14 +148,18 @@ class Device:
     def close(self) -> None:
         """Release the device and everything that belongs to it, unless the device hangs.
 
-        To release a queue that is still busy may block forever.
+        Releasing a queue that is still busy may block forever.
         """
         if self.limit.exceeded:
             self._owned.pop_all()
         self._owned.close()
 
     def capabilities(self) -> Capabilities:
-        """Ask DirectML for its highest feature level and its data types."""
+        """Ask DirectML for its highest feature level and its data types.
+
+        Raises:
+            HResultError: DirectML does not say the level, as when the device was removed.
+        """
         supported = frozenset(t for t in DataType if self._supports(t))
         return Capabilities(self._highest_level(), supported)
 

@@ -94,9 +94,9 @@ class InfoQueue:
 def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
-    Errors and corruptions become faults of a case that ran. Errors become the message of a
-    rejection, and a corruption makes it a breakdown. Other breakdowns get the messages as
-    diagnostics.
+    Errors and corruptions become faults of a case that ran, before its other faults. Errors become
+    the message of a rejection, and a corruption turns it into a breakdown. A breakdown gets all
+    messages as diagnostics. Warnings become the outcome's warnings.
     """
     ordered = sorted(messages, key=lambda message: message.severity)
     errors = [message for message in ordered if message.severity < _Severity.WARNING]

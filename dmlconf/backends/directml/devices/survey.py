@@ -1,6 +1,7 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process: if a driver ends it, only one adapter is not surveyed.
+Devices are opened in another process: if a driver ends it, only one adapter is not surveyed. The
+results' types are in `dmlconf.backends.survey`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Batches of cases that run together, each in its own arena: the memory of all its tensors."""
+"""Batches of cases that run together. Each case has an arena: the memory of all its tensors."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOST_DESCRIPTORS: Final = 1 << 12
 
 
 MOST_WORK: Final = 1 << 28
-"""Terms that several cases may compute in one dispatch of each, as `dmlconf.cases.work` counts.
+"""Terms, as `dmlconf.cases.work` counts them, that the cases of a batch of several may compute.
 
-A submission dispatches each case twice, which takes a device of 1 GFLOP/s half a second; the Wine
-lab is about that fast. Windows may remove a device if a submission takes more than 2 s.
+A submission dispatches each case twice. A device that computes 10^9 terms a second, as the Wine lab
+does, takes half a second for that; Windows may remove a device after 2 s.
 """
 
 
@@ -34,7 +34,7 @@ class Prepared:
 
     Attributes:
         seconds: how long compiling took.
-        work: approximate number of terms that the device computes in a dispatch.
+        work: about how many terms the device computes in a dispatch.
     """
 
     case: Case
@@ -64,7 +64,7 @@ class Batch:
         temporary: bytes of all scratch memory.
         persistent: bytes of all persistent memory.
         descriptors: number of all descriptors.
-        work: approximate number of terms that the device computes in one dispatch of each case.
+        work: about how many terms the device computes in one dispatch of each case.
     """
 
     members: list[Member] = field(default_factory=list)

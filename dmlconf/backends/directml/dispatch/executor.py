@@ -53,11 +53,12 @@ _Heap = D3D12_HEAP_TYPE
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The results of a case's dispatches.
+    """The results of a case's two dispatches.
 
     Attributes:
-        arrays: the outputs by tensor.
-        dispatch_seconds: how long each dispatch took by the device's clock, if it has one.
+        arrays: the outputs of the first dispatch, by tensor.
+        faults: the faults of both dispatches.
+        dispatch_seconds: how long each took by the device's clock; empty if unknown.
     """
 
     arrays: dict[str, Array]
@@ -121,7 +122,7 @@ class Executor:
         return Prepared(case, compiled, placement, perf_counter() - began, work_of(case))
 
     def trim(self, most: int = MOST_KEPT) -> None:
-        """Release operators beyond a maximum; prepare cases again before running them."""
+        """Release operators beyond a maximum; cases prepared before must not run any more."""
         self._operators.trim(most)
 
     def run(self, batch: Batch) -> list[Result]:
@@ -135,8 +136,7 @@ class Executor:
             return [self._run_large(next(iter(batch)), batch)]
         inputs = [member.prepared.case.inputs() for member in batch]
         owned = any(member.prepared.placement.any_owned() for member in batch)
-        # Get these three buffers before the images are made: if the memory does not suffice, none
-        # is made.
+        # Get these three buffers first: if the memory does not suffice, no image is made.
         upload = self._buffer("upload", batch.arena * (_ROUNDS + owned), _Heap.UPLOAD)
         readback = self._buffer("readback", batch.arena * _ROUNDS, _Heap.READBACK)
         self._buffer("arena", batch.arena, _Heap.DEFAULT)
@@ -163,7 +163,7 @@ class Executor:
         return results
 
     def _run_large(self, member: Member, batch: Batch) -> Result:
-        """Run a single large case, one dispatch after the other.
+        """Run a single large case, each dispatch in a submission of its own.
 
         The arena is copied in pieces, which takes less memory.
         """

@@ -1,4 +1,7 @@
-"""Compile graphs with IDMLDevice1::CompileGraph, and create the operators of their nodes."""
+"""Compile graphs with IDMLDevice1::CompileGraph, and create the operators of their nodes.
+
+The structures of DirectML.h that describe graphs are here as well.
+"""
 
 from __future__ import annotations
 

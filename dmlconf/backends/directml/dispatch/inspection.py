@@ -1,6 +1,7 @@
 """Read outputs and find faults in what dispatches left in the arena: the memory of all tensors.
 
-Arenas are compared in blocks, and one dispatch after the other, so that no arena is copied whole.
+Arenas are compared in blocks, so that no arena is copied whole. `placement` says where the tensors
+and the guard bands are.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def inspect(
 ) -> tuple[dict[str, Array], tuple[Fault, ...]]:
     """Return the outputs of the first dispatch by tensor, and the faults of all dispatches.
 
-    `before` and `after` are the arena's bytes before and after each dispatch, UINT8.
+    `before` and `after` have, for each of one or two dispatches, the arena's bytes, UINT8.
     """
     inspection = Inspection(placement)
     for old, new in zip(before, after, strict=True):
@@ -161,7 +162,7 @@ def _where_different(one: Array, other: Array) -> Array:
 def _where_same(tensor: PlacedTensor, before: Array, after: Array, among: Array | None) -> Array:
     """Return the indices of an output's elements whose bits a dispatch did not change, INT64.
 
-    If `among` is given, only these indices are looked at.
+    If `among` is given, only these indices are tested.
     """
     old, new = (bits_of(elements_of(tensor.desc, content).ravel()) for content in (before, after))
     if among is not None:

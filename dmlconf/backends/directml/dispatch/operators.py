@@ -65,7 +65,7 @@ class OperatorCache:
     def get(
         self, plan: Plan, flags: dml.DML_EXECUTION_FLAGS = dml.DML_EXECUTION_FLAGS.NONE
     ) -> CompiledOperator:
-        """Return a compiled plan, which is valid until the next `trim`.
+        """Return a compiled plan, which is valid until `trim` or `close` is called.
 
         Args:
             plan: an operator or a graph.

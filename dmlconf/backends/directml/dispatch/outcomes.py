@@ -1,8 +1,9 @@
 """Run cases in batches, and turn whatever happens to each into an outcome.
 
 The cases of a batch run again one by one if the batch fails as a whole, or if a guard band or an
-input has changed: the memory of the cases is adjacent. If the device is removed or hangs, the batch
-and all later cases break down: no other device is opened in that process.
+input has changed, since another case may have done it: their memory is adjacent. If the device is
+removed or hangs, the batch and all later cases break down: no other device is opened in that
+process.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ class Runner:
 
 
 def failure(error: HResultError, seconds: float) -> Outcome:
-    """Return the outcome of a case with a failed call."""
+    """Return the outcome of a case after a failed call: a breakdown or a rejection."""
     if isinstance(error, FenceTimeoutError):
         return Breakdown(BreakdownKind.HANG, str(error), "", seconds)
     if error.call == "GetDeviceRemovedReason" or is_removal(error.hresult):

@@ -1,10 +1,10 @@
 """Place a case's tensors in the device's memory, and fill that memory before each dispatch.
 
 All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
-each. Before a dispatch, every byte that is not an input's element holds a fill value. A case is
-dispatched twice, with another fill value each time: except in place, an element that was not
-written holds the fill value after each dispatch, and an element that was computed from a hole
-between strided elements usually differs between the two.
+each; an output in place lies where its input does. Before a dispatch, every byte that is not an
+element of a bound input holds a fill value. A case is dispatched twice, with another fill value
+each time. So an element that was not written holds the fill value after each dispatch, except in
+place, and an element that was computed from a hole between strided elements usually differs.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Placement:
         return image
 
     def poison(self, image: Array, poison: int) -> None:
-        """Change the fill value of what `image` returned, and keep the inputs' elements."""
+        """Change the fill value in an array from `image`, and keep the inputs' elements."""
         inputs = {tensor.offset: tensor for tensor in self.inputs if tensor and not tensor.owned}
         end = 0
         for tensor in self.ordered():
@@ -140,7 +140,7 @@ class Placement:
 
 
 def placement_of(plan: Plan) -> Placement:
-    """Return where the tensors of an operator or a graph lie."""
+    """Place the tensors of an operator or a graph: first the inputs, then the outputs."""
     end = 0
     inputs_by_name: dict[str, PlacedTensor] = {}
 
@@ -167,7 +167,10 @@ def placement_of(plan: Plan) -> Placement:
 
 
 def encode(values: Array, desc: TensorDesc, into: Array) -> None:
-    """Write a tensor's elements to the bytes of its buffer, and leave the holes as they are."""
+    """Write a tensor's elements to the bytes of its buffer, UINT8, and leave the holes as they are.
+
+    `values` is shaped like Sizes.
+    """
     if desc.DataType.bits < 8:
         elements = _nibbles(into)
         _view(desc, elements)[...] = values.view(np.uint8) & 0x0F

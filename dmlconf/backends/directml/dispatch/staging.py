@@ -55,5 +55,5 @@ class Staging:
 
 
 def mapped(buffer: Buffer, size: int) -> Array:
-    """Return the first bytes of a mapped buffer as an array that shares the buffer's memory."""
+    """Return the first `size` bytes of a mapped buffer, UINT8; the array shares their memory."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(buffer.memory))

@@ -81,9 +81,10 @@ class Timestamps:
             )
 
     def seconds(self, count: int) -> list[float]:
-        """Return the seconds from timestamp 0 to 1, from 2 to 3, and so on up to `count`.
+        """Return the seconds from timestamp 0 to 1, from 2 to 3, and so on.
 
-        The list is empty if there is no clock, or if the clock went backwards, as some do.
+        `count` is the number of timestamps, 2 or another even number. The list is empty if there is
+        no clock, or if the clock went backwards, as some do.
         """
         if not self._frequency:
             return []

@@ -48,7 +48,7 @@ def refusal() -> str | None:
 
 
 def loaded_modules() -> tuple[int, ...]:
-    """Return the address of DirectML if it is loaded."""
+    """Return the address of DirectML; nothing if it is not loaded."""
     get = windows_library("kernel32").GetModuleHandleW
     get.restype = ctypes.c_void_p
     get.argtypes = (ctypes.c_wchar_p,)

@@ -64,7 +64,7 @@ def executable(code: bytes, between: tuple[int, int] | None = None) -> int:
         between: two addresses between which the code must lie; None for anywhere.
 
     Raises:
-        OSError: no memory is free between these addresses.
+        OSError: no memory is free there.
     """
     starts: Any = (None,)
     if between is not None:

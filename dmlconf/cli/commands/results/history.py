@@ -320,8 +320,8 @@ def _write_site(folder: Path, address: str | None, database: str | None) -> int:
     """Write the history as pages that need no script, no server and no network.
 
     index.html shows what the latest run changed, operators by driver and version, and flaky cases.
-    Each case that ever failed, each operator with failures and each driver has a page, whose
-    address stays. feed.xml is an Atom feed of regressions.
+    Each case that ever failed (at most 5,000), each operator with failures and each driver has a
+    page, whose address stays. feed.xml is an Atom feed of regressions.
     """
     from dmlconf.cli.output.site import prepared_folder, write_site
     from dmlconf.history.overview import overview_of

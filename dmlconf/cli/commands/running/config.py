@@ -1,4 +1,4 @@
-"""`dmlconf config`: which options are in effect, and where each is set."""
+"""`dmlconf config`: which options are in effect, where each is set, and `allow` and `deny`."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ def command(
     configuration file, then defaults. The file is dmlconf.toml, or the table tool.dmlconf of
     pyproject.toml, in the working directory or the nearest directory above it.
 
-    Options that load code, reach the network or write outside the file's folder count only after
-    `dmlconf config allow`, which holds until the file changes; `dmlconf config deny` withdraws it.
+    In the file, options that load code, reach the network or write outside its folder are errors
+    before `dmlconf config allow`, which holds until the file changes; `dmlconf config deny`
+    withdraws it.
     """
     configuration = read_configuration()
     if name in _PERMISSIONS:

@@ -46,6 +46,7 @@ class _Finding:
     Attributes:
         subject: what was checked, such as `DirectML`.
         state: whether the subject works, cannot be used, or prevents every run.
+        told: its version, path or number, or what is wrong with it.
         advice: what to do; None if there is nothing to do.
     """
 
@@ -58,7 +59,7 @@ class _Finding:
 @click.command("doctor", cls=Command, short_help="Check this machine, and say what to fix.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> int:
-    """Check Python, NumPy, the suite, DirectML, adapters, plugins, folders and the Wine lab.
+    """Check Python, NumPy, suite, DirectML, adapters, plugins, configuration, folders and Wine lab.
 
     The exit code is 1 if something prevents every run; DirectML is optional.
     """

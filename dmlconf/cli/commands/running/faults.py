@@ -44,7 +44,7 @@ def command(
 
     With NAME, explain a fault: what DirectML does, which releases have it, where it was seen, a
     small case that shows it, and what to use instead. A case that fails because of one is `waived`
-    in every run.
+    in every run without --no-known-faults.
 
     Exit codes: 0 success; 2 wrong usage, such as an unknown name; 8 a report that could not be
     written.

@@ -99,7 +99,7 @@ _MODEL_GROUP: Final = "Run an ONNX model"
     default=1024,
     show_default=True,
     metavar="MIB",
-    help="With --data, keep no more data than this.",
+    help="With --data weights or all, keep no more data than this.",
 )
 def command(
     program: tuple[str, ...],

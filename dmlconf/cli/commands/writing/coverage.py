@@ -48,6 +48,7 @@ class _Options:
     """What to show, and which share to demand.
 
     Attributes:
+        missing: whether to list what no case covers.
         excluded: whether to list impossible pairs.
         fail_under: the least share in percent; None if any will do.
     """
