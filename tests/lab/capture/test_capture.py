@@ -216,25 +216,35 @@ def wrong(folder: Path) -> Path:
     return wrong
 
 
-def test_only_the_wrong_dispatch_fails_and_readers_of_its_output_name_it(wrong: Path) -> None:
+@pytest.fixture(scope="module")
+def captured_wrong(wrong: Path) -> Path:
+    """The folder with `my-app`, the cases captured from the application with the saboteur."""
     options = ("-o", "my-app", "--data", "all", "--", "three_models.py", "unfused")
     done = lab("run", "--", "capture", *options, cwd=wrong)
     assert done.returncode == 0, done.stdout + done.stderr
-    judged = dmlconf_here(wrong, "run", *JUDGE)
+    return wrong
+
+
+def test_only_the_wrong_dispatch_fails_and_readers_of_its_output_name_it(
+    captured_wrong: Path,
+) -> None:
+    judged = dmlconf_here(captured_wrong, "run", *JUDGE)
     assert judged.returncode == 1
     assert re.findall(r"^FAILED (\S+):", judged.stdout, re.M) == ["gemm/00004-gemm/dispatch-4"]
-    [follower] = (wrong / "my-app" / "dispatches").glob("00005-*.yaml")
+    [follower] = (captured_wrong / "my-app" / "dispatches").glob("00005-*.yaml")
     text = " ".join(follower.read_text("utf-8").split())
     assert "InputTensor already holds a NaN or an infinity, which dispatch 4 wrote." in text
     assert "tags: [follower]" in text
 
 
-def test_the_wrong_dispatch_is_reduced(wrong: Path) -> None:
+def test_the_wrong_dispatch_is_reduced(captured_wrong: Path) -> None:
     library = "packages/onnxruntime/capi/DirectML.dll"
     options = ("-b", "directml", "--directml", library, "--log", "run.jsonl")
-    again = lab("run", "--", "run", "my-app/dispatches/00004-gemm.yaml", *options, cwd=wrong)
+    again = lab(
+        "run", "--", "run", "my-app/dispatches/00004-gemm.yaml", *options, cwd=captured_wrong
+    )
     assert again.returncode == 1, again.stdout + again.stderr
-    done = lab("run", "--", "diagnose", "run.jsonl", "-o", "diagnosis", cwd=wrong)
+    done = lab("run", "--", "diagnose", "run.jsonl", "-o", "diagnosis", cwd=captured_wrong)
     assert done.returncode == 0, done.stdout + done.stderr
     reduced = re.search(r"reduced +(\d+) elements became (\d+)", done.stdout)
     assert reduced is not None, done.stdout
