@@ -191,6 +191,10 @@ def test_shown_failures_alternate_between_operators() -> None:
     assert set(operators[:2]) == {"CONVOLUTION", "GEMM"}
 
 
+def test_no_failure_is_shown_if_none_is_asked_for() -> None:
+    assert shown_failures(logs.run_log(*convolutions(has_bias)), 0) == []
+
+
 def test_cases_that_broke_alike_are_listed_as_one() -> None:
     verdicts = [
         each.judged(status=Status.BROKEN, reason=Reason(ReasonKind.CRASH, f"died at {at:#x}"))

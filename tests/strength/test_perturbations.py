@@ -18,7 +18,7 @@ from dmlconf.reference.evaluation import evaluate
 from dmlconf.reports.strength.perturbations import Perturbations, kind_shares, weak_kinds
 from dmlconf.strength.injection import Site
 from dmlconf.strength.measure import Method, Strength, measure
-from dmlconf.strength.perturbations import KINDS, perturbations
+from dmlconf.strength.perturbations import KINDS, PerturbationTally, perturbations
 
 EXACT = """
 operator: ELEMENT_WISE_IDENTITY
@@ -75,6 +75,18 @@ def test_an_exact_rule_notices_every_kind_of_perturbation(tmp_path: Path) -> Non
     assert [each.share for each in shares] == [100.0] * len(shares)
     assert list(Perturbations(strength.perturbed, 0).remarks()) == []
     assert strength.mutants == {}
+
+
+def test_the_closing_sentence_counts_each_perturbation_once() -> None:
+    kind = "1,000 ULP in FLOAT32"
+    perturbed = {
+        (kind, "ELEMENT_WISE_COS"): PerturbationTally(tried=10, caught=0),
+        (kind, "ELEMENT_WISE_IDENTITY"): PerturbationTally(tried=10, caught=0),
+    }
+    assert [each.tried for each in kind_shares(perturbed)] == [20, 10]
+    [sentence] = Perturbations(perturbed, 0).sentences()
+    assert "0 of 20 perturbed outputs fail" in sentence
+    assert "1 of 1 kinds below target" in sentence
 
 
 def test_an_absolute_limit_misses_1000_ulp(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
     Cases that broke with the same message count as one failure.
     """
     failed = failing(log.verdicts)
-    if not failed:
+    if not failed or most < 1:
         return []
     if len(failed) <= most:
         ordered: Sequence[Verdict] = failed
