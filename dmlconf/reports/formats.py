@@ -1,6 +1,7 @@
 """The formats that `--report` offers, for each kind of report.
 
-A new format is one entry here and a function that renders it; help and completion follow.
+A new format is one entry here and a function that renders it. The option's help and completion
+list the entries.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class Report(Generic[Content]):
 
 
 def formats(*each: Format[Content]) -> Formats[Content]:
-    """Return formats by name, in this order."""
+    """Return formats by name, in the order given."""
     return {one.name: one for one in each}
 
 

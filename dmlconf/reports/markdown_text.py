@@ -40,12 +40,15 @@ def cell(markdown: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return text as code within a line."""
+    """Return text as code within a line; a backtick, which would end it, becomes an apostrophe."""
     return f"`{printable(text).replace('`', chr(39))}`"
 
 
 def fenced(lines: Sequence[str], language: str) -> Iterator[str]:
-    """Yield lines as a block of code; its fences have more backticks than a line has in a row."""
+    """Yield lines as a block of code, and an empty line.
+
+    The fences have at least three backticks, and more than any line has in a row.
+    """
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"

@@ -26,7 +26,10 @@ __all__ = [
 
 
 def special_case_text(of: Specialisation) -> str:
-    """Return the general operator and its fixed fields: `RESAMPLE3 with Antialiased = false`."""
+    """Return the general operator, its fixed or computed fields, and what else differs.
+
+    For example, RESAMPLE2 is `RESAMPLE3 with Antialiased = false`.
+    """
     values = {
         **{name: json.dumps(value) for name, value in of.constants.items()},
         **{name: str(expression) for name, expression in of.computed.items()},

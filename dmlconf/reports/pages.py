@@ -1,4 +1,4 @@
-"""Render HTML pages: self-contained ones, and sets of pages with one style sheet."""
+"""Render HTML pages from `templates/`: self-contained ones, and sets with one style sheet."""
 
 from __future__ import annotations
 
@@ -69,14 +69,21 @@ def render_page(
     Args:
         values: the values of the template; everything is escaped, also control characters.
         data: the script's data, as JSON values.
-        scripts: the names of the script's files.
+        scripts: the names of the script's files, such as `copy.js`.
+
+    Raises:
+        ValueError: the data contains NaN or an infinity, which JSON lacks.
     """
     texts = () if data is None else (compact_json(data),)
     return "".join(page_parts(template, title, values, texts, *scripts))
 
 
 def compact_json(data: object) -> str:
-    """Return values as JSON without blanks, as data of a page."""
+    """Return values as JSON without blanks.
+
+    Raises:
+        ValueError: the values contain NaN or an infinity, which JSON lacks.
+    """
     return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
@@ -146,7 +153,10 @@ def _environment() -> Environment:
 
 
 def closing_style(sentence: str) -> str:
-    """Return the CSS class of a closing sentence: `failed` for `FAILED: 3 of 20 cases ...`."""
+    """Return the CSS class of a closing sentence: `failed` for `FAILED: 3 of 20 cases ...`.
+
+    It is empty unless the sentence begins with `FAILED` or `PASSED`.
+    """
     return {"FAILED": "failed", "PASSED": "passed"}.get(sentence.partition(":")[0], "")
 
 
@@ -179,7 +189,7 @@ def _packed(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         empty = False
         left += compressor.compress(text.encode())
-        whole = len(left) - len(left) % 3  # Three bytes are four characters.
+        whole = len(left) - len(left) % 3  # Base64 makes four characters of three bytes.
         if whole:
             yield b64encode(left[:whole]).decode()
             left = left[whole:]

@@ -33,7 +33,7 @@ def runtimes_page() -> str:
 
 
 def _on(known: Table, operator: str) -> str:
-    """Return the target's counterpart of an operator, and what the counterpart lacks."""
+    """Return the target's counterpart and what it lacks; `no` and the reasons if there is none."""
     entry = known.entries[operator]
     own = entry
     while not own.forms and own.like:

@@ -1,4 +1,4 @@
-"""Make text of reports safe to print in the terminal, wherever it comes from."""
+"""Tables without rows and text for the terminal; text from outside cannot move its cursor."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def plain_table(*headings: str, right: Collection[str] = ()) -> Table:
 
 
 def styled(text: str, style: str = "") -> Text:
-    """Return text on one line, so that text from elsewhere cannot forge further lines."""
+    """Return text with its line feeds escaped, so that text from outside cannot forge lines."""
     from rich.text import Text
 
     return Text(printable(text), style)
 
 
 def unwrapped(text: str, style: str = "") -> Text:
-    """Return text that is never wrapped, so that it can be copied."""
+    """Return text as `styled` does, but never wrapped, so that it can be copied."""
     from rich.text import Text
 
     return Text(printable(text), style, no_wrap=True, overflow="ignore")

@@ -24,6 +24,7 @@ VERSION: Final = 1
 """Version of the JSON form; it increases when readers of the old form could be misled."""
 
 _MOST_CASES: Final = 10
+"""How many cases a line names; it counts the others."""
 
 
 def sentence(verification: Verification) -> str:
@@ -46,7 +47,10 @@ def sentence(verification: Verification) -> str:
 
 
 def facts(verification: Verification) -> Iterator[tuple[str, str]]:
-    """Yield the facts about a certificate as names and values, the most important ones first."""
+    """Yield facts about a certificate as names and values, the most important first.
+
+    There are none if the file is no certificate.
+    """
     predicate = verification.predicate
     if predicate is None:
         return
@@ -110,7 +114,7 @@ def _waived(verification: Verification) -> str:
 
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
-    """Yield the headings of findings, notes and waivers, each with its lines."""
+    """Yield the headings of findings, notes and excused failures, each with its lines."""
     # If the file could not be read, the closing sentence says all that is known.
     if verification.findings and not verification.unread:
         yield (
@@ -130,7 +134,7 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
 
 
 def _reason(finding: Finding) -> str:
-    """Return a finding's message, with its kind unless the closing sentence names that."""
+    """Return a finding's kind and message; without `REFUSED`, which the closing sentence says."""
     if finding.kind is FindingKind.REFUSED:
         return finding.message
     return f"{finding.kind.words}: {finding.message}"

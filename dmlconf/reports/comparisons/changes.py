@@ -92,7 +92,10 @@ def _incomplete(comparison: Comparison) -> Iterator[str]:
 
 
 def shared_lines(comparison: Comparison) -> list[SharedLine]:
-    """Return the lines about what new failures share; empty if there are no new failures."""
+    """Return the first `MOST_GROUPS` lines about what new failures share, the largest group first.
+
+    The list is empty if there are no new failures.
+    """
     if not comparison.fails_newly:
         return []
     return shared_properties.shared_lines(comparison.new_failures)[:MOST_GROUPS]
@@ -203,7 +206,7 @@ def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
 
 
 def render_markdown(comparisons: Sequence[Compared]) -> str:
-    """Return comparisons as Markdown."""
+    """Return comparisons as Markdown, with up to 100 cases of each change."""
     return "\n".join(_markdown(*each) for each in comparisons)
 
 
@@ -239,7 +242,7 @@ def _markdown(comparison: Comparison, names: tuple[str, str]) -> str:
 
 
 def comparison_data(comparison: Comparison, names: tuple[str, str]) -> dict[str, Any]:
-    """Return the comparison as plain values."""
+    """Return the comparison as plain values; unchanged cases are counted and not listed."""
     counts = Counter(entry.change for entry in comparison.changes)
     return {
         "base": names[0],

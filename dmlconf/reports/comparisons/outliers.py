@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["render_outliers"]
 
 MOST_CASES: Final = 20
+"""How many cases are shown with every run's result."""
 
 
 def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[RenderableType]:
@@ -54,7 +55,7 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
 
 
 def _result(verdict: Verdict) -> str:
-    """Return a failure's first wrong element, or else its reason; the status of any other case."""
+    """Return a failure's first wrong element, or else its reason; otherwise the status."""
     if not verdict.status.fails_run or verdict.reason is None:
         return str(verdict.status)
     for each in verdict.reason.differences[:1]:

@@ -51,7 +51,10 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """The share of passed cases: `98.5%, 3 fail`; the commonest status if none was judged."""
+        """The share of judged cases that passed: `98.5%, 3 fail`, or `100% of 200`.
+
+        If no case was judged, it is the commonest status; without cases it is `-`.
+        """
         if not self.counts:
             return "-"
         if not self.judged:
@@ -172,7 +175,7 @@ def render_json(board: Scoreboard) -> str:
 
 
 def render_markdown(board: Scoreboard) -> str:
-    """Return the scoreboard as Markdown."""
+    """Return the scoreboard as Markdown, with the operators that fail in any run first."""
     rows = [[f"**{label}**", *map(escaped, totals)] for label, totals in board.totals()]
     for operator, cells in _failing_first(board):
         rows.append([escaped(operator), *(escaped(cell.text) for cell in cells)])
@@ -180,7 +183,7 @@ def render_markdown(board: Scoreboard) -> str:
 
 
 def render_html(board: Scoreboard) -> str:
-    """Return the scoreboard as HTML."""
+    """Return the scoreboard as HTML, with lists of failures below the table."""
     values = {
         "runs": [
             {

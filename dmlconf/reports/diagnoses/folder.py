@@ -30,7 +30,9 @@ _NODES: Final = (
 
 
 def write_case(folder: Path, case: Case, origin: str) -> None:
-    """Write the smallest failing case found so far, with its data, to `case.yaml`.
+    """Write the smallest failing case found so far to `case.yaml`.
+
+    Inputs of more than 256 elements and constants of a graph are files in the folder `case`.
 
     Args:
         folder: the folder, which is created.
@@ -132,13 +134,15 @@ def write_diagnosis(
     shared: str | None = None,
     failures: Sequence[str] = (),
 ) -> None:
-    """Write the report, and the smallest case in every form.
+    """Write the report, and the smallest case in every form that can express it.
+
+    If the case was not reduced, only the report and the list of failures are written.
 
     Args:
         folder: the folder, which is created.
         environment: the software and device that the backend ran on.
         shared: what the failures in the case's group share; None if unknown.
-        failures: the identifiers of the failures of that group.
+        failures: the identifiers of the failures of that group; several become `failures.txt`.
 
     Raises:
         OSError: a file cannot be written.

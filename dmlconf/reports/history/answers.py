@@ -107,7 +107,7 @@ def _run_data(run: RunRow) -> dict[str, Any]:
 
 
 def cause_text(transition: Transition) -> str:
-    """Return the causes of a changed verdict, separated by commas."""
+    """Return the causes of a changed verdict, separated by commas; `NOTHING` if there are none."""
     return ", ".join(transition.causes) or NOTHING
 
 
@@ -176,6 +176,9 @@ def driver_data(states: Iterable[OperatorState]) -> list[dict[str, Any]]:
 
 def driver_rows(states: Sequence[OperatorState], *, every: bool) -> Iterator[tuple[str, ...]]:
     """Yield a heading, and for each operator how many of its cases fail in each environment.
+
+    The row `GEMM`, `2/310`, `-` says that 2 of 310 cases fail in the environment `[1]` of the
+    heading, and that `[2]` has run none.
 
     Args:
         every: whether operators without a failing case have a row, too.

@@ -23,7 +23,7 @@ def moment(run: RunRow) -> str:
 
 
 def run_text(news: LineNews) -> str:
-    """Return the name of the latest run, or of its shards."""
+    """Return the name of the latest run, such as `Run #7 of 2025-03-01 22:15`, or of its shards."""
     latest = news.latest[-1]
     if len(news.latest) > 1:
         return f"{len(news.latest)} shards to #{latest.id} of {moment(latest)}"
@@ -31,7 +31,10 @@ def run_text(news: LineNews) -> str:
 
 
 def news_text(news: LineNews) -> str:
-    """Return how many cases began to fail, and how many pass again."""
+    """Return how many cases began to fail and how many pass again, or `nothing new`.
+
+    Of a line's first run it is how many cases failed.
+    """
     if len(news.line.runs) == len(news.latest):
         return f"the first run, in which {_cases(sum(each.failing for each in news.latest))} failed"
     parts = []

@@ -1,6 +1,7 @@
 """The pages of a history: what is new, operators by driver, cases and environments.
 
-Each page is a pure function of an `Overview`, so that a folder of files and a server show the same.
+A page depends on an `Overview` and the options of `Site` alone, so that a folder of files and a
+server show the same.
 Its path never changes: it is made from a case's handle, an operator's name or a subject's digest.
 """
 
@@ -455,7 +456,10 @@ def _target_text(target: Target) -> str:
 
 
 def _short_texts(targets: Sequence[Target]) -> list[str]:
-    """Return what of each subject's name not all share, or the whole name if they share all."""
+    """Return the parts of each subject's name in which subjects differ, or the whole name.
+
+    The whole name is returned if all subjects are the same, or one has none of these parts.
+    """
     same = [
         len({part(target) for target in targets}) == 1
         for part in (

@@ -18,7 +18,6 @@ _HEIGHT: Final = 12
 """The height of a bar in which all cases fail."""
 _LEAST: Final = 6
 """The least height of a bar with a failing case."""
-
 _PASSING: Final = 2
 """The height of a bar in which no case fails."""
 
@@ -30,7 +29,7 @@ class TimeLine:
     Attributes:
         width: the width of the picture; each bar is 2 wide.
         spoken: what the picture shows, in words.
-        paths: for each status, its CSS class and its bars as a path of SVG.
+        paths: for `passed` and for `failed`, the CSS class and the bars as a path of SVG.
     """
 
     width: int

@@ -1,4 +1,4 @@
-"""How reports show a failing output: its rule, and the expected, allowed and actual values."""
+"""How reports show a case's outputs: their rules, and the elements that break them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _FLOAT32_DIGITS: Final = 9
 
 
 class Sources:
-    """Remembers the sources of rules that a report has shown, to show each once for an output."""
+    """Remembers the sources of rules that a report has shown.
+
+    Each is shown once for each output of an operator.
+    """
 
     def __init__(self) -> None:
         self._known: set[tuple[str, str, str]] = set()
@@ -40,7 +43,7 @@ class Sources:
 
 
 def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> list[str]:
-    """Return a line for each output on its rule and the source of its expected values.
+    """Return a line for each compared output on its rule and the source of its expected values.
 
     Args:
         sources: the sources of rules that were shown already; if None, the lines have no sources
@@ -72,10 +75,9 @@ def _rule(figures: Figures) -> str:
 
 
 def _used(figures: Figures) -> str:
-    """Return how much of its limit an output that meets its rule uses."""
-    margin = figures.margin
-    used = margin is not None and 0 < margin <= 1
-    return f", {margin_text(margin)} of the limit used" if margin and used else ""
+    """Return how much of its limit an output uses; empty if that is nothing, or more than all."""
+    margin = figures.margin or 0.0
+    return f", {margin_text(margin)} of the limit used" if 0 < margin <= 1 else ""
 
 
 def _expected_by(header: Header, verdict: Verdict, figures: Figures) -> str:

@@ -29,7 +29,7 @@ GitHub Docs."""
 
 
 def publish(log: RunLog) -> str:
-    """Print annotations, and append the run as Markdown to the step's summary.
+    """Print annotations, and append the run as Markdown to the step's summary if it has one.
 
     Returns:
         A warning if there is no workflow and nothing was printed; else an empty text.
@@ -54,7 +54,7 @@ def publish(log: RunLog) -> str:
 
 
 def render(log: RunLog) -> str:
-    """Return the workflow commands: an annotation on the run, and one on each of some failures.
+    """Return the workflow commands: an annotation on the run, and on up to nine failures.
 
     The failures are of as many operators, and for as many reasons, as possible.
 

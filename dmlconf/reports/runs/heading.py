@@ -45,7 +45,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 
 
 def tested_facts(header: Header) -> list[tuple[str, str]]:
-    """Return the first facts of an HTML page as names and values: device, driver and so on."""
+    """Return the known facts of device, driver, backend, date and expected values, by name."""
     env = header.environment
     facts = [
         ("Device", env.get("adapter")),
@@ -71,7 +71,7 @@ def software_text(header: Header) -> str:
 
 
 def run_facts(header: Header) -> list[tuple[str, str]]:
-    """Return the facts that identify the suite and the software of a run, as names and values."""
+    """Return the known facts that identify a run's software and suite, as names and values."""
     facts = [
         ("Platform", header.environment.get("platform")),
         ("Software", software_text(header)),
@@ -88,7 +88,7 @@ def _shard(shard: Mapping[str, Any]) -> str:
 
 
 def expected_by(header: Header) -> str:
-    """Return where expected values come from."""
+    """Return where expected values come from, such as `the cases, else numpy`."""
     if header.against == header.backend:
         return "the cases alone: a backend is never compared with itself"
     suites = str(header.options.get("against", "auto")) == "auto"
@@ -97,7 +97,11 @@ def expected_by(header: Header) -> str:
 
 
 def recording_of(header: Header) -> str | None:
-    """Return the version of DirectML that expected values were recorded on; None if unknown."""
+    """Return the version of DirectML that expected values were recorded on.
+
+    It is read from the recording's name, `directml-1.15.4.dmlrec`; None if no recording has such a
+    name.
+    """
     for name in header.against.split(", else "):
         recording = _RECORDING.match(name)
         if recording is not None:

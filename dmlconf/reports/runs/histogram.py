@@ -24,7 +24,7 @@ _NAN: Final = "NaN"
 
 @dataclass(frozen=True, slots=True)
 class Histograms:
-    """A histogram for each operator that returned bits other than the expected ones."""
+    """A histogram for each operator that returned other floating-point numbers than expected."""
 
     log: RunLog
 
@@ -51,7 +51,10 @@ class Histograms:
 
 
 def columns(histograms: Sequence[Mapping[str, int]]) -> list[str]:
-    """Return the headings of columns: each is the least distance in ULP that its column counts."""
+    """Return the headings of columns: each is the least distance in ULP that its column counts.
+
+    `1k+` stands for 1,024 and more. The last column is `NaN` if a histogram has that.
+    """
     largest = max((int(step) for one in histograms for step in one if step != _NAN), default=0)
     headings = [step for step in _FIRST_STEPS if int(step) <= largest]
     if largest >= 4 * int(_FIRST_STEPS[-1]):

@@ -34,7 +34,7 @@ MOST_OPEN_NOTES: Final = 3
 """The page shows up to this many remarks unfolded; if there are more, all are folded."""
 
 _TOGETHER: Final = 256
-"""How many cases are compressed together."""
+"""How many cases are turned into JSON and compressed at a time."""
 
 _BAR: Final = 120
 """Width of a status bar, in pixels."""
@@ -246,9 +246,10 @@ def _case(
 ) -> dict[str, Any]:
     """Return what the script needs of a case, under names of one letter, as there are many cases.
 
-    `i` is the identifier, `s` the status, `o` the operator, `t` the tags, `m` milliseconds, `a` the
-    location, `e` the provenance, `d` data types, `l` the feature level, `r` the reason, `x` the
-    elements that differ, `g` the outputs' figures, `f` the facts.
+    `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `r` the reason,
+    `x` the elements that differ. The status `s`, the operator `o`, the tags `t`, the data types `d`
+    and the feature level `l` are indices into the lists of `_data`. Only cases that did not pass
+    have the outputs' figures `g` and the facts `f`.
     """
     case: dict[str, Any] = {
         "i": printable(verdict.case),

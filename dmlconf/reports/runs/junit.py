@@ -1,7 +1,7 @@
 """The report on a run as JUnit XML, as CI servers read it.
 
-To keep the file small, only failures have rules and facts. In a large run, cases of one matrix with
-the same result share an element.
+To keep the file small, only failures have rules and facts. In a large run, cases of one matrix that
+do not fail share an element if they have the same result.
 """
 
 from __future__ import annotations
@@ -40,15 +40,17 @@ _UNREACHED: Final = str(Status.NOT_RUN.traits.junit_of_run)
 """The element for the cases that a run never reached."""
 
 MOST_SINGLE_CASES: Final = 10_000
-"""In larger runs, cases of one matrix with the same result share an element."""
+"""In larger runs, cases of one matrix that do not fail share an element."""
 
 
 def render(log: RunLog) -> str:
     """Return the run as JUnit XML: a `testsuite` for each operator, a `testcase` for each case.
 
-    The `time` of the root is the wall time of the run; that of a suite is the sum of the times of
-    its cases, which may run in parallel. If the log ends early, one more case is an error, so that
-    CI servers do not take the report for a full run.
+    In a run of more than `MOST_SINGLE_CASES` cases a `testcase` may stand for several. The `time`
+    of a suite is the sum of the times of its cases, which may run in parallel; that of the root is
+    the wall time of the run, or such a sum if the log ends early. If selected cases have no verdict
+    or the log ends early, one more case is an error, so that CI servers do not take the report for
+    a full run.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     together = len(log.verdicts) > MOST_SINGLE_CASES
@@ -137,7 +139,7 @@ def _clean(text: str) -> str:
 def _count(
     element: ElementTree.Element, entries: Sequence[_Entry], more: str | None = None
 ) -> None:
-    """Set the numbers of tests; `more` is the element of one further test, if there is one."""
+    """Set the numbers of tests and their time; `more` is the element of one further test."""
     kinds = [entry.element for entry in entries] + ([more] if more is not None else [])
     element.set("tests", str(len(kinds)))
     element.set("failures", str(kinds.count("failure")))
@@ -219,7 +221,7 @@ def _message(verdict: Verdict) -> str:
 
 
 def _unreached(log: RunLog) -> ElementTree.Element | None:
-    """Return a suite for the cases without a verdict; None if the run reached its end."""
+    """Return a suite for the cases without a verdict; None if a complete log has all verdicts."""
     missing = log.header.selected - len(log.verdicts)
     if log.footer is not None and missing <= 0:
         return None

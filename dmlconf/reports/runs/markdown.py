@@ -26,15 +26,14 @@ MOST_GROUPS: Final = 10
 
 
 def render(log: RunLog) -> str:
-    """Return the run as Markdown: the closing sentence, a table by operator, some failures."""
+    """Return the run as Markdown: the closing sentence, remarks, a table, and some failures."""
     return "\n".join(_lines(log)) + "\n"
 
 
 def _lines(log: RunLog) -> Iterator[str]:
     yield f"## {escaped(summary.closing_sentence(log))}"
     yield ""
-    unchecked = remarks.plain_notes(log)
-    for note in (*remarks.room_lines(log), *unchecked):
+    for note in (*remarks.room_lines(log), *remarks.plain_notes(log)):
         if note:
             yield f"{escaped(note)}."
             yield ""

@@ -66,7 +66,7 @@ def render_text(log: RunLog) -> str:
 def render_svg(log: RunLog) -> str:
     """Return the terminal report as an SVG picture; the same log gives the same picture.
 
-    The picture loads nothing, and long lines go on in the next line.
+    The picture loads nothing, and folds lines longer than 80 columns, as it cannot scroll.
     """
     from rich.segment import Segment, SegmentLines
 
@@ -84,7 +84,10 @@ def render_svg(log: RunLog) -> str:
 
 
 def _folded(line: list[Segment]) -> Iterator[list[Segment]]:
-    """Yield the line in parts no wider than the picture, cut after blanks, commas and slashes."""
+    """Yield the line in parts no wider than the picture.
+
+    A part ends after a blank, a comma or a slash, unless its second half has none.
+    """
     from rich.cells import cell_len
     from rich.segment import Segment
 
@@ -98,7 +101,7 @@ def _folded(line: list[Segment]) -> Iterator[list[Segment]]:
         end = room
         while cell_len(text[:end]) > room:
             end -= 1
-        # A break in the first half would leave only a few characters before a long word.
+        # A break in the first half would leave most of the line empty.
         best = max((text.rfind(sign, end // 2, end) + 1 for sign in " ,/"), default=0)
         end = best or end
         first, line = Segment.divide(line, [cell_len(text[:end]), cell_len(text) + 1])

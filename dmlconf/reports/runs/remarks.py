@@ -86,7 +86,10 @@ class RoomTotals:
 
 
 def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
-    """Return how many elements of all outputs are open and loose; in logs of older versions, 0."""
+    """Return how many elements of all outputs are open and loose.
+
+    Logs of older versions do not count these, so both are 0.
+    """
     elements = open_elements = loose = 0
     for verdict in verdicts:
         for output in verdict.figures.values():
@@ -112,10 +115,11 @@ def room_lines(log: RunLog) -> list[str]:
 
 
 def block_lines(log: RunLog) -> list[str]:
-    """Return how large an error the blocks of captured graphs would notice; empty without blocks.
+    """Return how large an error the blocks of captured graphs would notice.
 
     The first line counts the blocks in which no element is loose. A line for each of the others
-    follows, at most `MOST_BLOCKS`, the block with the largest share of loose elements first.
+    follows, at most `MOST_BLOCKS`, the block with the largest share of loose elements first. The
+    list is empty if no verdict on a block counts loose elements.
     """
     totals = {
         verdict.case: room_totals([verdict])
@@ -155,7 +159,7 @@ def unchecked_note(log: RunLog) -> str | None:
 
 
 def known_fault_lines(log: RunLog) -> list[str]:
-    """Return DirectML's own known faults that explain failures, a line for each."""
+    """Return a line for each known fault of DirectML, or set of them, that explains failures."""
     by_name: dict[str, list[Verdict]] = {}
     for verdict in with_reason(log.verdicts):
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.KNOWN_FAULT:
@@ -325,7 +329,10 @@ def _variant_text(results: Sequence[tuple[str, VariantResult]]) -> str:
 
 
 def warning_lines(log: RunLog) -> list[str]:
-    """Return the warnings of drivers and debug layers, the most frequent first."""
+    """Return the warnings of drivers and debug layers, at most `MOST_WARNINGS`, as lines.
+
+    The warning of the most cases comes first.
+    """
     cases: dict[str, list[str]] = {}
     for verdict in where(log.verdicts, Execution, lambda execution: bool(execution.warnings)):
         for warning in dict.fromkeys(verdict.execution.warnings):
@@ -340,7 +347,10 @@ def warning_lines(log: RunLog) -> list[str]:
 
 
 def breakdown_lines(log: RunLog) -> list[str]:
-    """Return breakdowns after which every case ran through, and a command to find the cause."""
+    """Return breakdowns after which every case ran through, and a command to find the cause.
+
+    At most `MOST_BREAKDOWNS` are listed; without any, the list is empty.
+    """
     found = unexplained_breakdowns(log.verdicts)
     if not found:
         return []
@@ -381,7 +391,7 @@ def by_nodes_note(log: RunLog) -> str | None:
 
 
 def debug_layer_note(log: RunLog) -> str | None:
-    """Return which requested debug layers are not installed; None if all are."""
+    """Return which requested debug layers are not installed; None if all are, or none was."""
     details = log.header.environment.get("details") or {}
     missing = details.get("missing_debug_layers")
     if not details.get("debug") or not missing:

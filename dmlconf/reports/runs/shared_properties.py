@@ -34,7 +34,7 @@ __all__ = [
 HEADING: Final = "What failures share"
 
 LEAST_FAILURES: Final = 3
-"""Groups with fewer failures are reported without a condition, which two may share by chance."""
+"""Smaller groups are reported without a condition, since two failures may share one by chance."""
 
 MOST_NAMED: Final = 3
 """How many operators a sentence names."""
@@ -58,7 +58,8 @@ class SharedLine:
 
     Attributes:
         sentence: the number of failures, their operators, and the condition that they share.
-        command: the command that runs the group's cases, quoted for a shell.
+        command: the command that runs the cases of these operators that meet the condition, those
+            that pass included, quoted for a shell. Above `MOST_OPTIONS` it runs all operators.
     """
 
     sentence: str
@@ -159,7 +160,7 @@ def _command(header: Header, shared: SharedProperty) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShownFailure:
-    """A failure that a report shows in full.
+    """A failure that a report shows.
 
     Attributes:
         others: how many other cases broke with the same message.
@@ -174,7 +175,7 @@ class ShownFailure:
 def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
     """Return at most `most` failures, of as many groups and operators as possible.
 
-    Cases that broke with the same message count as one failure.
+    Cases that broke with the same message, apart from its numbers, count as one failure.
     """
     failed = failing(log.verdicts)
     if not failed or most < 1:

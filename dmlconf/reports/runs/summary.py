@@ -221,7 +221,10 @@ def _listed(counts: Mapping[Status, int]) -> str:
 
 
 def run_command(header: Header) -> list[str]:
-    """Return the words of the command that runs the same files on the same backend."""
+    """Return the words of the command that runs the same files on the same backend.
+
+    It has the same source of expected values, and the challenge if the run had one.
+    """
     command = ["dmlconf", "run", *header.paths]
     if header.backend != "numpy":
         command += ["-b", header.backend]
@@ -264,7 +267,10 @@ def margin_text(margin: float) -> str:
 
 
 def nearest_lines(log: RunLog) -> list[str]:
-    """Return the operators whose passing cases use most of their limit, with case and margin."""
+    """Return the operators whose passing cases use most of their limit, at most `MOST_NEAREST`.
+
+    Each has the case that uses most, and the share: `12.5% GEMM: gemm/documented/example-1`.
+    """
     greatest: dict[str, tuple[float, str]] = {}
     for verdict in log.verdicts:
         margin = max((f.margin or 0.0 for f in verdict.figures.values()), default=0.0)
@@ -279,12 +285,12 @@ def nearest_lines(log: RunLog) -> list[str]:
 
 
 def diagnostic_lines(reason: Reason) -> list[str]:
-    """Return the last lines of a reason's diagnostics."""
+    """Return the last lines of a reason's diagnostics, at most `MOST_DIAGNOSTIC_LINES`."""
     return reason.diagnostics.rstrip().splitlines()[-MOST_DIAGNOSTIC_LINES:]
 
 
 def environment_facts(header: Header) -> list[tuple[str, str]]:
-    """Return the facts of a run as names and values: backend, device, expected values and so on."""
+    """Return the known facts of a run as names and values: backend, adapter, driver and so on."""
     env = header.environment
     facts = [
         ("backend", backend_text(header)),
@@ -308,7 +314,10 @@ def _expected(header: Header) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number of ULP as text, such as `12,345`, `1.2e7`, or `-` for None."""
+    """Return a number of ULP as text, such as `12,345` or `1.2e7`.
+
+    It is `-` for None, and `∞` for an infinity or NaN.
+    """
     if value is None:
         return "-"
     if not math.isfinite(value):

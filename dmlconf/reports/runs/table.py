@@ -38,7 +38,8 @@ _SHORTEST_NAMES: Final = 15
 """Maximum length of a line of a name, where no layout has room for longer ones."""
 
 _TIME: Final = f"{'Time':>7}"
-"""The heading of times, as wide as any time, so that the layout does not depend on the times."""
+"""The heading of times, as wide as a time below ten minutes, so that the layout of most runs does
+not depend on the times."""
 
 _BROKEN_HEADINGS: Final = {
     "Unsupported": "Unsup-\nported",

@@ -1,4 +1,8 @@
-"""The report in the terminal: what was tested, a table by operator, and some failures."""
+"""The report on a run in the terminal: what was tested, a table, remarks and some failures.
+
+Neighbours hold parts of it: `table` the table by operator, `remarks` the remarks,
+`shared_properties` what failures share, and `failure_details` the values of a failure.
+"""
 
 from __future__ import annotations
 
@@ -59,14 +63,15 @@ def render(
 ) -> RenderableType:
     """Return the report.
 
-    With failures, it ends with what they share, and with the commands that show one, run them again
-    and diagnose them.
+    With failures, it says twice what they share: near its beginning, and at its end with commands
+    that show one, run them again and diagnose them. The closing sentence comes last.
 
     Args:
         verbose: whether to show every operator, more failures, and what only authors of cases need.
         quiet: whether to show only what failures share, breakdowns, a line for each of some
             failures, and the closing sentence.
-        failures: how many failures to show in full; None for 3, or 50 where verbose.
+        failures: how many failures to show in full; None for 3, or 50 where verbose. A quiet report
+            has one line for each of this many failures, or of 20 if that is more.
     """
     from rich.console import Group
 
@@ -102,7 +107,7 @@ def _operators(log: RunLog, *, verbose: bool) -> Iterator[RenderableType]:
 
 
 def _what_next(log: RunLog, most: int) -> Iterator[RenderableType]:
-    """Yield the section on what failures share, and the commands to run next."""
+    """Yield the section on what failures share and the commands to run next, if any case fails."""
     failing = summary.failures(log)
     if not failing:
         return
@@ -209,9 +214,11 @@ class _Headline:
 
 
 def _broken_after_commas(name: str, width: int, begin: int) -> str:
-    """Return an identifier, on several lines if it is longer than a line.
+    """Return an identifier, on several lines unless it is shorter than a line.
 
-    `begin` is how many characters stand before it on the first line.
+    Args:
+        width: how many characters a line has.
+        begin: how many characters stand before the identifier on the first line.
     """
     if len(name) < width:
         return name

@@ -52,7 +52,7 @@ class OperatorStrength:
     Attributes:
         injected: defects that the suite should catch, as `Tally.outside` says.
         caught: defects among these that at least one case catches.
-        within: defects that stay within the rules in every case.
+        within: the other defects, which the rules permit wherever they change an output.
         cases_injected: pairs of a defect and a case whose rule it breaks.
         cases_caught: pairs among these in which the case fails.
         refused: pairs of a legitimate difference and a case that fails because of it.
@@ -143,7 +143,11 @@ def _remarks(strength: Strength) -> Iterator[str]:
 
 
 def render_table(strength: Strength, *, verbose: bool = False) -> RenderableType:
-    """Return the report for the terminal; if verbose, with a line for each kind of defect."""
+    """Return the report for the terminal.
+
+    Args:
+        verbose: whether to list each kind of defect of each operator.
+    """
     from rich.console import Group
     from rich.text import Text
 
@@ -268,7 +272,8 @@ class _DefectFigure(Figure):
     def complaints(self, name: str, least: float) -> list[str]:
         """Return a sentence for each operator with a lower share, and on legitimate differences.
 
-        For the name `cases`, only the share by case counts.
+        If no defect was injected, a sentence says so. For the name `cases`, only the share by case
+        counts.
         """
         if name == "cases":
             return too_low("by case", case_share(self.strength.noticed), least)

@@ -35,7 +35,10 @@ class DriverDefects(Figure):
         return _share(self.figure)
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share of all defects, and of those that were reported publicly."""
+        """Yield the share of all defects, and of those from public reports on DirectML.
+
+        Between them stands how many pairs one or two cases notice, if there are such pairs.
+        """
         figure = self.figure
         defects = figure.by_defect.values()
         every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
@@ -87,7 +90,10 @@ def _share(figure: DriverFigure) -> float:
 
 
 def survivor_lines(figure: DriverFigure) -> Iterator[str]:
-    """Yield a line for each defect that survives in an operator, with the case that is missing."""
+    """Yield a line for each defect that survives in an operator, with the case that is missing.
+
+    They are in the order of `Fate`, and of one fate by operator and defect.
+    """
     order = list(Fate)
     for one in sorted(
         figure.survivors, key=lambda s: (order.index(s.fate), s.operator, s.defect.name)

@@ -28,7 +28,7 @@ TARGET: Final = 99.0
 """What share of the changes of an operator's expectations should be noticed, in percent."""
 
 _FURTHER: Final = 9
-"""How many times as many cases are tried in addition if an operator's sample notices less."""
+"""How many times as many cases are tried in addition if an operator's sample misses `TARGET`."""
 
 
 def _sum(tallies: Iterable[ExpectationTally]) -> ExpectationTally:

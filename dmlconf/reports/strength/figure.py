@@ -69,6 +69,7 @@ class Setting:
         suite_paths: where the suite was loaded from.
         jobs: how many processes measure.
         sample: how many cases at most of each operator, and of each driver defect; None for all.
+            Figures with `FigureKind.takes_all` ignore it.
         chosen: the names of the figures that are measured.
         recordings: the recordings from which `injected` took expected values.
     """
@@ -150,7 +151,7 @@ class Figure(ABC):
             yield from lines
 
     def markdown(self) -> list[str]:
-        """Return the figure's part of a page, ending with an empty line."""
+        """Return the lines of the figure's part of a page."""
         page, table = [f"## {self.heading}", ""], self.table()
         if table is not None:
             align = "".join("l" if each in table.left else "r" for each in table.headings)

@@ -92,7 +92,7 @@ def measured(setting: Setting) -> Measurement:
 
 
 def sentences(measurement: Measurement) -> Iterator[str]:
-    """Yield a sentence or two for each figure."""
+    """Yield the sentences of each figure, and one on the sample if not all cases were tried."""
     for figure in measurement.figures.values():
         yield from figure.sentences()
     if measurement.sample is not None and not all(

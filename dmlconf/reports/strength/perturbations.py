@@ -46,7 +46,11 @@ class KindShare:
 
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
-    """Return the share of each kind; if operators have an excuse, also the share without them."""
+    """Return the share of each kind that was tried; also that without the operators with an excuse.
+
+    So a kind with excused operators has two shares, such as 93.95% of all operators and 97.83% of
+    all but 7.
+    """
     shares = []
     for kind in KINDS:
         lower = exceptional().get(kind)
@@ -67,7 +71,7 @@ def _sum(perturbed: _Perturbed, kind: str, without: frozenset[str]) -> tuple[int
 
 
 def weak_kinds(perturbed: _Perturbed, least: float) -> list[KindShare]:
-    """Return the kinds whose share is below `least`, or below their own target if that is lower."""
+    """Return the shares that are below `least`, or below their own target if that is lower."""
     return [one for one in kind_shares(perturbed) if one.share < min(least, one.target)]
 
 

@@ -48,7 +48,7 @@ def render_table(
 
     Args:
         missing: whether to list the pairs that no case has, instead of a table.
-        excluded: whether to list these pairs and the impossible ones, with the reasons.
+        excluded: whether to list also the impossible pairs, with the reasons; implies `missing`.
     """
     from rich.console import Group
     from rich.text import Text
@@ -68,7 +68,7 @@ def render_table(
 
 
 def render_markdown(rows: Sequence[CombinationCoverage]) -> str:
-    """Return the report as Markdown."""
+    """Return the report as Markdown, with the first missing pairs of each operator."""
     lines = ["# Pairs of values", "", f"{_sentence(rows)}.", ""]
     cells = []
     for row in rows:

@@ -38,13 +38,15 @@ _PARTS: Final = {
     "example": "Examples",
     "constraint": "Constraints",
 }
-"""The headings of the kinds of documented parts."""
+"""The heading of each kind of documented part."""
 
 _HEADINGS: Final = ("Operator", *map(str.capitalize, KINDS), "Recorded", *_PARTS.values())
 _SHORT: Final = ("Operator", "Cases", "Recorded", "Covered", "Missing")
 _MIDDLE: Final = ("Operator", *map(str.capitalize, KINDS), *_SHORT[2:])
 _WIDE: Final = 130
+"""The least width of a terminal for `_HEADINGS`, in columns."""
 _NARROW: Final = 100
+"""The least width for `_MIDDLE`; a narrower terminal gets `_SHORT`."""
 
 
 @dataclass(frozen=True, slots=True)
