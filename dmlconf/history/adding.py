@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Addition", "add"]
 
 _LONGEST_MESSAGE: Final = 500
-"""The characters of a message that a history keeps."""
+"""How many characters of a failure's message a history keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,10 @@ class Addition:
 
 
 def add(connection: Connection, log: RunLog) -> Addition:
-    """Add a run; if the history has it already, nothing changes.
+    """Add a run; if the history has it already, or more of it, nothing changes.
 
-    If the history has only a part of the run, from a shorter log, this log replaces it.
+    If the history has only a part of the run, from a shorter log, this log replaces it. Cases that
+    were not run are left out.
 
     Raises:
         HistoryError: the log does not say when the run started.

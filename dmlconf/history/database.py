@@ -58,7 +58,7 @@ def default_database() -> Path:
 
 
 def parts_of(ids: Iterable[int]) -> Iterator[Sequence[int]]:
-    """Yield ids in parts that are small enough for one condition, in rising order."""
+    """Yield ids in rising order, in parts that are small enough for one condition of SQL."""
     listed = sorted(ids)
     for begin in range(0, len(listed), _MOST_PARAMETERS):
         yield listed[begin : begin + _MOST_PARAMETERS]
@@ -73,7 +73,11 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection that sees one state of the database, even if others write to it."""
+        """Give a connection that sees one state of the database, even if others write to it.
+
+        Raises:
+            HistoryError: the database cannot be read.
+        """
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
@@ -108,7 +112,11 @@ class Database:
             raise _failed(self.name, error) from error
 
     def compact(self) -> None:
-        """Shrink a file of SQLite after rows were removed; PostgreSQL frees space by itself."""
+        """Shrink a file of SQLite after rows were removed; PostgreSQL frees space by itself.
+
+        Raises:
+            HistoryError: the file cannot be rewritten.
+        """
         if self.engine.dialect.name != "sqlite":
             return
         import sqlite3

@@ -44,8 +44,10 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
     """Remove old runs, but never an environment's latest, and return how many were removed.
 
     Args:
-        before: runs that started before this time, in the form of `utc_text`, are removed.
-        keep: how many of the latest runs of each environment are kept; older ones are removed.
+        before: runs that started before this time, in the form of `utc_text`, are removed; None to
+            remove none for their age.
+        keep: how many of the latest runs of each environment are kept; older ones are removed. None
+            to keep any number.
     """
     rows = connection.execute(
         select(run.c.id, run.c.environment_id, run.c.started).order_by(

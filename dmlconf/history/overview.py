@@ -93,6 +93,7 @@ class Overview:
         stories: the changes of each case that ever failed, by the case's identifier.
         regressions: the changes that `regressions` returns for all runs.
         failing: for each subject, the last change of each case that fails in its `latest` run.
+        flaky: the flaky cases, in the order of `questions.flaky`.
         handles: the handle of each case that ever failed, unique among all cases of the history.
     """
 

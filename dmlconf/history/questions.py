@@ -1,4 +1,4 @@
-"""Answer questions to a history: since when a case fails, what changed with it, what is flaky."""
+"""Answer questions about a history: since when a case fails, with what change, what is flaky."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Flaky:
-    """A case that fails in some runs of a line and not in others, with no recorded cause.
+    """A case that began or ceased to fail at least twice in a line without a recorded cause.
 
     Attributes:
         changes: how often the case began or ceased to fail without a recorded cause.
@@ -221,10 +221,7 @@ def _counts(
 
 
 def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
-    """Return the flaky cases, the one that changes most often first.
-
-    A case is flaky if it began or ceased to fail at least twice without a recorded cause.
-    """
+    """Return the flaky cases, the one that changes most often first."""
     cases = chosen_cases(timeline, choice, timeline.failing_cases())
     suspects = [
         story for story in stories(timeline, cases, counted=False) if len(story.unexplained) > 1

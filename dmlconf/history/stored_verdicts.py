@@ -1,9 +1,9 @@
 """Store and remove the verdicts of a run in a history, which keeps only verdicts that changed.
 
-A run's verdict on a case has a row only if it differs from that of the run before in the same
-environment. So if a run is added or removed, the next run with the same case may need a row or lose
-its row. Suppose that a case passes in run 1 and fails in run 3, and both have a row for it. If run
-2 is added, in which the case fails, run 2 gets a row and run 3 loses its row.
+A run's verdict on a case has a row only if it differs from that of the environment's last run
+before with this case. So if a run is added or removed, the next run with the same case may need a
+row or lose its row. Suppose that a case passes in run 1 and fails in run 3, and both have a row for
+it. If run 2 is added, in which the case fails, run 2 gets a row and run 3 loses its row.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def run_already_there(connection: Connection, extent: Extent) -> int | None:
 
 
 def remove_parts(connection: Connection, extent: Extent) -> None:
-    """Remove the stored runs that came from shorter, incomplete logs of the same run."""
+    """Remove the stored runs that came from incomplete, no longer logs of the same run."""
     parts = select(run.c.id).where(
         run.c.header_digest == extent.header_digest, ~run.c.complete, run.c.cases <= extent.cases
     )

@@ -1,7 +1,7 @@
 """The tables of a history, as the newest migration leaves them.
 
-A verdict has a row in `change` only if it differs from that of the run before in the same
-environment. So the verdict on a case in a run is the environment's latest row for the case up to
+A verdict has a row in `change` only if it differs from that of the environment's last run before
+with this case. So the verdict on a case in a run is the environment's latest row for the case up to
 that run, if the run's set of cases has the case.
 """
 

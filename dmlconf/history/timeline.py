@@ -85,8 +85,8 @@ class VerdictAt:
     Attributes:
         reason: the kind of the reason; empty if there is none.
         message: the message of a failure; empty for other verdicts.
-        outputs: a digest of the bits of all outputs.
-        definition: a digest of the case as the log describes it.
+        outputs: a digest of the bits of all outputs; 0 if there are none.
+        definition: a digest of the case as the log describes it; 0 if an older log does not.
     """
 
     status: Status
@@ -102,7 +102,7 @@ class VerdictAt:
 
     @property
     def text(self) -> str:
-        """The status and the reason."""
+        """The status and, if there is one, the reason: `failed (wrong values)`."""
         return f"{self.status} ({self.reason})" if self.reason else str(self.status)
 
 
@@ -122,7 +122,7 @@ class Transition:
         before: the earlier verdict; None if `after` is the first verdict of the line.
         last: the last run with the earlier verdict; None if there is no earlier one.
         first: the first run with the later verdict.
-        causes: what changed between the runs `last` and `first`.
+        causes: what changed between the runs `last` and `first`, as `causes.causes` returns it.
     """
 
     case: str
