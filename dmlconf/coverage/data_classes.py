@@ -34,7 +34,7 @@ class DataClass:
 
 
 def _ends(data_type: DataType) -> tuple[str, ...]:
-    """Return the parts for 2^n - 1 and 2^n that a data type holds.
+    """Return the parts for those numbers 2^n - 1 and 2^n that a data type holds.
 
     INT8 holds 127, so it has only `below 2^7`; UINT8 has `below 2^7`, `from 2^7` and `below 2^8`.
     """

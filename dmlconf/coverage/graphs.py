@@ -19,6 +19,7 @@ class GraphCoverage:
 
     Attributes:
         cases: number of graphs with any of the operators.
+        most_nodes: how many nodes the largest of these graphs has; 0 without graphs.
         neighbours: the number of graphs for each pair of operators in which the first feeds the
             second.
     """

@@ -14,7 +14,10 @@ from dmlconf.cases.selecting.selection import MODEL_TAG
 __all__ = ["NetworkCoverage", "network_coverage"]
 
 _NOTE: Final = re.compile(r"(?P<network>[^,]+), (?P<layer>.+?) \([^()]*\)(: integers.*)?\.?$")
-"""The note of a model case: the network, the layer, and in parentheses the source of the sizes."""
+"""The note of a model case: the network, the layer, and in parentheses the source of the sizes.
+
+A remark that begins with `: integers` may follow.
+"""
 
 
 @dataclass(frozen=True, slots=True)

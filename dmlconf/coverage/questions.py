@@ -40,7 +40,7 @@ _ABSENT: Mapping[str, Any] = {
     "FilterSizes": None,
     "ConstantBytes": (),
 }
-"""The value that conditions read for a field that an operator lacks."""
+"""The values that conditions read for names that an operator or a graph lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class Question:
         operators: the only operators to ask; None for all.
         has_field: at least one of these fields is needed; empty for none.
         inputs: the inputs whose data decide whether a case asks the question.
+        data_types: the data types for which the question is asked of `inputs`.
         data: the class of data; None if `conditions` decide instead.
         conditions: for each part, the condition that a case must meet.
         derived: `dimensions` or `in_place` if the parts follow from the catalogue; else empty.

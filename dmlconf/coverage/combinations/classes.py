@@ -54,7 +54,11 @@ def data_classes(data_types: Sequence[DataType]) -> tuple[str, ...]:
 
 
 def data_class(case: Case) -> str | None:
-    """Return the class of the data of `data_input`; None for zeros, and over `MOST_ELEMENTS`."""
+    """Return the class of the data of `data_input`.
+
+    None if that input is absent, has no known data, has more than `MOST_ELEMENTS` elements, or is
+    all zeros.
+    """
     data_name = data_input(case.operator)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)
     first = ((name, tensor) for name, field, tensor in inputs if field.name == data_name)
@@ -82,7 +86,7 @@ def class_of(array: Array, data_type: DataType) -> str | None:
     """Return the class of an array: whole, fractions, small, large, special, all -infinity.
 
     Integers are `small` if all are from -1 to 1, and `large` if the magnitude of one is at least
-    2^(bits - 2). The class is None for an array of zeros.
+    2^(bits - 2). The class is None for an array of zeros or without elements.
     """
     if not array.size or not array.any():
         return None

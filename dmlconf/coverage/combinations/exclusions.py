@@ -18,7 +18,7 @@ from dmlconf.coverage.combinations.spaces import spaces_of
 __all__ = ["reason"]
 
 _LEAST: Final = {"transposed": 2, "channels-last": 3, "padded": 1}
-"""Dimensions that a layout needs."""
+"""The least number of dimensions that a layout needs."""
 
 _LAYOUT: Final = "layout of "
 _DATA_TYPE: Final = "data type of "

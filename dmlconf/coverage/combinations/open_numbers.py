@@ -1,7 +1,8 @@
 """Evaluate conditions over numbers for which only a lower bound is known.
 
 If a size is at least 2, `size == 1` is false, and `size == 7` may be true or false. In the latter
-case both answers are tried. A condition is impossible if it is false for all series of answers.
+case both answers are tried. A condition is impossible if it can be evaluated and is false for all
+series of answers.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class FamilyParameter:
     classes: Mapping[str, Expression]
 
     def read(self, names: Namespace) -> str | None:
-        """Return the class of a desc; None if no class holds."""
+        """Return the class of a desc; None if no class holds, or the desc lacks the parameter."""
         try:
             value = self.value.evaluate(names)
         except ExpressionError:
