@@ -199,13 +199,16 @@ class Accumulation:
         return share, apart
 
     def _error_scale(self, expected: Array, dtype: np.dtype[Any]) -> Array:
-        """Return the error scale, at most the largest number of a sum.
+        """Return the error scale, at most the largest number of a sum, times the growth of errors.
 
         Where it is not finite, the magnitude of the expected value replaces it.
         """
-        sums = self.errors.sums
+        sums, largest = self.errors.sums, self._largest_sum(dtype)
         error_scale = np.where(np.isfinite(sums), sums, np.abs(expected))
-        return np.minimum(error_scale, self._largest_sum(dtype))
+        growth = self.errors.growth
+        if growth is None:
+            return np.minimum(error_scale, largest)
+        return np.minimum(error_scale, largest * np.fmax(growth, 1.0))
 
     def _limits(
         self, expected: Array, error_scale: Array, dtype: np.dtype[Any], stores: float

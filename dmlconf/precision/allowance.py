@@ -56,6 +56,9 @@ class SumErrors:
         spans: FLOAT64 intervals in which an output may lie before it is stored, if some
             intermediates are stored in FLOAT16. All numbers in them are as right as the
             reference's. NaN ends stand for a span that is not known, which permits nothing.
+        growth: by how much later steps multiply the errors of what is added up, as `sums` contains
+            it: 300 for the sum of x that a scale of 300 multiplies. A sum that does not overflow
+            has terms up to 3.4e38, so `sums` counts up to 3.4e38 times this. None for 1.
     """
 
     sums: Array
@@ -67,6 +70,7 @@ class SumErrors:
     terms_vary: bool = False
     sums_shared: bool = False
     spans: tuple[Interval, ...] = ()
+    growth: Array | None = None
 
     def at(self, indices: Array | slice) -> SumErrors:
         """Return the errors of some elements, flat, by their indices in row-major order."""
@@ -89,6 +93,7 @@ class SumErrors:
                 (elements_at(least, indices), elements_at(most, indices))
                 for least, most in self.spans
             ),
+            part(self.growth),
         )
 
     def stacked_spans(self) -> Iterator[Interval]:

@@ -74,6 +74,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         sizes = added * np.abs(factor), np.abs(bias)
         steps = 4 * sizes[0] + 14 * product + 4 * sizes[1]
         error_scale = ErrorScale(sizes[0] + sizes[1]).at_most(steps_beside_sum(steps, _TERMS))
+        error_scale = error_scale.growing(np.abs(factor), values)
         error_scale = error_scale.overflowing_where(
             overflows(greatest_product(added, scale, 1 / deviation))
         )
@@ -244,6 +245,7 @@ def _sum_error_scale(
     factor = wide(desc.ScaleTensor) / moments.deviation
     values = moments.centred * factor + wide(desc.BiasTensor)
     error_scale = _quotient_error_scale(desc, moments).scaled(desc.ScaleTensor)
+    error_scale = error_scale.growing(np.abs(factor), moments.centred * factor)
     bias = sizes_of(desc.BiasTensor)
     error_scale = error_scale.overflowing_where(overflows(error_scale.sums + bias))
     error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, moments.count)))

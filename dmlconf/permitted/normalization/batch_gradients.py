@@ -136,6 +136,7 @@ def batch_normalization_training_grad_error_scale(
         largest = np.fmax(largest, greatest_product(gradient, desc.ScaleTensor, 1 / deviation))
         factor = sizes_of(desc.ScaleTensor) / deviation
         error_scale = replace(terms.holding(held), sums=gradient).scaled(factor)
+        error_scale = error_scale.growing(factor, (difference - sums * change) * factor)
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         error_scale = error_scale.overflowing_where(overflows(largest))
         other = difference - _saturated(sums, desc.OutputScaleGradientTensor) * change
@@ -254,6 +255,7 @@ def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc
     other = np.where((deviation == 0) & (np.abs(sums) < least), np.nan, other)
     others = (other.astype(dtype),)
     scale = replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)
+    scale = scale.growing(1 / deviation, sums / deviation)
     beyond = overflows(held.sums)
     return scale.overflowing_where(beyond) if beyond.any() else scale
 

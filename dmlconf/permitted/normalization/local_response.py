@@ -52,7 +52,8 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         terms = _terms(desc, values)
         power = np.power(base, single(desc.Beta))
         values /= power
-        error_scale: Array = values * _condition(base, terms, abs(single(desc.Beta)))
+        condition = _condition(base, terms, abs(single(desc.Beta)))
+        error_scale: Array = values * condition
         beyond = _beyond(desc, base)
         beyond |= _nan_in_doubt(base, terms, desc.Beta)
         overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
@@ -60,7 +61,8 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
             beyond |= overflows
             # Measured: 0 divided by a power that underflows is NaN.
             overflows |= (values == 0) & (power < LEAST_NORMAL_FLOAT32)
-    return ErrorScale(np.where(beyond, ANY_RESULT, error_scale)).overflowing_where(overflows)
+    scale = ErrorScale(np.where(beyond, ANY_RESULT, error_scale)).overflowing_where(overflows)
+    return scale.growing(condition, values)
 
 
 @of_fields(LocalResponseGradDesc)
@@ -101,9 +103,9 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
             )
             return second + gradient * base * factor, sums
 
-        error_scale, sums = sizes(
-            _condition(base, terms, exponent + 1), 0.0 if is_half else underflow
-        )
+        condition = _condition(base, terms, exponent + 1)
+        error_scale, sums = sizes(condition, 0.0 if is_half else underflow)
+        growth = np.fmax.reduce(condition, None)
         stored, others = None, []
         if is_half:
             _, sums = sizes(2 + (exponent + 1) * terms / base, underflow)
@@ -120,7 +122,8 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
         beyond |= greatest_product(*constants, values, sums) > LARGEST_FLOAT32
         candidates = tuple(values.astype(dtype) for values in others)
-    return ErrorScale(error_scale, stored, others=candidates).open_where(beyond)
+    scale = ErrorScale(error_scale, stored, others=candidates, growth=growth)
+    return scale.open_where(beyond)
 
 
 def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:

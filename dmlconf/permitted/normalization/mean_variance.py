@@ -57,10 +57,11 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
         centred = _centred(desc, over)
         normalized = (_divided if desc.UseVariance else _undivided)(desc, over, centred)
         scale = np.ones(1) if desc.ScaleTensor is None else np.abs(desc.ScaleTensor)
+        products = _scaled(normalized.values, desc.ScaleTensor, None)
         error_scale = normalized.error_scale.scaled(scale)
+        error_scale = error_scale.growing(normalized.growth * scale, products)
         beyond = overflows(centred.added) | overflows(normalized.largest)
         if desc.BiasTensor is not None:
-            products = _scaled(normalized.values, desc.ScaleTensor, None)
             error_scale = error_scale.holding(store_sizes(products))
             bias = np.abs(wide(desc.BiasTensor))
             # Measured: a product that overflows beside an infinite bias of the other sign is NaN.
@@ -116,6 +117,7 @@ class _Normalized:
 
     Attributes:
         values: the quotients, FLOAT64.
+        growth: by how much the quotient multiplies the errors of `x - mean`.
         largest: the largest intermediates of each result, to see which overflow.
         undefined: the quotients that follow from rounding errors alone.
         others: quotients that are right as well.
@@ -125,6 +127,7 @@ class _Normalized:
 
     values: Array
     error_scale: ErrorScale
+    growth: Array
     largest: Array
     undefined: Array
     others: Sequence[Array] = ()
@@ -136,7 +139,9 @@ def _undivided(
 ) -> _Normalized:
     values, steps = centred.values, _steps(desc)
     error_scale = ErrorScale(centred.terms + steps * np.abs(values), centred.held)
-    return _Normalized(values, error_scale, _largest(desc, centred), np.zeros(1, bool))
+    return _Normalized(
+        values, error_scale, np.ones(1), _largest(desc, centred), np.zeros(1, bool)
+    )
 
 
 def _divided(
@@ -173,7 +178,9 @@ def _divided(
         # follows from that is right as well.
         of_single_elements = centred.values / np.sqrt(desc.InputTensor.astype(np.float64))
         others = [of_single_elements, *others]
-    return _Normalized(values, error_scale, largest, undefined, others, of_single_elements)
+    return _Normalized(
+        values, error_scale, 1 / divisor, largest, undefined, others, of_single_elements
+    )
 
 
 def _steps(desc: MeanVarianceNormalization2Desc) -> int:

@@ -19,7 +19,7 @@ from dmlconf.permitted.numbers.rounding import ANY_RESULT, overflows
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.precision.allowance import SumErrors
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LEAST_NORMAL_FLOAT16
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT16
 
 __all__ = ["LONGEST_WHOLE", "ErrorScale", "quantum_of", "store_sizes"]
 
@@ -28,6 +28,9 @@ _MOST_SLICES: Final = 8
 
 LONGEST_WHOLE: Final = 128
 """The most terms of a sum that GEMM never cuts into slices."""
+
+_MANY_ROUNDINGS: Final = 2.0**-16
+"""256 roundings of FLOAT32, more than the sum of some thousand numbers is off by."""
 
 _ABOVE: Final = 1 + 2.0**-7
 """The factor by which earlier stores may have moved a value toward the next power of two."""
@@ -57,7 +60,9 @@ class ErrorScale(SumErrors):
         stored = other.stored if self.stored is None else self.stored
         if self.stored is not None and other.stored is not None:
             stored = self.stored + other.stored
-        scale = ErrorScale(self.sums + other.sums, stored)
+        growths = [part.growth for part in (self, other) if part.growth is not None]
+        growth = np.maximum.reduce(growths) if growths else None
+        scale = ErrorScale(self.sums + other.sums, stored, growth=growth)
         for part in (self, other):
             if part.overflows is not None:
                 scale = scale.overflowing_where(part.overflows)
@@ -100,6 +105,7 @@ class ErrorScale(SumErrors):
             self.terms_vary,
             self.sums_shared,
             self.spans,
+            self.growth,
         )
 
     def at_most(self, sums: Array) -> ErrorScale:
@@ -224,7 +230,26 @@ class ErrorScale(SumErrors):
         size = np.abs(factor)
         stored = None if self.stored is None else self.stored * size
         deviation = None if self.deviation is None else self.deviation * size
-        return ErrorScale(self.sums * size, stored, deviation, overflows=self.overflows)
+        return ErrorScale(
+            self.sums * size,
+            stored,
+            deviation,
+            overflows=self.overflows,
+            growth=None if self.growth is None else self.growth * size,
+        )
+
+    @np.errstate(invalid="ignore")
+    def growing(self, factor: Array, values: Array) -> ErrorScale:
+        """Return the error scale with the growth of errors by a factor that `sums` contains.
+
+        Results that certainly overflow get none, since no error takes them below the largest
+        number.
+
+        Args:
+            values: the results in FLOAT64.
+        """
+        least = np.abs(values) - self.sums * _MANY_ROUNDINGS
+        return replace(self, growth=np.where(least > LARGEST_FLOAT32, 1.0, factor))
 
     @classmethod
     def of(cls, scale: Array | ErrorScale) -> ErrorScale:

@@ -46,6 +46,8 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         if desc.CTensor is not None:
             quantum = min(quantum, quantum_of(beta, desc.CTensor))
         sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
+        if abs(alpha) > 1 and overflows(error_scale).any():
+            sizes = sizes.growing(np.asarray(abs(alpha)), gemm_sums(desc, c, alpha, beta))
         if desc.ATensor.dtype == np.float16:
             products = gemm_sums(desc, None, alpha, beta)
             squares = gemm_sums(desc, None, alpha**2, 0.0, _squares)

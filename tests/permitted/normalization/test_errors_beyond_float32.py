@@ -1,0 +1,88 @@
+"""Errors of sums that later steps multiply may exceed the largest FLOAT32 number.
+
+The tested code is in `dmlconf/precision/accumulation.py`, and in `ErrorScale.growing` of
+`dmlconf/permitted/numbers/error_scale.py`, with the factors of
+`dmlconf/permitted/normalization/local_response.py`,
+`dmlconf/permitted/normalization/mean_variance.py`, `dmlconf/permitted/normalization/batch.py` and
+`dmlconf/permitted/products/gemm.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.reference.evaluation import evaluate
+from tests.permitted.graphs.accepted import accepts, single
+
+LARGEST = float(np.finfo(np.float32).max)
+
+DIFFERENCES = """
+  InputTensor: {Sizes: [1, 4], DataType: FLOAT32, values: [INPUTS]},
+  ScaleTensor: {Sizes: [1, 4], DataType: FLOAT32, values: [SCALE, 1, SCALE, 1]},
+  OutputTensor: {Sizes: [1, 4], DataType: FLOAT32},
+  Axes: [1], UseMean: true, UseVariance: false, Epsilon: 0"""
+
+NORMALIZED = """
+  InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.0000001]},
+  MeanTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [MEAN]},
+  VarianceTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.0e-30]},
+  ScaleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.0e+30]},
+  BiasTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0]},
+  OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32},
+  Spatial: true, Epsilon: 0"""
+
+PRODUCT = """
+  ATensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1.1, 100.3, -101.4, 0.5]},
+  BTensor: {Sizes: [1, 1, 4, 1], DataType: FLOAT32, values: [1, 1, 1, 1]},
+  OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32},
+  TransA: NONE, TransB: NONE, Alpha: 3.0e+38, Beta: 0"""
+
+
+def test_the_error_of_a_large_power_grows_with_its_exponent(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives 7.301373e37 for 1.295 / (0.25 * 1.295^2)^100, 3e-6 too much."""
+    desc = """
+  InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.2950137]},
+  OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32},
+  CrossChannel: false, LocalSize: 1, Alpha: 0.25, Beta: 100, Bias: 0"""
+    case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc)
+    assert accepts(case, "OutputTensor", [7.301373e37])
+    assert not accepts(case, "OutputTensor", [7.31e37])
+
+
+def test_a_rounded_mean_times_a_large_scale_may_be_any_number(tmp_path: Path) -> None:
+    """The mean of 3.4e38, -3.4e38, 0 and 1 may be 0 in FLOAT32, and 0 - 0 is 0 times any scale."""
+    desc = DIFFERENCES.replace("INPUTS", f"{LARGEST}, {-LARGEST}, 0, 1")
+    case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION2", desc.replace("SCALE", str(LARGEST)))
+    right = evaluate(case)["OutputTensor"].ravel().tolist()
+    assert right[2] == pytest.approx(-LARGEST / 4)
+    assert accepts(case, "OutputTensor", [*right[:2], 0, right[3]])
+
+
+def test_a_product_that_certainly_overflows_is_infinite(tmp_path: Path) -> None:
+    desc = DIFFERENCES.replace("INPUTS", "1.0e+30, -1.0e+30, 0, 0").replace("SCALE", "1.0e+30")
+    case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION2", desc)
+    right = evaluate(case)["OutputTensor"].ravel().tolist()
+    assert right[0] == np.inf
+    assert not accepts(case, "OutputTensor", [5, *right[1:]])
+
+
+@pytest.mark.parametrize(("mean", "cancels"), [("1", True), ("0.5", False)])
+def test_a_difference_of_one_step_times_a_large_factor_may_vanish(
+    tmp_path: Path, mean: str, cancels: bool
+) -> None:
+    """1.0000001 - 1 may be 0 if each is multiplied by 1e45 first; 1.0000001 - 0.5 may not be."""
+    case = single(tmp_path, "BATCH_NORMALIZATION", NORMALIZED.replace("MEAN", mean))
+    assert accepts(case, "OutputTensor", [np.inf])
+    assert accepts(case, "OutputTensor", [5]) == cancels
+
+
+def test_alpha_multiplies_the_errors_of_a_matrix_product(tmp_path: Path) -> None:
+    """1.1 + 100.3 - 101.4 + 0.5 is off by 8e-6 if 101.4 is subtracted from a rounded sum."""
+    case = single(tmp_path, "GEMM", PRODUCT)
+    right = evaluate(case)["OutputTensor"].ravel()
+    assert right == pytest.approx(1.5e38, rel=1e-4)
+    assert accepts(case, "OutputTensor", right * (1 + 6e-5))
+    assert not accepts(case, "OutputTensor", right * (1 + 1e-3))
