@@ -139,9 +139,7 @@ def _undivided(
 ) -> _Normalized:
     values, steps = centred.values, _steps(desc)
     error_scale = ErrorScale(centred.terms + steps * np.abs(values), centred.held)
-    return _Normalized(
-        values, error_scale, np.ones(1), _largest(desc, centred), np.zeros(1, bool)
-    )
+    return _Normalized(values, error_scale, np.ones(1), _largest(desc, centred), np.zeros(1, bool))
 
 
 def _divided(

@@ -67,7 +67,11 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
         undefined |= scale == 0
     zero_points = desc.OutputZeroPointTensor, desc.OutputZeroPointTensor
     return quantized_candidates(
-        (quotient, error), zero_points, desc.OutputTensor.DataType, undefined
+        (quotient, error),
+        zero_points,
+        desc.OutputTensor.DataType,
+        undefined,
+        desc.OutputScaleTensor,
     )
 
 
@@ -165,13 +169,15 @@ def quantized_sum_candidates(
         error = terms / np.abs(last) * ((products + 4) * STEP)
         exact = is_power_of_two(first) & is_power_of_two(second) & is_power_of_two(last)
         error = np.where(exact & (error_scale <= EXACT), 0.0, error)
+        # The product of the scales of both factors may be subnormal although the result is not.
+        error += underflow_error(first, second) * error_scale / np.abs(last)
         overflow = ~(terms <= np.finfo(np.float32).max) | ~(np.abs(quotient) < _LARGEST)
         overflow |= error_scale > _LARGEST
         longest = np.fmin(error_scale, _LONGEST_FACTOR)
         overflow |= longest * np.fmax(np.abs(first), np.abs(second)) > LARGEST_FLOAT32
         undefined = overflow | (first * second == 0) | (last == 0)
     candidates = quantized_candidates(
-        (quotient, error), (zero_point, zero_point), output.DataType, undefined
+        (quotient, error), (zero_point, zero_point), output.DataType, undefined, last
     )
     # Scales may have more dimensions than the matrices.
     return [(low.reshape(output.Sizes), high.reshape(output.Sizes)) for low, high in candidates]

@@ -51,7 +51,9 @@ def element_wise_quantize_linear_candidates(
     quotient = exact_quotient(InputTensor, ScaleTensor)
     zero_points = ZeroPointTensor, ZeroPointTensor
     undefined = ScaleTensor == 0
-    return quantized_candidates(quotient, zero_points, OutputTensor.DataType, undefined)
+    return quantized_candidates(
+        quotient, zero_points, OutputTensor.DataType, undefined, ScaleTensor
+    )
 
 
 def element_wise_dequantize_linear_interval(
@@ -86,7 +88,8 @@ def quantize_candidates(
         QuantizationTensors, InputTensor.shape, middle_of(data_type.bits, data_type.is_signed)
     )
     quotient = exact_quotient(InputTensor, scale)
-    return quantized_candidates(quotient, (zero_point, zero_point), data_type, scale == 0)
+    zero_points = zero_point, zero_point
+    return quantized_candidates(quotient, zero_points, data_type, scale == 0, scale)
 
 
 def dequantize_interval(

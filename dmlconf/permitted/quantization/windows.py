@@ -82,5 +82,5 @@ def quantized_linear_average_pooling_candidates(
         undefined |= ~np.isfinite(last) | (count == 0)
     zero_points = zero_point, zero_point
     return quantized_candidates(
-        (quotient, error), zero_points, desc.OutputTensor.DataType, undefined
+        (quotient, error), zero_points, desc.OutputTensor.DataType, undefined, last
     )

@@ -1,0 +1,58 @@
+"""A quotient by a subnormal scale may be infinite, since the scale's reciprocal is.
+
+The tested code is in `quantized_candidates` of `dmlconf/permitted/quantization/quotients.py`, and
+`quantized_sum_candidates` of `dmlconf/permitted/quantization/arithmetic.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.permitted.graphs.accepted import accepts, single
+
+PRODUCTS = """
+  ATensor: {Sizes: [3, 1], DataType: INT8, values: [84, -4, 0]},
+  AScaleTensor: {Sizes: [1], DataType: FLOAT32, values: [0.6657384]},
+  BTensor: {Sizes: [1, 1], DataType: INT8, values: [1]},
+  BScaleTensor: {Sizes: [1], DataType: FLOAT32, values: [B_SCALE]},
+  OutputScaleTensor: {Sizes: [1], DataType: FLOAT32, values: [OUTPUT_SCALE]},
+  OutputTensor: {Sizes: [3, 1], DataType: INT8}"""
+
+QUANTIZED = """
+  InputTensor: {Sizes: [3], DataType: FLOAT32, values: [5.6e-45, -5.6e-45, 0]},
+  ScaleTensor: {Sizes: [3], DataType: FLOAT32, values: [SCALE, SCALE, SCALE]},
+  OutputTensor: {Sizes: [3], DataType: INT8}"""
+
+
+def products(tmp_path: Path, b_scale: str, output_scale: str, *outputs: int) -> bool:
+    desc = PRODUCTS.replace("B_SCALE", b_scale).replace("OUTPUT_SCALE", output_scale)
+    case = single(tmp_path, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", desc)
+    return accepts(case, "OutputTensor", list(outputs))
+
+
+def test_a_product_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
+    """84 * 0.6657 * 1.4e-45 / 1.4e-45 is 56. DirectML 1.15.4 gives 127, as for infinity."""
+    subnormal = "1.4e-45", "1.4e-45"
+    assert products(tmp_path, *subnormal, 56, -3, 0)
+    assert products(tmp_path, *subnormal, 127, -128, 0)
+    assert not products(tmp_path, *subnormal, -128, -3, 0)
+    assert not products(tmp_path, *subnormal, 56, -3, 56)
+    usual = "1.0e-30", "1.0e-30"
+    assert products(tmp_path, *usual, 56, -3, 0)
+    assert not products(tmp_path, *usual, 127, -128, 0)
+
+
+def test_a_subnormal_product_of_two_scales_may_have_fewer_digits(tmp_path: Path) -> None:
+    """0.6657 * 1.2e-38 may count as 0; a result of the opposite sign is wrong."""
+    scales = "1.2e-38", "2.4e-38"
+    assert products(tmp_path, *scales, 28, -1, 0)
+    assert products(tmp_path, *scales, 0, 0, 0)
+    assert not products(tmp_path, *scales, -1, 0, 0)
+    assert not products(tmp_path, "1.2e-36", "2.4e-36", 0, 0, 0)
+
+
+def test_a_number_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
+    case = single(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", QUANTIZED.replace("SCALE", "1.4e-45"))
+    assert accepts(case, "OutputTensor", [4, -4, 0])
+    assert accepts(case, "OutputTensor", [127, -128, 0])
+    assert not accepts(case, "OutputTensor", [-128, -4, 0])
