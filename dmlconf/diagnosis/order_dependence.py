@@ -214,7 +214,7 @@ def search_order(
 
     Args:
         symptom: the failure; `plan` has at least one of its cases.
-        plan: the cases of the log, by identifier.
+        plan: those cases of the log that the suite has, by identifier.
         backend: runs each sequence in a new process.
         against: gives the expected outcome of cases that state none.
         timeout: seconds that one case may take.

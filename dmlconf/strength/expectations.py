@@ -250,7 +250,11 @@ def _permitting(
 def _within_ends(
     case: Case, name: str, values: Array, indices: Array | slice, allowances: CaseAllowances
 ) -> tuple[Array, Array]:
-    """Return which values a rule permits, and where it does not permit every number."""
+    """Return which values a rule permits, and which of these it permits with a finite limit.
+
+    The limit is finite if a value is the right one, or lies between ends of which at least one is
+    finite.
+    """
     allowance, rule = allowances.of(name), case.rule(name)
     errors = allowance.errors if rule.kind is RuleKind.ACCUMULATE else None
     others = () if errors is None else errors.others

@@ -81,7 +81,7 @@ def read_tensor(
 
 
 _tensor: Final = lru_cache(maxsize=4096)(TensorDesc)
-"""Six of seven tensors equal an earlier one and need not be created and hashed again."""
+"""Six of seven tensors equal an earlier one and need not be created again."""
 
 
 def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:
@@ -102,7 +102,7 @@ def _bytes(
 
 
 def whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
-    """Return a list of whole numbers, 0 or more, as a tuple.
+    """Return a list of whole numbers, each at least 0, as a tuple.
 
     Raises:
         CaseError: it is not such a list.

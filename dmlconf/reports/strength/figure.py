@@ -65,7 +65,8 @@ class Setting:
     """The cases that are measured, and the options of measuring.
 
     Attributes:
-        models: the cases among them that have the tag `model`.
+        models: the selected cases with the tag `model` and without `captured`, whether `plan` has
+            them or not.
         suite_paths: where the suite was loaded from.
         jobs: how many processes measure.
         sample: how many cases at most of each operator, and of each driver defect; None for all.

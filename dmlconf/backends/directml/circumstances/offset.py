@@ -1,4 +1,6 @@
-"""The circumstance `offset`: bindings start at every multiple of 16 up to 256.
+"""The circumstance `offset`: all tensors move by each multiple of 16 bytes up to 256.
+
+Without it, they start at multiples of 256.
 
 16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: unless a desc guarantees more, a tensor may start at any
 multiple of 16 bytes.

@@ -50,12 +50,13 @@ def command(
 ) -> int:
     """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
 
-    All problems are shown at once, each with its line. Outputs that a case states must be
-    permitted by its rules around what the reference computes, unless the case disputes the
-    reference; with --recordings, recorded outputs too. A case in which the precision rules permit
-    any value of every element gets a warning, unless it has the tag `undefined`. Finding these
-    takes as long as a run, so cases with the tag `model` are left out. A case that may
-    take more than 250 MiB of memory needs the tag `large` or `model`.
+    All problems of the files are shown at once, each with its line; expectations are checked once
+    there are none. Outputs that a case states must be permitted by its rules around what the
+    reference computes, unless the case disputes the reference; with --recordings, recorded outputs
+    too. A case in which the precision rules permit any value of every element gets a warning,
+    unless it has the tag `undefined`. Finding these takes as long as a run, so cases with the tag
+    `model` are left out. A case that may take more than 250 MiB of memory needs the tag `large` or
+    `model`.
     """
     valid_files = ValidFiles(user_store())
     problems = _catalogue_problems() + lint_known_faults() + lint_rewrites()
