@@ -28,6 +28,8 @@ from dmlconf.permitted.numbers.rounding import (
     overflows,
 )
 from dmlconf.permitted.numbers.span import Span
+from dmlconf.permitted.numbers.terms import steps_beside_sum
+from dmlconf.precision.accumulation import roundings
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.softmax import fused_softmax
 from dmlconf.reference.numbers.floats import single
@@ -86,7 +88,8 @@ def multihead_attention1_error_scale(
     with np.errstate(all="ignore"):
         exact, parts = (heads_of(each, *heads) for each in (fields, _each(np.abs, fields)))
         scores, sizes = _scores(exact, fields, heads)
-        shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype)
+        biased = fields["BiasTensor"] is not None
+        shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype, biased=biased)
         values = _weighted_values(exact, parts, fields, scores, shares)
         outputs = attention_outputs(values.sums, parts, fields)
         beside = _beside_large_values(scores, exact.spread(exact.value), values.sums)
@@ -326,16 +329,17 @@ def _held_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
 
 
 def _shares_error_scale(
-    scores: Array, sizes: ErrorScale, head_size: int, dtype: np.dtype[Any]
+    scores: Array, sizes: ErrorScale, head_size: int, dtype: np.dtype[Any], *, biased: bool
 ) -> ErrorScale:
     """Return the error scale of the shares.
 
-    `change_of_shares` says how the errors of scores move shares. The rule counts the roundings of
-    all products of an output, so errors are divided by their number. Infinite scores have no error.
-    Subnormal shares may count as 0.
+    `change_of_shares` says how the errors of scores move shares. One share may have all the weight,
+    so an error of its score counts as a whole, however many products an output has. Infinite scores
+    have no error. Subnormal shares may count as 0.
 
     Args:
         head_size: how many products there are in a score.
+        biased: whether each factor of a score is a sum with a bias, which is rounded.
     """
     products = 8 + head_size + scores.shape[3]
     shares = fused_softmax(scores, KEYS)
@@ -347,7 +351,8 @@ def _shares_error_scale(
 
     below = scores.max(KEYS, keepdims=True) - scores
     own = _SHARE_HALVES + 2 * np.where(np.isfinite(below), below, 0)
-    rounding = (own / 2 + sizes.sums * (head_size + 4)) / products
+    steps = roundings(head_size) + (6 if biased else 2)
+    rounding = steps_beside_sum(own + sizes.sums * steps, products)
     loss = (shares * sizes.sums).sum(KEYS, keepdims=True) * STEP
     stored = None
     if dtype == np.float16 and sizes.stored is not None:
