@@ -164,7 +164,7 @@ MEASURED = {
         {"OutputSequenceTensor": [-5.960464477539063e-08, 1.776356733521132e-15]},
         {"OutputSequenceTensor": [-5.960464477539063e-08, 1.0e-11]},
     ),
-    "a FLOAT16 gradient that a store toward zero holds": Measured(
+    "a FLOAT16 gradient that a store toward zero keeps finite": Measured(
         "BATCH_NORMALIZATION_TRAINING_GRAD",
         "{InputTensor: {Sizes: [1, 7], DataType: FLOAT16, "
         "values: [0.45263671875, 0, 0, 0, 0, 0, 65504]}, "
@@ -367,7 +367,7 @@ MEASURED = {
         {"OutputTensor": [0, -0.0, 8.8481414e-08, 8.054305e-05]},
         {"OutputTensor": [0, -0.0, 8.8481414e-08, 0]},
     ),
-    "an index between the first and the last to which errors lead": Measured(
+    "an element between the first and the last that an error of the coordinate reaches": Measured(
         "RESAMPLE2",
         "{InputTensor: {Sizes: [3, 2], DataType: FLOAT32, values: [0, 1, 10, 11, 20, 21]}, "
         "OutputTensor: {Sizes: [2, 1], DataType: FLOAT32}, InterpolationMode: NEAREST_NEIGHBOR, "

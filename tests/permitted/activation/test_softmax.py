@@ -1,4 +1,4 @@
-"""HARDMAX may choose any element of a row with NaN that a kernel compares in parts.
+"""HARDMAX may choose any element of a row that holds NaN and is compared in parts.
 
 The tested code is in `dmlconf/permitted/activation/softmax.py`.
 """
@@ -42,3 +42,4 @@ def test_hardmax_of_short_rows_with_nan_has_one_result_along_one_axis(tmp_path: 
     assert accepts(case, "OutputTensor", [1, 0, 1, 0])
     assert not accepts(case, "OutputTensor", [0, 1, 1, 0])
     assert not accepts(case, "OutputTensor", [1, 0, 0, 1])
+    assert not accepts(case, "OutputTensor", [0, 1, 0, 1])

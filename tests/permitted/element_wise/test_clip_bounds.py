@@ -96,16 +96,17 @@ def test_a_result_between_those_of_two_processors_is_wrong(operator: str) -> Non
     if operator.endswith("1"):
         fields["MinMaxDataType"] = "FLOAT32"
     values = np.array([6], np.uint64)
-    actual = function_of(operator, "candidates")(InputTensor=values, **fields)
+    intervals = function_of(operator, "candidates")(InputTensor=values, **fields)
     right = np.array([2**63], np.uint64)
     for value in (6, 2**63, 2**64 - 1, 2**50, 7):
         driver = np.array([value], np.uint64)
         permitted = value not in (2**50, 7)
-        assert is_permitted(driver, right, *actual).all() == permitted
+        assert is_permitted(driver, right, *intervals).all() == permitted, value
 
 
-def test_a_threshold_of_nan_counts_as_the_integer_that_processors_make_of_it() -> None:
+def test_a_threshold_of_nan_counts_as_0_or_less_in_int32_and_as_0_or_255_in_uint8() -> None:
     function = function_of("ELEMENT_WISE_THRESHOLD", "candidates")
-    values, desc = np.array(VALUES, np.int32), TensorDesc(DataType.INT32, (4,))
-    low, high = hull(function(InputTensor=values, OutputTensor=desc, ScaleBias=None, Min=NAN))
-    assert low.tolist() == high.tolist() == VALUES
+    for data_type, highest in ((DataType.INT32, VALUES), (DataType.UINT8, [255] * 4)):
+        values, desc = np.array(VALUES, data_type.dtype), TensorDesc(data_type, (4,))
+        low, high = hull(function(InputTensor=values, OutputTensor=desc, ScaleBias=None, Min=NAN))
+        assert (low.tolist(), high.tolist()) == (VALUES, highest)

@@ -44,6 +44,7 @@ OVERFLOW = """
 def test_a_sum_whose_terms_overflow_may_be_infinite(
     tmp_path: Path, output: str, factor: float
 ) -> None:
+    """The sum is 3e38, and 3e38 + 3e38 overflows. A later node may read the sum as any number."""
     inputs = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38]}
   b: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 1, 1]}"""
@@ -77,7 +78,11 @@ def test_the_greatest_sum_of_magnitudes_takes_the_ends_farther_from_zero(
 
 
 def test_a_gradient_beyond_float16_may_be_stored_as_the_largest_number(tmp_path: Path) -> None:
-    """The gradient of 45.25 * (0 - 9357) is beyond FLOAT16. Measured: -65504 in a graph."""
+    """The sum of gradients times inputs is 4.3e9, of which a store in FLOAT16 may leave 65504.
+
+    The first gradient is then 45.25 * (0 - 9357), which is beyond FLOAT16 too. Measured in a graph:
+    -65504. The other gradients are infinite in the reference, so that any value of them is right.
+    """
     row, one = "Sizes: [1, 7], DataType: FLOAT16", "Sizes: [1, 1], DataType: FLOAT16"
     case = graph(
         tmp_path,
@@ -142,7 +147,7 @@ def test_an_overflow_may_give_infinity_or_the_largest_number(tmp_path: Path) -> 
 
 
 def test_a_sum_near_the_largest_number_is_right_beside_a_smaller_candidate(tmp_path: Path) -> None:
-    """The last gradient, with an error in its coordinate, may belong to element 1, 2 or both."""
+    """Each coordinate is half-way between two elements: element 1 may get gradient 1, 2 or both."""
     inputs = "\n  x: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -1.0e+32, -3.402822e+38]}"
     nodes = """
   sums:

@@ -23,8 +23,8 @@ INPUTS = {
     "b": "[100, 200, 300, 400]",
     "c": "[0.2, 0.1, 0.14, 0.3]",
 }
-"""The tanh of the first and the third number of `x` and `near` may be the number itself, so the
-first and the third comparison are in doubt, and the second and the fourth are not."""
+"""The first and the third number of `x` and of `near` may equal the tanh of that number of `x`, so
+the first and the third comparison are in doubt, and the second and the fourth are not."""
 
 
 EQUALS = """
@@ -127,7 +127,7 @@ def test_behind_an_if_join_and_split_have_open_elements_only_where_the_if_is_in_
 
 
 def test_an_if_gives_elements_with_their_own_errors(tmp_path: Path) -> None:
-    """Direct3D permits 0.0008 of a cosine: that of 0.2 is 0.98007."""
+    """Direct3D permits a cosine to be off by 0.0008. The cosine of 0.2 is 0.98007."""
     nodes = (
         IF.replace("CHOSEN", "cosine")
         + """

@@ -84,8 +84,8 @@ def test_a_power_that_may_be_infinite_may_also_be_finite_and_inexact(
         assert not accepts(case, "y", [sign * wrong]), wrong
 
 
-def test_acos_of_a_number_between_minus_5_and_6_may_be_any_angle_or_nan(tmp_path: Path) -> None:
-    """FLOAT32 may not tell 16777215 / 3 from its neighbours, so the remainder is not certain."""
+def test_acos_of_a_remainder_between_minus_3_and_6_may_be_any_angle_or_nan(tmp_path: Path) -> None:
+    """FLOAT32 may not tell 16777215 / 3 from the next integers, so the remainder is not certain."""
     nodes = """
   rest: {operator: ELEMENT_WISE_MODULUS_FLOOR, desc: {ATensor: x, BTensor: d, OutputTensor: {}}}
   node: {operator: ELEMENT_WISE_ACOS, desc: {InputTensor: rest, OutputTensor: {},

@@ -68,7 +68,7 @@ HALVED = """
 def test_a_candidate_beyond_float16_is_stored_as_infinity_or_as_the_largest_number(
     tmp_path: Path,
 ) -> None:
-    """The lines may give 2e4, 1e5 and -1e5. FLOAT16 has 65504 or infinity for 1e5."""
+    """The three rows may be 2e4, 1e5 and -1e5. FLOAT16 has 65504 or infinity for 1e5."""
     inputs = "\n  x: {Sizes: [1, 1, 3, 1], DataType: FLOAT16, values: [2.0e+4, 6.0e+4, 0]}"
     case = graph(tmp_path, inputs, HALVED)
     for halves in ([1e4, 32752, -32752], [1e4, np.inf, -np.inf]):

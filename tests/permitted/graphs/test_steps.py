@@ -120,7 +120,7 @@ TO_UINT8 = """ELEMENT_WISE_QUANTIZE_LINEAR, desc: {InputTensor: cosine, ScaleTen
 def test_sign_cast_and_quantization_give_whole_numbers_only(
     tmp_path: Path, step: str, number: float, whole: list[int]
 ) -> None:
-    """Cosines are off by 0.0008, which is more than half of the scale of 0.001."""
+    """Cosines may be off by 0.0008, which is more than half of the scale of 0.001."""
     inputs = f"""
   x: {ROW}, values: [{number}]}}
   s: {ROW}, values: [0.001]}}

@@ -26,7 +26,8 @@ from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
 from tests.bundled import bundled
 
-Outputs = Mapping[str, Array]
+Tensors = Mapping[str, Array]
+"""The inputs or the outputs of an operator, by name."""
 Total = Callable[[Array], Array]
 """Adds up FLOAT32 numbers along the last dimension."""
 
@@ -57,7 +58,7 @@ class Kernel:
     Attributes:
         sites: the names of the values that are stored in FLOAT16.
         store: how these are rounded to FLOAT16.
-        last: how outputs are stored.
+        last: how outputs are rounded to FLOAT16.
         total: how sums are added up.
     """
 
@@ -87,7 +88,7 @@ class Kernel:
         return np.expand_dims(self.total(rows), over)
 
 
-def lp_normalization(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+def lp_normalization(x: Tensors, desc: Mapping[str, Any], kernel: Kernel) -> Tensors:
     values, axis = x["InputTensor"], (desc["Axis"],)
     if desc["P"] == 1:
         norm = kernel.hold("norm", kernel.sums(np.abs(values), axis))
@@ -98,21 +99,21 @@ def lp_normalization(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Out
     return {"OutputTensor": kernel.output(values / root)}
 
 
-def softmax(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+def softmax(x: Tensors, desc: Mapping[str, Any], kernel: Kernel) -> Tensors:
     values = x["InputTensor"]
     axes = tuple(desc["Axes"])
     powers = np.exp(values - values.max(axes, keepdims=True))
     return {"OutputTensor": kernel.output(powers / kernel.hold("sum", kernel.sums(powers, axes)))}
 
 
-def normalization(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+def normalization(x: Tensors, desc: Mapping[str, Any], kernel: Kernel) -> Tensors:
     values, over = x["InputTensor"], tuple(desc["Axes"])
     scale, bias = (x.get(name, np.ones(1, np.float32)) for name in ("ScaleTensor", "BiasTensor"))
     product = normalized(values, scale, over, desc["Epsilon"], kernel)
     return {"OutputTensor": kernel.output(product + bias)}
 
 
-def training(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+def training(x: Tensors, desc: Mapping[str, Any], kernel: Kernel) -> Tensors:
     values, scale, bias = (x[name] for name in ("InputTensor", "ScaleTensor", "BiasTensor"))
     over = tuple(axis for axis, size in enumerate(scale.shape) if size == 1)
     product = normalized(values, scale, over, desc["Epsilon"], kernel)
@@ -136,7 +137,7 @@ def normalized(
     return kernel.hold("product", quotient * scale)
 
 
-def training_gradient(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+def training_gradient(x: Tensors, desc: Mapping[str, Any], kernel: Kernel) -> Tensors:
     values, gradient, mean, variance, scale = (
         x[name]
         for name in (

@@ -61,6 +61,7 @@ def shares(actual: Array, given: dict[str, Any]) -> Array:
     right = local_response_normalization_grad(**desc)
     error_scale = local_response_normalization_grad_error_scale(**desc)
     assert error_scale.stored is not None
+    # The limit of the rule `accumulate` if a sum may have 16 roundings.
     limit = 1.5 * float16_ulps(right) + error_scale.stored * 2.0**-10 + error_scale.sums * 2.0**-20
     errors = [np.abs(actual - other) for other in (right, *error_scale.others)]
     share: Array = np.min(errors, axis=0) / limit

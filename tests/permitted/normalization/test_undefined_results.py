@@ -97,7 +97,7 @@ FAR_FROM_MEAN = """InputTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [3.0e
 @pytest.mark.parametrize(
     "operator", ["BATCH_NORMALIZATION_GRAD", "BATCH_NORMALIZATION_TRAINING_GRAD"]
 )
-def test_a_difference_that_overflows_before_a_small_gradient_may_give_infinity(
+def test_a_difference_that_overflows_before_a_small_gradient_multiplies_it_may_give_infinity(
     tmp_path: Path, operator: str
 ) -> None:
     """(3e38 + 3e38) * 0.01 / 2 is 3e36, and infinite on DirectML 1.15.4."""

@@ -24,9 +24,7 @@ def test_a_store_toward_zero_loses_at_most_2_to_the_minus_10_of_the_size() -> No
     assert (lost <= 2.0**-10 * store_sizes(values)).all()
 
 
-def test_the_size_of_a_number_is_the_greatest_power_of_two_that_does_not_exceed_its_magnitude() -> (
-    None
-):
+def test_the_size_of_a_number_not_just_below_a_power_of_two_is_the_power_at_or_below_it() -> None:
     values = np.array([1.0, 1.5, 1.98, -3.0, 1000.0])
     assert store_sizes(values).tolist() == [1, 1, 1, 2, 512]
 

@@ -59,7 +59,7 @@ def test_the_error_of_many_equal_float32_terms_grows_with_their_number() -> None
     assert alike(equal.astype(np.float16), (1,)) == 1
 
 
-def test_random_terms_do_not_vary_if_they_are_few_or_belong_to_very_many_sums() -> None:
+def test_random_terms_do_not_count_as_varied_if_sums_have_63_of_them_or_are_6000() -> None:
     assert not terms_vary(RANDOM[:, :63], (1,))
     assert not terms_vary(np.tile(RANDOM, (2000, 1)), (1,))
 
@@ -74,7 +74,7 @@ def test_errors_of_serial_sums_are_random_for_varied_terms_but_not_for_equal_ter
         assert (halves < 0.5 * roundings(500)).all() == vary
 
 
-def test_errors_of_steps_beside_a_sum_do_not_grow_with_its_terms() -> None:
+def test_errors_of_steps_beside_a_sum_do_not_grow_with_the_number_of_its_terms() -> None:
     for terms in (1, 10, 1000):
         halves = steps_beside_sum(np.array([6.0]), terms) * roundings(terms)
         assert halves == pytest.approx(6)

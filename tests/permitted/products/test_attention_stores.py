@@ -67,6 +67,7 @@ def shares_of_limits(actual: Array, given: dict[str, Any]) -> Array:
     )
     assert isinstance(scale, ErrorScale)
     assert scale.stored is not None
+    # The limit of the rule `accumulate` if a sum may have 32 roundings.
     limit = 1.5 * float16_ulps(right) + scale.stored * 2.0**-10 + scale.sums * 2.0**-19
     errors = [np.abs(actual - other) for other in (right, *scale.others)]
     share: Array = np.min(errors, axis=0) / limit
@@ -90,8 +91,8 @@ def test_products_that_are_rounded_before_positions_are_added_are_accepted() -> 
     """Measured on DirectML 1.13.1. A ULP of 30 is 2^-6, which changes a share by 1.6%."""
     for seed in range(5):
         given = arguments(seed) | {"Scale": 16.0}
-        fit = 16 * given["QueryTensor"][0].astype(float) @ given["KeyTensor"][0].astype(float).T
-        positions = np.random.default_rng(seed).uniform(-1, 1, fit.shape) - fit
+        scores = 16 * given["QueryTensor"][0].astype(float) @ given["KeyTensor"][0].astype(float).T
+        positions = np.random.default_rng(seed).uniform(-1, 1, scores.shape) - scores
         given["RelativePositionBiasTensor"] = positions[np.newaxis, np.newaxis].astype(np.float16)
         actual = kernel(given, older=True)
         assert shares_of_limits(actual, given).max() <= 1

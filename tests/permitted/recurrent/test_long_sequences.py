@@ -22,7 +22,10 @@ STEPS, INPUTS, HIDDEN = 60, 16, 32
 
 
 def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> ErrorScale:
-    """Return the error scale of a layer with normally distributed inputs and weights."""
+    """Return the error scale of a layer with normally distributed inputs and weights.
+
+    `weight` is the standard deviation of WeightTensor.
+    """
     random, dtype = np.random.default_rng(0), data_type.dtype
     gates = 3 if operator == "GRU" else 1
 

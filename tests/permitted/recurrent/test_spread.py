@@ -171,7 +171,10 @@ def test_an_error_that_reaches_a_sum_twice_adds_up_with_its_signs() -> None:
 
 
 def test_equal_values_may_share_an_error() -> None:
-    """Four shared errors of 1 give 4 in a sum and 0 in a difference; four own errors give 2."""
+    """Four shared errors of 1 give 4 in a sum and 0 in a difference; four own errors give 2.
+
+    Together these are sqrt(20) in the sum and 2 in the difference.
+    """
     error, sources = Spread.none((1, 4)).widened(np.ones((1, 4))), sources_of(np.full((1, 4), 3.0))
     np.testing.assert_allclose(error.times(np.ones((4, 1)), sources).limit, 20**0.5)
     np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, sources).limit, 2)
@@ -191,8 +194,8 @@ def test_making_mixed_errors_independent_keeps_the_limits_of_sums() -> None:
     np.testing.assert_allclose(state.times(matrix, sources).limit, expected)
 
 
-def test_a_wide_state_keeps_at_most_256_errors_and_permits_no_less() -> None:
-    """Each of ten steps adds an error to each of 600 values; at most 256 errors are kept."""
+def test_a_wide_state_keeps_at_most_256_errors_and_limits_become_about_twice_as_wide() -> None:
+    """Each of ten steps adds an error to each of 600 values. No limit is narrower than for all."""
     generator = np.random.default_rng(2)
     width = 600
     matrix = generator.normal(0, width**-0.5, (width, width))

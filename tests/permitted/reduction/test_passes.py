@@ -25,13 +25,16 @@ DESC = """
 
 
 def in_two_passes(values: Array, function: str) -> Array:
+    """Return results along axis 0, truncated to FLOAT16, then along axis 2, truncated again."""
     along = np.sum if function == "SUM" else np.mean
     held = toward_zero(along(values, axis=0, keepdims=True))
     return toward_zero(along(held, axis=2, keepdims=True)).astype(np.float16)
 
 
 @pytest.mark.parametrize("function", ["SUM", "AVERAGE"])
-def test_a_sum_or_average_of_truncated_ones_is_right(tmp_path: Path, function: str) -> None:
+def test_a_sum_of_truncated_sums_and_an_average_of_truncated_averages_are_right(
+    tmp_path: Path, function: str
+) -> None:
     case = single(tmp_path, "REDUCE", DESC.replace("FUNCTION", function))
     output = in_two_passes(wide(case.inputs()["InputTensor"]), function)
     assert accepts(case, "OutputTensor", output.ravel().tolist())

@@ -32,7 +32,7 @@ def test_uncertain_coordinates_outside_of_the_tensor_permit_a_narrow_interval() 
     assert (lowest[1], highest[1]) == (0, 0)
 
 
-def test_uncertain_coordinates_within_the_tensor_permit_a_wide_interval() -> None:
+def test_uncertain_coordinates_that_may_be_within_the_tensor_permit_a_wide_interval() -> None:
     lowest, highest = interval(GRADIENT, [-5, -4, -3], 2)
     assert 1 < highest[0] - lowest[0] < 15
 
