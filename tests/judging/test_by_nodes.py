@@ -44,7 +44,7 @@ class Remainders(NumpyBackend):
     """Gives the first remainder as 2.75.
 
     Args:
-        fused: what it multiplies the output of a graph with, unless all intermediates are outputs.
+        fused: what it multiplies the output of a graph with that has only one.
         spike: what it multiplies results of EXP with.
     """
 
@@ -85,7 +85,9 @@ def test_a_graph_passes_if_each_node_is_right_for_the_inputs_that_it_got(tmp_pat
     assert verdict.figures["y"].by_nodes == 1
 
 
-def test_outputs_that_are_right_by_their_rules_have_no_number(tmp_path: Path) -> None:
+def test_only_outputs_that_are_not_right_by_their_rules_have_the_figure_by_nodes(
+    tmp_path: Path,
+) -> None:
     text = SPIKE.replace("outputs: {y: spike}", "outputs: {y: spike, r: rest}")
     verdict = verdict_on(Remainders(), tmp_path, text)
     assert verdict.status is Status.PASSED
@@ -93,7 +95,7 @@ def test_outputs_that_are_right_by_their_rules_have_no_number(tmp_path: Path) ->
     assert verdict.figures["r"].by_nodes is None
 
 
-def test_right_nodes_do_not_excuse_other_bits_of_the_graph(tmp_path: Path) -> None:
+def test_right_nodes_do_not_excuse_a_graph_that_gives_other_bits_than_they(tmp_path: Path) -> None:
     verdict = verdict_on(Remainders(fused=0.75), tmp_path)
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
@@ -109,3 +111,5 @@ def test_a_relation_is_judged_without_its_nodes(tmp_path: Path) -> None:
     """Both forms give the spike, so their values are wrong alike."""
     verdict = verdict_on(Remainders(), tmp_path, SPIKE + "relation: order\n")
     assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.WRONG_VALUES

@@ -80,7 +80,7 @@ cases:
 
 
 def binary(operator: str, one: str, other: str, wrong: str, data_type: str = "FLOAT32") -> str:
-    """Return a case file of an operator on one element of each of two inputs."""
+    """Return a case file of an operator on one element of each of two inputs, expecting `wrong`."""
     return f"""
 operator: {operator}
 cases:

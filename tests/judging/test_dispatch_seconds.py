@@ -1,4 +1,4 @@
-"""Times of dispatches, which the device's clock measures, are written to the log and the report.
+"""Verdicts in logs and reports have the times of dispatches, which the device's clock measures.
 
 The tested code is in `dmlconf/judging/judge.py`, `dmlconf/verdicts/record.py`,
 `dmlconf/run_log/log.py`, `schemas/run-log.schema.json` and `schemas/report.schema.json`.

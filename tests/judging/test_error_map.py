@@ -16,7 +16,8 @@ from dmlconf.judging.error_map import MOST_COLUMNS, MOST_ROWS, error_map
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=4, max_side=20)
 
 
-def test_the_digit_is_the_power_of_ten_relative_to_the_largest_expected_number() -> None:
+def test_the_digit_follows_the_power_of_ten_of_the_error_over_the_largest_expected_number() -> None:
+    """9 stands for errors from 0.1 of that number on, 8 for 0.01 to 0.1, and so on; 0 for none."""
     expected = np.array([[1000, 1, 1, 1]], np.float64)
     actual = expected + np.array([[0, 1e-6, 0.5, 500]])
     assert error_map(actual, expected).rows == ("0169",)

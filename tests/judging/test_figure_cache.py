@@ -1,4 +1,6 @@
-"""`FigureCache` keeps the newest records of a group of cases that fit into one stored file.
+"""`FigureCache` stores the records of a group of cases in one file, or the newer half of them.
+
+It keeps only the newer half if all do not fit into the file.
 
 A record holds what was computed for a case, such as the figures of its comparison.
 
@@ -43,9 +45,8 @@ def test_the_newer_half_of_the_records_is_kept_if_all_do_not_fit(tmp_path: Path)
     assert keys_in(tmp_path / "cache") == ["6", "7", "8", "9", "10", "11"]
 
 
-def test_records_that_would_replace_others_of_the_same_run_are_not_kept(
-    tmp_path: Path,
-) -> None:
+def test_after_two_overflows_in_a_run_no_more_of_its_records_are_kept(tmp_path: Path) -> None:
+    """The records 0 to 11 do not fit, nor do 6 to 17; only 12 to 17 are left of these."""
     save_records(tmp_path / "cache", "of an earlier run")
     cache = FigureCache(Store(tmp_path / "cache"))
     for keys in (range(12), range(12, 18), range(18, 30)):

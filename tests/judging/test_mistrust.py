@@ -234,7 +234,9 @@ cases:
 
 
 def test_a_copy_is_right_where_each_element_may_be_the_next_one(tmp_path: Path) -> None:
-    """Resampled by 1.0000001, each coordinate is that of an element, or just before it."""
+    """Coordinate i is just below i, or i if FLOAT32 rounds it; rounded down, it is that of element
+    i - 1 or i.
+    """
     case = only_case(
         tmp_path,
         """

@@ -36,7 +36,7 @@ outputs: {y: tanh}
 
 
 class FusesWrongly(NumpyBackend):
-    """Computes operators, and graphs with two outputs, correctly; swaps rows of other graphs."""
+    """Swaps the two rows of the output of graphs with one output; computes all else correctly."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:

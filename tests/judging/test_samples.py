@@ -103,7 +103,7 @@ def expectations_with(directory: Path, case: Case, recorded: Array, backend: str
 def verdict(
     directory: Path, case: Case, actual: Array, recorded: Array, backend: str = "numpy"
 ) -> Verdict:
-    """Return the verdict on an output of a backend, which a recording has otherwise or alike."""
+    """Return the verdict on the output `actual` of a backend; a recording has `recorded`."""
     against = expectations_with(directory, case, recorded, backend).against
     return judge(case, Outputs({"OutputTensor": actual}), against)
 

@@ -40,14 +40,14 @@ OUTPUTS = {
         Allowance(candidates=[(ONES, ONES), (floats(2, 2, 2, 3), floats(2, 2, 2, 3))]),
         [True, True, False, False],
     ),
-    "sums of FLOAT32": (
+    "sums in FLOAT32": (
         FIFTIES,
         floats(50, 50.03, 51, 50, dtype=np.float16),
         PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 9),
         Allowance(right=FIFTIES, errors=SumErrors(floats(50, 50, 50, 50))),
         [True, True, False, True],
     ),
-    "sums of FLOAT16": (
+    "sums in FLOAT16": (
         FIFTIES,
         floats(50, 50.2, 60, 50, dtype=np.float16),
         PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 9),

@@ -48,7 +48,7 @@ def test_an_exact_rule_leaves_no_room() -> None:
     )
 
 
-def test_an_interval_without_ends_is_open_and_a_wide_one_is_loose() -> None:
+def test_an_unbounded_interval_is_open_and_a_wide_one_is_loose() -> None:
     everything = Ends(-math.inf, math.inf)
     actual = counted(half(1, 1, 10), everything, Ends(0.4, 1.5), Ends(9.6, 10.5))
     assert actual == Room(open=1, loose=2)

@@ -52,8 +52,8 @@ PAIRS = st.sampled_from(FLOATS).flatmap(
 def rank(data_type: DataType, value: Any) -> int:
     """Return how many steps a finite number or an infinity is from 0, by exact arithmetic.
 
-    Numbers from 2^e to 2^(e + 1) are 2^(e - fraction bits) apart. Below the least exponent,
-        numbers are as far apart as at the least exponent.
+    Numbers from 2^e to 2^(e + 1) are 2^(e - fraction bits) apart. Below the least exponent, they
+    are as far apart as at the least exponent.
     """
     steps = 1 << FRACTION_BITS[data_type]
     if math.isinf(value):

@@ -159,7 +159,7 @@ def one_off(a: Array, b: Array) -> Array:
 
 WRONG: Final[dict[str, Driver]] = {
     "last product dropped": lambda a, b: a[:, :-1] @ b[:-1],
-    "last tile dropped": lambda a, b: a[:, :-8] @ b[:-8],
+    "last 8 products dropped": lambda a, b: a[:, :-8] @ b[:-8],
     "negated": lambda a, b: -(a @ b),
     "zero": lambda a, b: 0 * (a @ b),
     "times 1.1": lambda a, b: 1.1 * (a @ b),
