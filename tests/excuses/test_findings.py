@@ -36,7 +36,7 @@ CPU = Environment(
 )
 FILES = sorted((schemas_directory() / "findings").glob("*.yaml"))
 WHERE = "known finding where-loses-the-sign-of-zero "
-"""How the reason of a failure begins that this finding explains."""
+"""How the reason of a failure begins that the finding `where-loses-the-sign-of-zero` explains."""
 
 
 def reason_of_failure(environment: Environment, name: str, outcome: Outputs | Rejection) -> str:

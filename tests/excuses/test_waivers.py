@@ -284,6 +284,8 @@ def test_a_crash_a_wrong_type_and_a_refusal_by_the_stated_call_can_be_waived(
     assert status_and_kind(run(tmp_path, "faulty:crash,on=two", crash))[0] == "waived"
     refusal = waiver(failure="rejected what is supported", bound=None)
     assert status_and_kind(run(tmp_path, "faulty:rejects,on=two", refusal))[0] == "waived"
+    stated = refusal | {"rejection": "E_INVALIDARG by CreateOperator"}
+    assert status_and_kind(run(tmp_path, "faulty:rejects,on=two", stated))[0] == "waived"
     other = refusal | {"rejection": "E_FAIL by Execute"}
     result = run(tmp_path, "faulty:rejects,on=two", other)
     assert status_and_kind(result) == ("stale", "fails otherwise than waived")

@@ -46,7 +46,7 @@ DIFFERENCE = {
     "allowed": [[0.5, math.inf]],
 }
 
-WITH_EVERYTHING = Verdict(
+DETAILED = Verdict(
     Identity("gather/a", "GATHER", ("a", "b"), "a.yaml:3", facts={"Axis": 1, "Scale": "inf"}),
     Judgement(
         Status.FAILED,
@@ -59,17 +59,17 @@ WITH_EVERYTHING = Verdict(
     Execution(0.25, (0.125, 0.5)),
 )
 
-WITH_LITTLE = Verdict(Identity("gather/b", "GATHER", ()), Judgement(Status.NOT_RUN))
+SPARSE = Verdict(Identity("gather/b", "GATHER", ()), Judgement(Status.NOT_RUN))
 
 
 def test_a_verdict_written_as_json_is_read_back_unchanged() -> None:
-    for verdict in (WITH_EVERYTHING, WITH_LITTLE):
+    for verdict in (DETAILED, SPARSE):
         text = json.dumps(record_of(verdict), allow_nan=False)
         assert value_of(Verdict, json.loads(text)) == verdict
 
 
 def test_numbers_that_json_lacks_are_text_and_text_stays_text() -> None:
-    record = record_of(WITH_EVERYTHING)
+    record = record_of(DETAILED)
     assert record["figures"]["OutputTensor"]["worst_ulp"] == "inf"
     assert record["reason"]["differences"][0]["actual"] == "-inf"
     assert record["reason"]["differences"][0]["allowed"] == [[0.5, "inf"]]
@@ -77,7 +77,7 @@ def test_numbers_that_json_lacks_are_text_and_text_stays_text() -> None:
 
 
 def test_absent_values_are_left_out_except_those_that_every_verdict_states() -> None:
-    assert list(record_of(WITH_LITTLE).items()) == [
+    assert list(record_of(SPARSE).items()) == [
         ("case", "gather/b"),
         ("operator", "GATHER"),
         ("tags", []),
@@ -91,7 +91,7 @@ def test_absent_values_are_left_out_except_those_that_every_verdict_states() -> 
 
 
 def test_times_are_rounded() -> None:
-    record = record_of(WITH_LITTLE.ran(seconds=1 / 3, dispatch_seconds=(1 / 3,)))
+    record = record_of(SPARSE.ran(seconds=1 / 3, dispatch_seconds=(1 / 3,)))
     assert (record["seconds"], record["dispatch_seconds"]) == (0.333333, [0.333333333])
 
 
