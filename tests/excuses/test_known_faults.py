@@ -1,7 +1,7 @@
 """A failure that a known fault explains is waived, in the fault's versions of DirectML.
 
 The tested code is in `dmlconf/excuses/known_faults.py`, `dmlconf/excuses/known_fault_file.py`,
-`dmlconf/excuses/scope.py`, `dmlconf/judging/conclusion.py` and `schemas/known-faults.yaml`.
+`dmlconf/excuses/scope.py` and `schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A case that a backend cannot express (`Declined`) neither passes nor fails.
 
 The tested code is in `dmlconf/judging/judge.py`, `dmlconf/workers/boundary.py`,
-`dmlconf/cli/options/run_exit_code.py`, `dmlconf/comparison/compare.py` and
-`dmlconf/expectations/recorder.py`.
+`dmlconf/cli/options/run_exit_code.py`, `dmlconf/reports/runs/json_report.py`,
+`dmlconf/comparison/compare.py` and `dmlconf/expectations/recorder.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """At a jump, errors of an intermediate permit results that lie far apart.
 
-The tested code is in `dmlconf/permitted/graphs/jumps.py`.
+The tested code is in `dmlconf/permitted/graphs/jumps.py`; for LP_NORMALIZATION in
+`dmlconf/permitted/normalization/mean_variance.py`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.permitted.graphs.accepted import accepts, graph
 
@@ -53,8 +55,29 @@ def test_a_gradient_may_belong_to_any_element_that_may_be_the_greatest(tmp_path:
         assert accepts(case, "y", values) is (index < 40), index
 
 
-def test_a_quotient_by_a_norm_of_about_zero_may_be_large_infinite_or_nan(tmp_path: Path) -> None:
-    """The shares add up to about 1, so with an Epsilon of -1 their norm is about 0."""
+ONE = "Sizes: [1, 1, 1, 1], DataType: FLOAT32"
+
+
+@pytest.mark.parametrize(("subtrahend", "any_number"), [("0.8776", True), ("0.5", False)])
+def test_any_quotient_by_the_root_of_a_number_that_may_be_positive_or_negative_is_right(
+    tmp_path: Path, subtrahend: str, any_number: bool
+) -> None:
+    """The cosine of 0.5 is 0.87758, with an error of 0.0008."""
+    values = {"x": "0.5", "h": subtrahend, "three": "3", "one": "1", "zero": "0"}
+    inputs = "".join(f"\n  {name}: {{{ONE}, values: [{v}]}}" for name, v in values.items())
+    nodes = """
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
+  rest: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: cosine, BTensor: h, OutputTensor: {}}}
+  node: {operator: BATCH_NORMALIZATION,
+         desc: {InputTensor: three, MeanTensor: zero, VarianceTensor: rest, ScaleTensor: one,
+                BiasTensor: zero, OutputTensor: {}, Spatial: true, Epsilon: 0}}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (np.inf, np.nan, 1000, 50, 0):
+        assert accepts(case, "y", [value]) is any_number, value
+
+
+def test_a_quotient_by_the_root_of_about_zero_may_be_large_infinite_or_nan(tmp_path: Path) -> None:
+    """The shares add up to about 1, so with an Epsilon of -1 the norm is the root of about 0."""
     inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"
     nodes = """
   shares: {operator: ACTIVATION_SOFTMAX, desc: {InputTensor: x, OutputTensor: {}}}

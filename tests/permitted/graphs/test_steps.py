@@ -30,7 +30,12 @@ TIES = ", RoundingMode: HALVES_TO_NEAREST_EVEN"
     [
         ("FLOOR", "", [[1, 0, -2], [0, 0, -2]], [[0.9, 0, -2], [2, 0, -2], [1, 0, -1]]),
         ("ROUND", TIES, [[1, 0, -2], [1, 0, -1]], [[2, 0, -2], [1, 0.5, -2], [1, 0, -3]]),
-        ("CEIL", ", ScaleBias: {Scale: -1, Bias: 0}", [[-1, 0, 2], [0, 0, 2]], [[1, 0, 2]]),
+        (
+            "CEIL",
+            ", ScaleBias: {Scale: -1, Bias: 0}",
+            [[-1, 0, 2], [0, 0, 2]],
+            [[1, 0, 2], [-0.5, 0, 2]],
+        ),
     ],
 )
 def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(

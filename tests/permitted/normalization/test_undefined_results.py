@@ -1,8 +1,7 @@
 """Normalizations that divide zero by zero, or multiply it by infinity, may give several results.
 
-The tested code is in `dmlconf/permitted/normalization/local_response.py`,
-`dmlconf/permitted/normalization/mean_variance.py` and
-`dmlconf/permitted/normalization/batch_gradients.py`.
+The tested code is in `local_response.py`, `mean_variance.py`, `batch.py`, `batch_gradients.py` and
+`parameters.py` in `dmlconf/permitted/normalization/`.
 """
 
 from __future__ import annotations
