@@ -1,7 +1,7 @@
 """An expectation that contradicts the reference fails its case, whatever a backend returns.
 
 The tested code is in `dmlconf/judging/contradictions.py`, `dmlconf/judging/judge.py`,
-`dmlconf/judging/conclusion.py` and `dmlconf/engine/against.py`.
+`dmlconf/judging/conclusion.py`, `dmlconf/engine/against.py` and `schemas/case.schema.json`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def test_the_digit_follows_the_power_of_ten_of_the_error_over_the_largest_expect
         (1.0, 0.0, "9"),
     ],
 )
-def test_an_error_beside_nan_infinities_or_zeros_has_the_expected_digit(
+def test_nan_infinities_and_zeros_have_these_digits(
     actual: float, expected: float, digit: str
 ) -> None:
     pair = (np.array([value], np.float32) for value in (actual, expected))

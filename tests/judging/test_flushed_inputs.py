@@ -3,8 +3,8 @@
 A device may flush subnormal FLOAT32 numbers to zero before it compares them. So ARGMAX of
 [1e-40, 2e-40] may be 1, or 0 as for two zeros.
 
-The tested code is in `dmlconf/permitted/subnormals.py`, `dmlconf/permitted/allowance.py` and
-`dmlconf/judging/judge.py`.
+The tested code is in `dmlconf/permitted/subnormals.py`, `dmlconf/permitted/allowance.py`,
+`dmlconf/precision/compare.py` and `dmlconf/judging/judge.py`.
 """
 
 from __future__ import annotations

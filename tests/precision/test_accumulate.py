@@ -280,7 +280,7 @@ def test_subnormal_float16_results_may_be_one_step_off_and_not_two() -> None:
 
 
 def test_an_exact_sum_beyond_float16_may_be_its_largest_number_or_infinity() -> None:
-    sums = np.array([240000.0])
+    sums = np.array([240000.0])  # A multiple of 128, so a quantum of 128 makes the sum exact.
     infinite, largest = np.array([np.inf], np.float16), np.array([65504], np.float16)
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "a test", products=1)
     allowed = Allowance(right=infinite, errors=SumErrors(sums, quantum=128.0))

@@ -28,7 +28,10 @@ VALUES = [0, 3, 6, 100]
 def candidates(
     operator: str, data_type: DataType, least: float, greatest: float
 ) -> Sequence[Interval]:
-    """Return the candidates for VALUES, with Min and Max FLOAT32."""
+    """Return the candidates of an operator for VALUES; Min and Max are FLOAT32.
+
+    Gradients are VALUES + 1.
+    """
     values = np.array(VALUES, data_type.dtype)
     desc = TensorDesc(data_type, (len(VALUES),))
     fields: dict[str, Any] = {"InputTensor": values, "Min": least, "Max": greatest}

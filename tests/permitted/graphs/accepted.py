@@ -37,7 +37,7 @@ def status_of(case: Case, outputs: Mapping[str, ArrayLike]) -> Status:
 
 
 def accepts(case: Case, output: str, values: ArrayLike) -> bool:
-    """Return whether a case does not fail if an output has these values: it may be unchecked."""
+    """Return whether a case passes or is unchecked if an output has these values."""
     return status_of(case, {output: values}) in (Status.PASSED, Status.UNCHECKED)
 
 
@@ -47,7 +47,10 @@ def passes(case: Case, output: str, values: ArrayLike) -> bool:
 
 
 def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:
-    """Return a graph of these inputs and nodes, in YAML; the node `output` gives its output `y`."""
+    """Return a graph with these inputs and nodes, in YAML.
+
+    `output` names the node, or the node and its tensor, whose output is the graph's output `y`.
+    """
     return graph_case(tmp_path, f"inputs:{inputs}\nnodes:{nodes}\noutputs: {{y: {output}}}\n")
 
 

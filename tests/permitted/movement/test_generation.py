@@ -1,4 +1,4 @@
-"""An element of FILL_VALUE_SEQUENCE may be off by three roundings of FLOAT32, and no more.
+"""An element of FILL_VALUE_SEQUENCE may be off by the roundings of its product and its sum.
 
 The tested code is in `dmlconf/permitted/movement/generation.py`.
 """
@@ -15,7 +15,7 @@ from dmlconf.tensors.datatypes import DataType
 START, DELTA, COUNT = 1.0, 0.1, 1000
 
 
-def test_a_rounded_product_and_sum_is_permitted_and_no_more_than_three_roundings() -> None:
+def test_a_rounded_product_and_sum_is_permitted_and_nothing_beyond_three_roundings() -> None:
     output = TensorDesc(DataType.FLOAT32, (COUNT,))
     lowest, highest = fill_value_sequence_interval(output, "FLOAT32", START, DELTA)
     indices = np.arange(COUNT, dtype=np.float32)

@@ -53,6 +53,7 @@ def test_random_terms_vary_even_if_a_third_are_zeros() -> None:
 
 
 def test_the_error_of_many_equal_float32_terms_grows_with_their_number() -> None:
+    """`alike` is 1 for random terms, for fewer than 64 and for terms of FLOAT16."""
     equal = np.full((3, 500), 0.7, np.float32)
     assert alike(equal, (1,)) * roundings(500) == pytest.approx(500)
     assert alike(RANDOM, (1,)) == alike(equal[:, :63], (1,)) == 1
@@ -71,6 +72,7 @@ def test_errors_of_serial_sums_are_random_for_varied_terms_but_not_for_equal_ter
         # In units of 2^-24, half a ULP.
         halves = np.abs(serial - exact) / exact * 2**24
         assert terms_vary(terms, (1,)) == vary
+        # Random errors use less than half of the limit.
         assert (halves < 0.5 * roundings(500)).all() == vary
 
 

@@ -39,9 +39,10 @@ def test_if_an_intermediate_sum_overflows_any_softmax_of_its_row_is_right(column
     ("row", "alpha", "right"),
     [("-88, 0", -1, -1.6516363e38), ("3.0e+38, -2.0e+38", 1, 1.0000001e38)],
 )
-def test_nan_is_wrong_although_an_activation_has_large_errors(
+def test_nan_is_wrong_for_a_small_sum_beside_one_with_large_errors(
     tmp_path: Path, row: str, alpha: float, right: float
 ) -> None:
+    """CELU with Alpha -1 turns -88 into 1 - exp(88); the terms of 3e38 - 2e38 exceed FLOAT32."""
     desc = f"""
       ATensor: {{Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [{row}, 1, 3]}},
       BTensor: {{Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [1, 1]}},

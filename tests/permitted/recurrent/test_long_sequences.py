@@ -36,6 +36,7 @@ def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> Err
     arguments: dict[str, Any] = {
         "InputTensor": tensor(1, STEPS, 1, INPUTS),
         "WeightTensor": tensor(1, 1, gates * HIDDEN, INPUTS, deviation=weight),
+        # 0.18 is about HIDDEN^-0.5, so that products with the state are about as large as it is.
         "RecurrenceTensor": tensor(1, 1, gates * HIDDEN, HIDDEN, deviation=0.18),
         "BiasTensor": None,
         "HiddenInitTensor": None,
