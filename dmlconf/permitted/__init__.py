@@ -14,8 +14,10 @@ named after the operator and what it returns:
 - `..._interval`: the least and the greatest right value of each element.
 - `..._candidates`: several such intervals; each right element lies in at least one of them.
 
-`functions.permitted_function` finds an operator's function, `allowance` puts together what a case
-needs, and `subnormals` makes the case whose subnormal operands are zeros. `numbers` has the errors
-of arithmetic that several families need. `graphs` says what a graph may return, since each of its
-nodes may be off. docs/bounds.md derives the quantities; `dmlconf.precision` compares with them.
+`functions.permitted_function` finds an operator's function, and `allowance` puts together what the
+rules of a case need. `subnormals` makes the case whose subnormal operands are zeros, and
+`float32_range` computes with the range of FLOAT32: both give other right outputs. `numbers` has the
+errors of arithmetic that several families need. `graphs` says what a graph may return, since each
+of its nodes may be off. docs/bounds.md derives the quantities; `dmlconf.precision` compares with
+them.
 """

@@ -27,8 +27,9 @@ class CaseAllowances:
     """The allowances of one case's outputs; each part is computed when first needed.
 
     Attributes:
-        permitted: by output, expected values that the rule was found to permit around what the
-            reference computes. They need not be compared again.
+        permitted: by output, the expected values that were last compared with what the reference
+            computes, and that the rule permits. `contradiction_of` fills it, and does not compare
+            them again.
     """
 
     def __init__(
@@ -62,7 +63,11 @@ class CaseAllowances:
 
     @property
     def error_scales(self) -> tuple[ErrorScale, ...]:
-        """The error scales, one for each output, in their order."""
+        """The error scales, one for each output, in their order.
+
+        Raises:
+            MissingFunction: the operator has no error scale.
+        """
         return self._limits.error_scales
 
     def take_right(self, right: Mapping[str, Array] | None) -> None:
@@ -70,7 +75,11 @@ class CaseAllowances:
         self._limits.take_right(right)
 
     def of(self, output: str) -> Allowance:
-        """Return the allowance of an output tensor: the same object at every call."""
+        """Return the allowance of an output tensor: the same object at every call.
+
+        Raises:
+            ValueError: the case has no such output.
+        """
         if output not in self._allowances:
             self._allowances[output] = self._limits.allowance(output)
         return self._allowances[output]

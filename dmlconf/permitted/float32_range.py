@@ -4,8 +4,9 @@ The reference computes in FLOAT64, in which (3e38 + 3e38) * 0.01 is 6e36, and 1e
 is 1e-30. A kernel that computes the page's formula in FLOAT32 gets infinity and 0, which is right
 too.
 
-Here each sum, difference, product and quotient, and what they are computed from, is infinite beyond
-the largest FLOAT32 number, and 0 below the least normal one. Digits are not rounded.
+Here each sum, difference, product and quotient, and what they are computed from, is infinite if its
+size exceeds the largest FLOAT32 number, and 0 if it is below the least normal one. The sign stays,
+and digits are not rounded. Of a sum of many terms, only the result is limited.
 
 Source: Direct3D 11.3 functional specification, 3.1: results that overflow are infinite, and
 subnormal ones are flushed to 0.
@@ -45,9 +46,12 @@ _ARITHMETIC: Final = frozenset(
 
 
 def outputs_in_float32_range(case: Case, right: Mapping[str, Array]) -> dict[str, Array] | None:
-    """Return the right outputs, with each infinity, NaN or 0 that the range of FLOAT32 makes.
+    """Return the right outputs, changed where the range of FLOAT32 makes an infinity, a NaN or a 0.
 
-    None for operators of other families, and if the range makes no difference.
+    An element also changes if it is an infinity, a NaN or a 0 without that range, and another value
+    with it.
+
+    None for graphs, for operators of other families than `_FAMILIES`, and if no element changes.
 
     Args:
         right: the outputs as the reference computes them.
@@ -108,7 +112,7 @@ def _plain(value: Any) -> Any:
 
 
 def _limited(values: Any) -> Any:
-    """Return FLOAT64 values in the range of FLOAT32; others as they are."""
+    """Return FLOAT64 values limited to the range of FLOAT32; values of other types stay."""
     if not isinstance(values, np.ndarray | np.generic) or values.dtype != np.float64:
         return values
     size = np.abs(values)

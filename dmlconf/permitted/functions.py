@@ -14,12 +14,12 @@ Part = Literal["error_scale", "interval", "candidates"]
 
 
 def permitted_function(name: str, part: Part) -> Callable[..., Any]:
-    """Return the function that computes what an operator's rule permits.
+    """Return the function that computes what an operator's rule permits; it takes the fields.
 
-    The catalogue entry names its module as `family`. The function's name is the operator's, in
-    lower case, and the part: the error scale of GEMM is `products.gemm.gemm_error_scale`. An
-    operator that is a special case of another, such as AVERAGE_POOLING of AVERAGE_POOLING1, uses
-    the function of the other.
+    The operator's catalogue entry names the function's module as `family`. The function's name is
+    the operator's, in lower case, and the part: the error scale of GEMM is
+    `products.gemm.gemm_error_scale`. For a special case of another operator, such as
+    AVERAGE_POOLING of AVERAGE_POOLING1, the result calls the function of the other.
 
     Raises:
         MissingFunction: the operator has no such function.

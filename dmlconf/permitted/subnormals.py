@@ -26,7 +26,10 @@ __all__ = ["without_subnormals"]
 
 
 def without_subnormals(case: Case) -> Case:
-    """Return the case with zeros for subnormal inputs and attributes, or else itself."""
+    """Return the case with zeros for subnormal FLOAT32 inputs and attributes.
+
+    Without any, the result is the given object.
+    """
     desc = _without_in_desc(case.entry, case.desc)
     inputs = case.inputs()
     arrays = {name: _without_in_array(array) for name, array in inputs.items()}
@@ -38,7 +41,7 @@ def without_subnormals(case: Case) -> Case:
 
 
 def _without_in_array(array: Array) -> Array:
-    """Return the array with zeros for subnormal FLOAT32 numbers, or else itself."""
+    """Return the array with zeros for subnormal FLOAT32 numbers; the same object without any."""
     if array.dtype != np.float32:
         return array
     small = (np.abs(array) < LEAST_NORMAL_FLOAT32) & (array != 0)
@@ -53,7 +56,7 @@ _OF_FLOATS: Final = frozenset(
         AttributeKind.OPERATOR,
     }
 )
-"""The kinds of attributes that may have FLOAT32 members."""
+"""The kinds of attributes that may be, or contain, FLOAT32 numbers."""
 
 
 def _without_in_desc(entry: Entry, desc: Desc) -> Desc:
@@ -71,7 +74,7 @@ def _without_in_desc(entry: Entry, desc: Desc) -> Desc:
 
 
 def _without_in_value(value: Any) -> Any:
-    """Return an attribute's value with zeros for subnormal numbers, or else itself."""
+    """Return an attribute's value with zeros for subnormal numbers; the same object without any."""
     if isinstance(value, float):
         small = 0 < abs(value) < LEAST_NORMAL_FLOAT32
         return math.copysign(0.0, value) if small else value

@@ -49,7 +49,8 @@ def adam_optimizer_candidates(desc: AdamOptimizerDesc) -> tuple[Sequence[Interva
 
     The moments may be rounded to their type before the parameters are computed. FLOAT16 parameters
     thus have a candidate for each way to hold both moments: in FLOAT32, truncated to FLOAT16, and
-    rounded to the nearest FLOAT16 number.
+    rounded to the nearest FLOAT16 number. If V may have either sign, or a step may overflow before
+    it is divided, there are candidates for that as well.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
     Measured: DirectML 1.15.4 truncates the moments in tensors of more than 4 dimensions.
@@ -90,10 +91,11 @@ def _held(moments: _Moments, dtype: np.dtype[Any]) -> Iterator[_Held]:
 
 
 def _of_the_other_sign(desc: AdamOptimizerDesc, moments: _Moments) -> Iterator[_Held]:
-    """Yield the moments with 0 for a V that may be 0 instead of negative, and the reverse.
+    """Yield the moments with a V of 0 where a negative V may come out as 0 or more.
 
-    The root of a negative V is NaN. Measured: with a Beta2 of 1.4e-45, a V of -0.5 and no gradient,
-    DirectML 1.12.1 flushes the new V to 0.
+    Then yield them with a V of -1 where a V of 0 or more may come out negative: the root of any
+    negative V is NaN. Neither is yielded if no element has such a V. Measured: with a Beta2 of
+    1.4e-45, a V of -0.5 and a gradient of 0, DirectML 1.12.1 flushes the new V to 0.
     """
     m, v, m_error, v_error = moments
     m_reach, v_reach = np.abs(m) * STEP + m_error, np.abs(v) * STEP + v_error
@@ -143,19 +145,22 @@ def _parameters(
     # Measured: with M = 3e38 and LearningRate = 65504, infinity less an infinite step is NaN.
     size = np.maximum(np.abs(shortest), np.abs(longest))
     undefined |= np.isinf(desc.InputParametersTensor) & (size > LARGEST_FLOAT32)
-    # A tiny M may come out as 0, and 0 / 0 is NaN: -2^24 + (0.25 + 2^24) is 0.25, or 0 if
-    # rounded.
+    # A tiny M may come out as 0, and 0 / 0 is NaN: -2^24 + (0.25 + 2^24) is 0.25, and 0 if the
+    # sum in parentheses is rounded.
     m_least, m_most = held.m_ends
     undefined |= (m_least < m_most) & (m_least <= 0) & (m_most >= 0) & around_zero
-    # Powers of a negative Beta need its logarithm, and the bias correction may be infinite.
+    # Kernels may compute powers with logarithms, which a negative Beta lacks. With a Beta above 1,
+    # a bias correction may be negative or NaN, and with a Beta1 of 1 it is infinite.
     undefined |= not (0 <= desc.Beta1 <= 1 and 0 <= desc.Beta2 <= 1 and np.isfinite(alpha))
     return _undefined((lowest, highest), undefined)
 
 
 def _infinite_steps(desc: AdamOptimizerDesc, moments: _Moments, finite: Interval) -> list[Interval]:
-    """Return the parameters where LearningRate * Alpha * M overflows before it is divided.
+    """Return a candidate with infinities where LearningRate * Alpha * M overflows.
 
-    Measured on DirectML 1.8.2: with 2 * 3.4e38 / 1.6e7 the step is infinite.
+    A kernel may multiply before it divides. Measured on DirectML 1.8.2: with 2 * 3.4e38 / 1.6e7 the
+    step is infinite. Elsewhere the candidate is the interval `finite`. Without such elements, there
+    is no candidate.
     """
     m = np.abs(moments.m) * (1 + STEP) + moments.m_error
     product = np.abs(single(desc.LearningRate) * bias_correction(desc)) * m
@@ -238,7 +243,7 @@ def _of_difference(new: Array, old: Array) -> Array:
 
 
 def _rounding_error(value: Any) -> Any:
-    """Return the error of rounding FLOAT64 numbers to FLOAT32.
+    """Return the greatest error of rounding FLOAT64 numbers to FLOAT32.
 
     It is 0 for 0, and for normal numbers that FLOAT32 holds. Subnormal numbers may be flushed to 0,
     or rounded to a multiple of 2^-149.
@@ -266,7 +271,10 @@ def _bias_correction_ends(desc: AdamOptimizerDesc) -> tuple[float, float]:
 
 
 def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
-    """Return `1 - base ** exponent`, and its error if a kernel computes powers by log2 and exp2."""
+    """Return `1 - base ** exponent`, and its error if a kernel computes powers by log2 and exp2.
+
+    The error is 0 if the base has no finite logarithm.
+    """
     power = np.float64(base) ** exponent
     logarithm = np.log2(np.float64(base))
     if not np.isfinite(logarithm):
