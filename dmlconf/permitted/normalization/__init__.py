@@ -1,5 +1,5 @@
 """Permitted errors of normalisations.
 
-`spans` and `gradient_spans` have what FLOAT16 stores permit, `parameters` the error scales that
-several normalisations share.
+`spans` and `gradient_spans` have what FLOAT16 stores permit. What several normalisations share is
+in `parameters`, and in `mean_variance` if it concerns stores of means or variances.
 """

@@ -55,12 +55,14 @@ __all__ = [
 ]
 
 _TERMS: Final = 6
-"""The number of terms that the precision rule of BATCH_NORMALIZATION adds up."""
+"""The number of terms in the precision rule of BATCH_NORMALIZATION, its `products`."""
 
 
 @of_fields(BatchNormalizationDesc)
 def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
     """Return the error scale of `(x - mean) * scale / sqrt(variance + Epsilon) + bias`.
+
+    It is that after FusedActivation.
 
     Derived in docs/bounds.md, Normalisation.
     """
@@ -93,7 +95,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
 def batch_normalization_training_error_scale(
     desc: BatchNormalizationTrainingDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the error scales of the three outputs: the normalized values, means and variances.
+    """Return the error scales of the three outputs: the normalised values, means and variances.
 
     Derived in docs/bounds.md, Normalisation.
     """
@@ -138,13 +140,13 @@ class _Moments:
     """Mean and variance of the elements, and the sizes that their errors follow from, FLOAT64.
 
     Attributes:
-        over: the dimensions in which elements share a mean and a variance; the arrays of means and
-            variances have size 1 there.
+        over: the dimensions in which elements share a mean and a variance; all arrays but `size`,
+            `centred` and `squares` have size 1 there.
         count: how many elements share a mean.
         mean_size: the means of the elements' absolute values.
         partial: what `partial_mean` returns for the elements.
         exact: which means are the same however they are computed.
-        overflows: the means whose sum may overflow.
+        overflows: for which means the sum of the elements may overflow.
         size: the absolute value of each element plus `mean_size`.
         centred: the differences from the mean; `squares` has their squares.
         deviation: the roots of `variance + Epsilon`.
@@ -226,9 +228,10 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
 
 
 def _held(moments: _Moments, quotient: Array) -> Array:
-    """Return the sizes of FLOAT16 stores before `(x - mean) / deviation`, carried to that quotient.
+    """Return the sizes of FLOAT16 stores up to that of `(x - mean) / deviation`.
 
-    Kernels may store the mean, `x - mean`, the variance, its root and the quotient.
+    Kernels may store the mean, `x - mean`, the variance, its root and the quotient. Each size is
+    multiplied by how much the quotient changes with what is stored.
     """
     deviation = moments.deviation
     held = store_sizes(moments.mean, moments.exact)
@@ -264,7 +267,7 @@ def _sum_error_scale(
 
 
 def _output_of(desc: BatchNormalizationTrainingDesc, quotient: Array) -> Array:
-    """Return the output that follows from `(x - mean) / deviation`."""
+    """Return OutputTensor if `(x - mean) / deviation` is the given quotient."""
     added = 0.0 if desc.FusedAddTensor is None else wide(desc.FusedAddTensor)
     values = quotient * wide(desc.ScaleTensor) + (wide(desc.BiasTensor) + added)
     output: Array = fused(values, desc.FusedActivation).astype(desc.OutputTensor.DataType.dtype)
@@ -275,6 +278,8 @@ def _batches_first(
     tensor: Array, over: tuple[int, ...], epsilon: float
 ) -> tuple[Array, Array, Array]:
     """Return means, variances and quotients of a kernel that averages over dimension 0 first.
+
+    Means and variances are FLOAT16, and quotients FLOAT64.
 
     Measured: DirectML 1.8.0 averages the elements that differ only in their batch, stores these
     averages in FLOAT16, truncated, and averages them along the other dimensions. A simulation gives
@@ -296,10 +301,10 @@ def _batches_first(
 def _training_spans(
     desc: BatchNormalizationTrainingDesc, over: tuple[int, ...], exact: Array
 ) -> Iterator[Span]:
-    """Yield the spans of the output, one for each way of storing mean and variance in FLOAT16.
+    """Yield a span of the output before FusedActivation for each way to store mean and variance.
 
-    A kernel may also store `(x - mean) / deviation`, its product with the scale, or
-    `scale / deviation`; and the sum with the bias before it adds FusedAddTensor.
+    A kernel may also store in FLOAT16 `(x - mean) / deviation`, its product with the scale,
+    `scale / deviation`, and the sum with the bias before it adds FusedAddTensor.
     """
     add, scale = desc.FusedAddTensor, wide(desc.ScaleTensor)
     statistics = Statistics.of(wide(desc.InputTensor), over, exact)

@@ -45,9 +45,10 @@ __all__ = [
 def batch_normalization_grad_error_scale(
     desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the error scales of the three gradients: their formulas with absolute values.
+    """Return the error scales of the gradients for the input, the scale and the bias.
 
-    Measured: kernels store sums in FLOAT16 before they divide them.
+    They are the gradients' formulas with absolute values; for the scale, the lesser of that and a
+    second bound. Measured: kernels store the sum for the scale in FLOAT16 before they divide it.
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
@@ -85,17 +86,16 @@ def batch_normalization_grad_error_scale(
         return error_scale, of_scale, bias
 
 
-def _vanishes(first: Array, *others: Array) -> Array:
-    """Return which elements have a subnormal intermediate, which may be flushed to 0.
+def _vanishes(*intermediates: Array) -> Array:
+    """Return for which elements one of the intermediates is subnormal, and may be flushed to 0.
 
-    The result is then 0, or NaN if the intermediate is divided by 0.
+    The result is then 0, or NaN if 0 is divided by 0 or multiplied by infinity.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results are flushed.
     """
-    tiny = LEAST_NORMAL_FLOAT32
-    vanishing: Array = (first > 0) & (first < tiny)
-    for product in others:
-        vanishing = vanishing | (product > 0) & (product < tiny)
+    vanishing: Array = np.zeros((), bool)
+    for size in intermediates:
+        vanishing = vanishing | ((size > 0) & (size < LEAST_NORMAL_FLOAT32))
     return vanishing
 
 
@@ -103,9 +103,10 @@ def _vanishes(first: Array, *others: Array) -> Array:
 def batch_normalization_training_grad_error_scale(
     desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the error scales of the three gradients: their formulas with absolute values.
+    """Return the error scales of the gradients for the input, the scale and the bias.
 
-    Kernels may store the sums, the means, the terms and their differences in FLOAT16.
+    They are the gradients' formulas with absolute values; for the scale, the lesser of that and a
+    second bound. Kernels may store the sums, the means, the terms and their differences in FLOAT16.
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
@@ -183,10 +184,10 @@ def _inputs(desc: BatchNormalizationGradDesc) -> GradientInputs:
 def _parameter_error_scales(
     desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale]:
-    """Return the error scales of the sums of `gradient * (x - mean)` and of the gradient.
+    """Return the error scales of two sums: that of `gradient * (x - mean)` and that of `gradient`.
 
-    The sums are stored in the type of the outputs. Measured: if the dimensions are not adjacent,
-    sums along some of them are stored in FLOAT16 as well.
+    The first is stored in the type of the outputs before it is used. Measured: if the dimensions
+    are not adjacent, sums along some of them are stored in FLOAT16 as well.
     """
     tensor, gradient, mean = desc.InputTensor, desc.InputGradientTensor, desc.MeanTensor
     over, output = shared_dimensions(desc.ScaleTensor), desc.OutputBiasGradientTensor
@@ -208,7 +209,10 @@ def _parameter_error_scales(
 
 
 def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
-    """Return the sizes of partial sums stored in FLOAT16; 0 if the dimensions are adjacent."""
+    """Return the sizes of partial sums stored in FLOAT16; 0 if the dimensions are adjacent.
+
+    Of the two orders that `parts_of` yields, the one with the greater sizes counts.
+    """
     total: Array = np.zeros_like(terms.sum(over, keepdims=True))
     for first, second in parts_of(over, terms.shape):
         sums = store_sizes(terms.sum(first, keepdims=True), exact).sum(second, keepdims=True)
@@ -231,7 +235,10 @@ def _scale_gradient(
     centred: Array,
     deviation: Array,
 ) -> ErrorScale:
-    """Return the error scale of the gradient of the scale; `centred` is `x - mean`."""
+    """Return the error scale of the gradient for the scale, the quotient of `sums` and `deviation`.
+
+    `held` is the error scale of `sums`, and `centred` is `x - mean`.
+    """
     of_scale = _divided(held, sums, deviation, desc.OutputScaleGradientTensor)
     of_scale = of_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
     # An element may overflow before the gradient makes it small: (-3e38 - 3e38) * 0.1.

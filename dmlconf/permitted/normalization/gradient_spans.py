@@ -1,4 +1,6 @@
-"""The values that gradients of normalisations may have if intermediates are stored in FLOAT16.
+"""The values that gradients of batch normalisation may have if FLOAT16 holds intermediates.
+
+They are those for the scale and, of BATCH_NORMALIZATION_TRAINING, for the input.
 
 Derived in docs/bounds.md, What FLOAT16 holds.
 """
@@ -25,7 +27,7 @@ class GradientInputs:
     """The inputs from which gradients are computed.
 
     Attributes:
-        gradient: the gradients of the elements of `tensor`, as the operator reads them.
+        tensor, gradient, mean, scale: InputTensor, InputGradientTensor, MeanTensor and ScaleTensor.
         deviation: the root of `variance + epsilon`, FLOAT64.
         over: the dimensions in which elements share mean and variance.
     """
@@ -38,15 +40,16 @@ class GradientInputs:
     over: tuple[int, ...]
 
     def of_scale(self) -> Span:
-        """Return the gradients of the scale; a sum may be stored before it is divided."""
+        """Return the span of OutputScaleGradientTensor; a sum may be stored before the division."""
         return self._products() / self.deviation
 
     def of_input(self, exact: Array) -> Iterator[Span]:
         """Yield spans of OutputGradientTensor for each way to store the mean gradient.
 
         A kernel may also store these in FLOAT16: the sum of products, before or after one of its
-        two divisions; `x - mean`, and its product with that sum; the gradient less its mean;
-        `scale / deviation`.
+        two divisions; `x - mean`, and its product with that sum; the gradient less its mean; the
+        deviation, and `scale / deviation`. The last two, and `x - mean`, count only with a mean
+        gradient in FLOAT32.
 
         Args:
             exact: which mean gradients are the same however they are computed.

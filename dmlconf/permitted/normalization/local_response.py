@@ -69,10 +69,12 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
 def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -> ErrorScale:
     """Return the error scale: the terms' sizes, each times the errors of its inner sum and power.
 
-    Measured: kernels store squares, their sums and the base in FLOAT16, truncated. A simulation of
-    this gives every recorded element but one. The results of the simulation are right too, and so
-    are those of one that rounds to nearest, and the numbers half way between either of them and the
-    results without stores. Where a store overflows, any result is right.
+    Measured for FLOAT16: kernels store squares, their sums and the base in FLOAT16, truncated. A
+    simulation of this gives every recorded element but one. The results of the simulation are right
+    too, and so are those of one that rounds to nearest, and the numbers half way between either of
+    them and the results without stores.
+
+    Any result is right for an element if, in its window, an intermediate overflows or may be NaN.
 
     Derived in docs/bounds.md, Local response normalisation.
     """
@@ -165,7 +167,9 @@ def _nan_in_doubt(base: Array, terms: Array, exponent: float) -> Array:
 def _stored_sign_in_doubt(
     desc: AnyLocalResponseDesc, base: Array, values: Array, errors: Sequence[Array]
 ) -> Array:
-    """Return where the base may be 0 or have either sign, depending on what FLOAT16 stores.
+    """Return where FLOAT16 stores decide the sign of the base, or whether it is 0.
+
+    With a whole Beta, all bases that may be 0 or negative count.
 
     Measured: DirectML 1.12.1 leaves out the gradient of an element with Beta -1 and a base of
     0.0004, which is stored as 0.
@@ -183,7 +187,8 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     """Return where an intermediate does not fit into FLOAT32, so that any result is right.
 
     The sum of squares may overflow, or its product with Alpha, or the base. Subnormal squares may
-    count as 0. The logarithm of 0 or of infinity is infinite, and times an exponent of 0 it is NaN.
+    count as 0. With a Beta of 0 or less, bases of 0, of infinity and of NaN count as well: the
+    logarithm of 0 or of infinity is infinite, and times an exponent of 0 it is NaN.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)

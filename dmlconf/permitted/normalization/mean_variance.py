@@ -1,4 +1,6 @@
-"""Permitted errors of MEAN_VARIANCE_NORMALIZATION and LP_NORMALIZATION.
+"""Permitted errors of MEAN_VARIANCE_NORMALIZATION2, its special cases, and LP_NORMALIZATION.
+
+`exact_mean`, `saturated` and `variance_loss` serve batch normalisation as well.
 
 Derived in docs/bounds.md, Normalisation and Lp normalisation.
 """
@@ -50,6 +52,9 @@ __all__ = [
 def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Desc) -> ErrorScale:
     """Return the error scale of `(x - mean) / sqrt(variance + Epsilon) * scale + bias`.
 
+    It is that after FusedActivation. Without UseMean there is no mean, without UseVariance no
+    division.
+
     Derived in docs/bounds.md, Normalisation.
     """
     over = tuple(sorted(set(desc.Axes)))
@@ -80,8 +85,9 @@ class _Centred:
         terms: the absolute values that are added up: `|x| + mean(|x|)`, or `|x|`.
         size: `|x|`.
         added: the sums of the finite `|x|`.
-        partial: what `partial_mean` returns.
-        held: the sizes of what kernels may store in FLOAT16: the mean and the differences from it.
+        partial: what `partial_mean` returns for x; 0 without UseMean.
+        held: the sizes of what kernels may store in FLOAT16: the mean and the differences from it,
+            or x.
         exact: which means are exact; None without UseMean.
     """
 
@@ -119,10 +125,10 @@ class _Normalized:
         values: the quotients, FLOAT64.
         growth: by how much the quotient multiplies the errors of `x - mean`.
         largest: the largest intermediates of each result, to see which overflow.
-        undefined: the quotients that follow from rounding errors alone.
+        undefined: the quotients for which any value is right.
         others: quotients that are right as well.
-        of_single_elements: the quotients if kernels take an element for its own variance, where
-            the right ones are 0 / 0; None elsewhere.
+        of_single_elements: the quotients if kernels take an element for its own variance. None
+            unless all right ones are 0 / 0: each element is its own mean, and Epsilon is 0.
     """
 
     values: Array
@@ -182,7 +188,7 @@ def _divided(
 
 
 def _steps(desc: MeanVarianceNormalization2Desc) -> int:
-    """Return how often a result is rounded: the root, the quotient, its product with the scale."""
+    """Return how often a result is rounded at most: root, quotient and product with the scale."""
     return 2 if desc.ScaleTensor is None else 3
 
 
@@ -225,7 +231,7 @@ def _activated(
 def _root_of_either_sign(
     desc: MeanVarianceNormalization2Desc, over: tuple[int, ...], variance: Array
 ) -> Array:
-    """Return where the sign of variance plus Epsilon depends on what a kernel stores in FLOAT16.
+    """Return where FLOAT16 stores decide the sign of variance plus Epsilon, or make it 0.
 
     Of 2047 and 2048 the variance is 0.25. With the mean 2047.5 stored as 2048 it is 0.5, and with
     an Epsilon of -0.5 the root is 0, not NaN.
@@ -242,9 +248,10 @@ def _root_of_either_sign(
 
 
 def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> list[Array]:
-    """Return the results of kernels that compute averages in several passes.
+    """Return the quotients of FLOAT16 kernels that compute averages in several passes.
 
-    Measured: DirectML 1.8.0 may also truncate the inverse of the root.
+    There are none if the dimensions `over` are adjacent. Measured: DirectML 1.8.0 may also truncate
+    the inverse of the root.
     """
     quotients = []
     for averaged in in_passes(over, lambda values, axes: values.mean(axes, keepdims=True)):
@@ -267,10 +274,10 @@ def _normalized_spans(
     exact: Array | None,
     epsilon: float | None,
 ) -> Iterator[Span]:
-    """Yield spans of the output: intervals of what a kernel may compute with FLOAT16 stores.
+    """Yield a span of the output before FusedActivation for each way to store mean and variance.
 
-    There is one for each way of storing the mean and the variance. A kernel may also store
-    `(x - mean) / deviation`, or `scale / deviation`.
+    A kernel may also store in FLOAT16 `(x - mean) / deviation`, `scale / deviation`, and the
+    product with the scale before it adds the bias.
 
     Args:
         exact: which means are the same in every order of adding; None if no mean is subtracted.
@@ -292,7 +299,9 @@ def _normalized_spans(
 def lp_normalization_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
 ) -> ErrorScale:
-    """Return the error scale of LP_NORMALIZATION, whose FLOAT16 kernels store the norm.
+    """Return the error scale of `x / sqrt(norm ** 2 + Epsilon)`.
+
+    FLOAT16 kernels may store the norm, its square and the root.
 
     Derived in docs/bounds.md, Lp normalisation.
     """
@@ -301,7 +310,6 @@ def lp_normalization_error_scale(
         values = InputTensor.astype(np.float64)
         square = squared_norm(values, Axis, P)
         size = np.abs(values) / np.sqrt(square + single(Epsilon))
-        # FLOAT16 holds the norm and its square, and each may be truncated.
         root = np.sqrt(square + single(Epsilon))
         of_square = store_sizes(square) / np.square(root) / 2
         share = of_square + store_sizes(root) / root
@@ -325,7 +333,7 @@ def lp_normalization_error_scale(
 
 
 def _root_may_vanish(square: Array, epsilon: float, order: int) -> Array:
-    """Return where a negative epsilon takes a stored square of the norm to 0, or below.
+    """Return where FLOAT16 stores decide whether `square + epsilon` is 0 or negative.
 
     Measured on DirectML 1.8.2: FLOAT16 stores 0.50034 as 0.5, and an Epsilon of -0.5 makes
     quotients infinite.
@@ -358,9 +366,11 @@ def saturated(
     """Return two arrays of quotients, FLOAT64, that are right if the variance overflows its type.
 
     A kernel that truncates stores the largest number instead, and divides by its root. A kernel
-    that rounds to nearest stores infinity, and its quotient is 0.
+    that rounds to nearest stores infinity, and its quotient is 0. Where nothing overflows, both
+    arrays have the right quotients.
 
     Args:
+        centred: the dividends: `x - mean`, or x.
         variance: the variance, or the square of the norm, without epsilon.
         squares: the sums of squares, which a kernel computes in FLOAT32.
     """

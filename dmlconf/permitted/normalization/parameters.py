@@ -1,4 +1,7 @@
-"""Error scales of means and of `(x - mean) / deviation`, which several normalisations compute."""
+"""Error scales of means and of `(x - mean) / deviation`, which several normalisations compute.
+
+`of_rounding_alone`, `unbounded` and `variance_overflows` say where such a quotient has no bound.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,8 @@ def quotient_scale(
         centred, variance, deviation: `x - mean`, the variance, and the root of the variance plus
             epsilon, FLOAT64.
         terms: of how many elements the mean and the variance are taken.
-        alike: what `numbers.terms.alike` returns for the two sums, 1 if errors are independent.
+        alike: what `numbers.terms.alike` returns for x, and for the squares of `x - mean`; 1 if the
+            errors of their sum are independent.
     """
     quotient = np.abs(centred) / deviation
     step = roundings(terms) * HALF_STEP
@@ -83,22 +87,26 @@ def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
 def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
     """Return where `(x - mean) / deviation` may consist of rounding errors alone.
 
-    There, 3 or more equal numbers other than 0 have the deviation 0. Measured: the mean of 31
-    FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon of 0 DirectML 1.15.4 gives -1 and
-    not NaN. The mean of one number, of two equal ones and of zeros is exact.
+    There, 3 or more numbers that are not all 0 have the deviation 0; with an Epsilon of 0, they are
+    equal. Measured: the mean of 31 FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon
+    of 0 DirectML 1.15.4 gives -1 and not NaN. The mean of one number, of two equal ones and of
+    zeros is exact.
     """
     alone: Array = (deviation == 0) & (partial > 0) & (terms > 2)
     return alone
 
 
 def unbounded(factor: Array, deviation: Array) -> Array:
-    """Return where a factor may be infinite, since hardware may take a subnormal variance for 0."""
+    """Return where `factor`, a quotient by the deviation, is infinite or may come out so.
+
+    Hardware may take the square of the deviation, variance plus Epsilon, for 0 if it is subnormal.
+    """
     underflow = np.square(deviation) < LEAST_NORMAL_FLOAT32
     return np.isinf(factor) | (underflow & (np.abs(factor) > 0))
 
 
 def variance_overflows(variance: Array, epsilon: float) -> Array:
-    """Return where `variance + Epsilon` exceeds FLOAT32, so that a quotient by its root may be 0.
+    """Return where a finite variance plus Epsilon exceeds FLOAT32: a quotient by its root may be 0.
 
     Measured: with a variance and an Epsilon of 3.4e38, DirectML 1.15.4 gives gradients of 0.
     """

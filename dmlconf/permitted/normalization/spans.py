@@ -1,4 +1,4 @@
-"""The values that normalised elements may have if intermediates are stored in FLOAT16.
+"""Means, sums and deviations of normalisations, if intermediates may be stored in FLOAT16.
 
 Derived in docs/bounds.md, What FLOAT16 holds.
 """
@@ -23,12 +23,12 @@ _Axes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The variance of elements and their differences from the mean, after possible FLOAT16 stores.
+    """The variance of elements and their differences from the mean.
 
     Attributes:
-        differences: the spans of the differences from the mean, one for each way in which a kernel
-            may store the mean.
-        variance: the variance of the elements, before it is stored.
+        differences: the spans of the differences from the mean, which may be stored in FLOAT16; one
+            for each way in which a kernel may store the mean.
+        variance: the span of variances that follow from any of the differences, before a store.
     """
 
     differences: tuple[Span, ...]
@@ -68,8 +68,9 @@ class Statistics:
 def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes]]:
     """Yield both ways to reduce dimensions that are not adjacent in two steps.
 
-    For the dimensions 0 and 2, these are first 2 and then 0, and first 0 and then 2. Measured: the
-    first step of a sum of gradients is stored in FLOAT16.
+    For the dimensions 0 and 2, these are first 2 and then 0, and first 0 and then 2. Dimensions of
+    size 1 do not count, and adjacent ones are reduced in one step, so that nothing is yielded.
+    Measured: the first step of a sum of gradients is stored in FLOAT16.
     """
     counted = [axis for axis in over if shape[axis] > 1]
     between = range(counted[0], counted[-1]) if counted else ()
@@ -86,7 +87,8 @@ def means_of(
 ) -> Iterator[list[Span]]:
     """Yield the means that a kernel may use, a list for each way to compute and store them.
 
-    The first are in FLOAT32; the others are those that stores in FLOAT16 give.
+    The first are in FLOAT32; the others are those that stores in FLOAT16 give, unless these are
+    equal to earlier ones.
 
     Args:
         exact: which means are the same however they are computed.
@@ -123,6 +125,7 @@ def sums_of(terms: Array, sizes: Array, over: _Axes, exact: Array | bool) -> Spa
 
     Args:
         sizes: the magnitudes of the terms, to whose sum the error is proportional.
+        exact: which sums are the same in every order of adding.
     """
     whole = terms.sum(over, keepdims=True)
     size = sizes.sum(over, keepdims=True)
