@@ -1,7 +1,8 @@
 """Permitted results of NONZERO_COORDINATES in a graph, where elements may be zero or not.
 
 If 2 elements are certainly not zero, and 2 others may be zero or not, the count is 2, 3 or 4. The
-first row may have the coordinates of any element before which no element is certainly nonzero.
+first row may have the coordinates of any element that may be nonzero, and before which no element
+certainly is. NaN is not zero.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["nonzero_choices", "uncertain_rows"]
 
 _MOST_COORDINATES: Final = 1 << 22
-"""The most numbers in all further arrays of coordinates together; if there are more, there are no
-choices."""
+"""The most numbers in all arrays of coordinates together; with more, there are no choices."""
 
 
 def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array]]:
     """Return further right outputs of NONZERO_COORDINATES, by name.
 
-    The elements of its input lie between `low` and `high`.
+    The elements of its input lie between `low` and `high`. There are no outputs if each element is
+    certainly zero or certainly not, or if coordinates exceed `_MOST_COORDINATES` numbers.
     """
     certain, possible = _states(low, high)
+    uncertain = int((possible & ~certain).sum())
     coordinates = prod(case.desc["OutputCoordinatesTensor"].Sizes)
-    if not 0 < (possible & ~certain).sum() * coordinates <= _MOST_COORDINATES:
+    # `_coordinates` yields one array more than there are uncertain elements.
+    if uncertain == 0 or (uncertain + 1) * coordinates > _MOST_COORDINATES:
         return {}
     return {
         "OutputCountTensor": list(_counts(case, certain, possible)),
@@ -40,7 +43,8 @@ def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array
 def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
     """Return which coordinates may be undefined: rows beyond the certainly nonzero elements.
 
-    None if each element is certainly zero or certainly not.
+    If 2 elements are certainly nonzero, these are the rows from index 2 on. None if each element is
+    certainly zero or certainly not.
     """
     certain, possible = _states(low, high)
     if (certain == possible).all():
@@ -63,10 +67,11 @@ def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
 
 
 def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
-    """Yield arrays of coordinates of the elements that may be nonzero.
+    """Yield arrays of coordinates, numbered from 0, one more than there are uncertain elements.
 
-    In the first array, row i has those of possible element i. In array k, it has those of element
-    i + k or, if too many certain elements come before that one, of the last that may be in row i.
+    The possible elements, those that may be nonzero, are numbered in row-major order. In array k,
+    row i has the coordinates of possible element i + k or, if more than i certain elements come
+    before that one, of the last that may be in row i. Rows beyond have those of the last element.
     """
     desc = case.desc["OutputCoordinatesTensor"]
     rows, columns = desc.Sizes[-2:]

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dmlconf.permitted.graphs.nonzero import nonzero_choices
 from tests.graphs.suites import graph_case
-from tests.permitted.graphs.accepted import Values, accepts, graph, passes
+from tests.permitted.graphs.accepted import Values, accepts, graph, passes, single
 
 NONZERO = """
   cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
@@ -77,6 +78,20 @@ def test_each_of_300_elements_may_be_zero_or_not(tmp_path: Path) -> None:
     for count in (0, 150, 300):
         assert accepts(case, "y", [count]), count
     assert not accepts(case, "y", [301])
+
+
+@pytest.mark.parametrize(("elements", "arrays"), [(2047, 2048), (2048, 0)])
+def test_there_are_no_choices_of_coordinates_if_they_have_more_than_2_to_the_22_numbers(
+    tmp_path: Path, elements: int, arrays: int
+) -> None:
+    """Of n elements that may be zero, there are n + 1 arrays with n numbers each."""
+    fill = "fill: {constant: {value: 0}}"
+    desc = f"""InputTensor: {{Sizes: [{elements}], DataType: FLOAT32, {fill}}},
+               OutputCountTensor: {{Sizes: [1], DataType: UINT32}},
+               OutputCoordinatesTensor: {{Sizes: [{elements}, 1], DataType: UINT32}}"""
+    case = single(tmp_path, "NONZERO_COORDINATES", desc)
+    ends = np.zeros(elements, np.float32), np.ones(elements, np.float32)
+    assert len(nonzero_choices(case, *ends).get("OutputCoordinatesTensor", [])) == arrays
 
 
 FIRST = """
