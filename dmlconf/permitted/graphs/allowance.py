@@ -8,9 +8,10 @@ element of an output may lie
 - between the least and the greatest sample; in some samples all errors have one sign;
 - up to 4 times the root mean square error of the random samples from the right value, since many
   independent errors may add up; 1.25 times if these samples are all equally far off;
-- around the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels;
+- around the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels
+  (`float32_edges`);
 
-and in addition within the last node's own rule. Some elements have other right values too:
+and in addition within the last node's own rule (`bands`). Some elements have other right values:
 
 - any value, if an intermediate that leads to the element may have any value (`reach`);
 - values up to an infinity, if an intermediate may lie on either side of a pole (`poles`);
@@ -18,7 +19,8 @@ and in addition within the last node's own rule. Some elements have other right 
 - what follows from true or from false, if numbers are equal within their errors (`decisions`);
 - what follows from zeros for subnormal inputs, or from zeros of the other sign (`alternatives`);
 - each whole number that FLOOR gives for a range, but nothing between two of them (`steps`);
-- any of several elements whose ranges overlap, as the greatest or the next in order (`choices`).
+- any of several elements whose ranges overlap, as the greatest or the next in order (`choices`);
+- other coordinates, and their count, if elements may be zero or not (`nonzero`).
 
 No negative number is right for a result such as a square (`signs`). Where no rule permits more than
 one value, as with small whole numbers, all samples are the same, and only they are right.
@@ -101,7 +103,10 @@ def graph_candidates(
 ) -> dict[str, Sequence[Interval]]:
     """Return, for each graph output, intervals; each right element lies in at least one of them.
 
-    The graph must break no constraint.
+    Args:
+        case: a graph that breaks no constraint.
+        evaluate: computes what the reference gives for a node.
+        allowance_of: returns what the rule of a node's output permits.
     """
     right = evaluate_nodes(case, evaluate)
     candidates = _candidates(case, evaluate, allowance_of, right)
@@ -181,7 +186,7 @@ def _candidates(
 
 
 def _of_operator(node: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[Interval]:
-    """Return the candidates that a node has as an operator alone; none if its rule is no choice.
+    """Return the candidates that a node has as an operator alone; none if its rule is not `one of`.
 
     A hull of [-inf, -3e38] and [1, 2] would permit 0, but not -3.4e38: its ends are finite.
     """
@@ -223,8 +228,9 @@ class _Evaluations:
     """Evaluations of a graph, from which the ranges of its nodes' outputs follow.
 
     Attributes:
-        values: the outputs of the nodes in each evaluation: the right one first, then those with
-            zeros at poles, then the samples, the random ones last.
+        bands: by output of a node, its band in the right evaluation.
+        values: the outputs of the nodes in each evaluation: the right one, then `Poles.zeros`, then
+            the samples, the random ones last.
         fused: the outputs of the nodes if all FLOAT16 edges keep FLOAT32, and then if some do;
             empty if there are no FLOAT16 edges.
     """
@@ -269,17 +275,15 @@ class _Evaluations:
 
 
 def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
-    """Yield infinity and NaN, which are right too where an intermediate may overflow."""
+    """Yield infinities and NaN, which are right too where a sum in the last node may overflow."""
     overflows = [band.overflows for band in bands if band.overflows is not None]
     if not overflows:
         return
     where, right = np.logical_or.reduce(overflows), bands[0].right
     specials = [np.nan, np.inf, -np.inf]
     if right.dtype == np.float16:
-        specials += [
-            LARGEST_FLOAT16,
-            -LARGEST_FLOAT16,
-        ]  # A store toward zero turns any greater number into the largest one.
+        # A store toward zero turns any greater number into the largest one.
+        specials += [LARGEST_FLOAT16, -LARGEST_FLOAT16]
     for special in specials:
         value = np.where(where, right.dtype.type(special), right)
         yield value, value
@@ -306,14 +310,14 @@ def _with_open(interval: Interval, reached: Array) -> Interval:
 def _open_within(
     intervals: Sequence[Interval], reached: Array, ranges: Sequence[tuple[int, int]]
 ) -> list[Interval]:
-    """Return intervals whose reached elements may have any value, or any of the `ranges`."""
+    """Return intervals in which reached elements may have any value, or any in a range."""
     if not ranges:
         return [_with_open(interval, reached) for interval in intervals]
     return [_within(interval, reached, ends) for interval in intervals for ends in ranges]
 
 
 def _within(interval: Interval, reached: Array, ends: tuple[int, int]) -> Interval:
-    """Return an interval in which the reached elements may have any value of a range."""
+    """Return an interval in which the reached elements lie between two `ends`."""
     low, high = (
         np.where(reached, end, old).astype(old.dtype)
         for end, old in zip(ends, interval, strict=True)
@@ -416,7 +420,7 @@ def _hull(
 
 
 def _below_infinity(band: Band) -> Iterator[Array]:
-    """Yield the largest finite number, where a band reaches from numbers near it to infinity.
+    """Yield the largest finite number where a band reaches from a number near it to infinity.
 
     A store to nearest may turn a greater number into infinity, and a store toward zero turns it
     into the largest number.

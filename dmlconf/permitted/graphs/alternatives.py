@@ -7,8 +7,8 @@ graph is also evaluated
 - with zeros instead of subnormal inputs and attributes, for nodes that may flush them to zero;
 - with zeros of the other sign, for nodes whose rule compares numbers and not bits.
 
-In an alternative, all nodes or some of them make such a choice. The results of each are candidates:
-no number between two of them is right.
+In an alternative, all nodes or some of them make such a choice. The results of each alternative are
+candidates: no number between those of two alternatives is right.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["PASS_SIGNS_ON", "Alternative", "alternatives"]
 
 _MOST_COMBINED: Final = 3
-"""Up to this many nodes, each combination of nodes that flush subnormal numbers is tried."""
+"""Of up to this many nodes that may flush subnormal numbers, each combination is tried."""
 
 _MOST_ALONE: Final = 8
-"""With more nodes, each of the first 8 is tried alone."""
+"""Of more nodes, the first 8 are tried, each alone, and all nodes together."""
 
 _BY_CHANCE: Final = 4
 """The number of evaluations in which each zero has a random sign."""
@@ -64,7 +64,8 @@ PASS_SIGNS_ON: Final = frozenset(
 """Operators whose results for 0 and -0 are equal, or zeros that differ only in their sign."""
 
 Signs = Callable[[Array, int], Array]
-"""Takes an output and its node's number, and returns signs for its zeros, as 1.0 and -1.0."""
+"""Takes an output and its node's number, and returns 1.0 or -1.0 for each element: the sign of the
+element if it is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,10 @@ def _signs_may_show(case: Case, right: NodeValues) -> bool:
 
 
 def _with_signs(case: Case, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
-    """Return the nodes' outputs for other signs of zeros; only nodes that read such zeros run."""
+    """Return the nodes' outputs for other signs of zeros.
+
+    This is quicker than `_signed`, since only nodes that read such zeros are computed again.
+    """
     numbers = _numbers(right)
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:

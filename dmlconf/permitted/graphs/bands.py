@@ -2,8 +2,8 @@
 
 If the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. The band
 depends on the node's inputs, so each evaluation of a graph has its own. Operators that compute each
-element alone get the bands of all evaluations from one call, which for 17 evaluations takes little
-longer than for one.
+element alone get the bands of all evaluations from one call, if elements are few. For 17
+evaluations that takes little longer than for one.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ AllowanceOf = Callable[[Case, str], Allowance]
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The tolerance band of an output of a node.
+    """The tolerance band of an output of a node; all arrays have the output's sizes.
 
     Attributes:
-        right: what the reference computes.
+        right: what the reference computes, in the output's data type.
         lowest: the least permitted values.
         highest: the greatest permitted values.
-        open: the elements for which any value is right.
+        open: for which elements any value is right.
         overflows: where infinities and NaN are right as well; None for nowhere.
         nan: where NaN is one of the candidates; None for nowhere.
     """
@@ -73,9 +73,11 @@ class Band:
     @property
     @np.errstate(all="ignore")
     def finite_ends(self) -> Interval:
-        """The ends of the band, infinite ones as far from the right value as the other end.
+        """The ends of the band, with a finite number for an end that alone is infinite.
 
-        If 1e22 may be 1% too small, or infinite, the ends are 1% below and 1% above it.
+        Such an end becomes as far from the right value as the other end. If 1e22 may be 1% too
+        small, or infinite, the ends are 1% below and 1% above it. Around an infinite right value,
+        the ends stay as they are.
         """
         right, ends = self.right, (self.lowest, self.highest)
         if right.dtype.kind != "f" or np.isfinite(ends).all():
@@ -91,7 +93,9 @@ class Band:
         """Return the right values, moved toward the ends of the band as far as `far` says.
 
         They move to the lowest permitted value for -1, to the highest for 1, and half way to it for
-        0.5. Open elements do not move.
+        0.5. A part of the way to an infinite end is that part of the way to `finite_ends`. A part
+        of the way from an infinite right value, in a band with a finite end, leads to the largest
+        finite number. Elements that are open, or that would move to NaN, do not move.
         """
         values = self.right
         ends = between = np.where(far > 0, self.highest, self.lowest)
@@ -106,7 +110,10 @@ class Band:
         return np.where(kept, values, stored(between, values))
 
     def _before_infinity(self, ends: Array, inside: Array) -> Array:
-        """Return ends, with the largest number where a band goes from a number to infinity."""
+        """Return ends, with the largest finite number where a right value alone is infinite.
+
+        That is where the other end of the band is a number; only elements `inside` change.
+        """
         if self.right.dtype.kind != "f" or not np.isinf(self.right).any():
             return ends
         other = np.where(self.right > 0, self.lowest, self.highest)
@@ -117,7 +124,10 @@ class Band:
 
 @np.errstate(all="ignore")
 def stored(values: Array, like: Array) -> Array:
-    """Return FLOAT64 values in another data type, integers within its bounds."""
+    """Return FLOAT64 values in the data type of `like`; to integers they are truncated and clipped.
+
+    Elements that equal those of `like` become those of `like`.
+    """
     if like.dtype.kind == "f":
         return values.astype(like.dtype)
     limits = np.iinfo(like.dtype)
@@ -130,8 +140,8 @@ def stored(values: Array, like: Array) -> Array:
 
 
 _SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
-"""Operators that may return any element, and its index, of a line along Axis with a NaN. Samples
-contain few of these choices, so all uncertain elements of the output are open."""
+"""Operators that, of a line with a NaN along Axis, may return any element and its index. Samples
+contain few of these choices, so each element whose band has different ends is open."""
 
 
 def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Band:
@@ -208,7 +218,7 @@ def _computes_alone(case: Case, tensor: str, elements: int) -> bool:
 
 
 def _stacked(cases: Sequence[Case]) -> Case:
-    """Return a node as one case on the inputs of several, along a new first axis of all tensors."""
+    """Return one case on the inputs of several, stacked along a new first axis of all tensors."""
 
     def longer(name: str, desc: TensorDesc) -> TensorDesc:
         sizes = (len(cases), *desc.Sizes)

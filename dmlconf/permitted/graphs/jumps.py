@@ -3,6 +3,9 @@
 The remainder of 1000.1 by 1 is 0.1. If the dividend may be off by 0.2, the remainder is between 0
 and 0.3 or between 0.9 and 1. The gradient of a maximum goes to either of two elements that are
 equal within their errors. Samples of the graph show some of these results, but not all.
+
+Quotients by roots that may be NaN, coordinates of NONZERO_COORDINATES that may be undefined, and
+results of ELEMENT_WISE_LOGICAL_EQUALS may be at a jump too; `decisions` decides some of the last.
 """
 
 from __future__ import annotations
@@ -41,7 +44,10 @@ _BEYOND: Final = 0.25
 def elements_at_jumps(
     bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return, by output, the elements at jumps, for which any value is right."""
+    """Return, by output, the elements at jumps, for which any value is right.
+
+    `moved` has the right evaluation and the samples. Outputs without such elements are left out.
+    """
     jumps = _at_roots(right, moved)
     for name, case in right.cases.items():
         if case.operator_name not in _AT_JUMPS:
@@ -91,7 +97,10 @@ _DIVIDE_BY_ROOTS: Final = frozenset(
 
 
 def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return where a quotient may lie on either side of an integer; None for integer inputs."""
+    """Return where a quotient may lie on either side of an integer, or have any size.
+
+    None for integer inputs.
+    """
     dividend, divisor = ranges["ATensor"], ranges["BTensor"]
     if dividend[0].dtype.kind != "f":
         return None
@@ -108,7 +117,8 @@ def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
     """Return the elements that may be the greatest of their window, if several may be.
 
-    None if all inputs are certain, or windows are too large to examine.
+    One of these must be uncertain. None if all inputs are certain, a stride is 0, or windows have
+    more than `_MOST_ELEMENTS` elements.
     """
     low, high = (end.astype(np.float64) for end in ranges["InputTensor"])
     desc, rank = case.desc, low.ndim - 2
@@ -145,9 +155,8 @@ def _coordinates(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 def _equalities(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
     """Return where different numbers may be equal within their errors: x and tanh(x) near 0.
 
-    None for integer inputs.
-
-    Equal numbers are left to the samples, since both may come from the same intermediate.
+    Equal numbers are left to the samples, since both may come from the same intermediate. None for
+    integer inputs.
     """
     (low, high), (least, most) = ranges["ATensor"], ranges["BTensor"]
     if low.dtype.kind != "f":

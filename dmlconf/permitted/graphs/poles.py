@@ -1,11 +1,11 @@
 """Elements of a graph near a pole, or near an end of a function's domain.
 
-The reciprocal of a number between -0.001 and 0.002 is below -1000 or above 500. Samples of such an
-intermediate are finite, and do not show that its reciprocal may be infinite. So the graph is also
+The reciprocal of a number from -0.001 to 0.002 is at most -1000 or at least 500. Samples of such an
+intermediate are rarely 0, and do not show that its reciprocal may be infinite. So the graph is also
 evaluated with zeros of both signs in its place.
 
-ACOS of a number between -5 and 6 is NaN, or any number from 0 to 3.1416. Few samples lie between -1
-and 1, so the graph is also evaluated with -1 and with 1.
+ACOS of a number from -5 to 6 is NaN, or any number from 0 to 3.1416. Few samples lie between -1 and
+1, so the graph is also evaluated with -1 and with 1.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Poles:
     """The results of a graph whose intermediates may be poles, or ends of a function's domain.
 
     Attributes:
-        zeros: what the nodes compute if intermediates that may be +0 and -0 have these values and,
-            if an operator has its pole beside zero, the numbers next to 0; then what they compute
-            with the numbers in `_ENDS`; empty without such intermediates.
+        zeros: what the nodes compute with +0, and with -0, in place of the intermediates that may
+            be 0; in graphs with an operator in `_BESIDE_ZERO`, with the numbers next to 0; then
+            with each number in `_ENDS` that an intermediate may be. Empty without such ones.
         elements: by output of a node, where a result in `zeros` is infinite, and a result from an
             end of the intermediates' ranges is finite.
     """
@@ -71,7 +71,10 @@ def poles_of(
     right: NodeValues,
     moved: Sequence[NodeValues],
 ) -> Poles:
-    """Return the results of intermediates that may be +0 as well as -0, or lie beyond a domain."""
+    """Return a graph's results at the poles and ends of domains that intermediates may reach.
+
+    `moved` has the right evaluation and the samples.
+    """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     ranges = {
         slot: _range(slot, band, moved)
@@ -188,7 +191,7 @@ def _at_ends(
 
 
 def _across(interval: Interval, band: Band, point: float) -> Array:
-    """Return which elements may lie on both sides of a point, and may not have any value."""
+    """Return the elements whose range contains a point and other numbers, without open ones."""
     low, high = interval
     mask: Array = (low < high) & (low <= point) & (high >= point) & ~band.open
     return mask
@@ -208,7 +211,10 @@ def _range(slot: Slot, band: Band, moved: Sequence[NodeValues]) -> Interval:
 
 
 def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:
-    """Return the intervals of an output near a pole: from the hull to each infinity that occurs."""
+    """Return the intervals of an output near a pole: from the hull to each infinity that occurs.
+
+    There are none for an output without elements near a pole.
+    """
     mask = poles.elements.get(slot)
     if mask is None:
         return []

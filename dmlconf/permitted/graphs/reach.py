@@ -2,8 +2,8 @@
 
 A rule may permit any value for an element of an intermediate, for instance if a sum overflows. Then
 the elements that later nodes compute from it are open too. To find them, the graph is evaluated
-with extreme values in the open element: every element that then differs from the expected one is
-open.
+with extreme and with random values in the open elements: every element that then differs from the
+expected one is open.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ _MOST_ELEMENTS: Final = 1 << 23
 its range: ONE_HOT marks an element for each."""
 
 _FEW_INDICES: Final = 64
-"""So many values are always tried, however many elements the outputs have."""
+"""Up to so many values are tried, however many elements the outputs have."""
 
 _MIXED_INDICES: Final = (0.5, 0.5, 0.0, 0.0, 1.0, 1.0, 0.25, 0.75)
-"""For each evaluation in which open indices differ from element to element, how many of them are
-the greatest of their range. One element at least is, and one is not: of two marks, one is 1."""
+"""For each evaluation in which open indices differ from element to element, the share of them that
+are the greatest of their range; the others are the least. Of several, one at least is the greatest
+and one the least: of two marks, one is 1."""
 
 _MANY: Final = 4
 """An element that a comparison reads, and that has this many values or more in the evaluations, may
@@ -77,7 +78,7 @@ class Open:
     read: Mapping[Slot, Array]
 
     def joined(self, other: Open, outputs: Collection[Slot]) -> Open:
-        """Return these elements, and those of some outputs that are open in another set."""
+        """Return these elements with those of another set: of its `reached`, only some outputs."""
         reached = {slot: mask for slot, mask in other.reached.items() if slot in outputs}
         return Open(_either(self.reached, reached), _either(self.read, other.read))
 
@@ -92,7 +93,7 @@ def open_elements(
     poles: Mapping[Slot, Array],
     jumps: Mapping[Slot, Array],
 ) -> Open:
-    """Return the open elements that follow from what earlier nodes may give.
+    """Return the elements that are open by a rule or at a jump, and all that follow from these.
 
     Args:
         poles: elements of outputs near a pole, which later nodes may read as any value.
@@ -205,9 +206,10 @@ def _axes_of_lines(case: Case) -> tuple[int, ...] | None:
 
 
 def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
-    """Return how many values of the open indices among some elements are tried.
+    """Return how many values are tried for open indices: 3 for indices in a line of 3 elements.
 
-    An index of TOP_K in a line of 3 elements may have 3.
+    The longest range counts, as far as `_FEW_INDICES` and `_MOST_ELEMENTS` permit. 0 if no index or
+    mark is open.
     """
     most = 0
     for (name, tensor), mask in starts.items():
@@ -219,7 +221,10 @@ def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
 
 
 def _index(case: Case, tensor: str, number: int) -> Array | None:
-    """Return an index that an element of an output may be; None if the output has no indices."""
+    """Return an index that elements of an output may be: `number`, or the last if that is less.
+
+    None if the output has no indices or marks.
+    """
     ranges = ranges_at_most(case, tensor)
     if not ranges:
         return None
@@ -231,7 +236,7 @@ def _index(case: Case, tensor: str, number: int) -> Array | None:
 def _mixed_indices(case: Case, tensor: str, mask: Array, number: int) -> Array | None:
     """Return an index for each element of an output, the least or the greatest of its range.
 
-    The result is None if the output has no indices.
+    None if the output has no indices or marks.
     """
     ranges = ranges_at_most(case, tensor)
     if not ranges:
@@ -291,7 +296,7 @@ def _of_unknown_bits(
 
 
 def _distinct(arrays: Sequence[Array]) -> Array:
-    """Return how many different values each element has in some arrays; NaN counts as each."""
+    """Return how many different values each element has in some arrays; each NaN counts as one."""
     ordered = np.sort(np.stack(arrays), axis=0)
     count: Array = 1 + (ordered[1:] != ordered[:-1]).sum(0)
     return count

@@ -52,7 +52,7 @@ _FUSED_SAMPLES: Final = 6
 """Samples in which random elements of FLOAT16 edges keep their FLOAT32 values, as in a kernel that
 computes both nodes of an edge at once."""
 
-_CHANCE: Final = 1000
+_FIRST_INSIDE: Final = 1000
 """The first seed of the samples that move a part of the way; those that move all the way have the
 seeds 0 to 7."""
 
@@ -85,7 +85,7 @@ def _choosers() -> Iterator[Chooser]:
     # Where a range contains 0, sums of magnitudes are greatest at the end that is farther from 0.
     yield lambda band, number: np.where(sizes_of(band.highest) >= sizes_of(band.lowest), 1.0, -1.0)
     for sample in range(_INSIDE_SAMPLES):
-        yield partial(_by_chance, sample=_CHANCE + sample, inside=True)
+        yield partial(_by_chance, sample=_FIRST_INSIDE + sample, inside=True)
     for sample in range(RANDOM_SAMPLES):
         yield partial(_by_chance, sample=sample, inside=False)
 
@@ -145,9 +145,10 @@ def _candidates(case: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[
 
 
 def _apart(candidates: Sequence[Interval]) -> list[int]:
-    """Return the numbers of the candidates after the first that overlap none before them.
+    """Return the numbers of candidates that differ from the first and from each other.
 
-    Of several that overlap, only the first counts.
+    Two candidates differ if there is an element in which they do not overlap. Of several that
+    overlap in all elements, only the first counts. There are at most `_MOST_ALIKE`.
     """
     apart: list[int] = []
     for number, (low, high) in enumerate(candidates):
@@ -203,6 +204,7 @@ class Unrounded:
     """A graph whose FLOAT16 edges are FLOAT32 instead.
 
     Attributes:
+        case: the graph that `with_float32_edges` returns.
         values: the outputs of its nodes.
         data_types: the data types of these outputs in the original graph.
     """
@@ -239,6 +241,11 @@ def samples(
     The last `RANDOM_SAMPLES` are the random ones. Some samples move only the last intermediates: if
     all move, a number may cross a kink such as that of RELU at 0. It does not cross the kink in an
     implementation whose errors come later.
+
+    Args:
+        bands: the bands of all outputs of nodes around `right`, the right evaluation.
+        whole: the graph with FLOAT32 edges, from which the sample with truncated stores follows;
+            None without FLOAT16 edges.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     movable = [slot for slot in bands if slot in fed and not bands[slot].exact]

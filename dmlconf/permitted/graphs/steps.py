@@ -3,7 +3,7 @@
 If a quotient is 1 with an error of 2^-23, its FLOOR is 0 or 1, and nothing between or beyond. So
 FLOOR is applied to both ends of the quotient's range, and each whole number from one result to the
 other is a candidate of its own. The same holds for a later node that depends on this number alone:
-3 * FLOOR is 0 or 3.
+3 * FLOOR is 0 or 3. `of_choices` finds what follows from the other right indices of `choices`.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class StepCandidates:
 
     Attributes:
         elements: the elements for which the candidates contain every right value.
+        candidates: intervals; each right value of these elements lies in one of them.
     """
 
     elements: Array
@@ -74,7 +75,8 @@ class StepCandidates:
     def replacing_hull(self, intervals: Sequence[Interval]) -> list[Interval]:
         """Return intervals with the candidates instead of the first one, the hull.
 
-        The other intervals equal the hull for elements that they do not concern.
+        The other intervals equal the hull for elements that they do not concern. These elements get
+        the first candidate instead.
         """
         hull, *others = intervals
         first, *_ = narrowed = [self._or_hull(each, hull) for each in self.candidates]
@@ -102,6 +104,8 @@ def steps_of(
     unstored: Mapping[Slot, Array],
 ) -> dict[Slot, StepCandidates]:
     """Return, by output, the permitted results that follow from the whole numbers of steps.
+
+    Results of later nodes are included only if each element of every step has few numbers.
 
     `range_of` gives the least and the greatest number that an output may be. `unstored` has the
     outputs if FLOAT16 edges keep FLOAT32; it is empty without such edges.
@@ -142,9 +146,9 @@ def of_choices(
     choices: Mapping[Slot, Sequence[Array]],
     unstored: Mapping[Slot, Array],
 ) -> dict[Slot, list[Interval]]:
-    """Return, by output, the permitted results that follow from `choices`, other right values.
+    """Return, by later output, the permitted results that follow from `choices`.
 
-    `unstored` is that of `steps_of`.
+    `choices` has other right values by output, and `unstored` is that of `steps_of`.
     """
     few = {
         slot: arrays
@@ -200,7 +204,7 @@ def _sources_among(name: str, right: NodeValues, among: set[Slot]) -> set[Slot]:
 def _is_step(
     slot: Slot, right: NodeValues, bands: Mapping[Slot, Band], uncertain: set[Slot]
 ) -> bool:
-    """Return whether a node computes whole numbers from one uncertain input."""
+    """Return whether a node computes whole numbers, and only its InputTensor is uncertain."""
     case = right.cases[slot[0]]
     if case.operator_name not in _STEPS:
         return False
