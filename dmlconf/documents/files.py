@@ -42,7 +42,7 @@ def resolved(path: Path) -> Path:
     """Return the resolved path of a file; the path itself if it cannot be resolved."""
     try:
         return path.resolve()
-    except OSError:
+    except (OSError, RuntimeError):  # A loop of links is a RuntimeError before Python 3.13.
         return path
 
 
@@ -58,7 +58,7 @@ def make_folders(folder: Path) -> list[Path]:
     """Create a folder and those above it that are missing.
 
     Returns:
-        the new folders, the outermost first.
+        the folders that were missing, the outermost first.
 
     Raises:
         OSError: a folder cannot be created; the new ones are removed.
@@ -77,7 +77,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def remove_folders(folders: Sequence[Path]) -> None:
-    """Remove folders that `make_folders` created, unless something is in them."""
+    """Remove folders that `make_folders` returned, unless something is in them."""
     for folder in reversed(folders):
         with suppress(OSError):
             folder.rmdir()
@@ -111,11 +111,11 @@ def read_bytes(path: Path, limit: int) -> bytes:
     """Return the content of a regular file of at most `limit` bytes.
 
     Raises:
-        UnreadableFileError: it cannot be read, or is larger than the limit.
+        UnreadableFileError: it is not a regular file, cannot be read, or is larger than the limit.
     """
     descriptor, size = _opened(path)  # A stream would take twice as long.
     try:
-        # `os.read` allocates all that is asked for: for a small file, not as much as the limit.
+        # `os.read` allocates as many bytes as it is asked for, so a small file asks for few.
         content = os.read(descriptor, min(size, limit) + 1)
         while len(content) <= limit and (more := os.read(descriptor, _rest(content, limit))):
             content += more
