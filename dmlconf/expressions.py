@@ -227,7 +227,6 @@ def _ones(count: int) -> tuple[int, ...]:
 
 
 def _present(*values: Any) -> tuple[Any, ...]:
-    """Return the values that are not None."""
     return tuple(value for value in values if value is not None)
 
 
@@ -346,8 +345,8 @@ _NODES: Final = (
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
 
-# Calls of the first are replaced by those of `_Evaluation.helpers`, which count as they run; what
-# calls of the second return is counted afterwards.
+# If steps are counted, functions of `_Evaluation.helpers` replace those of `_COLLECTING`, and what
+# those of `_MAKING` return is counted afterwards.
 _COLLECTING: Final = ("range", "same", "sorted", "tuple")
 _MAKING: Final = frozenset(
     {"drop_leading_ones", "ones", "present", "reversed", "right_aligned", "starts_with"}
@@ -423,6 +422,7 @@ class Expression:
     __slots__ = ("_compiled", "names", "source")
 
     def __init__(self, source: str) -> None:
+        """Compile a text; raise `ExpressionError` if it is too long or not in the language."""
         self.source = source
         self._compiled = _compile(source)
         self.names = frozenset(self._compiled.uses)
@@ -480,8 +480,8 @@ class Expression:
     def holds(self, names: Namespace, budget: Budget | None = None) -> bool:
         """Return whether the expression is true.
 
-        An expression that cannot be evaluated counts as false: it may read the size of an absent
-        optional tensor.
+        An expression that cannot be evaluated counts as false, such as one that reads the size of
+        an absent optional tensor or needs too many steps.
         """
         try:
             return bool(self.evaluate(names, budget))
@@ -501,7 +501,10 @@ _GLOBALS: Final[dict[str, Any]] = {
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean X?` with the known name most similar to `name`, or an empty string."""
+    """Return `; did you mean X?` with the known name most similar to `name`; "" if none is similar.
+
+    Known names that begin with an underscore are never suggested.
+    """
     import difflib  # Only needed after a mistake, and slow to import.
 
     by_folded = {other.casefold(): other for other in known if not other.startswith("_")}
@@ -512,7 +515,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namespace:
     """Return the namespace for expressions: the values by name, and the functions.
 
-    All expressions over it together may take the steps of `budget`.
+    All expressions over it together may take the steps of `budget`. Only those with a generator or
+    with a function that makes a long tuple, such as `range`, take any.
     """
     names = {**_GLOBALS, **values}
     if budget is not None:
@@ -532,7 +536,10 @@ class _Compiled(NamedTuple):
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
-        """Return how many items the tuples and texts read have, counted at each reading."""
+        """Return how many numbers, characters and tuples are in the tuples and texts that it names.
+
+        A name that occurs twice counts twice; a tuple or text of one item does not count.
+        """
         items = 0
         for name, count in self.uses.items():
             value = names.get(name)

@@ -48,7 +48,7 @@ _MIB: Final = 1 << 20
 # Maximum bytes of files and of their parts.
 
 LARGEST_DOCUMENT: Final = 4 * _MIB
-"""A YAML file: cases, waivers, substrates, statements."""
+"""A YAML file: cases, waivers, substrates, statements on products."""
 
 LARGEST_CASE_SET: Final = 64 * _MIB
 """The ids of the cases of a run in a history, uncompressed: 4 bytes each of 16 million cases."""
@@ -107,7 +107,7 @@ LONGEST_KEYWORDS: Final = 100_000
 """Characters of an expression of `-k`."""
 
 LONGEST_RANGE: Final = 4096
-"""Numbers that one call of `range()` or `ones()` returns."""
+"""Numbers that one call of `range()` returns, and ones that `ones()` or `right_aligned()` adds."""
 
 LONGEST_VALUE: Final = 65_536
 """Numbers, characters and tuples that a result has."""
@@ -132,7 +132,8 @@ MOST_SELECTION_STEPS: Final = 20_000_000
 """Steps of `--where` on all cases of a selection together."""
 
 MOST_SCOPE_STEPS: Final = 10_000
-"""Steps of all conditions of waivers, known faults or a substrate on one case together."""
+"""Steps of the conditions of all waivers on one case together, of all deviations, or of all
+findings; of a known fault or a limit of a substrate, steps of its condition alone."""
 
 MOST_COMBINATIONS: Final = 1_000_000
 """Combinations of one matrix before `where` filters them."""

@@ -1,7 +1,6 @@
-"""Paths of the bundled suite and of the schemas.
+"""Paths of the bundled suite and of the schemas; digests of sources and schemas, for caches.
 
-A wheel carries them inside the package (`dmlconf/bundled/`); a checkout has
-them next to it.
+A wheel has the suite and the schemas inside the package (`dmlconf/bundled/`), a checkout beside it.
 """
 
 import os
@@ -81,5 +80,5 @@ def checked_archive() -> Path | None:
 
 
 def schemas_directory() -> Path:
-    """Return the directory of the JSON Schemas and the operator catalogue."""
+    """Return the directory of the JSON Schemas and of the facts as YAML, such as the catalogue."""
     return _directory("schemas")

@@ -66,7 +66,9 @@ def waived_by_sender(verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
 
 
 def too_many_waived(limit: WaivedLimit | None, verdicts: Mapping[str, Verdict]) -> str | None:
-    """Return why the sender's waivers excuse too many cases; None if they do not."""
+    """Return why the sender's waivers excuse too many cases; None if they do not, or if any number
+    is allowed.
+    """
     waived = len(waived_by_sender(verdicts))
     if limit is None or not limit.exceeded(waived, len(verdicts)):
         return None
@@ -81,7 +83,7 @@ def _excused(count: int, verdicts: Collection[str]) -> str:
 
 
 def share_text(count: int, of: int) -> str:
-    """Return `3 of 1,234 cases (0.24%)`."""
+    """Return a count and its share, such as `3 of 1,234 cases (0.243%)`."""
     share = 100 * count / of if of else 0.0
     return f"{count:,} of {counted(of, 'case')} ({share:.3g}%)"
 

@@ -84,6 +84,9 @@ class _Entry:
 def archive_bytes(members: Mapping[str, bytes]) -> bytes:
     """Return the bytes of a certificate's file.
 
+    Args:
+        members: the contents by name; names that `_LIMITS` lacks are left out.
+
     Raises:
         CertificationError: the file or one of its members would be too large.
     """

@@ -72,7 +72,7 @@ class Verification:
         notes: what anyone who accepts it must know.
         predicate: what it says about itself; None if a `Finding` has the kind `REFUSED`.
         statement: what the vendor says.
-        run: when the run began and ended, as its log says.
+        run: when the run began and ended, as its log says; None if the outputs were not judged.
         summary: number of verdicts by status, all reached by the verifier.
         waived: what `excused_cases` returns for the verifier's verdicts.
     """

@@ -2,7 +2,7 @@
 
 JSON Lines: a head that says what is certified, then a line for each case with its outcome and the
 elements of its outputs. A line that was truncated when the run died, or damaged on the disk, is
-ignored: its case is run again.
+ignored: its case is run again. So is a case that broke down, perhaps because of the machine.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Journal:
             outcome = restored(record["line"], contents)
         except (LookupError, AttributeError, TypeError, ValueError, zlib.error, RefusedError):
             return
-        if "breakdown" not in outcome.line:  # The machine may have caused a breakdown.
+        if "breakdown" not in outcome.line:
             self.outcomes[outcome.line["case"]] = outcome
 
     def _error(self, reason: str) -> CertificationError:

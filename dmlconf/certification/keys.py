@@ -194,7 +194,8 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
     """Yield the public keys in a PEM text, in order.
 
     Raises:
-        ValueError: it holds anything else, or more than `MOST_KEYS`.
+        ValueError: it holds anything else, more than `MOST_KEYS` keys, or a key that `public_key`
+            does not accept.
     """
     if _PUBLIC.sub(b"", pem):
         raise ValueError("has more than public keys in PEM")

@@ -89,7 +89,8 @@ def run_order(
         on_case: called once for every case, with whether its outcome is a breakdown.
 
     Returns:
-        identifiers of the cases without an outcome: those that a certified recording lacks.
+        identifiers of the cases without an outcome: those that a certified recording lacks, or has
+            with another desc or other inputs.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -135,7 +136,7 @@ def judge_order(
     """Return the packed outcomes, and an iterator of the verdicts on the cases.
 
     Args:
-        folder: where the processes that judge find the outcomes.
+        folder: where the outcomes are written, for the processes that judge.
     """
     ran = (case.identifier for case in order.plan if case.identifier in outcomes)
     text, outputs = packed(outcomes[identifier] for identifier in ran)
@@ -155,7 +156,10 @@ def judge_order(
 
 
 def certificate_header(order: Order, backend: OpenBackend, header: Header) -> Header:
-    """Return a header without paths, and without details that differ between runs on one device."""
+    """Return a header without paths, and without details that differ between runs on one device.
+
+    If a recording is certified, the environment is the recorded one.
+    """
     recorded = header.environment["details"].get("recorded")
     environment = recorded if backend.name.name == "recording" else header.environment
     options: dict[str, Any] = {"profile": order.profile.name}
@@ -176,7 +180,11 @@ def certificate_header(order: Order, backend: OpenBackend, header: Header) -> He
 
 
 def predicate_of(order: Order, backend: OpenBackend, header: Header) -> Predicate:
-    """Return the predicate: what a certificate says about itself."""
+    """Return the predicate: what a certificate says about itself.
+
+    Args:
+        header: as `certificate_header` returns it.
+    """
     replayed = backend.name.name == "recording"
     recording = str(backend.environment.details["sha256"]) if replayed else None
     return Predicate(
@@ -202,6 +210,7 @@ def members_of(
     """Return the members of a certificate that its statement covers.
 
     Args:
+        header: as `certificate_header` returns it.
         outcomes: as `judge_order` returns them.
     """
     return {

@@ -80,6 +80,8 @@ class StoredOutcome:
 def stored_outcome(case: Case, outcome: Outcome, challenge: int | None) -> StoredOutcome:
     """Return the outcome of a case as a certificate stores it.
 
+    Outputs other than those of the desc are stored as a breakdown.
+
     Args:
         outcome: the backend's outcome, without excused faults.
     """
@@ -265,7 +267,8 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
         checked: whether the files have been checked before, so that digests are not computed again.
 
     Raises:
-        RefusedError: the files are malformed.
+        RefusedError: the files are malformed; if only elements were changed,
+            `StoredOutcomes.changed` names their cases.
     """
     lines: dict[str, Mapping[str, Any]] = {}
     offsets: dict[str, int] = {}
@@ -303,7 +306,11 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
 
 
 def _stored_size(number: int, output: Mapping[str, Any]) -> int:
-    """Return the number of bytes of an output in outputs.bin."""
+    """Return the number of bytes of an output in outputs.bin.
+
+    Raises:
+        RefusedError: the output must be a sample and is none, or must not be one.
+    """
     item = _DTYPES[output["type"]].itemsize
     elements = int(math.prod(output["sizes"]))
     if "sample" not in output:

@@ -39,7 +39,8 @@ def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[st
     """Yield contradictions within and between the statement and the log of a certificate.
 
     Args:
-        log: its log, which must be complete.
+        log: the certificate's log, which must have a footer.
+        now: the time at which the certificate is verified, with a time zone.
     """
     header = log.header
     for name, said, logged in (

@@ -1,7 +1,8 @@
 """Certification profiles: which cases must have a verdict, and which verdicts are allowed.
 
-There is one profile for each feature level, `schemas/profiles/5_0.yaml` and so on. A profile may
-leave out parts of the suite, such as model cases, unless its name adds them: `5_0+model`.
+There is one profile for each feature level, `schemas/profiles/5_0.yaml` and so on, and one for
+backends that follow ONNX; users may write others. A profile may leave out parts of the suite, such
+as model cases, unless its name adds them: `5_0+model`.
 """
 
 from __future__ import annotations
@@ -139,11 +140,11 @@ def profile_names() -> tuple[str, ...]:
 
 
 def certification_profile(name: str) -> Profile | None:
-    """Return the profile of this name or file, or None if there is none.
+    """Return the profile of this name or file; None if there is no such name.
 
     Args:
-        name: the name of a bundled profile, or the path of a profile's file; a suffix `+PART` adds
-            a part.
+        name: the name of a bundled profile, or the path of a profile's file, which ends in `.yaml`
+            or `.yml`; a suffix `+PART` adds a part.
 
     Raises:
         InvalidFilesError: its file cannot be read or is not a profile.

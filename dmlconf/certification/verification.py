@@ -342,7 +342,9 @@ def _untested(verdict: Verdict) -> bool:
 
 
 def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Finding]:
-    """Yield each `Finding` about verdicts that the profile does not allow."""
+    """Yield each `Finding` about verdicts that the profile does not allow, or too many declined
+    cases.
+    """
     by_reason: dict[str, list[Verdict]] = {}
     declined: list[str] = []
     number = 0

@@ -36,7 +36,7 @@ _DAMAGES: Final = (
 class Archive:
     """The entries of a file; a missing file has none, nor has one whose first line is damaged.
 
-    Keys that the file lacks are looked up in `store`, if there is one.
+    A key that the file lacks, or whose entry is damaged, is looked up in `store`, if there is one.
     """
 
     def __init__(self, path: Path, store: Store | None = None) -> None:
@@ -84,7 +84,7 @@ class Archive:
 
 
 def archive_content(values: Mapping[str, Any]) -> bytes:
-    """Return the bytes of an archive of these values by key, which may come in any order.
+    """Return the bytes of an archive of these values by key, the same for any order of the keys.
 
     Values larger than `LARGEST_ENTRY` are left out.
     """

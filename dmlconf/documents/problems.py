@@ -10,7 +10,7 @@ from typing import Any, Final
 __all__ = ["ExpectedError", "InvalidFilesError", "Problem", "name_hint", "nearest", "printable"]
 
 _LONGEST_EXCERPT: Final = 100
-"""How many characters of a source line are shown."""
+"""The most characters of a source line that are shown."""
 
 
 def printable(text: str) -> str:

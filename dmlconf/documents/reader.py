@@ -1,8 +1,9 @@
 """Read a YAML file strictly into plain values, and find the line of any value.
 
 The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
-number. It rejects duplicate keys, tags, merge keys, a second document, and files that are empty,
-too large or too deep, expand to too much, or are not UTF-8.
+number. It rejects duplicate keys, keys other than text, tags, merge keys, a second document,
+numbers that are too long or too large for FLOAT64, and files that are empty, too large or too deep,
+expand to too much, or are not UTF-8. `-0` is read as -0.0.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ def _is_simple(event: Any) -> bool:
 
 
 def _text_or_plain(event: Any) -> Any:
-    """Return the value of a scalar: text if it is quoted."""
+    """Return the value of a scalar: text if it is quoted or a block."""
     if not event.implicit[0]:
         return event.value
     try:
@@ -210,7 +211,8 @@ class Document:
     Attributes:
         text: its content as text.
         data: its content as dicts with text keys, lists, numbers, text, booleans and None.
-        item_lines: for each top-level key with a list, the line of each item, from 1.
+        item_lines: for each top-level key with a list, the line of each item, from 1. A list that
+            is empty or an alias has no entry.
     """
 
     path: Path
@@ -226,7 +228,10 @@ class Document:
         *,
         key: bool = False,
     ) -> Problem:
-        """Return a problem at the value under `where`, or at its key if `key` is true."""
+        """Return a problem at the value under `where`, or at its key if `key` is true.
+
+        If the file has no such value, the problem is at the innermost value around it.
+        """
         mark, width = self._mark(tuple(where), key)
         return _problem(self.path, self.text, message, mark, hint, width)
 

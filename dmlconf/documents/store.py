@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MOST_BYTES: Final = 1 << 26
-"""Maximum bytes of all entries of a folder, unless its `Store` is given another maximum."""
+"""Maximum bytes of all entries that `Store.prune` leaves, unless the store has another maximum."""
 
 LARGEST_ENTRY: Final = 1 << 22
 """Maximum bytes of the JSON of one entry; larger ones are not kept."""
@@ -154,7 +154,10 @@ def _make_own_folder(path: Path) -> None:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Return whether a path is a folder, not a link, that only this user can write to."""
+    """Return whether a path is a folder, not a link, that only this user can write to.
+
+    On Windows, who can write to it is not checked.
+    """
     try:
         status = path.lstat()
     except (OSError, ValueError):

@@ -17,6 +17,7 @@ _LARGE_NUMBER: Final = re.compile(rb"[0-9]{200}|[eE]\+?0*[0-9]{3}")
 """Text that may be a number with too many digits, or one too large for FLOAT64."""
 _OPENING: Final = re.compile(rb"[\[{]")
 _MOST_INTEGER_BITS: Final = LONGEST_NUMBER * 4
+"""Bits of the largest integer of `LONGEST_NUMBER` hexadecimal digits, as TOML may have them."""
 
 
 class TreeError(ValueError):
@@ -40,8 +41,9 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        TreeError: it is not JSON, is nested too deeply, has NaN, an infinity, or a number too long
-            or too large for FLOAT64, or is not `unique` or `whole` as demanded.
+        TreeError: it is not JSON, is nested too deeply, has NaN, an infinity, a number that is too
+            long or, with a point or an exponent, too large for FLOAT64, or is not `unique` or
+            `whole` as demanded.
     """
     more: dict[str, Any] = {"object_pairs_hook": _unique} if unique else {}
     if _LARGE_NUMBER.search(content):  # A string may match too, so each number is checked.

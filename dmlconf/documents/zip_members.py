@@ -72,11 +72,11 @@ class ZipMembers:
         return content
 
     def beginning(self, name: str, size: int) -> bytes:
-        """Return the first bytes of a member.
+        """Return the first `size` bytes of a member; all, if it has fewer.
 
         Raises:
-            DamagedArchiveError: there is none, it is damaged, too large, or uses an unsupported
-                compression method.
+            DamagedArchiveError: there is no such member, or it is damaged, too large, or uses an
+                unsupported compression method.
         """
         info = self._archive.getinfo(name)
         if info.compress_type not in _METHODS:
@@ -97,7 +97,8 @@ def opened_archive(path: Path, largest: int) -> Iterator[ZipMembers]:
     """Open an archive whose members have at most `largest` uncompressed bytes, for `with`.
 
     Raises:
-        DamagedArchiveError: it is damaged, as found on opening or within the `with` statement.
+        DamagedArchiveError: it is damaged, as found on opening or within the `with` statement; the
+            errors in `_DAMAGES` become this one, also if the statement's own code raises them.
         UnreadableFileError: it cannot be opened, or is not a regular file.
     """
     with open_regular(path) as stream:

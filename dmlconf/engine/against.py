@@ -194,7 +194,7 @@ def expectations(
     suite_paths: Sequence[Path],
     store: Entries | None = None,
 ) -> Expectations:
-    """Return the source of expected outcomes for cases that state none.
+    """Return the source of the expected outcomes that cases do not state.
 
     Args:
         against: `auto`, or a backend as named on the command line.

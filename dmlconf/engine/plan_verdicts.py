@@ -64,7 +64,9 @@ def _judged_here(
     limits: Limits,
     options: JudgeOptions,
 ) -> Generator[Verdict, None, None]:
-    """Run the plan in this process, except large cases, which then run in worker processes."""
+    """Run the plan in this process, except cases that are tagged as large or may take much memory;
+    these then run in worker processes.
+    """
     large: list[PlannedCase] = []
 
     def aside(planned: PlannedCase, case: Case) -> bool:

@@ -37,6 +37,7 @@ class Retries:
 
         Args:
             most_failures: after how many failing cases no further case starts; None for no limit.
+                Without retries, the caller must stop by itself.
         """
         if not self._times:
             yield from judge(plan)

@@ -1,4 +1,7 @@
-"""Open a backend, give it the cases of a plan, and yield their verdicts or outcomes."""
+"""Open a backend, give it the cases of a plan, and yield their verdicts or outcomes.
+
+The header of a run log is made here too, since it describes the open backend.
+"""
 
 from __future__ import annotations
 

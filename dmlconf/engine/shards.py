@@ -91,7 +91,7 @@ def balanced(seconds: Mapping[str, float], count: int) -> dict[str, int]:
     """Return the number, from 1, of the shard of each case with known seconds.
 
     The longest case comes first; each goes to the shard with the fewest seconds so far. Cases of 5,
-    4, 3 and 3 s become shards of 8 and 7 s.
+    4, 3 and 3 s become two shards of 8 and 7 s.
     """
     loads = [(0.0, number) for number in range(1, count + 1)]
     numbers: dict[str, int] = {}

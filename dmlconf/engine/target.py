@@ -35,6 +35,7 @@ class Target:
         judge: returns a function that runs cases and yields verdicts, given the source of expected
             outcomes and the waivers.
         circumstances: the circumstances under which each case also runs.
+        compare_unfused: whether each graph's nodes also run one by one.
         workers: the scheduler's workers, for the log's header; empty on this machine.
         label: a part of the names of this target's files; empty for a single target.
     """

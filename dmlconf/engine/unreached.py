@@ -23,17 +23,17 @@ class Unreached:
         self._parts: list[_Part] = []
 
     def expect(self, cases: Sequence[PlannedCase], places: Sequence[int]) -> None:
-        """Add cases, with the place of each."""
+        """Add cases, with the place of each in the plan."""
         self._parts = [part for part in self._parts if part.count]
         self._parts.append(_Part(cases, places))
 
     def place(self, case: str) -> int:
-        """Return the place of a case; raise `KeyError` unless it has no verdict yet."""
+        """Return the place of a case; raise `KeyError` if it is not one of these."""
         part, index = self._place_of(case)
         return part.places[index]
 
     def reach(self, case: str) -> int:
-        """Remove a case, and return its place; raise `KeyError` unless it has no verdict yet."""
+        """Remove a case, and return its place; raise `KeyError` if it is not one of these."""
         part, index = self._place_of(case)
         part.remove(index)
         return part.places[index]

@@ -19,13 +19,15 @@ def computed_elements(
     relative: float = 0.0,
     absolute: float = 0.0,
 ) -> Array:
-    """Return a mask of the elements that a formula computes, bit by bit or within an error.
+    """Return a mask of the elements that a prediction has too, in every bit or within an error.
 
-    All NaN are equal. Elements that the formula leaves unknown are in the mask too.
+    All NaN are equal. Elements that a prediction leaves unknown are in the mask too.
 
     Args:
-        predicted: the outputs that the formula gives.
-        relative: the permitted error as a share of the computed number.
+        predicted: outputs that a formula may give; the mask has the elements of each.
+        output: the name of the output.
+        actual: what the runtime returned for it.
+        relative: the permitted error as a share of the predicted number.
         absolute: an error that is permitted in addition.
     """
     mask = np.zeros(actual.shape, bool)
@@ -44,7 +46,7 @@ def computed_elements(
 
 
 def _difference(actual: Array, computed: Array) -> Array:
-    """Return how far numbers are apart; for integers exactly, also for those of 64 bits."""
+    """Return how far numbers are apart: in FLOAT64, or for integers exactly in UINT64."""
     if actual.dtype.kind == "f":
         return np.abs(actual.astype(np.float64) - computed.astype(np.float64))
     high, low = np.maximum(actual, computed), np.minimum(actual, computed)

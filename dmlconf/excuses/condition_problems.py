@@ -34,8 +34,8 @@ def condition_problems(
 ) -> Iterator[Problem]:
     """Yield problems of a condition: that it cannot be read, or has a name that no case has.
 
-    Names are not checked if the entry names no operators and its cases may be graphs, whose tensors
-    may have any name.
+    Names are not checked if the entry names no operators and one of its cases may be a graph, whose
+    tensors may have any name.
 
     Args:
         where: the key of the condition.

@@ -29,7 +29,10 @@ def _near(
     relative: float,
     absolute: float,
 ) -> Array:
-    """Numbers within a relative plus an absolute error: 1.0005 for 1 if `relative` is 1e-3."""
+    """Finite numbers within a relative plus an absolute error: 1.0005 for 1 if `relative` is 1e-3.
+
+    An output of integers has none.
+    """
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     with np.errstate(invalid="ignore"):
@@ -46,7 +49,7 @@ def _ulp(
     float32: float,
     float16: float,
 ) -> Array:
-    """Numbers that are off by at most `float32` ULP or, as FLOAT16, `float16` ULP."""
+    """Numbers that are off by at most `float32` ULP or, as FLOAT16, `float16` ULP; no integers."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     limit = float16 if right.dtype == np.float16 else float32
@@ -251,7 +254,7 @@ def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: A
 def _large_angle(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, beyond: float
 ) -> Array:
-    """Elements whose input after ScaleBias exceeds a limit, such as an angle of 1e10 for cos."""
+    """Elements whose input after ScaleBias is finite and beyond a limit, such as cos(-1e10)."""
     angle = inputs["InputTensor"]
     large: Array = np.isfinite(angle) & (np.abs(angle) > beyond)
     return large
@@ -272,14 +275,14 @@ def _nan_quotient(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _flushed(array: Array) -> Array:
-    """Return real numbers with zeros for subnormal ones."""
+    """Return an array with zeros of the same sign for subnormal numbers."""
     if array.dtype.kind != "f":
         return array
     return np.where(np.abs(array) < np.finfo(array.dtype).tiny, array * 0, array)
 
 
 def _gathered_beyond(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that GATHER and its kin take by an index beyond the axis: index 4 of 4 rows."""
+    """Elements that GATHER and its kin take by an index beyond the axis: 4 or -5 of 4 rows."""
     tensor, indices, desc = inputs["InputTensor"], inputs["IndicesTensor"], case.desc
     wide = indices.astype(object) if indices.dtype == np.uint64 else indices.astype(np.int64)
     if "Axis" not in desc:

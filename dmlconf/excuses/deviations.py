@@ -1,8 +1,9 @@
 """Deviations: where the specification of ONNX or WebNN differs from DirectML's documentation.
 
 Each deviation quotes a sentence of the target's specification, with a link. A refusal is waived
-if a deviation permits it; wrong values, if the case passes once the right elements replace those
-that deviations concern.
+if a deviation permits it; wrong values, if the case no longer fails once the right elements replace
+those that deviations concern. `deviating_elements` and `computed_elements` find these elements, and
+`permitted_refusals` the inputs for which a target may refuse a case.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ __all__ = [
 _DIRECTML: Final = "directml"
 
 _TOLERANCES: Final = frozenset({"near", "ulp"})
-"""The elements that are within an error of the right ones. They explain no output that its rule
-permits and that looks as if the operator had not run, such as zeros."""
+"""Names in `ELEMENTS` of elements within an error of the right ones. A deviation with one of them
+does not explain an output that looks as if the operator had not run, such as zeros."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,10 @@ def patched(
 ) -> tuple[list[Deviation], Outputs]:
     """Return the deviations that concern wrong elements, and an outcome with these elements
     corrected.
+
+    Elements count as wrong if any bit differs from the right one, even if their rule permits them.
+    Of deviations that concern the same elements, only the first is returned. Outputs of other sizes
+    or another data type than the right ones stay as they are.
     """
     results = Results(_operands(case), evaluate(case))
     elements = [(each, each.concerned(case, results)) for each in deviations]
@@ -196,7 +201,7 @@ def patched(
 def _operands(case: Case) -> Mapping[str, Array]:
     """Return the inputs as the operator's function takes them: after ScaleBias, if it has one.
 
-    Of 2e38 with the Scale 3 an operator takes infinity. Integers are as they are.
+    With a Scale of 3, 2e38 becomes infinity. Integers stay as they are.
     """
     inputs, by = case.inputs(), case.desc.get("ScaleBias")
     if is_identity(by):
@@ -219,7 +224,13 @@ def _waived(verdict: Verdict, deviations: list[Deviation]) -> Verdict:
 
 
 def deviations_of(environment: Environment | Mapping[str, Any]) -> Deviations:
-    """Return the deviations of the target that a backend's environment names, if any."""
+    """Return the deviations of the target that a backend's environment names.
+
+    There are none for the backend `directml`, or if the environment names no known target.
+
+    Raises:
+        InvalidFilesError: the target's file cannot be read.
+    """
     tested = tested_environment(environment)
     if tested["backend"] == _DIRECTML:
         return NO_DEVIATIONS  # DirectML is tested against its own documentation.

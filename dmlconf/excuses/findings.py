@@ -34,8 +34,9 @@ class Finding:
     Attributes:
         wrong: the finding's name, its cases and, for wrong values, its elements.
         title: what the runtime does.
+        fails: the kind of the failures.
         message: a regular expression that is searched for in the failure's message.
-        example: the smallest case that fails in this way.
+        example: the identifier of the smallest case that fails in this way.
         code: the same mistake in a few lines of the runtime's own API.
     """
 
@@ -62,6 +63,7 @@ class Findings:
         details: entries that the environment's details must have.
         title: the runtime's name in texts.
         runs: the runs that gave the findings, and how many cases had each status.
+        note: what else the page of findings says of these runs.
     """
 
     runtime: str = ""
@@ -129,7 +131,11 @@ def _of_values(
 
 
 def findings_of(environment: Environment | Mapping[str, Any]) -> Findings:
-    """Return the findings in an environment's runtime, whatever its version."""
+    """Return the findings in an environment's runtime, whatever its version.
+
+    Raises:
+        InvalidFilesError: a file of findings cannot be read.
+    """
     tested = tested_environment(environment)
     if tested["backend"] in _NO_OTHER_RUNTIME:
         return NO_FINDINGS  # No file is read for these.

@@ -1,4 +1,7 @@
-"""Read the list of DirectML's known faults, `schemas/known-faults.yaml`."""
+"""Read and check the list of DirectML's known faults, `schemas/known-faults.yaml`.
+
+`known_faults` says which failures they explain.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ _GRAPH: Final = "graph"
 
 
 def known_faults(environment: Environment) -> KnownFaults:
-    """Return the known faults of the DirectML that a backend runs.
+    """Return the known faults of the DirectML that a backend runs, or that a recording comes from.
+
+    There are none if it is not DirectML, or if its version is not known.
 
     Raises:
         InvalidFilesError: the list cannot be read.
@@ -54,8 +59,8 @@ def faults_of_version(version: Version, path: Path | None = None) -> tuple[Known
     """Return the known faults of a version of DirectML.
 
     An untested version has the faults of the tested ones before and after it: 1.14.0 those of
-    1.13.1 and of 1.14.1. A version newer than all tested ones has none, since it may have fixed
-    them.
+    1.13.1 and of 1.14.1. A version older than all tested ones has those of the oldest; a newer one
+    has none, since it may have fixed them.
 
     Args:
         path: a list to read instead of `schemas/known-faults.yaml`.

@@ -1,10 +1,10 @@
 """Waive failures that known faults of DirectML explain, whatever the device.
 
-The list of faults is `schemas/known-faults.yaml`, by version; it is used for the backend `directml`
-and recordings of it. A failure is waived if the desc of the case or of a node meets the fault's
-condition. If the fault has a function in `dmlconf.faults`, wrong values are waived only if the
-function computes them. A case that passes despite a listed fault has passed, since a driver's
-metacommand may replace the wrong kernel.
+`known_fault_file` reads the list of faults by version, for the backend `directml` and recordings of
+it. A failure is waived if it shows as the fault does and the desc of the case or of a node meets
+the fault's conditions. If the fault has a function in `dmlconf.faults`, wrong values are waived
+only if the function computes them. A case that passes despite a listed fault has passed, since a
+driver's metacommand may replace the wrong kernel.
 """
 
 from __future__ import annotations
@@ -75,13 +75,14 @@ _STAGES_IN_GRAPHS: Final = {"CompileOperator": "CompileGraph"}
 
 @dataclass(frozen=True, slots=True)
 class NodeCondition:
-    """A condition on the nodes of a graph.
+    """A condition that at least one node of a graph must meet.
 
     Attributes:
-        operators: the operators of which the node is one.
+        operators: the operators of which the node must have one.
         when: a condition over the node's desc and three names: `Consumers`, how many nodes read its
             outputs; `OutputNumbers`, the indices of the graph's outputs that it feeds;
-            `NumbersWritten`, the indices that `numbers_written` of `faults.sequences` returns.
+            `NumbersWritten`, the indices of outputs to which DirectML writes sequences, as
+            `faults.sequences.numbers_written` returns them for the node's operator.
     """
 
     operators: frozenset[str]
@@ -114,7 +115,7 @@ def _joins_of(graph: Graph, node: Node) -> dict[str, int | tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class ConstantCondition:
-    """A condition on the constants of a graph.
+    """A condition that at least one constant of a graph must meet.
 
     Attributes:
         when: a condition over `ByteCount`, `ElementCount` and `DataType` of the constant, and
@@ -159,7 +160,7 @@ class KnownFault:
             must be refused, `output not written`, `crash`, `device removed`, or a refusal such as
             `E_INVALIDARG by CreateOperator`.
         cases: identifiers of affected cases, or patterns of these; None for all.
-        when: a condition on the desc of affected cases; None for all.
+        when: a condition on the desc of affected cases and nodes; None for all.
         node: affected cases are graphs with a node that meets this condition; None for all.
         constant: affected cases are graphs with a constant that meets this condition; None for all.
         breaks: affected cases break at least one of these constraints and no others; None for all.

@@ -56,7 +56,7 @@ def _outside(indices: Array, size: int) -> bool:
 
 
 def _sequence_too_long(case: Case, inputs: Mapping[str, Array]) -> bool:
-    """A length in SequenceLengthsTensor exceeds the size of the input's axis of sequences."""
+    """A length in SequenceLengthsTensor exceeds the size of the axis along which sequences run."""
     desc: Mapping[str, Any] = case.desc
     lengths = inputs.get("SequenceLengthsTensor")
     longest = desc["InputTensor"].Sizes[desc.get("Axis", 1)]

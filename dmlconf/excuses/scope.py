@@ -1,4 +1,4 @@
-"""The scope of a known failure: the cases and the versions of the software that it affects."""
+"""What an entry in a file of excuses covers: cases (`Scope`), and versions (`VersionRange`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Scope:
         operators: names of operators.
         cases: identifiers, `gather/matrix` for all cases of that matrix, or patterns with `*` and
             `?`.
-        where: a condition on descs; a case that lacks what the condition reads does not meet it.
+        where: a condition over the names of `dmlconf.cases.facts.names_of`; a case for which it
+            cannot be evaluated does not meet it.
     """
 
     operators: frozenset[str] | None = None
@@ -74,7 +75,7 @@ class Facts:
 
 
 def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]:
-    """Return the names in a scope that match none of these identifiers."""
+    """Return the names in a scope that match none of these identifiers and no matrix of theirs."""
     exact: set[str] = set()
     for identifier in identifiers:
         exact |= {identifier, identifier.partition("[")[0]}
@@ -87,7 +88,10 @@ def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """Versions from `first` to `last`, both included; `1.15` as the last includes 1.15.4."""
+    """Versions from `first` to `last`, both included; `1.15` as the last includes 1.15.4.
+
+    None as an end stands for no bound.
+    """
 
     first: Version | None = None
     last: Version | None = None

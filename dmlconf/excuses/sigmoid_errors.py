@@ -1,7 +1,7 @@
 """Find the elements of an output that are off as if a runtime's sigmoids were.
 
-ONNX Runtime's sigmoid is off by up to 2.4e-7, also where it is 1e-8 or where a gate is multiplied
-by it.
+ONNX Runtime's sigmoid is off by up to 2.4e-7, even where the right value is 1e-8; so are products
+of it, such as those of a gate of LSTM.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _SIGMOIDS: Final = frozenset({_SIGMOID, "ACTIVATION_SWISH"})
 _LAYERS: Final = frozenset({"GRU", "LSTM", "RNN"})
 
 _SAMPLES: Final = 8
-"""How many samples of several sigmoids are evaluated, each with random signs of the errors."""
+"""How many times a graph or a layer is evaluated, each time with random signs of the errors."""
 
 
 def near_sigmoids(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
 ) -> Array:
-    """Elements of x * sigmoid(a * x), or of a fused sigmoid, within the error of a sigmoid.
+    """Elements of a sigmoid or of x * sigmoid(a * x), also fused, within the error of a sigmoid.
 
     If a sigmoid is off by `absolute`, the product is off by |x| times as much. In a graph and in a
-    recurrent layer, what is computed from sigmoids is off as samples are, at most four times as
-    far.
+    recurrent layer, an element may be off by four times the worst of `_SAMPLES` evaluations whose
+    sigmoids are off by `absolute`. To each of these errors one ULP is added.
     """
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)

@@ -32,13 +32,14 @@ class Limit:
 
     Attributes:
         reason: why, as a sentence.
-        stage: the call in which it shows, `Execute` for wrong values; CompileOperator includes
-            CompileGraph.
+        stage: the call in which it shows, `Execute` for wrong values; for a single operator
+            CompileOperator includes CompileGraph.
         hresult: the name of the HRESULT; `S_OK` for wrong values.
         operators: names of affected operators; None for any.
-        data_types: the affected data types, by the tensor's field; None for any.
-        cases: identifiers of affected cases; None for all.
-        where: a condition on descs of affected cases; None for all.
+        data_types: the affected data types, by the tensor's field; None for any. Fields that a case
+            lacks do not matter.
+        cases: as in `Scope`; None for all.
+        where: as in `Scope`; None for all.
         circumstance: the only circumstance under which it shows; None if any run shows it.
     """
 

@@ -45,8 +45,8 @@ def draft(
     """Return a waiver file for failed and broken cases; None if there are none.
 
     There is a waiver for each operator and kind of failure and, for refusals, each HRESULT and
-    call. A waiver names the cases, and holds on the run's adapter, driver and DirectML for errors
-    as large as the run's.
+    call. A waiver names the cases, and holds for errors as large as the run's, on the run's
+    adapter, driver and DirectML as far as the log names them.
 
     Args:
         link: where the failures are tracked.
@@ -124,7 +124,10 @@ def _waiver(
 
 
 def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """Return the largest of each figure; errors and shares that are infinite or 0 are left out."""
+    """Return the largest of each figure: at least 1 element, and ULP rounded up.
+
+    ULP and shares that are infinite or 0 are left out.
+    """
     figures = [figures for verdict in verdicts for figures in verdict.figures.values()]
     bound: dict[str, Any] = {"elements": max([1, *(each.differing for each in figures)])}
     ulp = max(map(_ulp, figures), default=0)

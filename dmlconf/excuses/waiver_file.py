@@ -1,6 +1,6 @@
-"""Read files of waivers, and check that their operators, cases and fields exist.
+"""Read files of waivers, and check that their operators, cases and names in conditions exist.
 
-Their JSON Schema is `schemas/waivers.schema.json`.
+Their JSON Schema is `schemas/waivers.schema.json`. `waivers` says what a waiver does to a verdict.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
 """The kinds of failure with an HRESULT, which a waiver may name."""
 
 _MOST_PATTERNS: Final = 1000
-"""The most patterns that all waivers of a file have together."""
+"""The most patterns that all waivers of a file may have together."""
 
 
 @dataclass(frozen=True, slots=True)

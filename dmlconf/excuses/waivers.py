@@ -71,7 +71,9 @@ class Devices:
 
     Attributes:
         adapters: patterns of the adapter's description, or of its vendor and device, as
-            `0x1002:0x73bf`.
+            `0x1002:0x73bf`; capitals count as small letters.
+        drivers: versions of the driver; an unknown one is not among them.
+        directml: versions of DirectML; with these, no other backend fits.
     """
 
     adapters: tuple[str, ...] = ()

@@ -21,16 +21,16 @@ class _Solver(Protocol):
 
     @property
     def chance(self) -> Chance:
-        """The source of random choices among many changes."""
+        """The source of random choices."""
 
     def some(self, term: Term, target: Any) -> Iterator[Changes]:
-        """Yield a few changes that may give a term a value."""
+        """Yield the first few changes of `solve`."""
 
     def all_of(self, terms: tuple[Term, ...], targets: list[Any]) -> Iterator[Changes]:
-        """Yield changes that may give each term its value."""
+        """Yield changes that may give all terms their values, then changes for single terms."""
 
     def solve(self, term: Term, target: Any) -> Iterator[Changes]:
-        """Yield all changes that may give a term a value."""
+        """Yield changes that may give a term a value."""
 
 
 def _sum_of_two(solver: _Solver, term: Term, target: Any) -> Iterator[Changes]:

@@ -141,7 +141,7 @@ def scalar(data_type: DataType, chance: Chance) -> float | int:
 
 
 def scalar_fits(value: Any, data_type: DataType) -> bool:
-    """Return whether a scalar is in the range of a data type."""
+    """Return whether a data type can hold a scalar; FLOAT types can hold infinity and NaN."""
     if data_type.is_float:
         return not -float("inf") < value < float("inf") or abs(value) <= data_type.maximum
     return isinstance(value, int) and data_type.minimum <= value <= data_type.maximum

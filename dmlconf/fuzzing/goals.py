@@ -1,4 +1,4 @@
-"""Goals of random cases: every second case has one of these properties on purpose.
+"""Goals of random cases: every second case gets one of these properties on purpose, if possible.
 
 A rank of 8, or the last of 20 activations, would seldom occur by chance.
 """
@@ -87,7 +87,10 @@ class Goal:
         return True
 
     def changes(self, desc: Desc, chance: Chance) -> Changes:
-        """Return changes by which a desc reaches the goal."""
+        """Return changes by which a desc comes nearer to the goal; none if it has reached it.
+
+        An absent field is added first; a second call, with the new desc, gives it the property.
+        """
         if self.part == Part.ANY or self.holds(desc):
             return ()
         if desc[self.field] == ():

@@ -195,7 +195,7 @@ class _Growth:
         return self.chance.pick(fitting).source if fitting else None
 
     def _laid_out(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> Desc:
-        """Return the desc with the feeder's layout, and random layouts of its other tensors."""
+        """Return the desc with the feeder's layout; other tensors may get random ones and flags."""
         by_source = {value.source: value.tensor for value in self.values}
         for name, source in sources.items():
             tensor = by_source[source]
@@ -212,7 +212,7 @@ class _Growth:
         return desc
 
     def entry(self, name: str) -> dict[str, Any]:
-        """Return the graph's entry; its outputs are all tensors that feed nothing and some more."""
+        """Return the graph's entry; its outputs are all that no node reads, and some others."""
         given = [value.source for value in self.values if "." in value.source]
         outputs = [
             source

@@ -30,7 +30,7 @@ _KIND: Final = "fuzz-invalid"
 def invalid_case(name: str, seed: int, number: int) -> PlannedCase:
     """Return the invalid case that an operator, a seed and a number determine.
 
-    Constraints take turns.
+    Constraints take turns; one that no desc is found to break alone is passed over.
     """
     operator = catalogue.operator(name)
     chance = Chance(seed, _KIND, name, number)

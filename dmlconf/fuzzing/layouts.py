@@ -28,10 +28,13 @@ _LAYOUTS: Final = (
 
 
 def with_random_layouts(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
-    """Return a valid desc whose packed tensors may get random layouts and flags.
+    """Return a valid desc in which tensors have random layouts, flags, sizes and alignments.
 
-    If the goal is a layout or a flag, it is tried first. A change that makes the desc invalid is
-    dropped.
+    If the goal is a layout or a flag, its field gets that; other goals leave their field as it is.
+    In half of all calls, no other field changes. A change that makes the desc invalid is dropped.
+
+    Args:
+        desc: a valid desc with packed tensors.
     """
     if goal.part in (Part.LAYOUT, Part.FLAG):
         desc = _if_valid(operator, desc, goal.field, lambda tensor: _toward(tensor, goal))

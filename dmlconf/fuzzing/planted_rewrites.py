@@ -1,4 +1,4 @@
-"""Insert graphs of rewrites, here called patterns, into random graphs.
+"""Prepare graphs of rewrites, here called patterns, which `graphs` inserts into random graphs.
 
 Random nodes may read a pattern's outputs, and nodes that copy graph inputs may feed it. The case
 keeps the mutant of the rewrite, so that `dmlconf diagnose` can tell whether a device ran it.
@@ -57,7 +57,10 @@ def rewrite_files() -> list[Path]:
 def plantable(
     templates: Iterable[CaseTemplate], operators: Collection[str]
 ) -> tuple[CaseTemplate, ...]:
-    """Return the templates of small cases of rewrites whose operators are all among these."""
+    """Return the templates of small cases of rewrites whose operators are all among these.
+
+    Rewrites that change which tensors are outputs are left out.
+    """
     return tuple(
         template
         for template in templates

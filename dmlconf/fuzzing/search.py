@@ -21,16 +21,17 @@ __all__ = ["MOST_ELEMENTS", "valid_desc"]
 _STEPS: Final = 60
 """The most steps of a walk."""
 _CHANGES: Final = 20
-"""The most changes that are compared in one step."""
+"""The most changes that are compared in one step to repair a constraint."""
 _NOISE: Final = 10
 """In one of so many steps, a random change is taken instead of the best one."""
 
 MOST_ELEMENTS: Final = 6000
-"""The most elements of a tensor; most defects show in small tensors, which are quick."""
+"""The most elements of a tensor, unless it has one long axis (`_LONG_AXIS`); most defects show in
+small tensors, which are quick."""
 
 _LONG_AXIS: Final = 1 << 16
-"""A tensor along one axis may have about this many elements: more than the 65,535 thread groups
-that Direct3D permits along a dimension of a dispatch."""
+"""A tensor along one axis may have this many elements, one less or one more: 65,535 is the most
+thread groups that Direct3D permits along a dimension of a dispatch."""
 
 
 def valid_desc(
@@ -49,8 +50,8 @@ def valid_desc(
 
     Args:
         table: the table of support from which the tensors' data types and ranks come.
-        goal: what else the desc must meet.
-        begin: changes the first random desc toward the goal.
+        goal: what else the desc must meet after each step.
+        begin: changes the first random desc so that it meets the goal.
         broken: the name of a constraint to break while all others hold.
     """
     drafts = Drafts(operator, table, chance)
@@ -186,6 +187,6 @@ class _Walk:
 
 
 def _is_small(tensor: TensorDesc) -> bool:
-    """Return whether a tensor has few elements, or about 65,536 that all lie along one axis."""
+    """Return whether a tensor has few elements, or `_LONG_AXIS` ± 1 that all lie along one axis."""
     count = prod(tensor.Sizes)
     return count <= MOST_ELEMENTS or _LONG_AXIS - 2 < max(tensor.Sizes) == count < _LONG_AXIS + 2

@@ -50,7 +50,10 @@ class Solver:
         self._beyond_enums = beyond_enums
 
     def solve(self, term: Term, target: Any) -> Iterator[Changes]:
-        """Yield changes that may give the term the value `target`, True or False for conditions."""
+        """Yield changes that may give the term the value `target`, True or False for conditions.
+
+        If the term has the value already, the only ones are `()`, no change.
+        """
         if _same(term.value, target):
             yield ()
             return

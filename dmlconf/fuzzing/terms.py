@@ -55,8 +55,11 @@ class Term:
     """A value and what it is computed from.
 
     Attributes:
-        kind: `constant`, `field`, `tuple`, `error`, an operator such as `==`, or a function's name.
-        parts: the terms from which the value is computed; the items of a tuple.
+        kind: `constant`, `field`, `tuple`, `slice`, `concatenation`, `member` (a computed property
+            of a tensor, such as `Packed`), `if`, `negative`, `error`, an operator such as `==`, or
+            a function's name.
+        parts: the terms from which the value is computed; the items of a tuple; of a slice, the
+            whole and then the items.
         path: where in the desc the value is; None for computed values.
     """
 
