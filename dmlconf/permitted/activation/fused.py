@@ -201,9 +201,10 @@ def activated_error_scale(
             ends = (np.where(beyond, end, values) for end in (np.nan, np.inf, -np.inf))
             limits = (fused(end, activation).astype(dtype) for end in ends)
             scaled = replace(scaled, others=(*scaled.others, *limits))
-        if activation["operator"] == "ACTIVATION_RELU" and np.isnan(result).any():
+        may_be_nan = np.isnan(result) | beyond
+        if activation["operator"] == "ACTIVATION_RELU" and may_be_nan.any():
             # Measured: some kernels of GEMM return 0 for NaN, as the operator alone does.
-            zeros = np.where(np.isnan(result), 0.0, result).astype(dtype)
+            zeros = np.where(may_be_nan, 0.0, result).astype(dtype)
             scaled = replace(scaled, others=(*scaled.others, zeros))
         return scaled, reach
 

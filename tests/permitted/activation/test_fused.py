@@ -26,6 +26,20 @@ def test_a_fused_relu_of_nan_is_nan_or_zero(tmp_path: Path) -> None:
     assert not accepts(case, "OutputTensor", [1])
 
 
+def test_a_fused_relu_of_a_sum_that_overflows_is_what_relu_makes_of_infinities(
+    tmp_path: Path,
+) -> None:
+    """2 * 3e38 - 1.5 * 3e38 may be infinite or NaN, of which DirectML 1.8.2 makes 0."""
+    desc = """ATensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [3.0e+38, -3.0e+38]},
+      BTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [2, 1.5]}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, FusedActivation: {operator: ACTIVATION_RELU},
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}"""
+    case = single(tmp_path, "GEMM", desc)
+    for value in (1.5e38, np.inf, np.nan, 0):
+        assert accepts(case, "OutputTensor", [value]), value
+    assert not accepts(case, "OutputTensor", [1.0e37])
+
+
 def test_a_steep_activation_magnifies_the_error_of_its_argument(tmp_path: Path) -> None:
     """CELU with Alpha -1 turns -87.5 into -exp(87.5); DirectML 1.15.4 is 0.0012% off."""
     tensors = {"Input": -1.125, "Mean": 0, "Variance": 0, "Scale": 110, "Bias": 0}
