@@ -140,10 +140,17 @@ def batch_normalization_training_grad_error_scale(
         error_scale = error_scale.growing(factor, (difference - sums * change) * factor)
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         error_scale = error_scale.overflowing_where(overflows(largest))
-        other = difference - _saturated(sums, desc.OutputScaleGradientTensor) * change
-        other *= wide(desc.ScaleTensor) / deviation
+        # A kernel may take the sums as it stores them in the other outputs.
         dtype = desc.OutputGradientTensor.DataType.dtype
-        error_scale = replace(error_scale, others=(other.astype(dtype),))
+        of_products = _saturated(sums, desc.OutputScaleGradientTensor) * change
+        others = tuple(
+            (
+                (wide(desc.InputGradientTensor) - of_gradients / count - of_products)
+                * (wide(desc.ScaleTensor) / deviation)
+            ).astype(dtype)
+            for of_gradients in (total, _saturated(total, desc.OutputBiasGradientTensor))
+        )
+        error_scale = replace(error_scale, others=others)
         of_scale = _scale_gradient(desc, scale, sums, from_mean, deviation)
         if dtype == np.float16:
             inputs = _inputs(desc)

@@ -1,7 +1,8 @@
-"""BATCH_NORMALIZATION_TRAINING_GRAD may store its sums in FLOAT16 in two steps.
+"""BATCH_NORMALIZATION_TRAINING_GRAD may store its sums in FLOAT16, also in two steps.
 
 DirectML 1.13.1 and 1.15.4 add along one dimension first and store these sums in FLOAT16, then add
-up the stored sums. The outputs below were measured on these versions.
+up the stored sums. Sums beyond FLOAT16 are stored as 65504. The outputs below were measured on
+these versions.
 
 The tested code is in `dmlconf/permitted/normalization/batch_gradients.py`.
 """
@@ -44,3 +45,18 @@ def test_a_sum_may_be_rounded_after_the_first_dimension_and_again_after_the_seco
     assert measured[22] == -0.03643798828125
     measured[22] = -0.0361
     assert not accepts(case, "OutputGradientTensor", measured)
+
+
+def test_sums_beyond_float16_may_both_be_stored_as_its_largest_number(tmp_path: Path) -> None:
+    """The gradients add up to 98,257, of which 65,504 is stored, and the products to -2.7e8."""
+    one = "Sizes: [1, 1], DataType: FLOAT16"
+    row = "Sizes: [1, 4], DataType: FLOAT16"
+    desc = f"""InputTensor: {{{row}, values: [-2048, 0, -2048, 0]}},
+      InputGradientTensor: {{{row}, values: [65504, -32752, 65504, 0.337890625]}},
+      MeanTensor: {{{one}, values: [3]}}, VarianceTensor: {{{one}, values: [3]}},
+      ScaleTensor: {{{one}, values: [-1.1875]}}, Epsilon: 100,
+      OutputGradientTensor: {{{row}}}, OutputScaleGradientTensor: {{{one}}},
+      OutputBiasGradientTensor: {{{one}}}"""
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc)
+    assert accepts(case, "OutputGradientTensor", [32400, 5804, 32400, 1971])
+    assert not accepts(case, "OutputGradientTensor", [32400, 5000, 32400, 1971])
