@@ -33,6 +33,12 @@ _LONG_AXIS: Final = 1 << 16
 """A tensor along one axis may have this many elements, one less or one more: 65,535 is the most
 thread groups that Direct3D permits along a dimension of a dispatch."""
 
+_MOST_READS: Final = 1 << 24
+"""The most elements that the windows of all outputs read; one window may have 45 million."""
+
+_MOST_TIME_STEPS: Final = 1 << 12
+"""The most time steps of a recurrent layer, which a device computes one after the other."""
+
 
 def valid_desc(
     operator: Operator,
@@ -97,7 +103,7 @@ class _Walk:
         for _ in range(_STEPS):
             large = self._too_large(desc)
             if not broken and not large:
-                return desc if self._listed(desc) else None
+                return desc if self._listed(desc) and not _takes_long(desc) else None
             reached = self._step(desc, broken, large)
             if reached is None:
                 return None
@@ -184,6 +190,14 @@ class _Walk:
                 yield [((field.name,), value)]
             elif value is not None:
                 yield [((field.name, index), tensor) for index, tensor in enumerate(value)]
+
+
+def _takes_long(desc: Desc) -> bool:
+    """Return whether a software device may need more than a minute although tensors are small."""
+    window = desc.get("WindowSize")
+    if window is not None and prod(window) * prod(desc["OutputTensor"].Sizes) > _MOST_READS:
+        return True
+    return "RecurrenceTensor" in desc and desc["InputTensor"].Sizes[-3] > _MOST_TIME_STEPS
 
 
 def _is_small(tensor: TensorDesc) -> bool:

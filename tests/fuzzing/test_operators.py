@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from hashlib import sha256
+from math import prod
 
 import pytest
 
@@ -149,3 +150,12 @@ def test_numbers_up_to_the_length_of_an_axis_are_at_most_the_largest_float16() -
     limits = {fill["uniform"]["high"] for fill in fills if "uniform" in fill}
     assert 65504 in limits
     assert max(limits) <= 65504
+
+
+def test_no_window_or_sequence_is_so_long_that_a_case_takes_minutes() -> None:
+    """Without a limit, these numbers have windows of 4e9 elements and 65,536 time steps."""
+    pooling = operator_case("MAX_POOLING1", 92004, 29).template.data["desc"]
+    outputs = prod(pooling["OutputTensor"]["Sizes"])
+    assert prod(pooling["WindowSize"]) * outputs <= 2**24
+    layer = operator_case("RNN", 3, 997).template.data["desc"]
+    assert layer["InputTensor"]["Sizes"][-3] <= 2**12
