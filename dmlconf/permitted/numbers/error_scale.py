@@ -151,7 +151,7 @@ class ErrorScale(SumErrors):
         return ErrorScale(
             np.concatenate([part.sums for part in parts], axis),
             along([part.stored for part in parts]),
-            along([part.deviation for part in parts]),
+            along([p.stored if p.deviation is None else p.deviation for p in parts]),
             min(part.quantum for part in parts),
             along([part.overflows for part in parts]),
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.numbers.error_scale import store_sizes
+from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.permitted.quantization.arithmetic import matrix_multiply_integer_to_float_error_scale
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.truncation import toward_zero
@@ -54,3 +54,10 @@ def store_error_scale(scale: float) -> Array:
 def test_dequantized_integers_that_float16_has_lose_nothing() -> None:
     assert store_error_scale(0.5) == 0
     assert store_error_scale(0.1) > 0
+
+
+def test_joined_parts_without_a_deviation_have_that_of_their_stores() -> None:
+    one, size = np.ones(1), np.full(1, 8.0)
+    parts = [ErrorScale(one, size, np.full(1, 2.0)), ErrorScale(one, size), ErrorScale(one)]
+    assert ErrorScale.joined(parts, 0).deviation is not None
+    np.testing.assert_array_equal(ErrorScale.joined(parts, 0).deviation, [2, 8, 0])
