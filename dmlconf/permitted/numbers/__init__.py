@@ -1,5 +1,9 @@
-"""Errors of FLOAT32 and FLOAT16 arithmetic, which several families of operators need.
+"""What arithmetic and comparisons may return, for several families of operators.
 
-`error_scale`, `terms` and `passes` have the errors of sums, `rounding` and `span` intervals of
-results, `accuracy` the errors of the hardware's functions, and `half` how FLOAT16 is stored.
+- Sums: `error_scale` and `terms` have their errors, and `passes` sums along several axes.
+- Intervals: `rounding` has those of results, `span` those of intermediates.
+- `accuracy` has the errors of exp2, log2 and erf.
+- `half` stores numbers in FLOAT16.
+- `attributes` converts attributes to integers, as each processor may do it.
+- `comparison_in_parts` says of which rows the maximum is found in parts.
 """

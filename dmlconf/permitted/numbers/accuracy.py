@@ -1,4 +1,4 @@
-"""Errors of exp2, log2 and erf, from which kernels compute other functions, such as sigmoid.
+"""Errors of exp2, log2, erf and log2(e), from which kernels compute functions such as sigmoid.
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log); for erf, Abramowitz and Stegun,
 7.1.26.
@@ -21,7 +21,7 @@ EXP2_HALVES: Final = EXP2_ERROR / (STEP / 2)
 """EXP2_ERROR in half ULPs of FLOAT32, which are the unit of the rule `accumulate`: 8."""
 
 LOG2_ERROR: Final = 2.0**-21
-"""The error of log2: relative for results from 1 on, absolute for smaller ones."""
+"""The error of log2: relative for results of size 1 or more, absolute for smaller ones."""
 
 LOG2_E_ERROR: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)) - 1)
 """The relative error of log2(e) in FLOAT32: kernels compute exp(x) as exp2(log2(e) * x)."""

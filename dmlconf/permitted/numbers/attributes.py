@@ -1,4 +1,7 @@
-"""What an attribute may become in a data type that does not hold it, such as -1.5 in UINT8."""
+"""The integers that a FLOAT32 attribute beyond an integer type may become, such as -1.5 in UINT8.
+
+`dmlconf.reference.numbers.attributes` converts as x86-64 does.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,15 @@ __all__ = [
 
 
 def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
-    """Return the numbers that an attribute may become; several if processors convert differently.
+    """Return the values that an attribute may become in a tensor's type, without dimensions.
 
-    The first of them is the result of `converted`.
+    The first of them is the result of `converted`. There are others only if a FLOAT32 attribute,
+    truncated, is beyond an integer type, or is infinite or NaN: -1.5 in UINT8 is 255 on x86-64, and
+    0 on ARM64.
+
+    Args:
+        data_type: the attribute's own type: FLOAT32, or else that of the tensor.
+        dtype: the tensor's type.
     """
     first = converted(value, data_type, dtype)
     number = single(value)
@@ -42,7 +51,7 @@ def _fits(value: float, dtype: np.dtype[Any]) -> bool:
 
 
 def _by_arm64(value: float, bits: int, signed: bool) -> int:
-    """Return the value as ARM64 converts it: truncated, and limited to integers of so many bits.
+    """Return the value as ARM64 converts it: truncated, and clamped to integers of `bits` bits.
 
     NaN becomes 0.
     """

@@ -1,4 +1,4 @@
-"""Whether a kernel finds the maximum of a row in parts: one NaN may then hide other elements."""
+"""Whether kernels find the maximum or minimum of a row in parts, where NaN may hide numbers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import Final
 __all__ = ["compared_in_parts"]
 
 _LONGEST_WHOLE: Final = 512
-"""The most elements along an axis that are compared one after the other.
+"""The most elements along an axis that are not compared in parts.
 
-Measured on ten releases of DirectML: of 514 elements, a NaN at index 513 hides a NaN at index 1.
+Measured on ten releases of DirectML: of 514 elements, a NaN at index 513 hides the number at
+index 1.
 """
 
 
 def compared_in_parts(sizes: Sequence[int], axes: Sequence[int]) -> bool:
     """Return whether rows of a tensor are compared in parts.
 
-    A row is what a maximum is taken of. It is compared in parts if it has more than 512 elements or
-    extends over several axes. In each part, a comparison with NaN is false: if the part begins with
-    NaN, NaN stays the result of the part. Which elements form a part depends on the kernel.
+    A row has the elements along the axes, of which a maximum or minimum is taken. It is compared in
+    parts if it has more than 512 elements, or more than one along each of several axes. A
+    comparison with NaN is false: if a part begins with NaN, NaN stays the result of the part. Which
+    elements form a part depends on the kernel.
     """
     along = [sizes[axis] for axis in set(axes)]
     return math.prod(along) > _LONGEST_WHOLE or sum(size > 1 for size in along) > 1

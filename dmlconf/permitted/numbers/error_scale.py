@@ -41,8 +41,8 @@ class ErrorScale(SumErrors):
     """The fields of `SumErrors`, with methods for what an operator does next with the sums.
 
     The error scale of a sum of two outputs is the sum of their error scales, and that of `3 x` is
-    three times that of `x`. Methods that compute new sums leave out what does not follow for these,
-    such as `quantum`, `others` and `spans`.
+    three times that of `x`. Methods that say which fields they return leave the other fields at
+    their defaults.
     """
 
     @property
@@ -53,10 +53,14 @@ class ErrorScale(SumErrors):
         return exact if self.stored is None else exact & (self.stored == 0)
 
     def __getitem__(self, index: Any) -> ErrorScale:
+        """Return the sums, stores and deviations of some elements."""
         return self.map(lambda values: values[index])
 
     def __add__(self, other: ErrorScale) -> ErrorScale:
-        """Return the error scale of a sum, without the rounding of the addition itself."""
+        """Return the sums, stores and overflows of a sum of two outputs.
+
+        The rounding of this addition is not included.
+        """
         stored = other.stored if self.stored is None else self.stored
         if self.stored is not None and other.stored is not None:
             stored = self.stored + other.stored
@@ -69,16 +73,13 @@ class ErrorScale(SumErrors):
         return scale
 
     def map(self, function: Callable[[Array], Array]) -> ErrorScale:
-        """Return an error scale with a linear function applied to sums, stores and deviations.
-
-        The other fields, such as `overflows`, are left out.
-        """
+        """Return the sums, stores and deviations, to each of which a linear function is applied."""
         stored = None if self.stored is None else function(self.stored)
         deviation = None if self.deviation is None else function(self.deviation)
         return ErrorScale(function(self.sums), stored, deviation)
 
     def times(self, matrix: Array) -> ErrorScale:
-        """Return the error scale of an output that is multiplied by a constant matrix."""
+        """Return the sums, stores and deviations of an output times a constant matrix."""
         return self.map(lambda values: values @ np.abs(matrix))
 
     def where(self, chosen: Array, other: ErrorScale) -> ErrorScale:
@@ -133,7 +134,10 @@ class ErrorScale(SumErrors):
 
     @staticmethod
     def joined(parts: Sequence[ErrorScale], axis: int) -> ErrorScale:
-        """Return the error scale of an output from those of its parts, in order along an axis."""
+        """Return the error scale of an output from those of its parts, in order along an axis.
+
+        Of several parts it has the sums, stores, deviations and overflows, and the least quantum.
+        """
         if len(parts) == 1:
             return parts[0]
 
@@ -174,9 +178,9 @@ class ErrorScale(SumErrors):
     def spanned(self, *spans: Span) -> ErrorScale:
         """Return the error scale with spans of FLOAT16 intermediates instead of their errors.
 
-        Each element of the output lies in one of the spans before it is stored. A span may be
-        unknown for an element, since an end is not finite after an overflow. The other spans of
-        this element still count, and so do the errors of its stores.
+        Each element of the output lies in one of the spans before it is stored. For an element, a
+        span may have an end that is not finite, after an overflow. This span is then unknown: the
+        other spans of the element still count, and so do the errors of its stores.
         """
         known = np.logical_and.reduce([span.finite for span in spans])
         ends = tuple(
@@ -210,6 +214,9 @@ class ErrorScale(SumErrors):
         result is right where a slice may exceed 65504 together with what it is added to.
 
         Args:
+            sums: the right values of the sums.
+            squares: the sums of the squares of the terms.
+            terms: how many terms each sum has.
             longest: the most terms of a sum that is not cut.
             added: the absolute value of what the slices are added to, such as a bias, or 0; None if
                 a kernel may keep the sums of slices in FLOAT32, where none overflows.
@@ -226,7 +233,7 @@ class ErrorScale(SumErrors):
         return scale.open_where(beyond) if beyond.any() else scale
 
     def scaled(self, factor: Array | float) -> ErrorScale:
-        """Return the error scale of the product with a factor."""
+        """Return the sums, stores, deviations and overflows of the product with a factor."""
         size = np.abs(factor)
         stored = None if self.stored is None else self.stored * size
         deviation = None if self.deviation is None else self.deviation * size
@@ -259,12 +266,13 @@ class ErrorScale(SumErrors):
 
 @np.errstate(over="ignore")
 def store_sizes(values: Array, exact: Array | bool = False) -> Array:
-    """Return the sizes for the field `stored` of intermediates that are stored in FLOAT16.
+    """Return what intermediates that are stored in FLOAT16 add to the field `stored`, FLOAT64.
 
     A store is off by at most one ULP, 2^-10 times the largest power of two that does not exceed the
-    value. For 11.3, the size is 8 and the error at most 0.0078. A value that already has an error
-    may be stored with the next larger ULP. The size is 0 for an exact value that FLOAT16 holds, and
-    for a value that is not finite.
+    value. This power is the size, 2^-14 or more: for 11.3 it is 8, and the error at most 0.0078. It
+    is twice as large for values a little below a power of two, 7.96 for example, since they may
+    already have an error. The size is 0 for an exact value that FLOAT16 holds, and for a value that
+    is not finite.
 
     Args:
         exact: which values are computed without an error before they are stored.
@@ -279,7 +287,8 @@ def store_sizes(values: Array, exact: Array | bool = False) -> Array:
 def quantum_of(*factors: Array | float) -> float:
     """Return a power of two that all products of one element of each factor are multiples of.
 
-    Zeros are multiples of everything. If an element is infinite, the quantum is 0.
+    Zeros are multiples of everything, and NaN is ignored. If an element is infinite, the quantum is
+    0.
     """
     quantum = 1.0
     for factor in factors:
@@ -304,9 +313,9 @@ def _blocks(values: Array) -> Iterator[Array]:
 
 
 def _least_bit(values: Array) -> float:
-    """Return the value of the lowest bit that is 1 in any of the numbers: 0.25 for 1.25 and 2.5.
+    """Return the value of the lowest bit that is 1 in any of the sizes: 0.25 for 1.25 and 2.5.
 
-    Infinity if no number is positive, 0 if one is infinite.
+    Infinity if no size is positive, 0 if one is infinite.
     """
     values = values[values > 0]
     if not len(values):

@@ -1,4 +1,4 @@
-"""How kernels store FLOAT16 numbers: rounded toward zero or to the nearest number."""
+"""How kernels store numbers in FLOAT16: rounded toward zero or to the nearest number."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _FLOAT16: Final = np.dtype(np.float16)
 
 @np.errstate(over="ignore")
 def to_nearest(values: Array) -> Array:
-    """Return the nearest FLOAT16 numbers, as FLOAT64; from 65520 on they are infinite."""
+    """Return the nearest FLOAT16 numbers, as FLOAT64; sizes from 65520 on become infinite."""
     rounded: Array = values.astype(np.float16).astype(np.float64)
     return rounded
 
 
 def toward_zero(values: Array) -> Array:
-    """Return values truncated to FLOAT16, as FLOAT64; finite ones stay finite."""
+    """Return FLOAT64 values truncated to FLOAT16, as FLOAT64; finite ones stay finite."""
     return truncated(values, _FLOAT16).astype(np.float64)
 
 
 STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)
-"""How FLOAT16 numbers are stored: DirectML truncates, as measured, and Direct3D permits both."""
+"""Both ways to store in FLOAT16: DirectML truncates, as measured, and Direct3D permits both."""

@@ -26,14 +26,15 @@ def passes_over(axes: Sequence[int]) -> list[_Axes]:
 def in_passes(
     axes: Sequence[int], combined: Callable[[Array, _Axes], Array]
 ) -> Iterator[Callable[[Array], Array]]:
-    """Yield functions that sum or average an array in several passes, in either order.
+    """Yield two functions that sum or average an array in passes, the second in reverse order.
 
-    If one pass is enough, none is yielded.
+    Each pass is truncated to FLOAT16. If the axes are all adjacent, nothing is yielded.
 
-    Measured: DirectML 1.8.0 and 1.9.1 truncate what each pass gives to FLOAT16. For the axes 0 and
-    2, their first pass is over axis 0; for the axes 0, 1 and 3, it is over axis 3.
+    Measured: DirectML 1.8.0 and 1.9.1 compute so. For the axes 0 and 2, their first pass is over
+    axis 0; for the axes 0, 1 and 3, it is over axis 3.
 
-    `combined` sums or averages an array over some axes, and keeps these with a size of 1.
+    Args:
+        combined: sums or averages an array over some axes, and keeps these with a size of 1.
     """
     passes = passes_over(axes)
     if len(passes) < 2:

@@ -1,4 +1,4 @@
-"""Right results of arithmetic that may round in more than one way.
+"""Right results of arithmetic that may round in more than one way, overflow or underflow.
 
 Kernels compute in FLOAT32 and then store FLOAT32 or FLOAT16. Direct3D permits to round to nearest
 and toward zero, both in FLOAT32 arithmetic and in the conversion to FLOAT16.
@@ -36,16 +36,16 @@ ANY_RESULT: Final = 2.0**400
 """An error scale with which any result is right."""
 
 STEP: Final = 2.0**-23
-"""The relative error of one FLOAT32 operation that rounds toward zero."""
+"""The greatest relative error of one FLOAT32 operation that rounds toward zero."""
 
 HALF_STEP: Final = 2.0**-24
-"""The relative error of a FLOAT32 operation that rounds to nearest: the unit of errors of sums."""
+"""That of one FLOAT32 operation that rounds to nearest: the unit of the errors of sums."""
 
 _SUBNORMAL_STEPS: Final = 2.0**-148
-"""The error of two roundings of subnormal FLOAT32 numbers."""
+"""The greatest error of two roundings toward zero of subnormal FLOAT32 numbers."""
 
-_FEW_STEPS: Final = 2.0**-124
-"""A FLOAT32 number below this may become subnormal by the errors of a few roundings."""
+_NEAR_ZERO: Final = 2.0**-124
+"""Results below this, 4 times the least normal FLOAT32 number, also get `_SUBNORMAL_STEPS`."""
 
 _SINGLE: Final = np.dtype(np.float32)
 
@@ -68,7 +68,7 @@ def sizes_of(tensor: Array) -> Array:
 
 
 def finite_sum(sizes: Array, over: tuple[int, ...] = (-1,), *, keepdims: bool = False) -> Array:
-    """Return the sum of the finite terms: they may overflow even if another term is infinite."""
+    """Return the sum of the finite sizes along axes, which may overflow beside an infinite one."""
     total: Array = sizes.sum(over, keepdims=keepdims, where=np.isfinite(sizes))
     return total
 
@@ -76,8 +76,8 @@ def finite_sum(sizes: Array, over: tuple[int, ...] = (-1,), *, keepdims: bool = 
 def finite_sizes(tensor: Array) -> Array:
     """Return the absolute values of finite elements, and 0 for others, FLOAT64.
 
-    With these one sees whether finite terms beside an infinity may overflow to the opposite
-    infinity: the sum is then NaN.
+    These show whether finite terms beside an infinity may overflow to the opposite infinity: the
+    sum is then NaN.
     """
     return np.where(np.isfinite(tensor), np.abs(tensor, dtype=np.float64), 0.0)
 
@@ -85,9 +85,9 @@ def finite_sizes(tensor: Array) -> Array:
 def greatest_product(*factors: Array) -> Array:
     """Return the greatest partial product that begins with the first factor, in any order.
 
-    It is the product of the first factor and of all other factors above 1. For 1e30, 1e20 and 1e-20
-    it is 1e50, which overflows, although the result 1e30 does not. Other factors that are infinite
-    count as 1, since they do not overflow.
+    It is the product of the absolute values of the first factor and of all others that exceed 1.
+    For 1e30, 1e20 and 1e-20 it is 1e50, which overflows, although the result 1e30 does not. Other
+    factors that are infinite or NaN count as 1, since they do not overflow.
     """
     product = np.abs(factors[0])
     for factor in factors[1:]:
@@ -99,9 +99,10 @@ def greatest_product(*factors: Array) -> Array:
 def underflow_error(*factors: Array) -> Array:
     """Return how far a product may be off because a product of some factors is subnormal.
 
-    A subnormal number has fewer digits, or is taken for zero, so the error is the whole product. It
-    is 0 where no partial product can be subnormal. 7 * 2^-149 times 9.3 is 65 * 2^-149 and not
-    65.1 * 2^-149; if that is multiplied by 1e38, the relative error stays.
+    A subnormal number has fewer digits, or is taken for zero, so the error is the whole product's
+    absolute value, FLOAT64. It is 0 where no product of some factors is below 2^-126, and where
+    the whole product is not finite. 7 * 2^-149 times 9.3 is 65 * 2^-149 and not 65.1 * 2^-149; if
+    that is multiplied by 1e38, the relative error stays.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results may be flushed.
     """
@@ -118,7 +119,11 @@ def underflow_error(*factors: Array) -> Array:
 
 @np.errstate(all="ignore")
 def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -> Interval:
-    """Return the least and the greatest right value of each element.
+    """Return the least and the greatest right value of each element, in the result's type.
+
+    If an error is permitted, the ends of FLOAT32 results close to zero are up to 2^-148 further,
+    and zero if the end is subnormal but `exact` is normal. A FLOAT16 result may be infinite if its
+    end exceeds 65504.
 
     Args:
         exact: what an infinitely precise computation gives, FLOAT64.
@@ -138,7 +143,7 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
         reach = np.where(finite, error, 0.0)
         if dtype == np.float32:
             # All subnormal numbers have the same ULP.
-            reach += np.where((reach > 0) & (np.abs(exact) < _FEW_STEPS), _SUBNORMAL_STEPS, 0.0)
+            reach += np.where((reach > 0) & (np.abs(exact) < _NEAR_ZERO), _SUBNORMAL_STEPS, 0.0)
         low, high = exact - reach, exact + reach
         lowest = np.minimum.reduce(_either_way(low, dtype))
         highest = np.maximum.reduce(_either_way(high, dtype))

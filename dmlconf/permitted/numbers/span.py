@@ -30,7 +30,7 @@ __all__ = ["Span"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """All values between two FLOAT64 ends; the ends are NaN if the value may be NaN."""
+    """For each element, all values between two FLOAT64 ends; an end is NaN if it may be NaN."""
 
     least: Array
     greatest: Array
@@ -42,16 +42,16 @@ class Span:
 
     @classmethod
     def sums(cls, values: Array, sizes: Array, terms: int, exact: Array | bool = False) -> Span:
-        """Return the span of sums that FLOAT32 adds up in any order.
+        """Return the span of sums of `terms` terms that FLOAT32 adds up in any order.
 
-        `sizes` are the sums of the absolute values of the terms.
+        `sizes` are the sums of the absolute values of the terms; `exact` sums have no error.
         """
         error = np.where(exact, 0.0, roundings(terms) * HALF_STEP * sizes)
         return cls(values - error, values + error)
 
     @classmethod
     def around(cls, *values: Array) -> Span:
-        """Return the span of some values; NaN if one of them is NaN."""
+        """Return the least span that contains some values; NaN if one of them is NaN."""
         return cls(reduce(np.minimum, values), reduce(np.maximum, values))
 
     @property
@@ -81,7 +81,7 @@ class Span:
         )
 
     def __truediv__(self, other: Span | Array | float) -> Span:
-        """Return the quotients; divisors are positive, or both ends are NaN or infinite."""
+        """Return the quotients; the ends of a divisor must not have opposite signs."""
         least, greatest = _ends(other)
         if least is greatest:
             return Span.around(self.least / least, self.greatest / least)
@@ -96,11 +96,14 @@ class Span:
         return Span(np.where(crosses, 0.0, ends.least), ends.greatest)
 
     def map(self, function: Callable[[Array], Array]) -> Span:
-        """Return the values under an increasing function."""
+        """Return the span of an increasing function of the values."""
         return Span(function(self.least), function(self.greatest))
 
     def rounded(self, exact: Array | bool = False) -> Span:
-        """Return the span of the results of a FLOAT32 operation, rounded once in any direction."""
+        """Return the span of the results of a FLOAT32 operation, rounded once in any direction.
+
+        Results that are `exact` are not rounded.
+        """
         step = np.where(exact, 0.0, STEP)
         # Multiplying by factors leaves infinities as they are.
         return Span(
@@ -116,10 +119,11 @@ class Span:
         return Span(_least_stored(self.least), -_least_stored(-self.greatest))
 
     def stores(self) -> Iterator[Span]:
-        """Yield the spans of stored values; there are several for values beyond FLOAT16.
+        """Yield the spans of stored values: one, or three if a greatest value exceeds 65504.
 
-        A value beyond the largest FLOAT16 number is stored as this number or as infinity, or it is
-        kept in FLOAT32. No numbers between these are possible.
+        A value above this largest FLOAT16 number is kept in FLOAT32, or stored as 65504 or as
+        infinity. No numbers between these are possible. Values below -65504 are stored as by
+        `held`.
         """
         held = self.held()
         beyond = self.greatest > LARGEST_FLOAT16
@@ -132,7 +136,7 @@ class Span:
             yield Span(np.where(beyond, end, held.least), np.where(beyond, end, held.greatest))
 
     def or_any(self, others: Iterable[Span]) -> Span:
-        """Return the span of these values and of others."""
+        """Return the least span that contains this one and others."""
         return reduce(
             lambda a, b: Span(np.minimum(a.least, b.least), np.maximum(a.greatest, b.greatest)),
             others,

@@ -1,7 +1,7 @@
-"""Decide from the terms of a sum whether their rounding errors are independent.
+"""Whether the rounding errors of a sum's terms are independent, and errors of steps beside a sum.
 
 The errors of 10,000 equal terms all have the same sign and add up. Those of 10,000 different terms
-mostly cancel: their sum grows as the square root, 100.
+mostly cancel: their sum is about 100 errors, the square root.
 
 Derived in docs/bounds.md, Terms that differ and Steps around a sum.
 """
@@ -24,10 +24,10 @@ _LEAST: Final = 64
 """The least number of terms for which independent errors stay well below those of equal terms."""
 
 _SAMPLE: Final = 128
-"""How many terms of each sum are looked at."""
+"""The most terms of each sum whose last bytes are compared."""
 
 _MOST_SUMS: Final = 1 << 12
-"""The most sums whose terms are examined; of more sums, the outputs show whether terms vary."""
+"""The most sums whose terms are examined; of more, `precision.compare` examines the outputs."""
 
 
 def terms_vary(terms: Array, over: Sequence[int]) -> bool:
@@ -38,10 +38,10 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     also err alike if the sum is so large that it does not change when they are added.
 
     Returns:
-        Whether there are `_MOST_SUMS` sums at most, and all of this holds for the n terms of each:
-        n is at least 64; in a sample of them, more than half of the last bytes differ; no term but
-        0 occurs more than sqrt(n) times; the terms below half a ULP of the sum are together at most
-        sqrt(n) half ULPs.
+        Whether there are 4,096 sums at most, and all of this holds for the n terms of each, as
+        FLOAT32: n is at least 64; a sample of at most 128 terms has more different last bytes than
+        half its terms; no term but 0 occurs more than sqrt(n) times; the sizes of the terms below h
+        are together at most sqrt(n) * h, where h is 2^-24 times the sum of all sizes.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if count < _LEAST or terms.size // count > _MOST_SUMS:
@@ -70,9 +70,9 @@ def _some_err_alike(rows: Array) -> bool:
 def alike(terms: Array, over: Sequence[int]) -> float:
     """Return how many times larger a sum's error may be than that of a sum with independent errors.
 
-    That is 1 if the terms differ. If they are alike, n errors add up to n and not to about sqrt(n):
-    the result is 10 for 1,000 terms. FLOAT16 terms count as different, since FLOAT32 hardly rounds
-    sums of them.
+    If terms are alike, n errors add up to n and not to `roundings(n)`, which is 4 + 3 sqrt(n): the
+    result is 10 for 1,000 terms. It is 1 if `terms_vary`, and for fewer than 64 terms or more than
+    4,096 sums; and for FLOAT16 terms, since FLOAT32 hardly rounds sums of them.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if terms.dtype == np.float16 or count < _LEAST or terms.size // count > _MOST_SUMS:
@@ -88,6 +88,7 @@ def steps_beside_sum(sizes: Array, terms: int) -> Array:
 
     Args:
         sizes: the sum of the sizes that are rounded, each times the half ULPs that it may be off.
+        terms: n, how many terms the rule counts.
     """
     scale: Array = sizes / roundings(terms)
     return scale
