@@ -1,4 +1,8 @@
-"""Permitted results of arithmetic on two tensors, such as ADD1 and MAX."""
+"""Permitted results of arithmetic on two tensors, from ADD1 to SUBTRACT.
+
+Functions that return intervals of sums, differences and products are for floating-point tensors:
+the rules of integers are exact. `modulus` has the remainders, `power` POW and ATAN_YX.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +53,11 @@ def element_wise_add1_interval(
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Interval:
-    """Return the interval of ADD1: the rounded sum, after an activation with its own error."""
+    """Return the interval of ADD1: the sum, rounded up or down, or its activation.
+
+    The activation has its own error besides that of the sum. Any value is right where the
+    activation of an overflowed sum is NaN, and that of the exact sum is not.
+    """
     sums = _sum_toward_zero(wide(ATensor), wide(BTensor))
     ends = rounded_interval(sums, 0.0, OutputTensor.DataType.dtype)
     if FusedActivation is None:
@@ -72,7 +80,7 @@ def element_wise_add1_interval(
 def element_wise_subtract_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the interval of SUBTRACT: the difference, rounded up or down for FLOAT types."""
+    """Return the interval of SUBTRACT: the difference, rounded up or down."""
     exact = _sum_toward_zero(wide(ATensor), -wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
@@ -80,7 +88,7 @@ def element_wise_subtract_interval(
 def element_wise_multiply_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the interval of MULTIPLY: the product, rounded up or down for FLOAT types."""
+    """Return the interval of MULTIPLY: the product, rounded up or down."""
     exact = computed(np.multiply, wide(ATensor), wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
@@ -100,9 +108,9 @@ def element_wise_max_interval(ATensor: Array, BTensor: Array, OutputTensor: Tens
 def element_wise_mean_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> list[Interval]:
-    """Return the candidates of MEAN: half the sum, rounded up or down for FLOAT types.
+    """Return the candidates of MEAN: half the sum, rounded up or down.
 
-    If the sum overflows in FLOAT32, infinity is as right as the mean, but nothing in between.
+    If the sum of FLOAT32 numbers overflows, infinity is as right as the mean, but nothing between.
     """
     dtype = OutputTensor.DataType.dtype
     total = _sum_toward_zero(wide(ATensor), wide(BTensor))
@@ -130,7 +138,8 @@ def element_wise_divide_candidates(
     """Return the candidates of DIVIDE: `a / b` or `a * (1 / b)`.
 
     If the reciprocal is flushed to zero, the product is zero, or NaN if the dividend is infinite.
-    Any signed integer is right for a division by zero, and for the lowest integer divided by -1.
+    Of integers only the reference's quotient is right. But any signed integer is right for a
+    division by zero, and for the lowest integer divided by -1.
 
     Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
     flushed to zero where it is subnormal.

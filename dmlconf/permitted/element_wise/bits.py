@@ -1,4 +1,7 @@
-"""Permitted results of bit shifts, of which those by the type's width or more are undefined."""
+"""Permitted results of bit shifts: any, if a number is shifted by its type's width or more.
+
+For UINT32 only the reference's bits are right, since Direct3D shifts by the low 5 bits.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +24,18 @@ __all__ = [
 def element_wise_bit_shift_left_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the shifted bits as an interval, which `_interval` widens for large shifts."""
+    """Return the shifted bits as both ends, or 0 and the greatest number if any result is right."""
     return _interval(element_wise_bit_shift_left(ATensor, BTensor, OutputTensor), BTensor)
 
 
 def element_wise_bit_shift_right_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the shifted bits as an interval, which `_interval` widens for large shifts."""
+    """Return the shifted bits as both ends, or 0 and the greatest number if any result is right."""
     return _interval(element_wise_bit_shift_right(ATensor, BTensor, OutputTensor), BTensor)
 
 
 def _interval(shifted: Array, shift: Array) -> Interval:
-    """Return the interval: the shifted bits, or any number if the shift is at least the width.
-
-    For UINT32 only the reference's bits are right, since Direct3D shifts by the low 5 bits.
-    """
     width = 8 * shifted.dtype.itemsize
     if width == 32:
         return shifted, shifted

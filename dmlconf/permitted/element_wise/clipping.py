@@ -32,7 +32,10 @@ __all__ = [
 
 @of_fields(Clip1Desc)
 def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
-    """Return the candidates of CLIP: bounded elements, which are first scaled and rounded."""
+    """Return one interval of CLIP for each pair of numbers that the bounds may become.
+
+    Elements are scaled first, which may round them up or down.
+    """
     return [
         function_interval(
             clip_between(low, high), desc.InputTensor, desc.ScaleBias, desc.OutputTensor
@@ -45,7 +48,10 @@ def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
 def element_wise_threshold_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
 ) -> Sequence[Interval]:
-    """Return the candidates of THRESHOLD: bounded elements, which are first scaled and rounded."""
+    """Return one interval of THRESHOLD for each number that Min may become.
+
+    Elements are scaled first, which may round them up or down.
+    """
     tensors = InputTensor, ScaleBias, OutputTensor
     if OutputTensor.DataType.dtype.kind == "f":
         return [function_interval(threshold_function(OutputTensor, Min), *tensors)]
@@ -55,7 +61,7 @@ def element_wise_threshold_candidates(
 
 @of_fields(ClipGrad1Desc)
 def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval]:
-    """Return the candidates of CLIP_GRAD: one for each number that a bound may become."""
+    """Return one gradient of CLIP_GRAD for each pair of numbers that the bounds may become."""
     gradients = [
         gradient_within(desc.InputTensor, desc.InputGradientTensor, low, high)
         for low in _bounds(desc.Min, desc.OutputGradientTensor, desc.MinMaxDataType)
@@ -67,8 +73,8 @@ def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval
 def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
     """Return the numbers of the tensor's type that a bound may become.
 
-    There are several only if the bound is NaN and the tensor holds integers, since processors
-    convert NaN differently.
+    The first is that of the reference. There are others only if the bound is NaN and the tensor
+    holds integers, since processors convert NaN differently.
     """
     dtype = tensor.DataType.dtype
     bound = bound_of(value, tensor, data_type)

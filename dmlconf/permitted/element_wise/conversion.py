@@ -1,4 +1,4 @@
-"""Permitted results of CAST: candidates for integers of 8 and 16 bits, else an interval."""
+"""Permitted results of CAST: candidates of outputs of 8- and 16-bit integers, else an interval."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[Interval]:
-    """Return two candidates for integers of 8 or 16 bits: of a cast that clamps, or wraps around.
+    """Return two candidates of a cast to integers of 8 or 16 bits: clamped, and wrapped around.
 
     300 becomes 255 in UINT8 if it is clamped, and 44 if it wraps around.
 
@@ -37,10 +37,15 @@ def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[In
 
 
 def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
-    """Return the interval of a cast to a floating-point type that rounds toward zero or to nearest.
+    """Return the interval of a cast: rounded toward zero to rounded to nearest, or one number.
+
+    Narrower floats, integers in FLOAT16 and 64-bit integers in FLOAT32 may be rounded either way:
+    2051 in FLOAT16 may be 2050 or 2052. What exceeds 65504 may also be infinite there. Of other
+    casts the reference's result alone is right.
 
     Source: Direct3D 11.3 functional specification, 3.2.2: a float becomes a narrower float by
-    rounding toward zero, or to nearest.
+    rounding toward zero or to nearest, and a 32-bit integer the nearest FLOAT32 number. A kernel
+    may convert an integer to FLOAT32 before FLOAT16. The specification has no 64-bit integers.
     """
     right = cast(InputTensor, OutputTensor)
     return _float_interval(InputTensor, right) if right.dtype.kind == "f" else (right, right)
@@ -56,7 +61,10 @@ def _float_interval(tensor: Array, right: Array) -> Interval:
 
 
 def _at_most_53_bits(tensor: Array) -> Array:
-    """Return FLOAT64 numbers; integers of more than 53 bits lose their low 11 bits."""
+    """Return FLOAT64 numbers; integers of more than 53 bits lose their low 11 bits.
+
+    Rounded to FLOAT64, an integer might become a FLOAT32 number and seem exact.
+    """
     if tensor.dtype.kind == "f" or tensor.dtype.itemsize < 8:
         return tensor.astype(np.float64)
     negative = tensor < 0

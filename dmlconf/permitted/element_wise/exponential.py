@@ -1,4 +1,4 @@
-"""Permitted errors of roots, reciprocals, exponentials, logarithms, hyperbolic functions and erf.
+"""Permitted errors of SQRT, RECIP, EXP, LOG, ERF and the hyperbolic functions and their inverses.
 
 Kernels compute formulas of FLOAT32 numbers with the hardware's own functions, whose errors are
 added up here.
@@ -64,7 +64,7 @@ def _log_error(x: Array) -> Array:
 
 
 def _exp_error(x: Array) -> Array:
-    """Return the error of exp2 and of its argument's product with log2(e)."""
+    """Return the error of exp2(x * log2(e)), which grows with x, as that of the product does."""
     error: Array = np.exp(x) * (np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR)) + EXP2_ERROR)
     return error
 
@@ -96,11 +96,11 @@ def _log_of_sum_interval(
 ) -> Interval:
     """Return the interval of log(x + sqrt(x^2 + one)); `one` is 1 for asinh and -1 for acosh.
 
-    The square may overflow. For large negative x, all digits of the sum may be lost.
+    The square may overflow. For large negative x, all digits of the sum may be lost. Any value is
+    right if the formula is NaN for only some of the numbers that the scaled x may be.
     """
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)
-    # The formula is NaN for only some numbers of the interval in which x may lie.
     undefined = np.isneginf(low) & ~np.isneginf(high)
     if one < 0:
         undefined |= (low < 1) & (high >= 1)
@@ -144,18 +144,15 @@ def _log_interval(tensor: Array, scale_bias: ScaleBias | None, output: TensorDes
 element_wise_sqrt_interval = unary_interval(
     "element_wise_sqrt",
     partial(function_interval, np.sqrt, error=_sqrt_error, domain=(0.0, np.inf)),
-    "the square root with an error of 1 ULP",
+    "the square root with a relative error of 2^-23",
 )
 
 element_wise_recip_interval = unary_interval(
     "element_wise_recip",
     partial(function_interval, np.reciprocal, error=_reciprocal_error, at_zero=(-np.inf, np.inf)),
-    "the reciprocal with an error of 1 ULP",
+    "the reciprocal with a relative error of 2^-23",
 )
 
-
-# Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21. The error of its
-# argument, a product, is relative, so the error of the power grows with the argument.
 element_wise_exp_interval = unary_interval(
     "element_wise_exp",
     partial(function_interval, np.exp, error=_exp_error),
@@ -194,7 +191,7 @@ element_wise_asinh_interval = unary_interval(
 element_wise_acosh_interval = unary_interval(
     "element_wise_acosh",
     partial(_log_of_sum_interval, -1.0),
-    "`log(x + sqrt(x^2 - 1))`; any value if x is below -1 and the sum may be zero",
+    "`log(x + sqrt(x^2 - 1))`; any value if x is -1 or less and the sum may be zero",
 )
 
 element_wise_atanh_interval = unary_interval(

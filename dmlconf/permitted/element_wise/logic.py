@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
-    """Return the `..._interval` function of a comparison: subnormal numbers may count as zeros."""
+    """Return the `..._interval` function of a comparison with FLOAT32 operands flushed or not."""
 
     def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
         unflushed = comparison(ATensor, BTensor, OutputTensor)

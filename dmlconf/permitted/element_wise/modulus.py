@@ -28,13 +28,16 @@ _QUOTIENT: Final = 3 * STEP
 """The relative error of a quotient that is computed as a product with a reciprocal."""
 
 _LARGEST_MULTIPLE: Final = 2.0**22
-"""The quotient below which exact multiples leave no remainder, as measured."""
+"""The size of quotients below which exact multiples leave no remainder, as measured."""
 
 
 def element_wise_modulus_truncate_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the permitted remainders, and any integer where the remainder is undefined.
+    """Return the candidates of MODULUS_TRUNCATE: the remainders that rounded steps may give.
+
+    Of integers only the reference's remainder is right. But any signed integer is right modulo
+    zero, and for the lowest integer modulo -1.
 
     Source: that of `element_wise_divide_candidates`.
     """
@@ -45,7 +48,10 @@ def element_wise_modulus_truncate_candidates(
 def element_wise_modulus_floor_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the permitted remainders, and any integer where the remainder is undefined.
+    """Return the candidates of MODULUS_FLOOR: the remainders that rounded steps may give.
+
+    Of integers only the reference's remainder is right. But any signed integer is right modulo
+    zero, and for the lowest integer modulo -1.
 
     Source: that of `element_wise_divide_candidates`.
     """
@@ -70,8 +76,8 @@ def _float_candidates(
     nothing between. If the error of a large quotient spans several whole numbers, all numbers
     between their remainders are right. Measured on DirectML 1.8.0 to 1.15.4: whole quotients below
     `_LARGEST_MULTIPLE` leave the remainder 0. If a / b or 1 / b underflows, a / b may count as 0,
-    and then the remainder is a. If a quotient or a product overflows, any value is right; a divisor
-    of 0 or infinity gives NaN.
+    and then the remainder is a. If a quotient or a product overflows, any value is right. A divisor
+    of 0 or infinity gives NaN, and so does an infinite dividend.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):
@@ -111,10 +117,6 @@ def _float_candidates(
 
 
 def _integer_candidates(dividend: Array, divisor: Array, remainder: Array) -> Sequence[Interval]:
-    """Return the remainder, or any integer where Direct3D leaves it undefined.
-
-    It is undefined for signed integers modulo zero, and for the lowest one modulo -1.
-    """
     limits = np.iinfo(remainder.dtype)
     if remainder.dtype.kind == "u":
         return [(remainder, remainder)]

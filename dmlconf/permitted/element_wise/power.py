@@ -55,8 +55,10 @@ def element_wise_pow_interval(
 ) -> Interval:
     """Return the interval of POW.
 
-    If a power of integers exceeds the range of an output of 8 or 16 bits, any value is right. With
-    an exponent of 8 or 16 bits, a FLOAT32 power beyond the largest FLOAT16 number may be infinite.
+    If a power of integers exceeds the range of an output of 8 or 16 bits, any value is right. In 32
+    bits it wraps around. There, if scaling may round an operand, any value is right for a power
+    beyond the range and for a negative base. With an exponent of 8 or 16 bits, a FLOAT32 power
+    beyond the largest FLOAT16 number may be infinite.
 
     Source: measured.
     """
@@ -76,7 +78,7 @@ def element_wise_pow_interval(
 def element_wise_constant_pow_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Exponent: float
 ) -> Interval:
-    """Return the interval of CONSTANT_POW."""
+    """Return the interval of CONSTANT_POW: as that of POW with floating-point operands."""
     exponent = exponent_of(Exponent)
     bases = scaled_interval(InputTensor, ScaleBias)
     exact = scaled(InputTensor, ScaleBias), exponent
@@ -86,12 +88,13 @@ def element_wise_constant_pow_interval(
 def element_wise_atan_yx_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the candidates of ATAN_YX: angles with the error of a polynomial.
+    """Return the candidates of ATAN_YX, with ATensor as y and BTensor as x.
 
-    At the origin, any angle or NaN is right. Kernels may compute y / x as y * (1 / x), or x / y as
-    x * (1 / y), where a subnormal reciprocal counts as 0. The angles that follow are candidates of
-    their own. Any value is right if x or y is NaN, which the polynomial may turn into a number; if
-    both are subnormal; and if one is subnormal and the other 0.
+    Angles have the error of a polynomial. At the origin, any angle or NaN is right. Kernels may
+    compute y / x as y * (1 / x), or x / y as x * (1 / y), where a subnormal reciprocal counts as 0.
+    The angles that follow are candidates of their own. Any value is right if x or y is NaN, which
+    the polynomial may turn into a number; if both are subnormal; and if one is subnormal and the
+    other 0.
     """
     y, x = wide(ATensor), wide(BTensor)
     dtype = OutputTensor.DataType.dtype

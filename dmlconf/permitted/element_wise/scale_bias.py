@@ -37,7 +37,8 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
     """Return the least and the greatest `x * Scale + Bias` of FLOAT32 arithmetic, in FLOAT64.
 
     The product and the sum are each rounded up or down, or both are rounded at once, unless FLOAT32
-    holds them. A subnormal product or sum may be flushed to zero, and either may overflow.
+    holds them. A subnormal product or sum may be flushed to zero, and either may overflow. If there
+    is no scale and bias, or they change nothing, both ends are the same array of the elements.
     """
     exact = scaled(tensor, scale_bias)
     if scale_bias is None or is_identity(scale_bias):
@@ -77,12 +78,15 @@ def function_interval(
     """Return the permitted interval of a function of the scaled elements.
 
     Args:
-        function: a function of FLOAT64 numbers; monotone on either side of zero. Where it is NaN
-            for some but not all arguments that scaling may give, any result is right.
+        function: a function of FLOAT64 numbers; monotone on either side of zero. Any result of a
+            floating-point type is right where the function is NaN for some but not all of three
+            arguments: the scaled element, and the least and the greatest that it may be.
         output: the output, whose type the results have; if that is an integer type, scaled elements
-            are truncated before the function.
-        error: how far the function itself may be off before its result is rounded.
-        domain: where the function is defined; the ends of the argument's interval are kept in it.
+            are truncated before the function, and its results are not rounded up or down.
+        error: how far the function itself may be off before its result is rounded; not used for an
+            integer type.
+        domain: where the function is defined; the least and the greatest argument are clamped to
+            it.
         at_zero: the function's values at zero if it has a minimum or a pole there.
     """
     low, high = scaled_interval(tensor, scale_bias)
@@ -115,7 +119,7 @@ def unary_interval(
     Args:
         name: the operator's name in lower case, such as `element_wise_exp`.
         ends: computes the interval from the input, its scale and bias, and the output's desc.
-        words: what the function's docstring says after "Return".
+        words: what the function's docstring says after "Return the interval of".
     """
 
     def interval(
@@ -124,7 +128,7 @@ def unary_interval(
         return ends(InputTensor, ScaleBias, OutputTensor)
 
     interval.__name__ = f"{name}_interval"
-    interval.__doc__ = f"Return {words}."
+    interval.__doc__ = f"Return the interval of {words}."
     return interval
 
 
@@ -134,7 +138,7 @@ def _hull_of_results(
     output: TensorDesc,
     error: Callable[[Array], Array | float],
 ) -> Interval:
-    """Return the least and the greatest of the results of `_results` for several arguments."""
+    """Return the least and the greatest of what `_results` returns for several arguments."""
     first = arguments[0]
     alike = all(each.dtype == first.dtype and each.shape == first.shape for each in arguments)
     if alike and output.DataType.is_float and first.size <= _MOST_TOGETHER:

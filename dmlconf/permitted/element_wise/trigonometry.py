@@ -36,10 +36,10 @@ __all__ = [
 ]
 
 _SINE: Final = 0.0008
-"""The absolute error of sine and cosine up to 100 pi."""
+"""The absolute error of sine and cosine from -100 pi to 100 pi."""
 
 _SINE_END: Final = 100 * np.pi
-"""Beyond this the Direct3D functional specification does not limit the error."""
+"""Beyond this size the Direct3D functional specification does not limit the error."""
 
 _ARCSINE: Final = 7.0e-5
 """The absolute error of the polynomial of Abramowitz and Stegun, 4.4.45: 6.8e-5 at 0."""
@@ -50,7 +50,10 @@ together."""
 
 
 def _scaled_with_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
-    """Return the scaled elements, and the absolute errors of their sines and cosines."""
+    """Return the scaled elements, and the absolute errors of their sines and cosines.
+
+    Errors are infinite beyond 100 pi.
+    """
     exact = scaled(tensor, scale_bias)
     low, high = scaled_interval(tensor, scale_bias)
     with np.errstate(all="ignore"):
@@ -76,7 +79,7 @@ def _sine_interval(
 
 
 def _may_overflow(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return where scaling may overflow to infinity, which has no sine."""
+    """Return where scaling may or may not overflow to infinity, which has no sine."""
     low, high = (np.isfinite(end) for end in scaled_interval(tensor, scale_bias))
     either: Array = low != high
     return either
@@ -124,13 +127,13 @@ def _arctangent_interval(
 element_wise_sin_interval = unary_interval(
     "element_wise_sin",
     partial(_sine_interval, sine),
-    "the sine; beyond 100 pi any value of a sine is right",
+    "the sine; beyond 100 pi it is from -1.0008 to 1.0008",
 )
 
 element_wise_cos_interval = unary_interval(
     "element_wise_cos",
     partial(_sine_interval, cosine),
-    "the cosine; beyond 100 pi any value of a cosine is right",
+    "the cosine; beyond 100 pi it is from -1.0008 to 1.0008",
 )
 
 element_wise_asin_interval = unary_interval(

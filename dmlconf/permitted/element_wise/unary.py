@@ -1,4 +1,7 @@
-"""Permitted results of IDENTITY, ABS, SIGN, CEIL, FLOOR and ROUND besides the reference's."""
+"""Permitted results of IDENTITY, ABS, SIGN, CEIL, FLOOR and ROUND besides the reference's.
+
+`exponential` and `trigonometry` have those of other functions of one number.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ def element_wise_round_candidates(
     """Return the candidates of ROUND; for TOWARD_INFINITY a kernel may add a half in FLOAT32.
 
     FLOAT32 rounds that sum. For 0.49999997, the number just below a half, the result is 1, and for
-    an odd number above 2^23 it is the next even number.
+    an odd number from 2^23 to 2^24 it is the next even number away from zero.
     """
     right = element_wise_round(InputTensor, OutputTensor, RoundingMode)
     if RoundingMode != "TOWARD_INFINITY" or InputTensor.dtype != np.float32:
