@@ -27,7 +27,10 @@ def diagonal_matrix1_candidates(
     DiagonalFillBegin: int,
     DiagonalFillEnd: int,
 ) -> Sequence[Interval]:
-    """Return one matrix for each number of the output's type that Value may become."""
+    """Return one matrix for each number of the output's type that Value may become.
+
+    There are several only if a FLOAT32 Value is beyond an integer type.
+    """
     diagonals = DiagonalFillBegin, DiagonalFillEnd
     outputs = (
         with_diagonals(InputTensor, OutputTensor, value, *diagonals)
@@ -39,7 +42,7 @@ def diagonal_matrix1_candidates(
 def fill_value_sequence_interval(
     OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
 ) -> Interval:
-    """Return the interval of the sequence; product and sum are rounded up or down.
+    """Return the interval of a floating-point sequence; product and sum are rounded up or down.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.
     """

@@ -24,7 +24,10 @@ def padding1_candidates(
     StartPadding: Sequence[int],
     EndPadding: Sequence[int],
 ) -> Sequence[Interval]:
-    """Return one padded tensor for each number of the input's type that PaddingValue may become."""
+    """Return one padded tensor for each number of the input's type that PaddingValue may become.
+
+    There are several only if a FLOAT32 PaddingValue is beyond an integer type.
+    """
     values = possible_conversions(PaddingValue, PaddingValueDataType, InputTensor.dtype)
     outputs = (padded(InputTensor, PaddingMode, each, StartPadding, EndPadding) for each in values)
     return [(output, output) for output in outputs]

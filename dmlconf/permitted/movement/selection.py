@@ -19,8 +19,7 @@ __all__ = [
 ]
 
 _MOST_NUMBERS: Final = 16
-"""In lines of up to this many elements, each element is a candidate of its own; in longer ones all
-numbers from the least to the greatest are right."""
+"""The most elements of a line each of which is a candidate of its own."""
 
 
 def nonzero_coordinates_interval(
@@ -28,8 +27,8 @@ def nonzero_coordinates_interval(
 ) -> tuple[Interval, Interval]:
     """Return the intervals of the count and the coordinates, which are exact.
 
-    Rows after the last coordinates may have any numbers. Hardware may take subnormal elements for
-    zeros, so as many further rows as there are subnormal elements may have any numbers.
+    Rows after the last coordinates may have any numbers. Hardware may take subnormal FLOAT32
+    elements for zeros, so one more row for each of them may have any numbers.
     """
     count, lowest = nonzero_coordinates(InputTensor, OutputCountTensor, OutputCoordinatesTensor)
     defined = int(count.ravel()[0])
@@ -44,7 +43,10 @@ def nonzero_coordinates_interval(
 
 @of_fields(TopK1Desc)
 def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Interval]]:
-    """Return the candidates of TOP_K: in a line with a NaN, any element and index of it is right.
+    """Return the candidates of the values of TOP_K, and those of the indices.
+
+    In a line with a NaN, any element and any index of the line is right; if the line has more than
+    16 elements, so is any number between its elements.
 
     Comparisons with NaN are false, so the order of such a line depends on the sorting algorithm.
     Measured: DirectML returns some elements twice and leaves out others, but every result is an
@@ -67,7 +69,7 @@ def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Int
 
 
 def _element_ranges(numbers: Array, axis: int) -> Iterator[Interval]:
-    """Yield every number of sorted lines, or the least and the greatest if lines are long."""
+    """Yield each number of sorted lines as an interval, or if lines are long, the whole range."""
     last = np.maximum((~np.isnan(numbers)).sum(axis, keepdims=True) - 1, 0)
     if numbers.shape[axis] > _MOST_NUMBERS:
         yield np.take(numbers, [0], axis), np.take_along_axis(numbers, last, axis)
