@@ -1,1 +1,1 @@
-"""Permitted errors of activations, as operators of their own and fused into other operators."""
+"""Permitted errors of activations and softmax, alone and fused, and RELU's gradient."""

@@ -1,10 +1,10 @@
 """Errors of FLOAT32 hardware in an activation's formula, before the last rounding.
 
-Every step of the page's formula has an error: a sum or a product is rounded toward zero, and the
-hardware's exp2, log2 and reciprocal have the errors that Direct3D permits (`numbers.accuracy`).
-Where nearly equal numbers are subtracted, these errors become large relative to the result:
-1.0000001 - 1 keeps one digit. `operators` uses these errors for activations that are operators of
-their own, `fused` for those of other operators.
+Every step of the page's formula has an error: a sum, a product or a reciprocal is rounded toward
+zero, and exp2, log2 and erf have the errors of `numbers.accuracy`. Where nearly equal numbers are
+subtracted, these errors become large relative to the result: 1.0000001 - 1 keeps one digit.
+`operators` uses the errors for activations that are operators of their own, `fused` for activations
+that are fused into other operators.
 
 Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
 """
@@ -38,7 +38,10 @@ def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
 
 
 def _magnified(factor: float, value: Array, error: Array) -> Array:
-    """Return the error of factor * value; it is ANY_RESULT if that may be infinity times 0."""
+    """Return the error of factor * value, which has the error `error`.
+
+    It is ANY_RESULT if the product may be infinity times 0, and 0 for other products with infinity.
+    """
     if not np.isinf(factor):
         return abs(factor) * error
     return np.where(np.abs(value) <= error, ANY_RESULT, 0.0)
@@ -200,5 +203,8 @@ ERRORS: Final[Mapping[str, Callable[..., Array]]] = {
     "ACTIVATION_THRESHOLDED_RELU": _none,
     "ELEMENT_WISE_CLIP": _none,
 }
-"""The functions that return the errors, by operator. They take FLOAT64 numbers, and the operator's
-attributes by name."""
+"""The functions that return the absolute errors, by operator.
+
+They take FLOAT64 numbers, and the operator's attributes by name. An error is ANY_RESULT where any
+result is right.
+"""

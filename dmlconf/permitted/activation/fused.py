@@ -70,13 +70,13 @@ _LOCAL_SLOPES: Final[Mapping[str, Callable[..., Array]]] = {
     "ACTIVATION_SIGMOID": lambda low, high: 0.25 / np.cosh(_nearest_to_zero(low, high) / 2) ** 2,
     "ACTIVATION_TANH": lambda low, high: 1 / np.cosh(_nearest_to_zero(low, high)) ** 2,
 }
-"""The greatest slope between two arguments, of activations that saturate."""
+"""The greatest slope between two arguments, of three activations that saturate."""
 
 _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
 }
-"""The two arguments at which each activation jumps; NaN for none."""
+"""The two arguments at which each activation may jump; NaN for none."""
 
 _MOST_ROUNDINGS: Final = 256.0
 """A bound of a sum's error, in units of STEP times its error scale. The rule permits less for up to
@@ -94,7 +94,10 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 
 
 def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
-    """Return the span of an activation's results for sums, which FLOAT16 may hold before it."""
+    """Return the span of an activation's results for sums, which may be stored in FLOAT16 first.
+
+    The activation's own error is not included. Without an activation the span stays as it is.
+    """
     if activation is None:
         return span
     held = span.held()
@@ -125,7 +128,11 @@ def fused_error_scale(
     """Return the error scale of a sum after a fused activation, for the rule `accumulate`.
 
     The activation's own error and its last rounding are added. A kernel may store the sum in
-    FLOAT16 before it applies the activation.
+    FLOAT16 before it applies the activation. Without an activation the error scale stays as it is.
+
+    Args:
+        values: the sums, FLOAT64.
+        dtype: the output's type.
 
     Derived in docs/bounds.md, Fused activations.
     """
@@ -235,7 +242,7 @@ def _at_infinite_slope(
 def _spanned_where_steep(
     scaled: ErrorScale, values: Array, reach: Array, activation: Mapping[str, Any]
 ) -> ErrorScale:
-    """Return an error scale with a span where it exceeds FLOAT32 because the activation is steep.
+    """Return an error scale with a span where it exceeds FLOAT32, as it does after a steep slope.
 
     The span has the results of the activation for all values that its sums may have. The rule
     treats an error scale beyond the largest number as that of a sum that overflowed, and limits it

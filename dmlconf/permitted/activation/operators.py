@@ -103,7 +103,7 @@ activation_thresholded_relu_interval = _interval("ACTIVATION_THRESHOLDED_RELU")
 def activation_parameterized_relu_interval(
     InputTensor: Array, SlopeTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the interval of the product, which may be rounded toward zero or to nearest.
+    """Return the interval of PARAMETERIZED_RELU, whose product may be rounded either way.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding).
     """
