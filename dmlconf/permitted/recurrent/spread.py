@@ -30,7 +30,7 @@ ROUNDING: Final = 4.0
 
 
 _MOST_EXACT: Final = 512
-"""The greatest number of values of a state for which each value has an error of its own: n values
+"""The most values in all parts of a state for which each value has an error of its own: n values
 take n^3 operations a step."""
 
 _MIXTURES: Final = 256
@@ -51,7 +51,7 @@ class Spread:
     Attributes:
         own: the error of each value alone, independent of all others; shaped like the values.
         shared: how far each value is off by each of several independent errors, with its sign;
-            sizes {errors, ...}.
+            sizes {errors, ...}. In all values of a step, the same index means the same error.
     """
 
     own: Array
@@ -94,17 +94,23 @@ class Spread:
         return Spread(np.hypot(self.own, errors), self.shared)
 
     def times(self, matrix: Array, sources: Array) -> Spread:
-        """Return the spread of values {..., n} @ matrix {n, m}, without its own roundings."""
-        shared = _present(np.concatenate([self.shared, _each_alone(self.own, sources)]))
+        """Return the spread of values {..., n} @ matrix {n, m}, without the product's roundings.
+
+        `sources`, as from `sources_of`, says which values each own error concerns; own errors
+        become shared ones.
+        """
+        alone = _present(_each_alone(self.own, sources))
+        shared = np.concatenate([self.shared, alone])
+        # An error has the same index in all values of a step, so errors of 0 stay.
+        product = np.zeros((*shared.shape[:-1], matrix.shape[1]))
+        present = _nonzero(shared)
         # One product of all rows: NumPy makes one for each error otherwise.
-        product = shared.reshape(-1, shared.shape[-1]) @ matrix
-        return Spread(
-            np.zeros((*self.own.shape[:-1], matrix.shape[1])),
-            product.reshape(*shared.shape[:-1], matrix.shape[1]),
-        )
+        rows = shared[present].reshape(-1, shared.shape[-1]) @ matrix
+        product[present] = rows.reshape(-1, *product.shape[1:])
+        return Spread(np.zeros(product.shape[1:]), product)
 
     def where(self, chosen: Array, other: Spread) -> Spread:
-        """Return this where chosen, else the other."""
+        """Return this spread where `chosen` is true, and the other elsewhere."""
         own = np.where(chosen, self.own, other.own)
         if not len(other.shared):
             return Spread(own, np.where(chosen, self.shared, 0.0))
@@ -114,8 +120,8 @@ class Spread:
     def common(self, sources: Array) -> Spread:
         """Return the spread with the values' own errors among the shared ones.
 
-        If a result depends on a value along several paths, the error of the value is then added up
-        with the right signs.
+        `sources`, as from `sources_of`, says which values each own error concerns. If a result
+        depends on a value along several paths, the value's error is then added up with its signs.
         """
         shared = np.concatenate([self.shared, _each_alone(self.own, sources)])
         return Spread(np.zeros_like(self.own), shared)
@@ -126,20 +132,21 @@ class Spread:
 
     @staticmethod
     def stacked(parts: Sequence[Spread], axis: int = 0) -> Spread:
-        """Return settled spreads along a new axis."""
+        """Return one spread of several settled ones, along a new axis."""
         own = np.stack([part.own for part in parts], axis)
         return Spread(own, np.zeros((0, *own.shape)))
 
 
 def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple[Spread, ...]:
-    """Return spreads with the same limits in which all errors are shared, about one a value.
+    """Return spreads with the same limits, in which all errors are shared.
 
-    For wide states, a few mixtures stand for all errors, and limits are larger: see `_mixed`.
+    Up to `_MOST_EXACT` values have at most one error each. The errors of a wider state are
+    mixtures, and limits are larger: see `_mixed`.
 
     Args:
-        parts: the spreads of the parts of a state, sizes {batch, n} each; they have the same shared
-            errors.
-        sources: the sources of all parts, one after the other.
+        parts: the spreads of the parts of a state, such as hidden nodes and cell, sizes {batch, n}
+            each.
+        sources: the sources of the values of all parts side by side, as from `sources_of`.
         step: chooses the signs of mixtures.
     """
     widths = [part.own.shape[-1] for part in parts]
@@ -168,10 +175,10 @@ def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple
 def _mixed(own: Array, sources: Array, step: int) -> Array:
     """Return errors {_MIXTURES, ..., n}, each a mixture of all sources with random signs.
 
-    On average, the squares of the mixtures at a value add up to those of all errors, times the
-    square of _CHANCE; the relative standard deviation of that sum is at most the root of
-    2 / _MIXTURES. Since errors are propagated linearly, what follows from a mixture is the mixture
-    of what follows from each error.
+    If no value has an error, there are no mixtures. On average, the squares of the mixtures at a
+    value add up to those of all errors, times the square of _CHANCE; the relative standard
+    deviation of that sum is at most the root of 2 / _MIXTURES. Since errors are propagated
+    linearly, what follows from a mixture is the mixture of what follows from each error.
 
     Source: Hutchinson, "A Stochastic Estimator of the Trace of the Influence Matrix for Laplacian
     Smoothing Splines", 1989.
@@ -187,15 +194,22 @@ def _mixed(own: Array, sources: Array, step: int) -> Array:
 
 def _present(errors: Array) -> Array:
     """Return the errors without those that are 0 for every value."""
-    present: Array = errors[errors.any(axis=tuple(range(1, errors.ndim)))]
+    present: Array = errors[_nonzero(errors)]
+    return present
+
+
+def _nonzero(errors: Array) -> Array:
+    """Return which errors are not 0 for every value."""
+    present: Array = np.asarray(errors.any(axis=tuple(range(1, errors.ndim))))
     return present
 
 
 def sources_of(values: Array) -> Array:
-    """Return which of the values {..., n} of a row each independent error concerns: {errors, n}.
+    """Return which of the n values of a row {..., n} each independent error concerns: {errors, n}.
 
-    Each value has an error of its own. Values that are equal in every row, such as nodes with equal
-    weights, may come from the same operations and have equal errors, so they share one more error.
+    Each value has an error of its own. Values that are equal in FLOAT32 in every row, such as nodes
+    with equal weights, may come from the same operations and have equal errors, so they share one
+    more error.
     """
     width = values.shape[-1]
     rows = values.reshape(-1, width).astype(np.float32)
@@ -216,7 +230,7 @@ def _each_alone(own: Array, sources: Array) -> Array:
 
 
 def _aligned(first: Array, second: Array) -> tuple[Array, Array]:
-    """Return shared errors of both, with zeros for errors that only the other has."""
+    """Return both arrays of shared errors, the shorter one with zeros for further errors."""
     most = max(len(first), len(second))
     return _lengthened(first, most), _lengthened(second, most)
 

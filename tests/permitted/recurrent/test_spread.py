@@ -170,6 +170,15 @@ def test_an_error_that_reaches_a_sum_twice_adds_up_with_its_signs() -> None:
     np.testing.assert_allclose(difference.limit, 0.0, atol=1e-12)
 
 
+def test_independent_errors_of_two_parts_stay_independent_behind_a_product() -> None:
+    """The first part has no share of the first error, and the second part none of the second."""
+    own, sources = np.zeros((1, 1)), np.ones((1, 1), bool)
+    first = Spread(own, np.array([[[0.0]], [[1.0]]]))
+    second = Spread(own, np.array([[[-1.0]], [[0.0]]]))
+    total = first.times(np.ones((1, 1)), sources) + second
+    np.testing.assert_allclose(total.limit, 2**0.5)
+
+
 def test_equal_values_may_share_an_error() -> None:
     """Four shared errors of 1 give 4 in a sum and 0 in a difference; four own errors give 2.
 
