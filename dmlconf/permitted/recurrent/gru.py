@@ -1,6 +1,7 @@
 """Permitted errors of GRU, and the values that its kernels store in FLOAT16.
 
-The names of these values, `Sites`, are those in the equations of `gru_direction`.
+The values are named where they are stored: in `gru_direction`, and in `Kernels` `bias`, `sum`, `sum
+with bias` and `state`.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ _OLDER: Final[Sites] = _OLDER_RESET_FIRST | {"product with bias", "reset product
 _OLDER_OF_ONE_INPUT: Final[Sites] = _OLDER - {"sum"}
 _OLDER_OF_ONE_INPUT_RESET_FIRST: Final[Sites] = _OLDER_RESET_FIRST - {"sum"}
 """What DirectML 1.8.0 stores if there is one input, with and without LinearBeforeReset: it adds the
-bias to the input's product before it stores the sum. The simulations give 180 and 182 of 182
-elements of a random case."""
+biases to the input's product before it stores anything. Of 182 elements of a random case, the
+simulations give 180 with LinearBeforeReset and all without."""
 
 _EVERYTHING: Final[Sites] = _OLDER | {"sum of gates", "share"}
-"""What kernels store if each operation of the equations is a kernel of its own. No release that was
-measured does so."""
+"""What kernels store if they store every value that has a name. No release that was measured does
+so."""
 
 
 @of_fields(GruDesc)
@@ -58,7 +59,10 @@ def gru_error_scale(desc: GruDesc) -> tuple[ErrorScale, ...]:
 
 
 def error_scales_of_kernels(desc: GruDesc, direction: Direction[GruDesc]) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs; `direction` computes one direction of the layer."""
+    """Return the error scales of the outputs that a desc has.
+
+    `direction` computes one direction of the layer: `gru_direction`, or that of another runtime.
+    """
     kernel_sites: tuple[Sites, ...]
     if desc.LinearBeforeReset:
         kernel_sites = (_NEWER, _NEWER | {"gate"}, _OLDER, _EVERYTHING)

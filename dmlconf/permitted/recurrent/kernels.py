@@ -1,9 +1,9 @@
 """Simulate kernels of recurrent layers that store intermediates in FLOAT16.
 
-DirectML computes a step of LSTM, GRU and RNN by several operators, and stores the results of some
-of them in FLOAT16. Which results are stored depends on the operator and on DirectML's version. The
-kernels of each version are simulated here; nearly all elements have DirectML's bits. A result is
-right if it is near the result of the equations, or near that of one of these kernels. The
+DirectML computes a step of LSTM, GRU and RNN by several kernels, and stores the results of some of
+them in FLOAT16. Which results are stored depends on the operator and on DirectML's version: `gru`,
+`lstm` and `rnn` list them. Nearly all elements of a simulation have DirectML's bits. A result is
+right if it is near the result of the equations, or near that of one of these simulations. The
 simulation also says how near: a store removes earlier errors, unless they reach across the boundary
 between two FLOAT16 numbers. 1.0002 and 1.0003 are both stored as 1.
 
@@ -33,8 +33,8 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 __all__ = ["EQUATIONS", "Kernel", "Kernels", "Sites"]
 
 Sites = frozenset[str]
-"""Names of values in the equations of the reference's layers, such as `sum` and `gate`; a site is
-such a name."""
+"""Names of values that a kernel stores in FLOAT16. `Kernels` names `bias`, `sum`, `sum with bias`
+and `state`; the equations in `dmlconf.reference.recurrent` name all others, such as `gate`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Kernel:
     """One way to compute a layer.
 
     Attributes:
-        sites: the names of the values that the kernel stores in FLOAT16; empty for `EQUATIONS`.
+        sites: the values that the kernel stores in FLOAT16; empty for `EQUATIONS`.
         rounded: the function that rounds FLOAT64 values to FLOAT16 numbers, returned as FLOAT64.
     """
 
@@ -55,7 +55,11 @@ class Kernels:
     """Several kernels, simulated at once: each computes the layer in rows of its own.
 
     With two kernels and a batch of 3, the rows 0 to 2 belong to the first kernel and 3 to 5 to the
-    second. Tensors of recurrent layers are small, so all kernels take hardly longer than one.
+    second.
+
+    Attributes:
+        each: the kernels.
+        dtype: the data type of the layer's tensors.
     """
 
     each: tuple[Kernel, ...]
@@ -68,14 +72,19 @@ class Kernels:
         return len(self.each)
 
     def exact(self, value: Array, absent: Array | None = None) -> Quantity:
-        """Return the values of an input tensor, which have no errors."""
+        """Return the values of an input tensor, which have no errors; `absent` as in `Values`."""
         return Quantity(value, ErrorScale(np.zeros_like(value)), absent=absent)
 
     def weighted(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Quantity:
         """Return the products of every step's input with the weights, plus the biases.
 
-        A kernel may store the products in FLOAT16, as the value `sum`, and their sums with the
-        biases as `sum with bias`.
+        A kernel may store the products in FLOAT16, as the value `sum`, the sum of the biases as
+        `bias`, and the products plus the biases as `sum with bias`.
+
+        Args:
+            inputs: sizes {steps, rows, inputs}.
+            weight: sizes {inputs, n}.
+            biases: sizes {n} each; the result is {steps, rows, n}.
         """
         # One product for all steps is several times faster than one for each.
         rows = inputs.reshape(-1, inputs.shape[2])
@@ -88,7 +97,7 @@ class Kernels:
         return self._with_bias(sums, biases, "sum with bias", exact)
 
     def _exact_sums(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Array | bool:
-        """Return which sums are the same in every order of adding; False for FLOAT32."""
+        """Return which sums FLOAT32 adds up exactly in any order; False unless dtype is FLOAT16."""
         if self.dtype != np.float16:
             return False
         size = np.abs(inputs) @ np.abs(weight)
@@ -115,7 +124,8 @@ class Kernels:
         shape = sums.value.shape
         value = np.broadcast_to(sum(biases), shape)
         size = np.broadcast_to(sum(map(np.abs, biases)), shape)
-        # The larger bias exceeds the sum of both by the smaller one.
+        # If two biases have opposite signs, the larger one exceeds their sum by the smaller one, in
+        # size; else this is 0.
         between = (size - np.abs(value)) / 2
         exactly = Spread.none(shape)
         spreads = exactly.widened(ROUNDING * HALF_STEP * between), exactly
@@ -162,7 +172,7 @@ class Kernels:
         return stored
 
     def blocks(self, rows: int) -> list[slice]:
-        """Return the slice of rows that belongs to each kernel, given the number of rows."""
+        """Return each kernel's slice of the rows, of which there are `rows`."""
         size = rows // self.copies
         return [slice(start, start + size) for start in range(0, rows, size)]
 
@@ -176,4 +186,4 @@ def _in_float32(values: Array) -> Array:
 
 
 EQUATIONS: Final = Kernel(frozenset(), to_nearest)
-"""Computes everything in FLOAT32, and stores only the outputs in FLOAT16."""
+"""Computes everything in FLOAT32, and stores no intermediates in FLOAT16."""

@@ -1,7 +1,7 @@
 """The error scales of recurrent layers, from the equations of one direction.
 
-With FLOAT16 there are several candidates: the result of the equations, and the result of each known
-kernel.
+With FLOAT16 there are several candidates: the result of the equations, and the results of the
+kernels that `gru`, `lstm` and `rnn` list.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON
 __all__ = ["MOST_ERRORS", "MOST_ERRORS_OF_PART", "error_scales", "of_kernels"]
 
 _NEXT_TO_NOTHING: Final = 2.0**-100
+"""The error scale of results that are nearly exact, in place of 0."""
 
 MOST_ERRORS: Final = 1 << 18
-"""The most numbers that the shared errors of a step (`Spread.shared`) may have, so that they stay
-in the cache."""
+"""The most numbers that the shared errors of a step (`Spread.shared`) of several kernels may have,
+so that they stay in the cache."""
 
 MOST_ERRORS_OF_PART: Final = 1 << 19
-"""The most such numbers for a part of a large batch, whose sequences are independent: 4 MiB."""
+"""The most such numbers for several sequences of a FLOAT32 batch, 4 MiB; a batch that needs more is
+computed in parts."""
 
 
 def error_scales(
@@ -45,6 +47,8 @@ def error_scales(
     """Return the error scales of the outputs that a desc has.
 
     Args:
+        direction: computes one direction of the layer.
+        kernel_sites: what each known kernel stores in FLOAT16; unused for FLOAT32.
         biases: how many terms the outputs' rules count in addition to those of the two products.
     """
     (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
@@ -60,14 +64,13 @@ def error_scales(
                 for part in _parts(desc)
             ]
             return tuple(ErrorScale.joined(each, axis=-2) for each in zip(*parts, strict=True))
-        equations, *simulations = (
+        every = tuple(
             simulation
             for kernels in _groups(kernel_sites, 2 * batch * hidden * hidden, dtype)
             for simulation in _simulations(
                 kernels, layer_outputs(desc, direction, kernels), desc.outputs, terms
             )
         )
-        every = (equations, *simulations)
         wanted = [index for index, desc in enumerate(desc.outputs) if desc is not None]
         return tuple(
             of_kernels([each.values[index] for each in every], scales, terms)
@@ -82,7 +85,10 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield a desc for each part of the batch: a sequence, or what MOST_ERRORS_OF_PART permits."""
+    """Yield descs of parts of the batch: as MOST_ERRORS_OF_PART permits, but a sequence or more.
+
+    Their outputs are those of the whole desc.
+    """
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
     size = max(1, MOST_ERRORS_OF_PART // (2 * hidden * hidden))
     if size >= batch:
@@ -101,7 +107,8 @@ def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int
     """Return the error scale of several kernels, each with errors around its own values.
 
     The error scale is the least of all kernels'. Where a kernel's errors are larger by d, its span
-    reaches from its value minus d to its value plus d. Between two kernels' spans nothing is right.
+    reaches from its value minus d to its value plus d. A result is right if it is off from one of
+    the spans by no more than the error scale permits.
 
     Derived in docs/bounds.md, Recurrent layers.
     """
@@ -128,10 +135,10 @@ def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int
 
 
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
-    """Yield the kernels in groups: first the equations, then each that stores FLOAT16 values.
+    """Yield the kernels in groups: first the equations, then each kernel with each kind of store.
 
-    A group has as many kernels as fit into the cache with their shared errors (MOST_ERRORS); a
-    step of one kernel has `size` such numbers.
+    A group has as many kernels as MOST_ERRORS permits, but one or more; a step of one kernel has
+    `size` numbers in its shared errors.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]
     kernels = (EQUATIONS, *holding)
@@ -156,7 +163,6 @@ class _Simulation:
 def _simulations(
     kernels: Kernels, outputs: Sequence[Values], descs: Sequence[TensorDesc | None], terms: int
 ) -> Iterator[_Simulation]:
-    """Yield each kernel's results for all outputs."""
     scales = _error_scales_of(outputs, descs, terms)
     values = [quantity.value for quantity in outputs]
     for block in kernels.blocks(values[0].shape[-2]):

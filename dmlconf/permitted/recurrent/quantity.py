@@ -55,21 +55,22 @@ _ACTIVATION: Final = 2.0
 alike at arguments close together, so errors of several steps do not cancel as independent ones do.
 """
 
-_MOST_ERRORS: Final = 2.0**200
-"""The greatest error scale that is carried to the next step. An error scale grows with every step,
+_MOST_CARRIED: Final = 2.0**200
+"""The greatest error scale that a product is computed from. An error scale grows with every step,
 and would be infinite after some hundred steps. Only ANY_RESULT, 2^400, means that any result is
 right."""
 
 _TOGETHER: Final = 2.0**-20
-"""The error of a sum of 16 terms for an error scale of 1: 16 roundings of HALF_STEP."""
+"""The error that an error scale of 1 stands for in a product of two errors: 16 roundings of
+HALF_STEP."""
 
 _LEAST_REACH: Final = 2.0**-28
-"""The least relative distance of two arguments between which a slope is taken. FLOAT64 has 52 bits,
-so 24 bits of the difference are left."""
+"""The least reach over which slopes are taken, as a share of the argument, or of 1 if that is more.
+FLOAT64 has 52 bits, so 24 bits of the reach are left."""
 
 _BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 """The arguments between which an activation's slopes are taken: x plus these numbers times the
-likely error of x."""
+reach, which is the likely error of x or more."""
 
 
 @dataclass(slots=True)
@@ -121,7 +122,7 @@ class Quantity(Values):
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
         )
-        # What overflows FLOAT32 is infinite, and NaN times 0.
+        # A factor that overflows FLOAT32 is infinite; times 0 it is NaN.
         beyond = overflows(np.abs(self.value)) | overflows(np.abs(other.value))
         for infinite, factor in ((self, other), (other, self)):
             beyond |= np.isinf(infinite.value) & factor._may_vanish()
@@ -141,7 +142,7 @@ class Quantity(Values):
         together = mine.limit * theirs.limit
         whole = (mine.limit + held.limit) * (theirs.limit + other_held.limit)
         sums = first.error_scale.sums * second.error_scale.sums * _TOGETHER
-        sums = np.where(np.isfinite(sums), np.minimum(sums, _MOST_ERRORS), 0.0)
+        sums = np.where(np.isfinite(sums), np.minimum(sums, _MOST_CARRIED), 0.0)
         error_scale = self.error_scale + ErrorScale(sums)
         spreads = single.widened(together), half.widened(whole - together)
         return replace(self, error_scale=error_scale, spreads=spreads)
@@ -153,7 +154,7 @@ class Quantity(Values):
         return opened
 
     def _may_vanish(self) -> Array:
-        """Return which values may be 0 or of the other sign, apart from zeros without any error."""
+        """Return which values may come out as 0 and as another number."""
         size, reach = np.abs(self.value), self._reach()
         near: Array = (size < LEAST_NORMAL_FLOAT32) | (size <= reach)
         return near & ((size > 0) | (reach > 0))
@@ -214,7 +215,7 @@ class Quantity(Values):
     def held(
         self, rounded: Store, exact: Array | bool = False, rows: Array | bool = True
     ) -> Quantity:
-        """Return the values as one kernel stores them in FLOAT16.
+        """Return the values as kernels store them in FLOAT16.
 
         A store removes earlier errors, unless they reach across the boundary between two FLOAT16
         numbers. Where a finite number overflows in FLOAT16, any result is right.
@@ -248,7 +249,7 @@ class Quantity(Values):
         return reach
 
     def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
-        """Return the activation of sums, which may overflow in `dtype` before their last term."""
+        """Return the activation of sums, which `dtype` may hold before their last term is added."""
         # An infinity has no error where the activation is flat, such as RELU below 0.
         return self._exact_infinities()._activated(activation, dtype)
 
@@ -278,7 +279,7 @@ class Quantity(Values):
         return Quantity(value, error_scale.open_where(undefined), spreads)
 
     def _error_of(self, activation: Activation) -> Array:
-        """Return the activation's own error: the greatest that it has near the value.
+        """Return the activation's own greatest error, at the value and at both ends of its reach.
 
         An ELU has an error of 2^-24 below 0, that of exp, and none above 0; but 2e-22 with an error
         may be below 0.
@@ -328,15 +329,15 @@ class Quantity(Values):
         error_scale = self.error_scale.times(matrix)
         # The worst-case error grows with every step, so it is limited. Only what overflows is open.
         errors = self.error_scale.sums
-        errors = np.where(errors >= ANY_RESULT, errors, np.minimum(errors, _MOST_ERRORS))
+        errors = np.where(errors >= ANY_RESULT, errors, np.minimum(errors, _MOST_CARRIED))
         sums = _product_size(np.abs(self.value) + errors, matrix)
         error_scale = replace(error_scale, sums=sums)
-        # What overflows FLOAT32 is infinite, and NaN in a product with 0.
+        # A value that overflows FLOAT32 is infinite; times 0 it is NaN.
         overflowed = np.isfinite(self.value) & (np.abs(self.value) > LARGEST_FLOAT32)
         undefined = np.asarray((self._open() | overflowed).any(axis=-1, keepdims=True))
         infinite = np.isinf(matrix)
         if infinite.any():
-            # 0 times an infinity is NaN, and a number that may vanish times it is not.
+            # A value that may come out as 0 then gives NaN, and else an infinity.
             undefined = undefined | (self._may_vanish().astype(float) @ infinite.astype(float) > 0)
         error_scale = error_scale.open_where(undefined)
         sources = sources_of(self.value)
@@ -345,7 +346,7 @@ class Quantity(Values):
         return _product(Quantity(value, error_scale, carried, terms), self.value, matrix)
 
     def where(self, chosen: Array, other: Values) -> Quantity:
-        """Return this where chosen, else the other."""
+        """Return this quantity where `chosen` is true, and the other elsewhere."""
         other = quantity_of(other)
         value = np.where(chosen, self.value, other.value)
         single, half = (
@@ -357,7 +358,7 @@ class Quantity(Values):
     def common(self) -> Quantity:
         """Return the values with errors that the results computed from them share.
 
-        If such results meet in a sum, the shares of one error may cancel.
+        In a sum of two such results, the shares of one error may cancel.
         """
         if self.spreads is None:
             return self
@@ -414,7 +415,7 @@ class Quantity(Values):
 
 
 def quantity_of(values: Values) -> Quantity:
-    """Return values as a quantity; those that are none yet have no errors."""
+    """Return values as a quantity; `Values` that are no quantity have no errors."""
     if isinstance(values, Quantity):
         return values
     return Quantity(values.value, ErrorScale(np.zeros_like(values.value)), absent=values.absent)
@@ -442,7 +443,7 @@ def product_quantity(rows: Array, matrix: Array, value: Array) -> Quantity:
 
 
 def _product(product: Quantity, left: Array, right: Array) -> Quantity:
-    """Return a product of two factors with their errors and those of its own sums."""
+    """Return the product `left @ right`, which has its factors' errors, with those of its sums."""
     error_scale = _in_slices(product.error_scale, product.value, left, right)
     single, half = product._spreads()
     size = np.abs(left) @ np.abs(right)
@@ -455,7 +456,10 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
 
 @np.errstate(over="ignore")
 def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
-    """Return the spread of values that FLOAT32 rounds once, unless it holds them exactly."""
+    """Return the spread of values that FLOAT32 rounds once more, except exact ones that it has.
+
+    `held` is the spread of their FLOAT16 stores.
+    """
     size = ROUNDING * HALF_STEP * _own_size(values)
     lossless = (values.astype(np.float32) == values) & ~_subnormal(values)
     if lossless.any():
@@ -465,9 +469,9 @@ def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
 
 
 def _own_size(values: Array) -> Array:
-    """Return the sizes of values, of which FLOAT32 loses a share of HALF_STEP.
+    """Return the sizes of values, of which a FLOAT32 rounding loses a share of HALF_STEP.
 
-    A subnormal number may be lost as a whole, so its size is divided by that share.
+    A subnormal number may be lost as a whole, so its size is divided by HALF_STEP.
     """
     sizes = np.abs(values)
     subnormal = _subnormal(values)
@@ -489,7 +493,7 @@ def _product_size(left: Array, right: Array) -> Array:
 
 
 def _in_slices(error_scale: ErrorScale, sums: Array, left: Array, right: Array) -> ErrorScale:
-    """Return the error scale of a matrix product, whose slices FLOAT16 may hold as in GEMM."""
+    """Return the error scale of a matrix product, which kernels may cut into slices as in GEMM."""
     if len(right) <= LONGEST_WHOLE:
         return error_scale
     return error_scale.in_slices(sums, np.square(left) @ np.square(right), len(right))

@@ -15,15 +15,15 @@ __all__ = [
 ]
 
 _BIAS_ADDED_TO_SUM: Final[Sites] = frozenset({"bias", "sum with bias", "product", "state"})
-"""The values that DirectML 1.15.4 stores in FLOAT16 where it adds the bias before it stores the
-input's products: the sum of both biases, the input's products plus that sum, the products with the
-state, and hidden nodes.
+"""The values that DirectML 1.15.4 stores in FLOAT16 if there is one input: the sum of both biases,
+the input's products plus that sum, the products with the state, and hidden nodes.
 
 Measured: a simulation that stores these gives all 210 elements of two random cases with one input,
 bit by bit."""
 
 _HELD: Final[Sites] = _BIAS_ADDED_TO_SUM | {"sum"}
-"""The values that DirectML stores in other cases: those above, and the input's products alone."""
+"""The values that DirectML stores if there are more inputs: those above, and the input's products
+alone."""
 
 
 @of_fields(RnnDesc)
