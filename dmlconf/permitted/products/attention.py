@@ -1,7 +1,7 @@
-"""Permitted errors of MULTIHEAD_ATTENTION: those of the scores, carried through the softmax.
+"""Permitted errors of MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1.
 
-A score is the product of a query and a key; the shares of a softmax over the scores weight the
-values.
+A score is the product of a query and a key, plus a bias of their positions and a mask. The shares
+of a softmax over the scores weight the values. Errors of scores are carried through the softmax.
 
 Derived in docs/bounds.md, Softmax.
 """
@@ -66,7 +66,8 @@ _ROUNDINGS: Final = 16
 """The error of a sum of about 16 products, in half ULPs of its error scale."""
 
 _LARGEST_LOSS: Final = 0.125
-"""The greatest error of a score that moves shares in proportion; beyond it, any result is right."""
+"""The greatest error of a query's scores, as a mean weighted by the shares, that moves shares in
+proportion; beyond it, any result is right."""
 
 
 def multihead_attention1_error_scale(
@@ -74,12 +75,11 @@ def multihead_attention1_error_scale(
 ) -> tuple[Array | ErrorScale, ...]:
     """Return the error scales of the outputs; those of the present tensors are absolute values.
 
-    The errors of the scores are carried through the softmax.
-
     Measured: kernels store queries, keys and values with their bias in FLOAT16, and the shares that
     the softmax gives. DirectML 1.15.4 also stores what is added to scores for positions and masks,
-    DirectML 1.13.1 the scores and the sum of powers; simulations of 1.13.1 are candidates. All
-    stores truncate. Simulations give 99.8% of the elements with the same bits.
+    DirectML 1.13.1 the scores and the sum of powers. All of these stores truncate. Simulations give
+    99.8% of the elements with the same bits; those of 1.13.1, with stores that truncate or round to
+    nearest, are candidates.
 
     Derived in docs/bounds.md, Softmax.
     """
@@ -114,7 +114,10 @@ def multihead_attention1_error_scale(
 def _scores(
     exact: Heads, fields: Mapping[str, Any], heads: tuple[int, int]
 ) -> tuple[Array, ErrorScale]:
-    """Return the scores and their error scales; those that may overflow are open and 0."""
+    """Return the scores and their error scales.
+
+    If a score of a query may overflow, all scores of the query are 0, and any result is right.
+    """
     dtype = fields["OutputTensor"].DataType.dtype
     absolute = _each(np.abs, fields)
     scores = attention_scores(exact, fields)
@@ -174,11 +177,9 @@ def _weighted_values(
 def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | None:
     """Return the span of outputs whose error scales exceed FLOAT32, although the outputs do not.
 
-    None if there are no such outputs.
-
-    Such an error scale counts as that of a sum that overflowed, so that it is cut at the largest
-    number. For a value of 3.4e38 with a share of 0.2, the output is 7e37; if the score is 100, the
-    error scale is 7e39.
+    None if no error scale does. Without a span, such an error scale would count as that of a sum
+    that overflowed. For a value of 3.4e38 with a share of 0.2, the output is 7e37; if the score is
+    100, the error scale is 7e39.
     """
     steep = np.isfinite(sums) & (sums > LARGEST_FLOAT32) & (sums < ANY_RESULT)
     if not steep.any():
@@ -192,11 +193,12 @@ def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | Non
 def multihead_attention1_interval(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Interval, ...]:
-    """Return the outputs as both ends, and any value where the present tensors are not written.
+    """Return the intervals of the outputs, of which the rules use those of the present tensors.
 
-    If PastSequenceLengthsTensor has 2 for a batch with 3 new keys, the batch writes the positions
-    2, 3 and 4 of the present keys and values, and leaves the others as they were. An addition of
-    BiasTensor may be off by one ULP. The error scale gives the bounds of OutputTensor.
+    The ends are the reference's output or, with BiasTensor, one ULP away, since its addition may
+    round the other way. Any value is right where a present tensor is not written. If
+    PastSequenceLengthsTensor has 2 for a batch with 3 new keys, the batch writes the positions 2, 3
+    and 4 of the present keys and values, and leaves the others as they were.
 
     Source: measured on DirectML 1.15.4.
     """
@@ -230,9 +232,9 @@ def _left_alone(fields: Mapping[str, Any]) -> Array | None:
 
 
 def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorScale, Array]:
-    """Return error scales and scores; any result is right for a row with a score that overflows.
+    """Return error scales and scores; where a score of a row is `beyond`, any result is right.
 
-    The scores of such a row are set to 0.
+    The scores of such a row, which are those of a query, are set to 0.
     """
     rows = np.asarray(beyond.any(KEYS, keepdims=True))
     return sizes.open_where(rows), np.where(rows, 0.0, scores)
@@ -284,9 +286,10 @@ def _held_sums(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterato
     """Yield the scores as kernels store them.
 
     Measured on DirectML 1.13.1; in brackets, how many of 512 elements a simulation gives: a mask is
-    stored before it is added (512). With RelativePositionBiasTensor, the mask is divided by Scale
-    and stored, and its sum with that bias is stored before it is multiplied with Scale (510).
-    Without a mask, products may be stored before that bias is added.
+    stored before it is added (512). With RelativePositionBiasTensor, the stored mask is divided by
+    Scale and stored again, and its sum with that bias is stored before it is multiplied with Scale
+    (510). That bias is divided by Scale too. If a quotient of the mask overflows FLOAT16, or Scale
+    is 0, neither is divided. Without a mask, products may be stored before that bias is added.
     """
     fit, position, mask = score_terms(parts, fields)
     if position is None:
@@ -367,7 +370,10 @@ def _shares_error_scale(
 
 
 def _sizes(parts: Heads, fields: Mapping[str, Any]) -> Array:
-    """Return the error scale of each score, given heads and fields with absolute values."""
+    """Return the error scale of each score, given heads and fields with absolute values.
+
+    It is the sum of the score's terms, times their number.
+    """
     fit, position, mask = score_terms(parts, fields)
     sizes: Array = np.abs(fit)
     steps: Array | int = 1

@@ -23,7 +23,7 @@ __all__ = [
 
 @of_fields(GemmDesc)
 def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
-    """Return the error scale: the sums of absolute values, carried through the activation.
+    """Return the error scale: the sums of absolute values, carried through the fused operator.
 
     Measured: FLOAT16 may hold the sum of products before C is added, and the activation's input.
 

@@ -34,7 +34,7 @@ EXACT: Final = 2.0**24
 """FLOAT32 holds every integer up to this absolute value."""
 
 _LONGEST_FACTOR: Final = 255.0
-"""The greatest difference between an integer of 8 bits and a zero point."""
+"""The greatest difference between an integer of 8 bits and a zero point of its type."""
 
 _LARGEST: Final = 2.0**31 - 256
 """A larger number plus a zero point may exceed 32 bits, in which DirectML 1.15.4 adds them."""
@@ -45,7 +45,8 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
     """Return the candidates of the output; each operation may round toward zero or to nearest.
 
     If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. If the terms'
-    sizes add up to more than the largest FLOAT32 number, or a scale is 0, any result is right.
+    finite sizes add up to more than the largest FLOAT32 number, or a scale is 0, any result is
+    right.
 
     Source: Direct3D 11.3 functional specification: products, sums and the reciprocal of the scale
     may be off by one ULP.
@@ -79,7 +80,7 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
 def matrix_multiply_integer_to_float_error_scale(
     desc: MatrixMultiplyIntegerToFloatDesc,
 ) -> ErrorScale:
-    """Return the error scale: sums of absolute values of integers, which FLOAT32 may round first.
+    """Return the error scale: the sums of the terms' absolute values (`_magnitudes`).
 
     A kernel may store the dequantized numbers in the type of the scales. If a number overflows
     there, the result may be infinite or NaN. Measured on DirectML 1.15.4: with FLOAT16 the largest
@@ -156,10 +157,11 @@ def quantized_sum_candidates(
     - a scale is 0 or NaN, or the scale of a factor is infinite
     - the sum of the terms' sizes, or a factor that is scaled, exceeds the largest FLOAT32 number:
       127 * 3.4e38 is infinite, whatever it is multiplied by
-    - the sum, or the quotient plus a zero point, exceeds 32 bits
+    - the error scale, or the quotient plus a zero point, may exceed 32 bits
 
     Args:
-        error_scale: the sums of absolute values.
+        sums: the sums of products of integers less their zero points, and of a bias if any.
+        error_scale: the sums of the sizes of these terms.
         products: how many products each sum has.
     """
     with np.errstate(all="ignore"):
@@ -206,7 +208,11 @@ def _saturated(numbers: Array, scale: Array, *, first: bool) -> Array:
 
 
 def _magnitudes(values: Array, zero_point: Array | None) -> Array:
-    """Return how large an integer less its zero point, or either of them, may be, FLOAT64."""
+    """Return the sizes of integers less their zero points, FLOAT64.
+
+    FLOAT32 may round 32-bit integers and zero points first, so for these it is the sum of both
+    sizes.
+    """
     if values.dtype.itemsize < 4 or zero_point is None:
         return np.abs(centred(values, zero_point))
     return np.abs(wide(values)) + np.abs(wide(zero_point))

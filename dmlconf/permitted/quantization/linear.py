@@ -115,8 +115,8 @@ def dynamic_quantize_linear_candidates(
 
     If the scale is a power of two, all quotients and the products with its reciprocal are exact. A
     subnormal scale has fewer digits, and may count as 0: see `_without_scale`. If the range of the
-    input may be 0, or overflows FLOAT32, the formula leaves the zero point and the output
-    undefined.
+    input may be 0, or exceeds the largest FLOAT32 number, the formula leaves the zero point and the
+    output undefined.
 
     Source: the page; Direct3D 11 floating-point rules: sums, differences and products are within
     half a ULP, quotients need not be, and subnormal numbers are flushed. Measured: DirectML 1.9.0

@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 _MOST_EXPONENT: Final = 60
-"""Powers of two whose exponents are less than this in size, their reciprocals, and products of two
-such powers are normal FLOAT32 numbers."""
+"""Exponents of `frexp`, which gives 1 for 2^0, are less than this in size for 2^-60 to 2^58. These
+powers of two, their reciprocals, and products of two of them are normal FLOAT32 numbers."""
 
 
 def quantized_candidates(
@@ -33,7 +33,7 @@ def quantized_candidates(
     undefined: Array,
     divisor: Array | None = None,
 ) -> list[Interval]:
-    """Return the candidates of `quantized`: one interval, or several if a quotient is NaN.
+    """Return the candidates of `quantized`: one interval, or three if a quotient is NaN.
 
     A subnormal divisor counts as 0 if it is flushed, and its reciprocal is infinite below 2^-128.
     So the quotient may be infinite too. Measured: with an output scale of 1.4e-45, DirectML 1.15.4
@@ -46,7 +46,7 @@ def quantized_candidates(
     Args:
         quotient: the result of an infinitely precise division, FLOAT64, and how far the quotient
             may be from it before it is rounded to FLOAT32.
-        zero_points: the least and the greatest right zero point.
+        zero_points: the least and the greatest right zero point; None for 0.
         data_type: an integer type of at most 8 bits.
         undefined: the elements for which any value is right.
         divisor: what the quotients are divided by; None if it is not subnormal.
@@ -91,9 +91,10 @@ def is_power_of_two(scale: Array) -> Array:
 
 
 def exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
-    """Return the quotient of FLOAT32 numbers, FLOAT64, and the error of values * (1 / scale).
+    """Return values / scale, FLOAT64, and the error of values * (1 / scale) in FLOAT32.
 
-    The error is 0 if the scale is a power of two, whose reciprocal is exact.
+    Values are rounded to FLOAT32 first. The error is 0 if the scale is a power of two, whose
+    reciprocal is exact.
     """
     with np.errstate(all="ignore"):
         exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)

@@ -31,7 +31,7 @@ __all__ = [
 def quantized_linear_convolution_candidates(
     desc: QuantizedLinearConvolutionDesc,
 ) -> Sequence[Interval]:
-    """Return the candidates of the output; each operation may round toward zero or to nearest."""
+    """Return the candidates of the output, as `quantized_sum_candidates` does for sums."""
     values, filter_ = desc.centred()
     sums = desc.convolved(values, filter_)
     error_scale = desc.convolved(np.abs(values), np.abs(filter_))

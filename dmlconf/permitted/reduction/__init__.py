@@ -1,1 +1,1 @@
-"""Permitted errors of reductions."""
+"""Permitted errors of reductions, and of cumulative sums and products."""

@@ -43,7 +43,7 @@ def cumulative_product_error_scale(
     AxisDirection: str,
     HasExclusiveProduct: bool,
 ) -> ErrorScale:
-    """Return the error scale: the sizes of the products, of which each rounding is a share.
+    """Return the error scale: the sizes of the products, larger where a partial one underflows.
 
     Derived in docs/bounds.md, Products.
     """

@@ -1,4 +1,4 @@
-"""Permitted errors of REDUCE, ARGMIN and ARGMAX.
+"""Permitted results of REDUCE, ARGMIN and ARGMAX besides the reference's outputs.
 
 `dmlconf.precision.accumulation` counts the roundings of sums and those of FLOAT16 outputs.
 
@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
-"""How many times a logarithm is added to its error scale for the error of log2: 4. For each 1 of an
-error scale the rule permits 3 half ULPs or more, so 12 for 4; log2 is off by 8 at most."""
+"""How many times a logarithm is added to its error scale for the error of log2: 4. For an
+error scale of 1 the rule permits 6 half ULPs or more, so 24 for 4; log2 is off by at most 8."""
 
 
 def argmin_interval(
@@ -82,13 +82,13 @@ def reduce_interval(
 def reduce_candidates(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Sequence[Interval]:
-    """Return the candidates of REDUCE with MIN or MAX, which differ where all elements are NaN.
+    """Return the candidates of REDUCE with MIN or MAX: one, or two if a row has nothing but NaN.
 
-    A kernel that starts from infinity returns infinity, and one that starts from the first element
-    returns NaN.
+    For such a row, a kernel that starts from infinity (MIN) or negative infinity (MAX) returns that
+    number, and one that starts from the first element returns NaN.
 
     Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN for
-    4,096 elements, and infinity for every other number of elements from 1 to 65,536.
+    4,096 elements, and infinity for all other numbers of elements from 1 to 65,536.
     """
     extremum = reduce(Function, InputTensor, OutputTensor, Axes)
     only_nan = np.isnan(reduced_last(InputTensor, Axes)).all(-1).reshape(extremum.shape)
@@ -101,8 +101,9 @@ def _in_passes(
 ) -> tuple[Array, ...]:
     """Return the FLOAT16 sums or averages of kernels that compute them in several passes.
 
-    The passes show in sums that cancel: if the first pass gives 0.5078 and -0.5, the result 0.0078
-    has the error of storing 0.5078.
+    There are none for FLOAT32, nor for adjacent axes, which take one pass. The passes show in sums
+    that cancel: if the first pass gives 0.5078 and -0.5, the result 0.0078 has the error of storing
+    0.5078.
     """
     if tensor.dtype != np.float16:
         return ()
@@ -119,8 +120,9 @@ def reduce_error_scale(
 ) -> ErrorScale:
     """Return the error scale of a reduction: the same reduction of absolute values.
 
-    A logarithm turns the relative error of the sum into an absolute one. Intermediates may overflow
-    although the result does not, and subnormal intermediates may count as 0.
+    That of a logarithm is larger: it turns the relative error of the sum into an absolute one.
+    Intermediates may overflow although the result does not, and subnormal intermediates may count
+    as 0.
 
     Derived in docs/bounds.md, Functions of sums.
 
@@ -189,8 +191,8 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
 def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
     """Return the error scale of products: their sizes, enlarged where a partial product underflows.
 
-    If a partial product of finite factors overflows, the result is infinite, or NaN if a factor is
-    0. An infinite factor times a partial product that underflows is NaN as well.
+    If a partial product of finite factors may overflow, the result may be infinite, or NaN if a
+    factor is 0. It may also be NaN if an infinite factor meets a partial product that underflows.
 
     Derived in docs/bounds.md, Products.
     """

@@ -1,1 +1,1 @@
-"""Permitted errors of operators on sliding windows."""
+"""Permitted errors of operators on sliding windows: convolution, pooling and FOLD."""

@@ -42,8 +42,8 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
     """Return the error scale: the sums of absolute values, carried through the activation.
 
     Measured: FLOAT16 may hold the sum before the bias is added, and the activation's input. A
-    kernel may transform the window (Winograd), so sums of integers need not be exact. With a window
-    of one element, the convolution is a product of matrices.
+    kernel may transform the window (Winograd), so sums of integers need not be exact. They are with
+    a window of one element, where the convolution is a product of matrices.
 
     Derived in docs/bounds.md, Sums.
     """

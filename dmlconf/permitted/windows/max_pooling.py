@@ -30,7 +30,10 @@ __all__ = [
 
 @of_fields(MaxPooling2Desc)
 def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], ...]:
-    """Return the intervals of `max_pooling2_interval`, and NaN for windows of NaN alone."""
+    """Return the intervals of `max_pooling2_interval`, and others with NaN for windows of NaN.
+
+    Such a window has no other elements, except padding. The others are left out without one.
+    """
     over = desc.windows()
     (least, most), *indices = _intervals(desc, over)
     outputs = [(least, most)]
@@ -47,7 +50,8 @@ def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[Interval, ...]:
     """Return the intervals of the maximum of each window and of its index.
 
     If a window has no number above negative infinity, the output may be negative infinity or the
-    lowest finite number, and any index is right.
+    lowest finite number. Any index is right for such a window, for one of padding alone, and for
+    one whose maximum is the lowest FLOAT32 number.
     """
     return _intervals(desc, desc.windows())
 

@@ -46,7 +46,7 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
 def average_pooling_grad_error_scale(
     InputGradientTensor: Array, OutputGradientTensor: TensorDesc, **attributes: Any
 ) -> Array:
-    """Return the error scale: the sum of the sizes of the shares of gradients that an element gets.
+    """Return the error scale: for each element, the sum of the sizes of its shares of gradients.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -56,9 +56,9 @@ def average_pooling_grad_error_scale(
 
 @of_fields(LpPooling1Desc)
 def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
-    """Return the candidates: roots of sums of |x|^P, where a power is exp2(P * log2(|x|)).
+    """Return the candidates: roots of sums of |x|^P, where kernels compute exp2(P * log2(|x|)).
 
-    A power that is subnormal in FLOAT32 may count as 0. If the sum exceeds the largest FLOAT32
+    A power that is subnormal in FLOAT32 may count as 0. If the sum may exceed the largest FLOAT32
     number, infinity is right too, but no number between the root and infinity.
 
     With a P of 0, some devices give NaN for the power of an x of 0 or infinity, since 0 times an
