@@ -1,8 +1,8 @@
 """Permitted outputs of ROI_ALIGN if rounding decides on which side of a boundary a sample lies.
 
-A sample that is nearer to a boundary than the error of its coordinate, here called unsure, may read
-the element on either side, and nothing between. Elsewhere the result is continuous in the
-coordinate.
+A sample that is nearer to a boundary than the error of its coordinate, here called unsure, is read
+on either side of it: a candidate has one choice of sides. Elsewhere the result is continuous in the
+coordinate. `sampling` says what boundaries are.
 
 Source: Direct3D 11.3 functional specification, 3.1.
 """
@@ -61,7 +61,8 @@ class _Side:
 
     Attributes:
         unsure: which samples are unsure, sizes {regions, samples, outputs}.
-        choice: a bit for each unsure sample of an output: whether it lies beyond its boundary.
+        choice: a bit for each unsure sample of an output, from the first: whether it lies beyond
+            its boundary.
     """
 
     unsure: Array
@@ -117,7 +118,7 @@ def _reduced(
     function: str,
     sides: tuple[_Side, _Side] | None,
 ) -> Candidate:
-    """Return the results of one choice of sides, or those of all choices if `sides` is None."""
+    """Return the results of one choice of sides, or of all choices together if `sides` is None."""
     moved = 0.0
     if sides is not None:
         moved = sum(

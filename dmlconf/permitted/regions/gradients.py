@@ -56,7 +56,7 @@ gradient, two quotients of two operations each, and two products."""
 
 @of_fields(RoiAlignGradDesc)
 def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[Interval, ...]:
-    """Return the intervals of the outputs of `roi_align_grad`."""
+    """Return the intervals of the outputs of `roi_align_grad` that the desc has."""
     outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
     intervals = []
     with np.errstate(all="ignore"):
@@ -86,7 +86,7 @@ class _UncertainGradients(RoiGradients):
 
     @classmethod
     def of(cls, desc: RoiAlignGradDesc) -> _UncertainGradients:
-        """Return the samples and InputGradientTensor, from the operator's fields."""
+        """Return what `roi_gradients` does, with the errors of the samples' coordinates."""
         right = roi_gradients(desc)
         y, x = map(uncertain, placements(desc))
         return cls(right.reading, y, x, right.gradients, right.greatest)
@@ -100,8 +100,9 @@ class _UncertainGradients(RoiGradients):
     def input_errors(self) -> tuple[Array, Array]:
         """Return how far OutputGradientTensor may be below and above the reference's.
 
-        A sample whose coordinate is uncertain gives an element between the least and the greatest
-        of its shares, or nothing if it may be outside.
+        Both are infinite where any result is right. A sample gives an element a share between the
+        least and the greatest that its uncertain coordinate permits, or nothing if it may be
+        outside.
         """
         sizes = self.reading.values.size
         sums, below, above, error_scales, terms = (np.zeros(sizes) for _ in range(5))
@@ -124,13 +125,14 @@ class _UncertainGradients(RoiGradients):
         return self.in_input_order(low), self.in_input_order(high)
 
     def _undefined(self) -> Array:
-        """Return which regions have coordinates beyond the range of FLOAT32."""
+        """Return which regions have coordinates that are not finite in FLOAT32."""
         return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:
         """Return which outputs have special gradients or, if `image`, samples of special elements.
 
-        Special numbers are infinite, NaN or so large that their sum may overflow.
+        Special numbers are infinite, NaN or so large that the sum of four may overflow. Sizes
+        {regions, rows, columns, channels}.
         """
         marked = ~(np.abs(self.gradients) <= LARGEST_FLOAT32 / 4)
         reading = special(self.reading) if image else None
@@ -143,7 +145,7 @@ class _UncertainGradients(RoiGradients):
     def _open_elements(self, errors: Array) -> None:
         """Set infinite errors for elements for which any result is right.
 
-        These are all elements of batches that regions with unknown coordinates read, and the
+        These are all elements of batches that regions with undefined coordinates read, and the
         elements around samples of outputs with special numbers: a kernel may multiply a special
         number by a share of 0 or skip it. A sample before the first element reads the first two
         elements, the second with a share of 0.
@@ -164,9 +166,8 @@ class _UncertainGradients(RoiGradients):
     def region_errors(self) -> tuple[Array, Array]:
         """Return how far OutputROIGradientTensor may be below and above the reference's.
 
-        The arrays have the sizes {regions, 4}.
-
-        The slope of a sample may be that at any coordinate within its error.
+        The arrays have the sizes {regions, 4}, and are infinite where any result is right. The
+        slope of a sample may be that at any coordinate within its error.
         """
         sums, below, above, positive, negative, differences, terms = (
             np.zeros((len(self.gradients), 4)) for _ in range(7)

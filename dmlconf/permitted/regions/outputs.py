@@ -52,11 +52,12 @@ def roi_pooling_interval(
 
 @of_fields(RoiAlign1Desc)
 def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
-    """Return the outputs for coordinates that are off by as much as FLOAT32 arithmetic permits.
+    """Return the candidates: the outputs for coordinates that are off as FLOAT32 permits.
 
-    A sample near a boundary between two elements reads either of them. Near an end of the input it
-    may also be outside. Any result is right for regions whose coordinates are beyond the range of
-    FLOAT32, and for outputs with a sample that may be off by more than half an element.
+    With NEAREST_NEIGHBOR, a sample near the middle between two elements reads either of them. Near
+    an end of the input a sample may also be outside. Any result is right for regions whose
+    coordinates are not finite in FLOAT32, and for outputs with a sample that may be off by more
+    than half an element or that infinite, NaN or huge elements affect (`special_outputs`).
     """
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):

@@ -78,7 +78,7 @@ class UncertainPart(Part):
 
 
 def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
-    """Return the error scales of slopes, by x and by y.
+    """Return the error scales of slopes along x and along y.
 
     A slope is the difference of two weighted means, of two elements each. Its error scale is the
     sum of these means for absolute values.

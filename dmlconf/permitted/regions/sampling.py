@@ -63,7 +63,7 @@ class UncertainSamples(Samples):
     Attributes:
         errors: how far off the coordinates may be in FLOAT32, of the same sizes; 0 where FLOAT32
             rounds nothing.
-        undefined: which regions have coordinates beyond FLOAT32, sizes {regions}.
+        undefined: which regions have coordinates that are not finite in FLOAT32, sizes {regions}.
     """
 
     errors: Array = field(kw_only=True)
@@ -94,9 +94,12 @@ def uncertain(at: Placement) -> UncertainSamples:
     """Return where samples lie, and how far off their coordinates may be in FLOAT32."""
     begin, end, steps, part = at.begin, at.end, at.steps, at.part
     extent, values = end - begin, part + begin - at.shift
-    divided = np.frexp(np.maximum(at.length, 1))[0] == 0.5
+    exactly_divided = np.frexp(np.maximum(at.length, 1))[0] == 0.5
     operations = (
-        _DIFFERENCE * _inexact(extent) + _inexact(steps) + _DIVISIONS * ~divided + 1  # The product.
+        _DIFFERENCE * _inexact(extent)
+        + _inexact(steps)
+        + _DIVISIONS * ~exactly_divided
+        + 1  # The product.
     )
     sums = np.maximum(
         np.abs(part + begin), np.maximum(np.abs(begin - at.shift), np.abs(part - at.shift))
@@ -104,7 +107,7 @@ def uncertain(at: Placement) -> UncertainSamples:
     errors = operations * np.abs(part) + sums + np.abs(values)
     for each, weight in ((begin, 1 + np.abs(at.shares)), (end, np.abs(at.shares))):
         errors += _inexact(each) * np.abs(each) * weight
-    whole = divided
+    whole = exactly_divided
     for step in (begin, end, extent, steps, part, part + begin, values):
         whole = whole & ~_inexact(step)
     sizes = np.maximum.reduce([np.abs(each) for each in (begin, end, extent)])
@@ -167,7 +170,7 @@ def special(reading: Reading) -> Reading | None:
 
 
 def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
-    """Return which samples along one axis are nearer to a boundary than their error.
+    """Return which samples along one axis are nearer to a boundary than the coordinate's error.
 
     A boundary is an edge of the tensor and, where the nearest element is read, the middle between
     two elements.
