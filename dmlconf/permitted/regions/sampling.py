@@ -186,8 +186,8 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
     """Return which outputs have a sample, perhaps in the tensor, that may be off by over _ADRIFT.
 
-    The result has sizes {regions, outputs}. FLOAT32 rounds 50331654 to 50331656. So a sample in the
-    middle of a region from -50331645 to 50331654 may lie at 4.5, at 3.5 or outside the tensor.
+    The result has sizes {regions, outputs}. FLOAT32 rounds 50331654 to 50331656. So the sample in
+    the middle of a region from -50331645 to 50331654 lies at 4.5, and may come out at 4 or at 8.
     """
     size = reading.values.shape[axis]
     near = (at.values + at.errors >= -1) & (at.values - at.errors <= size)

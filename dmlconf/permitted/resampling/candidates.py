@@ -41,7 +41,7 @@ _MOST_INDICES: Final = 5
 _LEAST_FLOAT16: Final = float(np.finfo(np.float16).smallest_subnormal)
 
 _BLOCK: Final = 1 << 17
-"""How many elements are computed at once."""
+"""About how many elements are computed at once."""
 
 
 def nearest_candidates(
@@ -82,7 +82,7 @@ def linear_candidates(
     choices.
 
     Along an axis that does not change, a kernel may still compute `first + 0 * (second - first)`,
-    which is NaN beside an infinity: see `_also_averaged`.
+    which is NaN beside an infinity: see `_also_averaged`. A further candidate then has NaN there.
 
     Args:
         steps: for each axis, the coordinates of each step of interpolation.
@@ -192,8 +192,8 @@ _Line = Callable[[Estimate, int], Estimate]
 def _lines(at: UncertainCoordinates, shift: float) -> list[_Line]:
     """Return the lines that values at coordinates may lie on, the documented one first.
 
-    Measured: with a shift DirectML draws some lines through the elements around the shifted
-    coordinate, and some of these with the weight of the unshifted coordinate.
+    Without a shift it is the only one. Measured: with a shift DirectML draws some lines through the
+    elements around the shifted coordinate, and some of these with the weight of the unshifted one.
     """
     lines: list[_Line] = [partial(_documented, at=at)]
     if not shift:
@@ -252,8 +252,9 @@ def _near_special(
 ) -> Array | bool:
     """Return which results have an infinite, NaN or enormous neighbour, perhaps with weight 0.
 
-    Measured: such a neighbour, or a difference that overflows, may turn the result into NaN.
-    `averaged` are the axes along which a kernel interpolates although they do not change.
+    False if no element of the tensor is such a number. Measured: such a neighbour, or a
+    difference that overflows, may turn the result into NaN. `averaged` are the axes along which a
+    kernel interpolates although they do not change.
     """
     marked = ~(np.abs(wide(tensor)) <= LARGEST_FLOAT32 / 2)
     if tensor.dtype.kind != "f" or not marked.any():

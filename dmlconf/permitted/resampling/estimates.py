@@ -28,8 +28,9 @@ class Estimate:
         values: the results of infinitely precise arithmetic, FLOAT64.
         error_scales: the same results for the absolute values of the elements.
         errors: how far FLOAT32 arithmetic may be off where it rounds.
-        quanta: powers of two; all intermediates of an element are multiples of its quantum. 0 if
-            there is no such power, since a coordinate is rounded.
+        quanta: powers of two; all intermediates of an element are multiples of its quantum.
+            Infinite for an element of 0; 0 if there is no such power, since a coordinate is rounded
+            or an element is not finite.
         spans: bounds of the absolute values of all intermediates.
     """
 

@@ -82,9 +82,10 @@ def _without_errors_outside(at: UncertainCoordinates, size: int) -> UncertainCoo
 
 
 def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int) -> Array:
-    """Add each element, times the greatest weight that its coordinate permits, to its neighbours.
+    """Return sums: each element, times the greatest weight that its coordinate permits, is added.
 
-    If the error is 1 or more, all elements within it are neighbours.
+    It is added to the elements beside its coordinate. If the error is 1 or more, it is added to all
+    elements within the error, with the weight 1.
     """
     far = at.errors >= 1
     if far.any():
@@ -159,8 +160,8 @@ def nearest_candidates(
     """Return the candidates of NEAREST_NEIGHBOR: a gradient may belong to either of 2 elements.
 
     A gradient is uncertain if the error of its coordinate reaches the boundary between two
-    elements. If several are near one boundary, or there are too many candidates, the result is one
-    interval, from the least to the greatest sum.
+    elements. If several are near one boundary, one is near several, or there are more than
+    _MOST_CANDIDATES, the result is one interval, from the least to the greatest sum.
     """
     values = wide(gradient)
     sides = [
@@ -237,6 +238,8 @@ def _summed(values: Array, axis: int, members: _Members, size: int) -> Array:
 
 def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) -> Interval:
     """Return the least and the greatest sum; any result if inf or NaN may, but need not, be a term.
+
+    Any result is also right if the sizes of finite terms may overflow.
 
     A gradient may belong to any element within its coordinate's error. A kernel that looks for the
     gradients of each element may add one gradient to several elements.

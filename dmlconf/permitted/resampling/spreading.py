@@ -1,4 +1,4 @@
-"""The elements that a gradient may reach if coordinates have errors."""
+"""The elements to which a gradient of LINEAR may contribute if coordinates have errors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ __all__ = [
 def elements_within_reach(marked: Array, axis: int, at: Coordinates, size: int) -> Array:
     """Return to which elements marked gradients may contribute along one axis.
 
-    A marked gradient with the coordinate 2.5, between neighbours at 1.5 and 3.5, may contribute to
-    the elements 0 to 5. Measured on DirectML 1.15.4: a gradient whose coordinate is outside the
-    tensor also contributes to elements further in, so it may contribute to all along the axis.
+    A marked gradient with the coordinate 2.5, between gradients at 1.5 and 3.5, may contribute to
+    the elements 0 to 5. The first gradient reaches to the first element, and the last one to the
+    last. Measured on DirectML 1.15.4: a gradient whose coordinate is outside the tensor also
+    contributes to elements further in, so it may contribute to all along the axis.
     """
     of_axis = np.moveaxis(marked, axis, 0)
     result = np.zeros((size, *of_axis.shape[1:]), bool)
