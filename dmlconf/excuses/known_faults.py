@@ -286,6 +286,8 @@ class KnownFault:
             return reason in OF_VALUES or reason in _OF_UNDEFINED
         if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
             return True
+        if reason is ReasonKind.INPUT_CHANGED:
+            return True  # What is missing in the output may have been written to an input.
         unsteady = reason is ReasonKind.NOT_DETERMINISTIC
         return bool(case.nodes) and (unsteady or reason in OF_VALUES)
 

@@ -7,7 +7,7 @@ from itertools import islice
 from math import prod
 from typing import Any, Final
 
-from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.loader import operator_sets
 from dmlconf.catalogue.model import FieldKind, Operator, SupportTable
 from dmlconf.fuzzing.chance import Chance
@@ -103,7 +103,7 @@ class _Walk:
         for _ in range(_STEPS):
             large = self._too_large(desc)
             if not broken and not large:
-                return desc if self._listed(desc) and not _takes_long(desc) else None
+                return desc if self._listed(desc) and not _takes_long(self._operator, desc) else None
             reached = self._step(desc, broken, large)
             if reached is None:
                 return None
@@ -192,11 +192,13 @@ class _Walk:
                 yield [((field.name, index), tensor) for index, tensor in enumerate(value)]
 
 
-def _takes_long(desc: Desc) -> bool:
+def _takes_long(operator: Operator, desc: Desc) -> bool:
     """Return whether a software device may need more than a minute although tensors are small."""
     window = desc.get("WindowSize")
-    if window is not None and prod(window) * prod(desc["OutputTensor"].Sizes) > _MOST_READS:
-        return True
+    if window is not None:
+        elements = max(prod(tensor.Sizes) for _, _, tensor in tensors_of(operator, desc))
+        if prod(window) * elements > _MOST_READS:
+            return True
     return "RecurrenceTensor" in desc and desc["InputTensor"].Sizes[-3] > _MOST_TIME_STEPS
 
 

@@ -159,3 +159,8 @@ def test_no_window_or_sequence_is_so_long_that_a_case_takes_minutes() -> None:
     assert prod(pooling["WindowSize"]) * outputs <= 2**24
     layer = operator_case("RNN", 3, 997).template.data["desc"]
     assert layer["InputTensor"]["Sizes"][-3] <= 2**12
+
+
+@pytest.mark.parametrize("name", ["AVERAGE_POOLING_GRAD", "LP_POOLING1", "MAX_POOLING_GRAD"])
+def test_each_operator_with_windows_has_cases(name: str) -> None:
+    assert all("WindowSize" in operator_case(name, 1, n).template.data["desc"] for n in range(4))
