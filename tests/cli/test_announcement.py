@@ -1,8 +1,9 @@
 """Before its first case, a large run says what it tests.
 
-With `-o OPERATOR`, any run says that it also takes graphs.
+With `-o OPERATOR`, a run of any size says how many graphs it also takes.
 
-The tested code is in `dmlconf/cli/runs/announcement.py` and `dmlconf/cli/output/progress.py`.
+The tested code is in `dmlconf/cli/runs/announcement.py`, `dmlconf/cli/output/progress.py` and
+`dmlconf/reports/runs/heading.py`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def test_durations_are_written_in_seconds_or_minutes() -> None:
     ]
 
 
-def test_a_run_of_one_operator_says_that_it_also_takes_graphs(tmp_path: Path) -> None:
+def test_a_run_of_one_operator_says_that_it_also_takes_graphs_unless_it_is_quiet(
+    tmp_path: Path,
+) -> None:
     file = graph_file(tmp_path, TWO_NODES, TWO_NODES)
     run: list[str | Path] = ["run", file, "-o", "ACTIVATION_RELU"]
     done = dmlconf_here(tmp_path, *run, "-b", "faulty:zeros")
@@ -59,5 +62,12 @@ def test_a_run_of_one_operator_says_that_it_also_takes_graphs(tmp_path: Path) ->
     )
     assert note in done.stderr.splitlines()
     assert "Error: no case was selected" in dmlconf_here(tmp_path, *run, "-k", "not graphs").stderr
-    for silent in (["-q"], ["-o", "GRAPHS"]):
-        assert "also takes" not in dmlconf_here(tmp_path, *run, *silent).stderr
+    assert "also takes" not in dmlconf_here(tmp_path, *run, "-q").stderr
+
+
+def test_a_run_of_graphs_does_not_say_that_it_also_takes_graphs(tmp_path: Path) -> None:
+    file = graph_file(tmp_path, TWO_NODES, TWO_NODES)
+    run = ("run", file, "-o", "ACTIVATION_RELU", "-o", "GRAPHS", "-b", "faulty:zeros")
+    done = dmlconf_here(tmp_path, *run)
+    assert "of 2 cases" in done.stdout
+    assert "also takes" not in done.stderr

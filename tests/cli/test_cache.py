@@ -1,4 +1,4 @@
-"""Commands keep checked case files for later; `--no-cache` and DMLCONF_CACHE=off prevent it.
+"""The content of checked case files is cached, unless `--no-cache` or DMLCONF_CACHE=off is given.
 
 The tested code is in `dmlconf/cli/common/cache.py`, `dmlconf/cli/entry_point.py`,
 `dmlconf/documents/store.py` and `dmlconf/resources.py`.

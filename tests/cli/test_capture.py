@@ -3,7 +3,9 @@
 The tested code is in `dmlconf/capture/captured.py`, `dmlconf/capture/case_files.py`,
 `dmlconf/capture/dispatch_cases.py`, `dmlconf/capture/journal.py`,
 `dmlconf/capture/journal_lines.py`, `dmlconf/capture/hooking/arrays.py`,
-`dmlconf/cli/commands/writing/capture.py` and `dmlconf/capture/hooking/systems/linux.py`.
+`dmlconf/cli/commands/writing/capture.py`, `dmlconf/cli/options/captured_folder.py`,
+`dmlconf/capture/model_runs/onnx_model.py` (`parsed_dimension`) and
+`dmlconf/capture/hooking/systems/linux.py`.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ def test_capturing_is_refused_on_a_system_without_directml_whatever_starts_the_p
     assert "ran" not in done.stdout
 
 
-def test_compiled_operators_and_graphs_become_cases_once(tmp_path: Path) -> None:
+def test_each_operator_graph_and_node_becomes_one_case_however_often_it_is_compiled(
+    tmp_path: Path,
+) -> None:
     path = journal(
         tmp_path / "journal",
         {"event": "device"},
@@ -292,7 +296,7 @@ def test_an_operator_whose_desc_is_too_long_is_reported(tmp_path: Path) -> None:
     captured = captured_from(read_journal(path))
     assert [each.compiled for each in captured.operators] == [1]
     [reason] = captured.skipped
-    assert reason.startswith("compile: it takes 16,777,")
+    assert reason.startswith("compile: it takes 16,777,")  # The limit is 2^24, 16,777,216.
 
 
 def test_a_last_line_that_was_cut_off_is_ignored(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from dmlconf.verdicts.verdict import Identity, Judgement, Status, Verdict
 from tests.cli.test_capture import RELU, dispatch, journal
 
 PROGRAM = ("-c", "import sys; print('First difference: y', *sys.argv[1:])")
+"""Stands for the module that ran the model, and prints the options with which it is called."""
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_the_report_on_a_capture_without_data_suggests_capturing_data(
     assert "Capture it with --data all to learn whether" in capfd.readouterr().err
 
 
-def test_an_operator_whose_page_is_wrong_is_named() -> None:
+def test_if_every_dispatch_is_right_an_operator_whose_page_is_wrong_is_named() -> None:
     identity = Identity("resample3/captured/dispatch-1", "RESAMPLE3", ())
     others = [
         Identity("graphs/a/b", "GRAPHS", ()),

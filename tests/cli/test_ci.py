@@ -1,7 +1,8 @@
 """What CI relies on in `dmlconf run`: exit codes, output files, progress, GitHub annotations.
 
 The tested code is in `dmlconf/cli/options/run_exit_code.py`, `dmlconf/cli/output/preflight.py`,
-`dmlconf/cli/output/progress.py` and `dmlconf/reports/runs/github.py`.
+`dmlconf/cli/output/progress.py`, `dmlconf/reports/runs/summary.py`,
+`dmlconf/reports/runs/junit.py` and `dmlconf/reports/runs/github.py`.
 """
 
 from __future__ import annotations
@@ -80,8 +81,9 @@ def test_the_report_github_gives_annotations_and_a_summary(tmp_path: Path) -> No
 
 
 def test_outside_of_github_actions_there_are_no_annotations(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "run", write(tmp_path), "--report", "github", GITHUB_ACTIONS="")
-    assert done.returncode == 0
+    path = write(tmp_path, TILE.replace("[1, 2, 1, 2]", "[1, 2, 3, 4]"))
+    done = dmlconf_here(tmp_path, "run", path, "--report", "github", GITHUB_ACTIONS="")
+    assert done.returncode == 1
     assert "::" not in done.stdout
     assert "GITHUB_ACTIONS is not set" in done.stderr
 

@@ -74,13 +74,17 @@ def test_report_json_goes_to_standard_output_and_the_table_to_standard_error(
     }
 
 
-def test_the_json_report_says_where_an_output_differs_and_by_how_much(tmp_path: Path) -> None:
+def test_the_json_report_says_where_an_output_differs_and_by_how_much_if_finite(
+    tmp_path: Path,
+) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
     by_name = {verdict["case"]: verdict for verdict in json.loads(done.stdout)["verdicts"]}
     wrong = by_name["tile/tile/wrong"]
     assert wrong["status"] == "failed"
     assert wrong["expectation"] == "documented"
-    assert wrong["reason"]["differences"][1] == {
+    finite, infinite = wrong["reason"]["differences"]
+    assert (finite["coordinates"], finite["off_by"]) == ([2], 2.0)
+    assert infinite == {
         "tensor": "OutputTensor",
         "coordinates": [3],
         "expected": "inf",
@@ -238,6 +242,7 @@ def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
 def test_operators_lists_all_and_shows_struct_support_and_questions_of_one(tmp_path: Path) -> None:
     everything = dmlconf_here(tmp_path, "operators").stdout
     assert "SCATTER_ELEMENTS (SCATTER)" in everything
+    assert not [name for name in operator_names() if name not in everything]
     one = dmlconf_here(tmp_path, "operators", "argmin").stdout
     for text in (
         "struct DML_ARGMIN_OPERATOR_DESC {",

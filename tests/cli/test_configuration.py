@@ -52,12 +52,15 @@ def test_options_come_from_the_nearest_configuration_file_above(folder: Path) ->
     assert [case["case"] for case in json.loads(listed.stdout)] == ["tile/tile/stated"]
 
 
-def test_a_profile_overrides_the_file_and_the_environment_overrides_both(folder: Path) -> None:
+def test_a_profile_overrides_the_file_the_environment_both_and_an_option_all(folder: Path) -> None:
     run = ["run", "tile.yaml", "--config-profile", "reference"]
     assert dmlconf_here(folder, *run).returncode == 0
     zeros = {"DMLCONF_RUN_BACKEND": "faulty:zeros"}
     assert dmlconf_here(folder, *run, **zeros).returncode == 1
     assert dmlconf_here(folder, *run, "-b", "numpy", **zeros).returncode == 0
+
+
+def test_the_environment_may_name_a_profile(folder: Path) -> None:
     done = dmlconf_here(folder, "run", "tile.yaml", DMLCONF_RUN_CONFIG_PROFILE="ci")
     assert (folder / "out.xml").exists()
     assert "--profile" not in done.stderr
@@ -84,8 +87,11 @@ def test_a_profile_of_the_file_and_a_certification_profile_can_be_given_together
     both = ["list", "documented.yaml", "--tag", "documented", "--config-profile", "reference"]
     assert dmlconf_here(folder, *both, "--profile", "6_4").returncode == 0
     assert dmlconf_here(folder, *both, "--profile", "1_0").returncode == 5
+
+
+def test_a_name_that_is_no_profile_of_the_file_is_refused(folder: Path) -> None:
     for name in ("ci2", "6_4"):
-        wrong = dmlconf_here(folder, "list", "documented.yaml", "--config-profile", name)
+        wrong = dmlconf_here(folder, "list", "tile.yaml", "--config-profile", name)
         assert wrong.returncode == 2
         assert f"{name}: {folder.parent / 'dmlconf.toml'}: its profiles are" in wrong.stderr
 
@@ -108,7 +114,7 @@ def test_a_profile_name_that_the_file_lacks_means_a_certification_profile(folder
     assert "those of the configuration file are ci, reference" in wrong.stderr
 
 
-def test_every_command_but_seven_has_a_table() -> None:
+def test_the_file_may_have_a_table_for_every_command_but_seven() -> None:
     without = {"capture", "config", "doctor", "faults", "history", "import", "new"}
     assert set(cli.list_commands(Context(cli))) - set(COMMANDS) == without
 
@@ -231,4 +237,5 @@ def test_a_value_for_dmlconf_in_pyproject_that_is_no_table_is_reported(
 def test_a_table_may_be_written_with_dots(tmp_path: Path, text: str) -> None:
     write(tmp_path)
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    # No case has the tag x.
     assert dmlconf_here(tmp_path, "list", "tile.yaml").returncode == 5

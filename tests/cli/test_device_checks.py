@@ -3,8 +3,7 @@
 Adapters are simulated here; tests/lab runs real checks.
 
 The tested code is in `dmlconf/cli/pages/device_checks.py`,
-`dmlconf/cli/commands/running/devices.py`, `dmlconf/backends/directml/check_processes.py` and
-`dmlconf/backends/directml/devices/survey.py`.
+`dmlconf/cli/commands/running/devices.py` and `dmlconf/backends/directml/check_processes.py`.
 """
 
 from __future__ import annotations

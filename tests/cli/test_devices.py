@@ -37,6 +37,7 @@ FOUND = Survey(FILE, (Surveyed(ARC, LEVEL), Surveyed(WARP, None, "E_FAIL (it fai
 
 @pytest.fixture(autouse=True)
 def devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate the two adapters of FOUND."""
     monkeypatch.setattr(survey, "survey", lambda path: FOUND)
 
 

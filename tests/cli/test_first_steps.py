@@ -4,8 +4,9 @@ The tested code is in `dmlconf/cli/output/hints.py`, `dmlconf/cli/common/started
 `dmlconf/cli/common/command.py`, `dmlconf/cli/options/named_operators.py`,
 `dmlconf/cli/commands/writing/new.py`, `dmlconf/cli/commands/writing/validate.py`,
 `dmlconf/cli/commands/running/doctor.py`, `dmlconf/cli/commands/running/operators.py`,
-`dmlconf/cli/commands/results/report.py`, `dmlconf/cli/runs/run_target.py` and
-`dmlconf/cases/loading/discovery.py`.
+`dmlconf/cli/commands/results/report.py`, `dmlconf/cli/runs/run_target.py`,
+`dmlconf/cases/loading/discovery.py`, `dmlconf/documents/schema.py`,
+`dmlconf/reports/comparisons/scoreboard.py` and `dmlconf/run_log/lines.py`.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path:
     ("name", "has_hint"),
     [("LSTMCell", True), ("lstm", False), ("DML_LSTM_OPERATOR_DESC", False)],
 )
-def test_an_operator_is_found_by_the_name_in_onnx_and_a_hint_then_gives_directmls_name(
+def test_an_operator_is_found_by_its_name_in_webnn_and_a_hint_then_gives_directmls_name(
     tmp_path: Path, name: str, has_hint: bool
 ) -> None:
     done = dmlconf_here(tmp_path, "list", "-o", name, "--quick")

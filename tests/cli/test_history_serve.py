@@ -30,6 +30,7 @@ TOKEN = "a" * 20
 
 @pytest.fixture
 def history(tmp_path: Path) -> Iterator[Database]:
+    """Yield a history, in the file `h.sqlite`, with one run of one failing case."""
     with opened(str(tmp_path / "h.sqlite"), create=True) as history:
         with history.writing() as connection:
             add(connection, night(0, [verdict("tile/matrix/a", fails=True)]))
@@ -152,7 +153,9 @@ def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
 
 
 @pytest.mark.breakdown
-def test_a_browser_gets_pages_until_ctrl_c(history: Database, tmp_path: Path) -> None:
+def test_a_browser_gets_pages_until_ctrl_c_and_a_second_server_is_refused_the_port(
+    history: Database, tmp_path: Path
+) -> None:
     with served(tmp_path, "--port", "0") as (process, address):
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with browser.open(address) as first:

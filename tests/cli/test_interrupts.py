@@ -1,4 +1,4 @@
-"""dmlconf and its workers end properly after Ctrl-C, SIGTERM or SIGKILL.
+"""After Ctrl-C, SIGTERM or SIGKILL, dmlconf and its workers end, and finished verdicts are kept.
 
 A terminal sends SIGINT, the signal of Ctrl-C, to dmlconf and to its workers.
 
@@ -183,6 +183,7 @@ class Interrupter:
 
 sys.meta_path.insert(0, Interrupter())
 """
+"""Code with which Ctrl-C arrives when the module MODULE is imported, within a call of `exec`."""
 
 
 INTERRUPTED_START = """

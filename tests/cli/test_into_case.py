@@ -1,7 +1,9 @@
-"""`dmlconf record` without `-o` writes expected values into a case file, or recordings beside it.
+"""Without `-o`, `dmlconf record` writes recordings beside the case files.
 
-The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/cli/runs/into_case.py` and
-`dmlconf/cases/writing/insertion.py`.
+With `--into-case` it writes expected values into a case file instead.
+
+The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/cli/runs/into_case.py`,
+`dmlconf/expectations/into_cases.py` and `dmlconf/cases/writing/insertion.py`.
 """
 
 from __future__ import annotations
@@ -75,10 +77,13 @@ cases:
     Axis: 0"""
 
 
-def text_with_expectations(directory: Path, text: str, *more: str | Path) -> str:
-    """Record expected values into a case file with this text, and return its new text."""
+def text_with_expectations(directory: Path, text: str, *chosen: str | Path) -> str:
+    """Record expected values into `mine.yaml` with this text, and return its new text.
+
+    `chosen` are the case and the file that `record` gets; if left out, it gets the file alone.
+    """
     path = write(directory, text, "mine.yaml")
-    done = dmlconf_here(directory, "record", *(more or [path]), "--into-case", "-b", RIGHT)
+    done = dmlconf_here(directory, "record", *(chosen or [path]), "--into-case", "-b", RIGHT)
     assert done.returncode == 0, done.stderr
     assert dmlconf_here(directory, "validate", path).returncode == 0
     return path.read_text("utf-8")
@@ -109,7 +114,9 @@ def test_expected_values_can_be_recorded_for_one_case_of_a_file(tmp_path: Path) 
     assert ["expect" in each for each in yaml.safe_load(text)["cases"]] == [True, False]
 
 
-def test_outputs_of_an_array_are_written_to_a_file_without_final_newline(tmp_path: Path) -> None:
+def test_a_list_of_outputs_is_written_into_a_case_file_without_final_newline(
+    tmp_path: Path,
+) -> None:
     text = text_with_expectations(tmp_path, SPLIT)
     assert text.startswith(SPLIT + "\n  recorded: ")
     assert text.endswith("\n    OutputTensors:\n      - [-1]\n      - [2, 3]\n")
@@ -125,12 +132,9 @@ def test_windows_line_endings_are_kept(tmp_path: Path) -> None:
 
 
 def test_values_that_contradict_the_reference_are_refused(tmp_path: Path) -> None:
-    code, expected_message = refused(tmp_path, CASES, "faulty:negated")
+    code, message = refused(tmp_path, CASES, "faulty:negated")
     assert code == 1
-    assert (
-        "not recorded: element_wise_sqrt/mine/small: the expected value and the ref"
-        in expected_message
-    )
+    assert "not recorded: element_wise_sqrt/mine/small: the expected value and the ref" in message
 
 
 def test_a_case_that_disputes_the_reference_takes_values_that_contradict_it(tmp_path: Path) -> None:

@@ -129,6 +129,7 @@ def test_an_unclosed_parenthesis_among_900_is_named(tmp_path: Path) -> None:
         ("[" * 1000 + "]" * 1000, "nested deeper than 40 levels"),
         ("9" * 5000, "a number of more than 400 characters"),
         ("0x" + "f" * 5000, "a number of more than 400 characters"),
+        # The line after the syntax error nests too deeply; only the syntax error is reported.
         ("x\n[" + ".".join("a" * 50) + "]", "Invalid value"),
     ],
 )
@@ -177,7 +178,8 @@ def _unprivileged(directory: Path, *arguments: str) -> subprocess.CompletedProce
 
 
 needs_root = pytest.mark.skipif(
-    sys.platform != "linux" or os.geteuid() != 0, reason="only root can become another user"
+    sys.platform != "linux" or os.geteuid() != 0,
+    reason="only root can give a folder to another user",
 )
 
 

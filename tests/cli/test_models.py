@@ -1,4 +1,6 @@
-"""Runs on `numpy` and recordings leave out cases with the tag `model`, unless options name them.
+"""Runs on `numpy` and `dmlconf record` leave out cases of models unless options name them.
+
+These are the cases with the tag `model`.
 
 The tested code is in `dmlconf/cli/options/models.py`, `dmlconf/cli/options/selection.py` and
 `dmlconf/reports/runs/left_out.py`.
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.backends.recording.file import read_recording
 from tests.cli.process import dmlconf_here
 
 CASES = """\
@@ -79,10 +82,11 @@ def test_without_tag_leaves_out_cases_with_the_tag(tmp_path: Path) -> None:
     assert process.stdout.split() == ["element_wise_negate/matrix/layer"]
 
 
-def test_recordings_leave_cases_of_models_out_by_default(tmp_path: Path) -> None:
+def test_record_leaves_cases_of_models_out_by_default(tmp_path: Path) -> None:
     write_suite(tmp_path)
     process = dmlconf_here(
         tmp_path, "record", "negate", "-b", "faulty:negated", "-o", "made.dmlrec"
     )
     assert LEFT_OUT in process.stderr
-    assert (tmp_path / "made.dmlrec").exists()
+    entries = read_recording(tmp_path / "made.dmlrec").entries
+    assert list(entries) == ["element_wise_negate/matrix/layer"]

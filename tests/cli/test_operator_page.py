@@ -1,6 +1,6 @@
 """`dmlconf operators NAME` shows what the catalogue says of an operator.
 
-The tested code is in `dmlconf/reports/operators.py`, `dmlconf/reports/operator_text.py` and
+The tested code is in `dmlconf/reports/operators.py`, `dmlconf/cli/pages/case_counts.py` and
 `dmlconf/cli/commands/running/operators.py`.
 """
 

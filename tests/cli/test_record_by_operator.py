@@ -44,10 +44,12 @@ OTHER = TILE.replace(
     "{name: c, desc: {InputTensor: {Sizes: [1], DataType: INT32, values: [5]}, "
     "OutputTensor: {Sizes: [2], DataType: INT32}, Repeats: [2]}}",
 )
+"""TILE with a case `c` instead of `b`."""
 
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
+    """Return a suite of two cases of TILE and one of JOIN, each operator in its own folder."""
     for operator, text in (("tile", TILE), ("join", JOIN)):
         folder = tmp_path / "suite" / operator
         folder.mkdir(parents=True)

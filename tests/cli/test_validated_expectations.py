@@ -1,4 +1,4 @@
-"""`dmlconf validate` finds expectations that the reference contradicts, before anything runs.
+"""`dmlconf validate` finds expectations that the reference contradicts, without a backend.
 
 The tested code is in `dmlconf/cli/commands/writing/validate.py`, `dmlconf/expectations/checked.py`,
 `dmlconf/expectations/valid_files.py` and `dmlconf/judging/contradictions.py`.

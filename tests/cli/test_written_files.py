@@ -60,15 +60,16 @@ def test_a_recording_without_its_file_name_extension_is_refused(tmp_path: Path) 
 def test_a_run_removes_logs_older_than_a_day_except_the_20_latest(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
-    for number in range(30):
+    for number in range(40):
         log = logs / f"run-20200101T0000{number:02}.0-1.jsonl"
         log.touch()
-        if number < 10:
+        if number < 10 or number >= 35:
             os.utime(log, (0, 0))
     assert dmlconf_here(tmp_path, "run", write(tmp_path)).returncode == 0
     kept = sorted(path.name for path in logs.iterdir())
-    assert len(kept) == 21
-    assert kept[0] == "run-20200101T000010.0-1.jsonl"
+    assert len(kept) == 31
+    # Those from 10 to 34 are younger than a day, and those from 35 on among the 20 latest.
+    assert kept[:-1] == [f"run-20200101T0000{number}.0-1.jsonl" for number in range(10, 40)]
 
 
 CONTENTS = {
@@ -84,7 +85,7 @@ CONTENTS = {
 
 @pytest.mark.parametrize("name", CONTENTS)
 @pytest.mark.parametrize("option", ["--report=json:{}", "--report=text:{}", "--log={}"])
-def test_cases_keys_and_source_code_are_never_overwritten(
+def test_case_files_keys_waivers_and_source_code_are_never_overwritten(
     tmp_path: Path, name: str, option: str
 ) -> None:
     file = tmp_path / name
@@ -123,7 +124,9 @@ def test_a_report_may_replace_a_report_and_a_log_may_replace_a_log(tmp_path: Pat
         assert done.returncode == 0, done.stderr
 
 
-def test_commands_other_than_run_overwrite_neither_case_files_nor_logs(tmp_path: Path) -> None:
+def test_other_commands_than_run_replace_no_case_file_log_or_recording_by_another_kind_of_file(
+    tmp_path: Path,
+) -> None:
     write(tmp_path)
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 0
     record = ("record", "tile.yaml", "-b", "numpy", "-o")
