@@ -25,8 +25,8 @@ X = np.array([[[[-1, 2, 3], [4, -5, 9]]]], np.float32)
 """The input of each dispatch."""
 
 
-def captured_dispatch(folder: Path) -> Captured:
-    """Return a capture with one dispatch of an operator and one of a graph, ReLU and clip."""
+def captured_dispatches(folder: Path) -> Captured:
+    """Return a capture with a dispatch of ReLU, and one of a graph of ReLU and a clip to 0 to 6."""
     store = ArrayStore(folder, 1 << 20)
     before, after = store.put(X), store.put(np.clip(X, 0, 6))
     graph_data = {"inputs": {"input-0": before}, "outputs": {"output-0": after}}
@@ -42,8 +42,8 @@ def captured_dispatch(folder: Path) -> Captured:
 
 
 def blocks(folder: Path, most_nodes: int, most_bytes: int) -> Written:
-    """Write the blocks of the captured graph to `out/blocks`."""
-    captured = captured_dispatch(folder)
+    """Write the blocks of the captured graph to `out/blocks`; return what was written."""
+    captured = captured_dispatches(folder)
     write_dispatches(folder / "out", captured, folder)
     return write_blocks(folder / "out", captured, most_nodes, most_bytes)
 

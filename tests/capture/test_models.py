@@ -25,13 +25,15 @@ from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
 FILE: Final = Path(__file__).with_name("partition.bin")
+CASES_IN_FILE: Final = 7
+"""Six nodes, and their graph."""
 
 
 def test_a_case_that_models_share_is_written_once_with_their_names(tmp_path: Path) -> None:
     captured = captured_partitions([FILE])
     written = write_models(tmp_path, {"one/net": captured, "two/net": captured})
     plan = list(load_suite([tmp_path]).plan())
-    assert len(plan) == written.cases == 7
+    assert len(plan) == written.cases == CASES_IN_FILE
     assert not written.left_out
     for planned in plan:
         case = valid_case(planned)
@@ -54,7 +56,7 @@ def test_coverage_counts_the_cases_that_share_an_operator_or_value_with_captured
     assert done.returncode == 0, done.stderr
     captured = json.loads(done.stdout)["captured"]
     assert captured["models"] == ["one/net"]
-    assert captured["cases"] == 7
+    assert captured["cases"] == CASES_IN_FILE
     others = {(use["kind"], use["name"]): use["other_cases"] for use in captured["uses"]}
     assert others["operator", "MAX_POOLING"] == 1
     assert others["operator", "GEMM"] == 0

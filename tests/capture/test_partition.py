@@ -98,7 +98,10 @@ def _vector(builder: flatbuffers.Builder, offset: int, count: int) -> int:
 
 
 def test_parts_that_are_shared_too_often_are_refused(tmp_path: Path) -> None:
-    """Each of 64 nodes has the same 60,000 attributes; reading all would take a minute."""
+    """Each of 64 nodes has the same 60,000 attributes; reading all would take a minute.
+
+    Fields of tables are written by their numbers in ONNX Runtime's schema.
+    """
     builder = flatbuffers.Builder(0)
     attributes = _vector(builder, _table(builder, {0: builder.CreateString("Value")}), 60_000)
     name, data_type = builder.CreateString("y"), builder.CreateString("DML_TENSOR_DATA_TYPE_INT8")

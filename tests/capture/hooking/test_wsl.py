@@ -29,7 +29,7 @@ SUM = [a + b for a, b in zip(A, B, strict=True)]
 RESULTS = {
     "add": SUM,
     "graph": [max(each, 0.0) for each in SUM],
-    "refused": 0x80070057,
+    "refused": 0x80070057,  # E_INVALIDARG.
     "threads": SUM * THREADS,
 }
 
