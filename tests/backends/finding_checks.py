@@ -1,4 +1,7 @@
-"""Check findings: a runtime makes the mistake that each describes, which explains no other."""
+"""Check that a runtime makes the mistake that a finding describes.
+
+A finding must not explain the failures that other mistakes cause.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,10 @@ class FindingChecks:
     target: str
 
     def check_example(self, finding: Finding) -> None:
-        """Check that the example fails as the finding says, or not at all in another version."""
+        """Check that the example fails as the finding says.
+
+        In another version of the runtime than the finding names, it may also not fail.
+        """
         example = case(finding.example)
         verdict = self._verdict(example, self._outcome(example))
         is_other = self.backend.environment().version != self.findings.version
@@ -69,8 +75,7 @@ class FindingChecks:
         assert _is_explained(verdict, finding) or is_fixed, verdict
 
     def check_defects(self, finding: Finding) -> None:
-        """Check that a further defect fails the example, and that the finding does not explain
-        it."""
+        """Check that the finding does not explain a failure that a further defect causes."""
         example = case(finding.example)
         outcome, right = self._outcome(example), run_case(example)
         assert isinstance(outcome, Outputs)
@@ -113,7 +118,7 @@ def _is_explained(verdict: Verdict, finding: Finding) -> bool:
 
 
 def defect(array: Array, index: int) -> Array:
-    """Return the array with a wrong element: 21 is added, which is more than any rule permits.
+    """Return the array with a wrong element: 21 is added, which is more than most rules permit.
 
     The element becomes 9 where adding changes nothing, as with infinities and large numbers.
     """

@@ -6,8 +6,10 @@ directx-headers-dev; the variable DMLCONF_DIRECTX_HEADERS can name another folde
 Where MinGW's C compiler is installed, tests also compare structures, slots and IIDs of Direct3D 12
 and DXGI with MinGW's headers.
 
-The tested code is in `dmlconf/backends/directml/api/`,
-`dmlconf/backends/directml/dispatch/graph.py`, `schemas/operators/` and `schemas/common.yaml`.
+The tested code is in the modules of `dmlconf/backends/directml/api/`: `d3d12.py`, `dml.py`,
+`dxcore.py`, `dxgi.py`, `sdklayers.py` and `structs.py`, in
+`dmlconf/backends/directml/dispatch/graph.py`, and in `schemas/operators/` and
+`schemas/common.yaml`.
 """
 
 from __future__ import annotations
@@ -71,9 +73,9 @@ def interfaces(*modules: ModuleType) -> list[Interface]:
 
 
 def layout(kinds: Iterator[Any]) -> Iterator[tuple[str, int]]:
-    """Yield the size of each structure and the offset of each member, as C has and we declare them.
+    """Yield C expressions for the sizes of structures and the offsets of their members.
 
-    Each is a C expression with the value that it must have.
+    With each comes the value that our declaration gives it.
     """
     for kind in kinds:
         name = kind.__name__

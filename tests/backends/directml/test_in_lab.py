@@ -52,7 +52,7 @@ from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 
-calls, removed, fail = [], [], []
+calls, fail = [], []
 call = vtable.ComObject.call
 
 def counted(self, name, *arguments):

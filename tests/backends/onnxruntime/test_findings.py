@@ -3,8 +3,9 @@
 A finding describes a mistake of a runtime, and has an example: a case that fails because of it. The
 finding explains this failure, and none that a further mistake causes.
 
-The tested code is in `schemas/findings/onnxruntime.yaml`, `dmlconf/excuses/findings.py` and
-`dmlconf/faults/runtimes/`.
+The tested code is in `schemas/findings/onnxruntime.yaml`, `dmlconf/excuses/findings.py` and, for
+the formulas of wrong results, `dmlconf/faults/runtimes/onnxruntime.py` and
+`dmlconf/faults/runtimes/onnxruntime_quantization.py`.
 """
 
 from __future__ import annotations

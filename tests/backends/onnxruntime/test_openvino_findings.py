@@ -2,8 +2,9 @@
 
 Each finding explains the failure of its example, and none that a further mistake causes.
 
-The tested code is in `schemas/findings/openvino.yaml`, `dmlconf/faults/runtimes/` and
-`dmlconf/excuses/findings.py`.
+The tested code is in `schemas/findings/openvino.yaml`, `dmlconf/excuses/findings.py` and, for the
+formulas of wrong results, in the modules of `dmlconf/faults/runtimes/` whose names begin with
+`openvino` or `onnxruntime`.
 """
 
 from __future__ import annotations

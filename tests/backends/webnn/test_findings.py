@@ -2,8 +2,9 @@
 
 Each finding explains the failure of its example, and none that a further mistake causes.
 
-The tested code is in `schemas/findings/webnn.yaml`, `dmlconf/faults/runtimes/` and
-`dmlconf/excuses/findings.py`.
+The tested code is in `schemas/findings/webnn.yaml`, `dmlconf/excuses/findings.py` and, for the
+formulas of wrong results, `dmlconf/faults/runtimes/webnn.py`,
+`dmlconf/faults/runtimes/webnn_steps.py` and `dmlconf/faults/runtimes/onnxruntime.py`.
 """
 
 from __future__ import annotations

@@ -4,8 +4,10 @@ WebNN's tests are read from a checkout of web-platform-tests (wpt). Without a ch
 run, and `wpt_results.yaml` has the results of their last run. The other tests of this module check
 how WebNN's tests are read and judged, on a few tests that are written here in WebNN's form.
 
-The tested code is in `tests/backends/webnn/wpt_cases/`, `tests/backends/webnn/wpt_results.py` and
-`dmlconf/backends/webnn/`.
+The tested code is in `schemas/translation/webnn.yaml`, in all modules of `dmlconf/translation/` and
+`dmlconf/backends/webnn/`, in `tests/backends/webnn/wpt_results.py`, and in the modules of
+`tests/backends/webnn/wpt_cases/`: `wpt_tests.py`, `recurrent.py`, `normalization.py` and
+`windows.py`.
 """
 
 from __future__ import annotations

@@ -107,7 +107,8 @@ class WptTest:
     Attributes:
         file: the name of its file, without `.https.any.js`.
         name: its name.
-        operation: WebNN's name of the operator; for more than two all names, joined by " + ".
+        operation: WebNN's name of the operator, or of the first of two; for more than two all
+            names, joined by " + ".
         arguments: arguments and options by name; for a tensor, its name in `tensors`.
         tensors: the inputs by name.
         outputs: the expected outputs.
