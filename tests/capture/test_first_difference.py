@@ -56,16 +56,16 @@ def is_compared(graph: Any, tensor: str) -> bool:
 
 @needs_onnx
 @pytest.mark.parametrize(
-    ("operator", "by", "name", "before"),
+    ("operator", "by", "name", "compared_before"),
     [("Relu", "Neg", "/layer1/relu", 1), ("Softmax", "LogSoftmax", "/softmax", 7)],
 )
 def test_the_node_that_a_provider_computes_differently_is_named(
-    operator: str, by: str, name: str, before: int
+    operator: str, by: str, name: str, compared_before: int
 ) -> None:
     result = search(replaced(operator, by))
     assert result.first is not None
     assert (result.first.node.name, result.first.node.operator) == (name, operator)
-    assert result.compared == before + 1
+    assert result.compared == compared_before + 1
     assert not result.failures
     assert [each.beyond for each in result.first.inputs.values()] == [False]
     assert result.first.alone is not None

@@ -29,6 +29,15 @@ def test_the_announcement_names_the_backend_the_expectations_and_the_duration() 
     )
 
 
+def test_a_run_of_at_most_20000_cases_is_expected_to_take_longer_for_each_case() -> None:
+    header = replace(HEADER, backend="numpy", against=RECORDED)
+    durations = [
+        str(announcement(header, cases, 1)).rpartition("about ")[2]
+        for cases in (8000, 20_000, 20_001)
+    ]
+    assert durations == ["50 s", "2 min", "50 s"]
+
+
 def test_the_announcement_of_a_run_on_a_device_names_it_and_guesses_no_duration() -> None:
     environment = {"version": "1.15.4", "adapter": "My GPU"}
     header = replace(HEADER, backend="directml", environment=environment, against="numpy")

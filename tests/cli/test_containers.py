@@ -1,8 +1,8 @@
 """dmlconf works without a home folder, and on full and read-only file systems, as in containers.
 
 The tested code is in `dmlconf/cli/common/logs.py`, `dmlconf/run_log/log.py`,
-`dmlconf/workers/scratch.py`, `dmlconf/workers/mapping.py`, `dmlconf/cli/runs/logged_run.py` and
-`dmlconf/cli/commands/running/doctor.py`.
+`dmlconf/workers/scratch.py`, `dmlconf/workers/pool.py`, `dmlconf/workers/mapping.py`,
+`dmlconf/cli/runs/logged_run.py` and `dmlconf/cli/commands/running/doctor.py`.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ def test_cached_facts_of_cases_are_used_only_for_an_unchanged_entry_of_a_case_fi
 ) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
-    facts = {"Alpha": 7.5}
+    facts = {"Alpha": 7.5}  # The last item of a record.
     assert change_cache(tmp_path, "cases", lambda record: record.__setitem__(-1, facts)) == COUNT
     assert all(each["facts"] == facts for each in run(tmp_path).values())
     write(tmp_path, FILE.replace("Alpha: 1.0", "Alpha: 1"), "gemm.yaml")

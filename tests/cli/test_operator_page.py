@@ -1,7 +1,7 @@
 """`dmlconf operators NAME` shows what the catalogue says of an operator.
 
-The tested code is in `dmlconf/reports/operators.py`, `dmlconf/cli/pages/case_counts.py` and
-`dmlconf/cli/commands/running/operators.py`.
+The tested code is in `dmlconf/reports/operators.py`, `dmlconf/reports/operator_text.py`,
+`dmlconf/cli/pages/case_counts.py` and `dmlconf/cli/commands/running/operators.py`.
 """
 
 from __future__ import annotations
