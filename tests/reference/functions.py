@@ -45,7 +45,7 @@ ATTENTION_TENSORS: Final = (
 
 
 def integers(data_type: DataType) -> st.SearchStrategy[int]:
-    """Return a strategy for integers of a data type, many of them near its greatest."""
+    """Return a strategy for integers of a data type: any, its greatest 100, or those up to 9."""
     least, greatest = int(data_type.minimum), int(data_type.maximum)
     return (
         st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)

@@ -1,4 +1,4 @@
-"""Docstrings of the reference begin with shapes and data types that agree with the catalogue.
+"""Docstrings of the reference begin with sizes, and with the tensors and types of the catalogue.
 
 The tested code is in the modules of `dmlconf/reference/` that hold functions of operators.
 """
@@ -40,7 +40,7 @@ def tensors(entry: Operator, kind: FieldKind) -> list[str]:
 
 
 def types_by_tensor(entry: Operator) -> list[str]:
-    """Return the types of the first output, then those of tensors which have others."""
+    """Return the types of the first output, then the tensors that have other types, with these."""
     output = next(iter(entry.of_kind(FieldKind.OUTPUT)))
     first = frozenset(data_types_of(entry, output.name))
     others: dict[frozenset[DataType], list[Field]] = {}
@@ -55,7 +55,7 @@ def types_by_tensor(entry: Operator) -> list[str]:
 
 
 @for_each(OWN_FUNCTIONS)
-def test_a_docstring_begins_with_the_shapes_and_types_of_the_catalogue(name: str) -> None:
+def test_a_docstring_begins_with_all_tensors_their_sizes_and_their_data_types(name: str) -> None:
     entry = operator(name)
     beginning = (reference_function(name).__doc__ or "").split("\n\n")[0]
     shapes, *types = " ".join(beginning.split()).split("; ")

@@ -53,10 +53,11 @@ def test_a_consumer_reads_the_buffer_through_its_own_strides() -> None:
     assert seen_through(array, stored, flat).tolist() == [0, 3, 1, 4, 2, 5]
 
 
-def test_the_backend_numpy_runs_graphs_and_refuses_wrong_ones(tmp_path: Path) -> None:
+def test_the_backend_numpy_runs_a_graph_and_refuses_an_edge_of_other_sizes(tmp_path: Path) -> None:
     case = graph_case(tmp_path, TWO_NODES)
     outcome = run_case(case)
     assert isinstance(outcome, Outputs)
+    np.testing.assert_array_equal(outcome.arrays["y"].ravel(), [2, 0, 6])
     wrong = TWO_NODES.replace("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}")
     wrong += "expect: {rejected: E_INVALIDARG, constraint: edge-size}\n"
     rejected = graph_case(tmp_path, wrong)

@@ -85,7 +85,10 @@ def test_a_large_convolution_equals_that_of_each_group(
 
 
 def pooled(operator: str, values: Array, **more: Any) -> Any:
-    """Return what pooling with windows of 3 x 3 elements gives, which overlap by one."""
+    """Return the output of pooling, or all outputs if there are several.
+
+    The windows have 3 x 3 elements, and neighbouring ones overlap by one element.
+    """
     sizes = (values.shape[2] + 1) // 2, (values.shape[3] + 1) // 2
     result = reference_function(operator)(
         InputTensor=values,

@@ -48,7 +48,7 @@ def test_fields_of_other_forms_are_computed_from_sizes_and_attributes() -> None:
     assert actual.tolist() == [[0, 1], [0, 1]]
 
 
-def test_special_cases_of_special_cases_reach_the_most_general_operator() -> None:
+def test_a_special_case_of_a_special_case_reaches_the_most_general_operator() -> None:
     values = np.array([[[[1, 2]]]], np.float32)
     actual = reference_function("UPSAMPLE_2D")(
         InputTensor=values,

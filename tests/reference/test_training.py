@@ -27,6 +27,8 @@ few = settings(max_examples=examples(60), deadline=None)
 def desc(
     parameter: float, first: float, second: float, gradient: float, step: int, **rest: float
 ) -> dict[str, Any]:
+    """Return the fields for tensors of one element; `rest` are the other attributes."""
+
     def one_element(value: float) -> Array:
         return np.array([value], np.float32)
 
@@ -93,7 +95,7 @@ def test_the_square_of_a_small_gradient_may_be_flushed_to_zero() -> None:
     assert 2.0**-54 <= highest <= 2.0**-22
 
 
-def test_an_infinite_decay_makes_infinity_of_finite_moments() -> None:
+def test_an_infinite_decay_makes_a_finite_moment_infinite() -> None:
     """Measured on DirectML 1.15.4."""
     rates = {"LearningRate": 0.25, "Beta1": np.inf, "Beta2": 0.5, "Epsilon": 0.125}
     _, moment, _ = adam_optimizer(**desc(0, 1, 1, 2, 1, **rates))

@@ -1,7 +1,7 @@
-"""Activations give numbers the same results as operators of their own and fused into others.
+"""An activation gives finite numbers the same results as an operator and fused into another.
 
-NaN and infinities are exceptions. Permitted intervals contain the results, and `slope` bounds how
-much two results may differ.
+Permitted intervals contain the results. Two results differ by at most `slope` times as much as the
+numbers that they are computed from.
 
 The tested code is in `dmlconf/reference/activation/operators.py`,
 `dmlconf/reference/activation/formulas.py`, `dmlconf/reference/activation/fused.py`,

@@ -83,7 +83,7 @@ def test_log_softmax_with_sums_in_float32_is_within_the_interval(tensor: Array) 
     assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
 
 
-def test_log_softmax_of_float16_may_store_the_sum_and_nothing_else() -> None:
+def test_log_softmax_of_float16_may_store_the_sum_but_not_also_powers_and_logarithm() -> None:
     """If exponentials, their sum and its logarithm are all truncated, some results are refused."""
     tensor = np.random.default_rng(1).uniform(-3, 3, (40, 7, 9)).astype(np.float16)
     output = TensorDesc(DataType.FLOAT16, tensor.shape)

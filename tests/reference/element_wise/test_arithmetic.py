@@ -27,7 +27,7 @@ NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32)
 
 
 def evaluate(name: str, output: DataType, *inputs: Any, part: str = "", **attributes: Any) -> Any:
-    """Return the result for vectors or, given a `part` such as `interval`, what is permitted."""
+    """Return the result for vectors or, given a `part`, the least and the greatest permitted."""
     desc = TensorDesc(output, (len(inputs[0]),))
     function = function_of(name, part)
     names = ("ATensor", "BTensor") if len(inputs) == 2 else ("InputTensor",)

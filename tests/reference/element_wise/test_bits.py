@@ -1,6 +1,6 @@
 """Bit operators treat each data type as plain bits.
 
-After a shift by the width or more any result is right, except for UINT32.
+After a shift by as many bits as the type has, any result is right, except for UINT32.
 
 The tested code is in `dmlconf/reference/element_wise/bits.py` and
 `dmlconf/permitted/element_wise/bits.py`.
@@ -37,7 +37,7 @@ def elements(data_type: DataType, *bits: int) -> Any:
 
 @pytest.mark.parametrize("data_type", TYPES)
 @given(st.data())
-def test_numbers_of_every_data_type_are_combined_as_plain_bits(
+def test_bits_of_every_data_type_are_combined_and_counted(
     data_type: DataType, data: st.DataObject
 ) -> None:
     mask = 2**data_type.bits - 1
@@ -75,7 +75,7 @@ def test_bits_that_are_shifted_out_of_the_type_are_lost(
 
 @pytest.mark.parametrize("name", ["SHIFT_LEFT", "SHIFT_RIGHT"])
 @pytest.mark.parametrize("data_type", UNSIGNED)
-def test_any_result_of_a_shift_by_the_width_is_right_except_for_uint32(
+def test_any_result_of_a_shift_by_all_bits_is_right_except_for_uint32(
     name: str, data_type: DataType
 ) -> None:
     inputs = elements(data_type, 200), elements(data_type, data_type.bits)

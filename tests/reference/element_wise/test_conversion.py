@@ -123,7 +123,7 @@ def test_a_float32_number_cast_to_float16_may_be_rounded_toward_zero_or_to_neare
     assert [float(end[0]) for end in ends] == [1.0, 1.0009765625]
 
 
-def test_large_integers_may_be_rounded_toward_zero() -> None:
+def test_a_large_integer_cast_to_float32_may_be_rounded_toward_zero() -> None:
     ends = cast(np.array([(1 << 63) - 1]), DataType.FLOAT32, "interval")
     assert [int(end[0]) for end in ends] == [(1 << 63) - (1 << 39), 1 << 63]
 

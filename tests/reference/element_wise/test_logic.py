@@ -1,4 +1,4 @@
-"""Comparisons compare numbers, every number except 0 is true, and IF keeps every bit.
+"""Comparisons give what Python gives, every number except 0 is true, and IF keeps every bit.
 
 The tested code is in `dmlconf/reference/element_wise/logic.py` and
 `dmlconf/permitted/element_wise/logic.py`.
@@ -21,6 +21,7 @@ from tests.reference.functions import function_of
 COMPARISONS = ["EQUALS", "GREATER_THAN", "GREATER_THAN_OR_EQUAL", "LESS_THAN", "LESS_THAN_OR_EQUAL"]
 SUBNORMAL = 2.0**-149
 HALF_SUBNORMAL = 2.0**-24
+"""The least positive numbers of FLOAT32 and of FLOAT16."""
 
 
 def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
@@ -40,8 +41,10 @@ def test_comparisons_of_int64_numbers_agree_with_python(a: int, b: int) -> None:
 
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
-def test_nan_is_unequal_to_all_and_zeros_are_equal(data_type: DataType) -> None:
-    assert results(np.nan, np.nan, data_type) == [0, 0, 0, 0, 0]
+def test_every_comparison_with_nan_is_false_and_zeros_are_equal(data_type: DataType) -> None:
+    for other in (np.nan, 1.0, -np.inf):
+        assert results(np.nan, other, data_type) == [0, 0, 0, 0, 0]
+        assert results(other, np.nan, data_type) == [0, 0, 0, 0, 0]
     assert results(0.0, -0.0, data_type) == [1, 0, 1, 0, 1]
 
 

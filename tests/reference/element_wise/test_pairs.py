@@ -86,6 +86,7 @@ def test_signed_remainders_by_zero_and_of_the_least_integer_by_minus_1_may_be_an
 @given(NUMBERS, st.floats(0.0625, 1e4, width=32), st.sampled_from([1, -1]))
 def test_a_remainder_may_be_computed_from_a_float32_quotient(a: float, b: float, sign: int) -> None:
     x, y = np.float32(a), np.float32(b * sign)
+    # Multiples of the divisor must leave the remainder 0, as the exact quotient gives it.
     is_multiple = math.remainder(x, y) == 0
     quotients = (x / y, x / y if is_multiple else x * (np.float32(1) / y))
     for name, rounded in (("MODULUS_TRUNCATE", np.trunc), ("MODULUS_FLOOR", np.floor)):
@@ -96,7 +97,7 @@ def test_a_remainder_may_be_computed_from_a_float32_quotient(a: float, b: float,
 
 
 @pytest.mark.parametrize("name", ["MODULUS_TRUNCATE", "MODULUS_FLOOR"])
-def test_a_remainder_far_from_multiples_of_the_divisor_is_nearly_exact(name: str) -> None:
+def test_the_remainder_of_a_small_quotient_that_is_not_whole_is_nearly_exact(name: str) -> None:
     lowest, highest = remainder_ends(name, DataType.FLOAT32, 17, 5)
     assert 2 - 1e-5 < lowest <= 2 <= highest < 2 + 1e-5
 

@@ -1,4 +1,4 @@
-"""POW gives powers by logarithms, and special numbers as measured; ATAN_YX gives every angle.
+"""POW agrees with powers by logarithms, and is as measured for special numbers; so is ATAN_YX.
 
 The tested code is in `dmlconf/reference/element_wise/power.py` and
 `dmlconf/permitted/element_wise/power.py`.
@@ -20,8 +20,8 @@ from dmlconf.tensors.datatypes import DataType
 from tests.permitted.intervals import hull
 from tests.reference.functions import function_of
 
-WORDS = [DataType.INT32, DataType.UINT32]
-SMALL = [DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8]
+INTEGERS_OF_32_BITS = [DataType.INT32, DataType.UINT32]
+SMALLER_INTEGERS = [DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8]
 FLOATS = [DataType.FLOAT32, DataType.FLOAT16]
 NAN, INFINITY = math.nan, math.inf
 
@@ -54,7 +54,7 @@ def angle(y: float, x: float, part: str = "") -> Any:
     return tuple(end[0] for end in hull(result)) if part else result[0]
 
 
-@pytest.mark.parametrize("data_type", WORDS)
+@pytest.mark.parametrize("data_type", INTEGERS_OF_32_BITS)
 @given(st.data())
 def test_powers_of_integers_are_exact_modulo_two_to_the_power_of_32(
     data_type: DataType, data: st.DataObject
@@ -65,7 +65,7 @@ def test_powers_of_integers_are_exact_modulo_two_to_the_power_of_32(
     assert actual % (1 << 32) == pow(base, exponent, 1 << 32)
 
 
-@pytest.mark.parametrize("data_type", SMALL)
+@pytest.mark.parametrize("data_type", SMALLER_INTEGERS)
 @given(st.data())
 def test_a_power_beyond_a_small_integer_type_may_be_any_number(
     data_type: DataType, data: st.DataObject

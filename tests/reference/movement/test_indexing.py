@@ -32,7 +32,7 @@ def coordinates(sizes: tuple[int, ...]) -> Any:
 
 
 def numbered_tensor(sizes: tuple[int, ...]) -> Array:
-    """Return a tensor of the numbers 1, 2, 3 and so on, in row-major order."""
+    """Return a tensor of the numbers 1, 2, 3 and so on, in row-major order, INT32."""
     return np.arange(1, int(np.prod(sizes)) + 1, dtype=np.int32).reshape(sizes)
 
 

@@ -59,8 +59,8 @@ def test_only_rows_after_the_last_coordinates_are_undefined(tensor: Array) -> No
     assert (highest[count:] == 2**32 - 1).all()
 
 
-def first_two(line: list[float]) -> tuple[list[bool], list[bool]]:
-    """Return which of 4, 5, 6, 9, NaN and which of the indices 0 to 4 TOP_K1 may give first."""
+def permitted_first(line: list[float]) -> tuple[list[bool], list[bool]]:
+    """Return which of 4, 5, 6, 9, NaN and which indices from 0 to 4 TOP_K1 may give as first."""
     tensor = np.array([line], np.float32)
     outputs = TensorDesc(DataType.FLOAT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
     fields = {"Axis": 1, "K": 2, "AxisDirection": "DECREASING"}
@@ -79,15 +79,15 @@ def first_two(line: list[float]) -> tuple[list[bool], list[bool]]:
 
 
 def test_top_k_of_a_line_with_nan_may_begin_with_any_element_of_the_line() -> None:
-    elements, indices = first_two([4, np.nan, 6, 4])
+    elements, indices = permitted_first([4, np.nan, 6, 4])
     assert elements == [True, False, True, False, True]
     assert indices == [True, True, True, True, False]
 
 
 def test_top_k_of_equal_elements_and_nan_may_begin_with_either() -> None:
-    assert first_two([5, 5, np.nan, 5])[0] == [False, True, False, False, True]
-    assert first_two([np.nan] * 4)[0] == [False, False, False, False, True]
+    assert permitted_first([5, 5, np.nan, 5])[0] == [False, True, False, False, True]
+    assert permitted_first([np.nan] * 4)[0] == [False, False, False, False, True]
 
 
 def test_top_k_of_a_long_line_with_nan_begins_with_nan_or_a_number_in_its_range() -> None:
-    assert first_two([*range(5, 30), np.nan])[0] == [False, True, True, True, True]
+    assert permitted_first([*range(5, 30), np.nan])[0] == [False, True, True, True, True]

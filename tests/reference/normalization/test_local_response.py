@@ -37,7 +37,7 @@ def evaluate(tensor: Array, local_size: int, part: str = "", **more: Any) -> Arr
 
 
 @given(SEEDS, SIZES, LOCAL_SIZES, st.booleans())
-def test_each_element_is_divided_by_its_own_window(
+def test_each_element_is_divided_by_a_power_of_the_squares_in_its_window(
     seed: int, sizes: tuple[int, ...], local_size: int, cross_channel: bool
 ) -> None:
     tensor = uniform(seed, sizes)
@@ -95,10 +95,10 @@ def test_error_scales_are_at_least_as_great_as_results(
 
 
 @given(SEEDS, st.integers(0, 8), LOCAL_SIZES)
-def test_an_infinite_gradient_beside_zeros_stays_infinite(seed: int, place: int, size: int) -> None:
+def test_an_infinite_gradient_beside_zeros_stays_infinite(seed: int, index: int, size: int) -> None:
     tensor = uniform(seed, (1, 1, 3, 3))
     gradient = np.zeros_like(tensor)
-    gradient.ravel()[place] = np.inf
+    gradient.ravel()[index] = np.inf
     small = np.where(np.isinf(gradient), np.float32(0.25), tensor)
     result = evaluate(small, size, InputGradientTensor=gradient, CrossChannel=False)
-    assert result.ravel()[place] == np.inf
+    assert result.ravel()[index] == np.inf

@@ -59,6 +59,7 @@ def test_normalized_elements_have_a_mean_of_0_and_a_variance_of_1(
     if all(sizes[axis] == 1 for axis in axes):
         assert not actual.any()
     else:
+        # A variance that is not much greater than Epsilon gives less than 1, which is rare.
         assert (actual.std(over) <= 1 + 1e-6).all()
         assert np.median(actual.std(over)) > 0.99
 
@@ -109,11 +110,12 @@ def test_lp_normalization_gives_a_norm_of_1(
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_a_norm_beyond_float16_is_its_largest_number_or_infinite(order: int) -> None:
+def test_a_squared_norm_beyond_float16_is_its_largest_number_or_infinite(order: int) -> None:
     tensor = np.full((1, 4), 300, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 4))
     fields = {"Axis": 1, "Epsilon": 0.0, "P": order, "OutputTensor": output}
     actual = evaluate("LP_NORMALIZATION", tensor, "error_scale", **fields)
+    # 65504 is the largest number of FLOAT16; the quotient with infinity is 0.
     largest = np.float16(300 / 65504**0.5)
     assert actual.overflows.all()
     assert {other.flat[0] for other in actual.others} >= {largest, np.float16(0)}

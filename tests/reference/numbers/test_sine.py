@@ -49,6 +49,6 @@ def test_zeros_give_the_standard_result_and_infinities_give_nan(
     assert np.isnan(actual[2:]).all()
 
 
-def test_a_cosine_near_zero_is_right_in_any_number_of_dimensions() -> None:
+def test_cosines_near_0_are_right_in_a_tensor_of_two_dimensions() -> None:
     values = np.array([[1.0, np.pi / 2, 2.0], [3 * np.pi / 2, 0.5, np.pi / 2]])
     np.testing.assert_allclose(cosine(values), np.cos(values), rtol=2**-40)

@@ -23,7 +23,7 @@ from tests.reference.functions import ATTENTION_TENSORS, function_of
 SEEDS = st.integers(0, 2**32 - 1)
 COUNTS = st.integers(1, 4)
 
-LOWEST = -1e9
+FILTER_VALUE = -1e9
 
 
 def uniform(seed: int, *sizes: int) -> Array:
@@ -37,7 +37,7 @@ def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) ->
     usual |= {
         "OutputTensor": TensorDesc(DataType.FLOAT32, sizes),
         "Scale": 0.5,
-        "MaskFilterValue": LOWEST,
+        "MaskFilterValue": FILTER_VALUE,
         "QueryHeadCount": heads,
         "KeyValueHeadCount": heads,
         "MaskType": "NONE",
@@ -48,9 +48,10 @@ def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) ->
 
 
 def inputs(seed: int, *, keys: int = 5, heads: int = 2) -> dict[str, Any]:
-    """Return random tensors for 2 batches and 3 queries; a head has 4 keys' and 3 values' elements.
+    """Return random tensors for 2 batches and 3 queries.
 
-    Their sizes are {2, 3, 4 * heads}, {2, keys, 4 * heads} and {2, keys, 3 * heads}.
+    Each head has 4 elements of a query or key, and 3 of a value. The sizes are
+    {2, 3, 4 * heads}, {2, keys, 4 * heads} and {2, keys, 3 * heads}.
     """
     return {
         "QueryTensor": uniform(seed, 2, 3, heads * 4),
@@ -92,7 +93,7 @@ def test_masked_keys_have_no_effect(seed: int, lengths: list[int]) -> None:
 
 
 @given(SEEDS)
-def test_ranges_of_a_mask_count_queries_and_keys_on_from_batch_to_batch(seed: int) -> None:
+def test_ranges_of_a_mask_number_queries_and_keys_through_all_batches(seed: int) -> None:
     tensors = inputs(seed)
     ranges = np.array([2, 3, 0, 4, 5, 1, 6, 99], np.int32)
     kind = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
@@ -141,7 +142,7 @@ def test_stacked_tensors_give_the_same_result_as_separate_tensors(seed: int) -> 
 def test_multihead_attention_equals_attention1_with_as_many_heads_of_keys(seed: int) -> None:
     fields: dict[str, Any] = {**dict.fromkeys(ATTENTION_TENSORS), **inputs(seed)}
     fields |= {"OutputTensor": TensorDesc(DataType.FLOAT32, (2, 3, 6)), "Scale": 0.5}
-    fields |= {"MaskFilterValue": LOWEST, "MaskType": "NONE"}
+    fields |= {"MaskFilterValue": FILTER_VALUE, "MaskType": "NONE"}
     del fields["PastSequenceLengthsTensor"]
     for part in ("", "error_scale"):
         [actual] = function_of("MULTIHEAD_ATTENTION", part)(HeadCount=2, **fields)
@@ -179,12 +180,13 @@ def test_with_past_sequence_lengths_no_query_sees_a_later_key(seed: int) -> None
 
 
 @pytest.mark.parametrize(("kind", "filtered"), [("BOOLEAN", 2.0), ("KEY_SEQUENCE_LENGTH", 0.0)])
-def test_masks_also_scale_the_bias_of_positions(kind: str, filtered: float) -> None:
+def test_masks_also_act_on_the_bias_of_positions(kind: str, filtered: float) -> None:
     tensors = inputs(1)
     position = uniform(4, 2, 2, 3, 5)
     mask = np.ones((2, 2, 3, 5), np.int32) if kind == "BOOLEAN" else np.array([[3, 5]], np.int32)
     fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": kind, "MaskFilterValue": filtered}
     [actual] = attend((2, 3, 6), 2, **tensors, **fields, RelativePositionBiasTensor=position)
+    # A BOOLEAN mask multiplies the bias by Scale, 0.5; the other removes that of masked keys.
     kept = position * (0.5 if kind == "BOOLEAN" else np.arange(5) < mask.reshape(2, 1, 1, 1))
     [same] = attend((2, 3, 6), 2, **tensors, RelativePositionBiasTensor=kept)
     np.testing.assert_allclose(actual, same, atol=1e-6)
@@ -202,7 +204,7 @@ def test_error_scales_are_at_least_as_great_as_results(seed: int) -> None:
     assert (error_scale < 1e4).all()
 
 
-def test_any_result_is_right_where_a_great_number_is_added_to_every_score() -> None:
+def test_any_result_is_right_if_a_mask_adds_a_huge_number_to_every_score() -> None:
     fields: dict[str, Any] = {
         "MaskTensor": np.zeros((2, 2, 3, 5), np.int32),
         "MaskType": "BOOLEAN",

@@ -48,7 +48,9 @@ def test_products_of_8_bit_integers_are_exact(
 
 
 @given(seed=SEEDS, output=st.sampled_from(BYTES))
-def test_a_quantized_product_is_that_of_dequantized_matrices(seed: int, output: DataType) -> None:
+def test_quantized_and_float_products_are_those_of_dequantized_matrices(
+    seed: int, output: DataType
+) -> None:
     random = np.random.default_rng(seed)
     a, b = elements(random, DataType.UINT8, 3, 9), elements(random, DataType.INT8, 9, 4)
     a_scale, b_scale = scales(random, 3, 1), scales(random, 1, 4)
@@ -63,6 +65,7 @@ def test_a_quantized_product_is_that_of_dequantized_matrices(seed: int, output: 
     exact = np.clip(np.rint(left @ right / scale) + zero, output.minimum, output.maximum)
     assert np.all((lowest <= exact) & (exact <= highest))
     assert np.all((lowest <= actual) & (actual <= highest))
+    assert np.all(highest.astype(int) - lowest <= 1)
     floats = evaluate(
         "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
         *inputs[:6],
@@ -127,7 +130,10 @@ def test_products_are_exact_only_with_scales_that_are_powers_of_two(
 
 
 @pytest.mark.parametrize(("value", "others"), [(2**31 - 1, [63.96875]), (65504, [])])
-def test_integers_beyond_float16_may_be_its_largest_number(value: int, others: list[float]) -> None:
+def test_an_integer_beyond_float16_may_be_its_largest_number(
+    value: int, others: list[float]
+) -> None:
+    """The largest number of FLOAT16, 65504, is multiplied by a scale of 2^-10."""
     number, one = np.array([[value]], np.int32), np.ones((1, 1), np.int32)
     unit, scale = np.ones((1, 1), np.float16), np.array([[2.0**-10]], np.float16)
     inputs = number, unit, None, one, scale, None, None

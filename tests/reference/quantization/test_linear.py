@@ -139,6 +139,7 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "floor": np.floor,
     "truncated": np.trunc,
 }
+"""Wrong ways to round: halves away from 0, up or down; all numbers down or toward 0."""
 
 
 @pytest.mark.parametrize("scale", [0.25, 1.0, 8.0])
@@ -187,7 +188,9 @@ def dynamic(values: Array, part: str = "") -> Any:
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("scale", [0.5, 1.0, 4.0])
-def test_a_range_of_255_powers_of_two_is_quantized_exactly(rounding: str, scale: float) -> None:
+def test_a_range_of_255_times_a_power_of_two_is_quantized_exactly(
+    rounding: str, scale: float
+) -> None:
     quotients = np.array([-10, 245, -3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5], np.float32)
     values = quotients * np.float32(scale)
     right, found_scale, zero_point = dynamic(values)
@@ -199,6 +202,7 @@ def test_a_range_of_255_powers_of_two_is_quantized_exactly(rounding: str, scale:
     driver = (ROUNDINGS[rounding](quotients) + 10).astype(np.uint8)
     exact = driver == np.rint(quotients) + 10
     assert is_permitted(driver, right, *outputs).tolist() == exact.tolist()
+    # A kernel that multiplies by the reciprocal of 255 finds the same scale.
     reciprocal = np.float32(255 * scale) * np.float32(1 / 255)
     assert reciprocal == scale
 
@@ -230,7 +234,7 @@ SUBNORMAL = np.array([-100, 155, 50, -20], np.float32) * np.float32(1000 * 2.0**
         (SUBNORMAL, [9, 200, 90, 130], [False] * 4),
     ],
 )
-def test_a_subnormal_scale_is_a_number_or_zero(
+def test_a_subnormal_scale_may_count_as_itself_or_as_zero(
     values: Array, driver: list[int], expected: list[bool]
 ) -> None:
     right, *_ = dynamic(values)

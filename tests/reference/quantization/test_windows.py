@@ -107,6 +107,7 @@ def test_an_average_is_the_mean_of_the_elements_in_the_window(
             right = data_type.minimum
         at = (0, channel, row, column)
         assert lowest[at] <= right <= highest[at]
+        assert not count or int(highest[at]) - int(lowest[at]) <= 1
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(1.0, True), (0.5, True), (0.3, False)])

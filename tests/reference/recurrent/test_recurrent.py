@@ -1,4 +1,4 @@
-"""LSTM agrees with its equations, written as a loop; infinite states have the measured effect.
+"""LSTM agrees with its equations, written as a loop; infinities in LSTM and RNN act as measured.
 
 The tested code is in `dmlconf/reference/recurrent/lstm.py`, `dmlconf/reference/recurrent/rnn.py`
 and `dmlconf/reference/recurrent/sequences.py`.
@@ -26,7 +26,7 @@ def random(*sizes: int, seed: int) -> Array:
 def computed(
     x: Array, weight: Array, recurrence: Array, cell: Array, peepholes: Array | None, coupled: bool
 ) -> tuple[Array, ...]:
-    """Return the hidden nodes after every step, and the last cell."""
+    """Return what LSTM gives: the hidden nodes after every step, and the last cell."""
     steps, batch = x.shape[1:3]
     hidden = recurrence.shape[-1]
     return lstm(
@@ -104,6 +104,7 @@ def test_without_an_initial_state_only_the_first_computed_step_has_no_product_wi
         ActivationDescs=[{"operator": "ACTIVATION_IDENTITY"}],
         Direction=direction,
     )
+    # A state of 0 times infinity is NaN, which clipping turns into the lowest number.
     least = float(np.finfo(np.float32).min)
     expected = {"FORWARD": [0, 0, least, 0], "BACKWARD": [least, least, 0, 0]}
     assert sequence.ravel().tolist() == expected[direction]

@@ -1,4 +1,4 @@
-"""ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1; its intervals are as wide as its samples' errors.
+"""ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1; its intervals follow from its samples' errors.
 
 The tested code is in `dmlconf/reference/regions/gradients.py`,
 `dmlconf/reference/regions/slopes.py`, `dmlconf/permitted/regions/gradients.py` and

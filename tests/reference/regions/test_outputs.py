@@ -130,11 +130,11 @@ def coordinates(
 
 
 def read(image: Array, at: tuple[float, float], mode: str, corners: bool) -> float:
-    """Return the value of an image at a coordinate, or 3 outside of it."""
-    for place, size in zip(at, image.shape, strict=True):
-        if (place < 0 or place > size - 1) if corners else (place <= -1 or place >= size):
+    """Return the value of an image at a row and column, or OutOfBoundsInputValue, 3, outside."""
+    for index, size in zip(at, image.shape, strict=True):
+        if (index < 0 or index > size - 1) if corners else (index <= -1 or index >= size):
             return 3.0
-    y, x = (min(max(place, 0), size - 1) for place, size in zip(at, image.shape, strict=True))
+    y, x = (min(max(index, 0), size - 1) for index, size in zip(at, image.shape, strict=True))
     if mode == "NEAREST_NEIGHBOR":
         return float(image[math.floor(y + 0.5), math.floor(x + 0.5)])
     weights = ((math.floor(y), math.ceil(y), y % 1), (math.floor(x), math.ceil(x), x % 1))

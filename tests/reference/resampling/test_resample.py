@@ -68,7 +68,7 @@ def test_resample_equals_resample1_with_offsets_of_centers(
 
 
 @given(SIZES, SCALES, st.booleans(), st.integers(0, 99))
-def test_interpolated_values_lie_between_their_neighbours(
+def test_interpolated_values_lie_between_the_least_and_the_greatest_element(
     sizes: list[int], scale: float, antialiased: bool, seed: int
 ) -> None:
     tensor, rank = random(sizes, seed), len(sizes)
@@ -83,7 +83,7 @@ def test_interpolated_values_lie_between_their_neighbours(
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])
-def test_antialiasing_averages_where_all_sizes_are_powers_of_two(size: int) -> None:
+def test_antialiasing_to_two_elements_gives_the_means_of_the_halves(size: int) -> None:
     tensor = random([size], 1)
     more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Antialiased": True, **centers(1)}
     actual = resample("RESAMPLE3", tensor, [2], "LINEAR", Scales=[2 / size], **more)
@@ -220,7 +220,7 @@ def test_results_with_float32_coordinates_by_a_quotient_or_a_product_are_right(
         assert permitted_elements("RESAMPLE", tensor, driver, "LINEAR", Scales=[scale]).all()
 
 
-def test_elements_are_extrapolated_only_for_input_offsets_below_0_or_above_1() -> None:
+def test_elements_may_be_extrapolated_only_for_input_offsets_below_0_or_above_1() -> None:
     tensor = np.array([1, 2, 3, 7], np.float32)
     for offset, extrapolated in (
         (0.5, False),

@@ -1,6 +1,6 @@
 """Empty windows have the mean NaN and the norm 0.
 
-LP_POOLING with a P of 0 gives infinity, or for some windows anything.
+LP_POOLING with a P of 0 gives infinity, or for some windows anything; a sum of powers may overflow.
 
 The tested code is in `dmlconf/reference/windows/pooling.py` and
 `dmlconf/permitted/windows/pooling.py`.

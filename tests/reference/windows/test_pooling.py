@@ -145,7 +145,7 @@ def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: i
     element, is sum(OutputGradientTensor * InputTensor)."""
     values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
     wide = tensor(window.positions, DataType.FLOAT64)
-    single = window.attributes(dilated=False)
+    undilated = window.attributes(dilated=False)
     plain = Window(**{**vars(window), "dilations": (1, 1)})
     maxima = reference_function("MAX_POOLING2")(
         InputTensor=values, OutputTensor=wide, OutputIndicesTensor=None, **window.attributes()
@@ -161,14 +161,14 @@ def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: i
     np.testing.assert_allclose((spread * values).sum(), kept.sum(), atol=1e-6)
     for included in (False, True):
         means = reference_function("AVERAGE_POOLING")(
-            InputTensor=values, OutputTensor=wide, IncludePadding=included, **single
+            InputTensor=values, OutputTensor=wide, IncludePadding=included, **undilated
         )
         shares = reference_function("AVERAGE_POOLING_GRAD")(
             InputGradientTensor=gradients,
             OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
             IncludePadding=included,
             # Padding for every window, since elements after the padding have no share.
-            **single | {"EndPadding": (99, 99)},
+            **undilated | {"EndPadding": (99, 99)},
         )
         visible = np.array(
             [bool(plain.seen_coordinates(at)) for at in np.ndindex(*window.positions)]
