@@ -1,4 +1,4 @@
-"""Attributes in case files are read and checked, also nested operators such as FusedActivation.
+"""Attributes of case files, among them operators nested in a desc, are read and checked.
 
 The tested code is in `dmlconf/cases/building/attributes.py`, `dmlconf/cases/building/values.py`,
 `dmlconf/cases/loading/expansion.py` (identifiers), `dmlconf/catalogue/loader.py` (unknown names),
@@ -72,7 +72,7 @@ def test_a_nested_operator_may_be_named_with_its_prefix_or_in_lower_case(
     assert built(tmp_path, text).desc["FusedActivation"] == LINEAR_DESC
 
 
-def test_tensors_of_a_nested_operator_may_be_null(tmp_path: Path) -> None:
+def test_a_tensor_of_a_nested_operator_may_be_null(tmp_path: Path) -> None:
     text = replace_once(GEMM, "Alpha: 2,", "InputTensor: null, Alpha: 2,")
     assert built(tmp_path, text).desc["FusedActivation"] == LINEAR_DESC
 
@@ -227,7 +227,7 @@ def test_a_scalar_that_does_not_fit_its_type_is_refused_at_its_location(
         ("UNKNOWN", "-9"),
     ],
 )
-def test_scalars_that_fit_their_type_are_accepted(
+def test_scalars_that_fit_their_type_or_have_an_unknown_type_are_accepted(
     tmp_path: Path, data_type: str, bound: str
 ) -> None:
     text = replace_once(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
@@ -236,7 +236,7 @@ def test_scalars_that_fit_their_type_are_accepted(
     assert repr(desc["Min"]) == repr(yaml.safe_load(bound))
 
 
-def test_the_step_of_an_unsigned_sequence_may_be_negative(tmp_path: Path) -> None:
+def test_a_uint8_sequence_has_an_int8_step_and_a_uint8_start(tmp_path: Path) -> None:
     text = """\
 operator: FILL_VALUE_SEQUENCE
 cases:

@@ -57,6 +57,7 @@ cases:
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
+    """The folder `add`, which holds SUITE."""
     folder = tmp_path / "add"
     folder.mkdir()
     (folder / "small.yaml").write_text(SUITE)

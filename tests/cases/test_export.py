@@ -1,4 +1,4 @@
-"""Exporting a case keeps everything that decides how it is compiled and judged.
+"""An exported case keeps its tolerances, flags, origin, relation, data and edges.
 
 The tested code is in `dmlconf/cases/writing/export.py` and `dmlconf/cases/writing/graph_entry.py`.
 """

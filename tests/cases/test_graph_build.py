@@ -234,6 +234,7 @@ def test_a_stored_graph_equals_the_graph_that_was_checked(tmp_path: Path) -> Non
     path = graph_file(tmp_path, TWO_NODES)
     store = Store(tmp_path / "store")
     first, second = (build(next(load_suite([path], store=store).plan())) for _ in range(2))
+    assert list(store.folder.iterdir())
     assert first.identifier == second.identifier
     assert first.content == second.content
 

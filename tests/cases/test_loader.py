@@ -308,6 +308,7 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
 }
+"""By what is wrong: a part of TILE, the wrong text that replaces it, and the message."""
 
 
 @pytest.mark.parametrize("name", REFUSED)

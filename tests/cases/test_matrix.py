@@ -295,6 +295,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     ),
 }
 
+"""By what is wrong: the parameters, other fields of the entry, and the message."""
 
 SLOW: Final = {"where that takes too many steps"}
 """Names in REFUSED whose test takes long."""

@@ -96,6 +96,7 @@ def test_a_cached_file_is_unknown_when_the_digest_of_sources_and_schemas_changed
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_suite([file], store=store)
+    assert validated.Validated(store).get(file.read_bytes()) is not None
     monkeypatch.setattr(validated, "checks_digest", lambda: b"another")
     assert validated.Validated(store).get(file.read_bytes()) is None
 
