@@ -35,6 +35,8 @@ _LENGTHS: Final = "PastSequenceLengthsTensor"
 
 _POSITIONS: Final = "RelativePositionBiasTensor"
 _OF_HEADS: Final = (_POSITIONS, *sorted(_PAST | _PRESENT))
+"""Tensors of four dimensions, of which the second is that of heads."""
+
 _MASKS: Final = (
     "BOOLEAN",
     "KEY_SEQUENCE_LENGTH",
@@ -49,6 +51,8 @@ _SIZES: Final = {
     "tile + 1": (33, 17),
     "large": (1024,),
 }
+"""Numbers of queries to try, by class."""
+
 _HEADS: Final = {
     "1": ((1, 1),),
     "prime": ((1, 7), (7, 1), (5, 1)),
@@ -94,6 +98,7 @@ class _Attention:
 
     @property
     def total(self) -> int:
+        """The number of keys in a batch, with those of PastKeyTensor."""
         return self.past + self.keys
 
 
@@ -121,6 +126,7 @@ def with_other_heads(operator: Operator, desc: Desc, name: str, value: str) -> I
 
 
 def _of_five_sizes(tensor: Any) -> Any:
+    """Return a tensor of four dimensions with a size of 1 before them; others as they are."""
     if isinstance(tensor, TensorDesc) and tensor.DimensionCount == 4:
         return replace(tensor, Sizes=(1, *tensor.Sizes), Strides=None)
     return tensor
@@ -292,6 +298,7 @@ def _with_sizes(operator: Operator, desc: Desc, now: _Attention) -> Desc:
 
 
 def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
+    """Return the sizes that each tensor has, if it is present, by its name."""
     lead = (1,) * (now.rank - 3)
     batches, queries, keys, total = now.batches, now.queries, now.keys, now.total
     masks = {

@@ -50,10 +50,14 @@ MOST_ELEMENTS: Final = 100_000
 """The most elements that all tensors of a made case have together, so that the case is quick."""
 
 _WEIGHTS: Final = ("WeightTensor", "RecurrenceTensor")
+"""Tensors of recurrent networks that their data are multiplied by."""
+
 INFINITE: Final = ("special", "all -infinity")
 """Classes of data with infinities or NaN."""
 
 _CIRCUMSTANCES: Final = "owned inputs", "base alignment", "in place"
+"""Parameters whose values no size depends on."""
+
 _LISTED: Final = 64
 """Data of a case with more elements are made anew rather than listed in its drafts."""
 
@@ -595,11 +599,11 @@ def _resized(
     """
     tensors = [t for _, _, t in tensors_of(operator, draft.desc)]
     seen: set[tuple[Any, ...]] = set()
-    places = {
+    sizes_at = {
         (at - len(t.Sizes), size) for t in tensors for at, size in enumerate(t.Sizes[:leading])
     }
     for new in sizes:
-        for at, old in sorted(places):
+        for at, old in sorted(sizes_at):
             for everywhere in (False, True):
                 desc = with_tensors(
                     operator,

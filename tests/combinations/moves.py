@@ -20,6 +20,8 @@ __all__ = ["moves_windows", "with_other_moves"]
 _Sizes = tuple[int, ...]
 
 _LEADING: Final = ((2, 3, 2, 1, 1, 1, 1), (1, 3, 1, 1, 1, 1, 1), (1, 1, 1, 1, 1, 1, 1))
+"""Sizes to try before the last one; a shape takes as many as it needs, from the left."""
+
 _FIELDS: Final = {
     "SLICE": ("Offsets", "Sizes", "Strides"),
     "SLICE1": ("InputWindowOffsets", "InputWindowSizes", "InputWindowStrides"),
@@ -27,6 +29,7 @@ _FIELDS: Final = {
     "PADDING": ("StartPadding", "EndPadding"),
     "PADDING1": ("StartPadding", "EndPadding"),
 }
+"""By operator: its offsets, sizes and strides, or its padding before and after the elements."""
 
 
 def moves_windows(operator: Operator) -> bool:
@@ -59,6 +62,7 @@ def _tensors(operator: Operator, desc: Desc) -> tuple[str, str]:
 def _sliced(
     operator: Operator, desc: Desc, shape: _Sizes, names: tuple[str, str], begin: int
 ) -> Desc:
+    """Return the desc of a slice of this shape, which begins at `begin` along the last axis."""
     offsets, sizes, strides = _FIELDS[operator.name]
     rank = len(shape)
     begins = (*(0,) * (rank - 1), begin)
@@ -79,6 +83,7 @@ def _sliced(
 def _padded(
     operator: Operator, desc: Desc, shape: _Sizes, names: tuple[str, str]
 ) -> Iterator[Desc]:
+    """Yield descs whose padded tensor has this shape, with padding along the last axis only."""
     rank = len(shape)
     start, end = _FIELDS[operator.name]
     for before, after in ((1, 0), (0, 1), (0, 0)):

@@ -17,6 +17,8 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["is_recurrent", "with_other_networks"]
 
 _GATES: Final = {"GRU": 3, "LSTM": 4, "RNN": 1}
+"""How many gates an operator has, each with its own rows of weights."""
+
 _ACTIVATIONS: Final = {"GRU": 2, "LSTM": 3, "RNN": 1}
 """How many activations an operator has for each direction."""
 
@@ -83,6 +85,7 @@ def with_other_networks(operator: Operator, desc: Desc, name: str, value: str) -
 
 
 def _read(desc: Desc) -> _Network:
+    """Return the numbers from which the sizes of a desc follow."""
     _, steps, batches, inputs = desc["InputTensor"].Sizes
     return _Network(steps, batches, inputs, desc["RecurrenceTensor"].Sizes[3], desc["Direction"])
 

@@ -22,6 +22,8 @@ _MOST_LISTED: Final = 96
 """The most indices that an entry lists."""
 
 _LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
+"""Sizes of the input before its last one; a shape takes as many as it needs, from the left."""
+
 _OWN: Final = (1, 2, 3)
 """Sizes of updates that have another number of dimensions than the input."""
 

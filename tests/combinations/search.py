@@ -42,8 +42,10 @@ _VALUES = 3
 """How many values of each other parameter are tried; those that cover most pairs come first."""
 
 _VARIED = 3
-"""The number of drafts with a pair in which other parameters are changed, if none fits
-unchanged."""
+"""How many drafts that have a pair are tried with other values of other parameters.
+
+They are tried only if a case of no draft that has the pair notices mistakes.
+"""
 
 _MOST_TRIED = 200
 """The number of drafts in which `add_rare_values` tries a value that no draft has."""

@@ -134,7 +134,7 @@ def test_gross_mistakes_show_unless_any_result_is_right(tmp_path: Path) -> None:
     assert [notices_gross_mistakes(each) for each in cases] == [True, True, False]
 
 
-GATED = """operator: RNN
+RNN_OF_INFINITE_INPUTS = """operator: RNN
 cases:
   - desc:
       InputTensor: {Sizes: [1, 2, 3, 5], DataType: FLOAT32, fill: {constant: {value: -.inf}}}
@@ -148,7 +148,7 @@ cases:
 
 def test_recurrent_layers_with_infinite_inputs_get_weights_of_one_sign(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
-    path.write_text(GATED, encoding="utf-8")
+    path.write_text(RNN_OF_INFINITE_INPUTS, encoding="utf-8")
     [case] = [valid_case(each) for each in load_suite([path]).plan()]
     assert case.with_inputs().inputs()["WeightTensor"].min() < 0
     [draft, *_], _ = bases(case.operator, [case])

@@ -47,7 +47,7 @@ _SIZES: Final[Mapping[str, _Sizes]] = {
 }
 _GROUPS: Final = (1, 2, 4, 3, 5, 7, 15, 16, 31, 32, 64)
 _USUAL: Final = (1, 2, 4, 8, 16, 32)
-"""Numbers of groups that `groups: unusual` leaves out."""
+"""Numbers of groups that are not of the class `unusual` of the parameter `groups`."""
 
 _CHANNELS: Final = (2, 3, 4, 6, 10, 7, 15, 31, 32, 33, 128, 64, 1024, 1)
 _MOST_CHANNELS: Final = 120
@@ -157,6 +157,7 @@ def _roles(desc: Desc) -> tuple[set[str], set[str]]:
 
 
 def _wide(operator: Operator, desc: Desc) -> TensorDesc:
+    """Return the first wide tensor that the desc has."""
     names = _roles(desc)[0]
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     tensors = (desc[each.name] for each in operator.of_kind(*kinds) if each.name in names)
@@ -164,6 +165,7 @@ def _wide(operator: Operator, desc: Desc) -> TensorDesc:
 
 
 def _read(operator: Operator, desc: Desc) -> _Windows:
+    """Return the windows of a desc, without those strides and paddings that have no dimension."""
     wide = _wide(operator, desc).Sizes[2:]
     window = desc["WindowSize"] if "WindowSize" in desc else desc["FilterTensor"].Sizes[2:]
     ones = (1,) * len(wide)

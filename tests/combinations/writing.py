@@ -51,6 +51,7 @@ def case_entries(operator: Operator, drafts: Sequence[Draft], first: int) -> str
 
 
 def _flow(value: Any) -> str:
+    """Return a value as YAML in flow style, on one line."""
     text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=1 << 20, sort_keys=False)
     return text.removesuffix("\n").removesuffix("\n...")
 
@@ -60,13 +61,14 @@ def entries(operator: Operator, drafts: Sequence[Draft], first: int) -> list[dic
     groups: dict[str, list[_Leaves]] = {}
     for draft in drafts:
         leaves = dict(_leaves((), _entry(operator, draft)))
-        shared = [(place, value) for place, value in leaves.items() if place[0] == "in_place"]
+        shared = [(path, value) for path, value in leaves.items() if path[0] == "in_place"]
         key = json.dumps([sorted(map(list, leaves)), shared], default=str)
         groups.setdefault(key, []).append(leaves)
     return [_matrix(number, rows) for number, rows in enumerate(groups.values(), first)]
 
 
 def _entry(operator: Operator, draft: Draft) -> dict[str, Any]:
+    """Return the entry of one draft, without a name."""
     desc = desc_entry(operator, draft.desc, entry_of(operator, draft))
     for name, value in desc.items():
         tensors = value if isinstance(value, list) else [value]
@@ -93,19 +95,19 @@ def _uniform(operator: Operator, name: str, tensor: dict[str, Any]) -> None:
         tensor.setdefault("Flags", [])
 
 
-def _leaves(place: tuple[str | int, ...], value: Any) -> Any:
+def _leaves(path: tuple[str | int, ...], value: Any) -> Any:
     """Yield the path and the value of each part of an entry that may become a column."""
-    if isinstance(value, Mapping) and not (place and place[-1] in _WHOLE):
-        if "operator" in value and "desc" not in value and len(place) > 1:
-            yield place, value
+    if isinstance(value, Mapping) and not (path and path[-1] in _WHOLE):
+        if "operator" in value and "desc" not in value and len(path) > 1:
+            yield path, value
             return
         for key, item in value.items():
-            yield from _leaves((*place, key), item)
+            yield from _leaves((*path, key), item)
     elif isinstance(value, list) and value and isinstance(value[0], Mapping):
         for at, item in enumerate(value):
-            yield from _leaves((*place, at), item)
+            yield from _leaves((*path, at), item)
     else:
-        yield place, value
+        yield path, value
 
 
 def _matrix(number: int, rows: list[_Leaves]) -> dict[str, Any]:
@@ -115,17 +117,17 @@ def _matrix(number: int, rows: list[_Leaves]) -> dict[str, Any]:
     columns: dict[str, str] = {}
     leaves: _Leaves = {}
     kept: list[list[Any]] = [[] for _ in rows]
-    for place in rows[0]:
-        values = [row[place] for row in rows]
+    for path in rows[0]:
+        values = [row[path] for row in rows]
         if all(_same(value, values[0]) for value in values):
-            leaves[place] = values[0]
+            leaves[path] = values[0]
             continue
         key = repr(values)
         if key not in columns:
-            columns[key] = _column(place)
+            columns[key] = _column(path)
             for row, value in zip(kept, values, strict=True):
                 row.append(value)
-        leaves[place] = f"=Values[{list(columns).index(key)}]"
+        leaves[path] = f"=Values[{list(columns).index(key)}]"
     unique = {",".join(written(each) for each in row): row for row in kept}
     matrix = {"Values": list(unique.values())}
     return {
@@ -136,21 +138,22 @@ def _matrix(number: int, rows: list[_Leaves]) -> dict[str, Any]:
     }
 
 
-def _column(place: tuple[str | int, ...]) -> str:
+def _column(path: tuple[str | int, ...]) -> str:
     """Return the name of the first field that a column fills, such as `ATensor.Sizes`."""
-    return ".".join(str(key) for key in place[1:] or place)
+    return ".".join(str(key) for key in path[1:] or path)
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Return whether two values are written alike, which tells 1 from 1.0 and True."""
     return repr(one) == repr(other)
 
 
 def _nest(leaves: _Leaves) -> dict[str, Any]:
     """Return the nested dictionaries and lists whose leaves these are."""
     root: dict[str, Any] = {}
-    for place, value in leaves.items():
+    for path, value in leaves.items():
         node: Any = root
-        for key, following in pairwise(place):
+        for key, following in pairwise(path):
             if isinstance(node, list):
                 while len(node) <= int(key):
                     node.append({})
@@ -160,5 +163,5 @@ def _nest(leaves: _Leaves) -> dict[str, Any]:
         if isinstance(node, list):
             node.append(value)
         else:
-            node[place[-1]] = value
+            node[path[-1]] = value
     return root
