@@ -164,6 +164,7 @@ EVERY_TENSOR: Final = [
     for name in VALID
     for tensor_name in tensor_names(name, FieldKind.INPUT, FieldKind.OUTPUT)
 ]
+"""Each operator of VALID with each of its tensors."""
 
 BREAKS_A_TENSOR: Final[dict[str, list[dict[str, Any]]]] = {
     "dimension-count-in-range": [{"Sizes": ()}, {"Sizes": (1,) * 9}],
@@ -268,6 +269,7 @@ def test_a_rank_that_no_table_lists_breaks_supported_dimension_count(
 REQUIRED: Final = [
     (name, field.name) for name in VALID for field in operator(name).fields if not field.optional
 ]
+"""Each operator of VALID with each field that a desc must have."""
 
 
 @pytest.mark.parametrize(("name", "field"), REQUIRED)

@@ -161,7 +161,8 @@ def test_an_unknown_enum_is_a_key_error() -> None:
         enumeration("DML_NOPE")
 
 
-def test_constraints_on_all_tensors_use_only_the_name_tensor() -> None:
+def test_constraints_on_all_tensors_use_only_the_name_tensor_and_have_a_source() -> None:
+    assert tensor_constraints()
     for constraint in tensor_constraints():
         assert constraint.require.names == {"Tensor"}
         assert constraint.source in ("page", "header", "measured")

@@ -123,7 +123,7 @@ def test_layouts_that_no_sizes_fit_are_impossible() -> None:
     assert why("MULTIHEAD_ATTENTION", queries, ("layout of MaskTensor", "packed")) is None
 
 
-def test_data_types_that_no_table_lists_for_another_tensor_are_impossible() -> None:
+def test_a_data_type_that_a_constraint_excludes_is_impossible() -> None:
     scale = "data type of QuantizationTensors"
     assert why("QUANTIZE", (scale, "INT8"), ("dimensions", "4")) == "constraint scale-data-type"
     assert why("QUANTIZE", (scale, "FLOAT16"), ("dimensions", "4")) is None
@@ -142,7 +142,7 @@ def test_no_output_shares_the_buffer_of_a_broadcast_or_owned_input() -> None:
     assert why("ELEMENT_WISE_ADD", ("owned inputs", "some"), shared) is None
 
 
-def test_tensors_that_must_have_one_data_type_have_one_parameter_for_it() -> None:
+def test_tensors_that_must_have_one_data_type_share_a_parameter_and_others_have_their_own() -> None:
     def types(name: str) -> list[str]:
         names = [each.name for each in parameters_of(operator(name))]
         return [each for each in names if each.startswith("data type")]
@@ -153,6 +153,9 @@ def test_tensors_that_must_have_one_data_type_have_one_parameter_for_it() -> Non
     row = measure_combinations([quantize], [])[quantize.name]
     scale = ("data type of ScaleTensor", "FLOAT32"), ("ZeroPointTensor", "present")
     assert scale in row.missing
+
+
+def test_graphs_have_a_parameter_for_their_constants() -> None:
     assert "constants" in [each.name for each in parameters_of(graph_entry())]
 
 

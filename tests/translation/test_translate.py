@@ -241,7 +241,7 @@ def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str)
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_a_window_across_channels_is_one_lrn_whatever_its_size(size: int) -> None:
-    """In both, floor((size - 1) / 2) channels of the window are before the element."""
+    """DirectML and ONNX put floor((size - 1) / 2) channels of the window before the element."""
     found = case("local_response_normalization")
     program = translated(
         replace(found, desc={**found.desc, "CrossChannel": True, "LocalSize": size}), "onnx"
