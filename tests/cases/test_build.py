@@ -1,8 +1,8 @@
 """Cases of one operator are built from an entry of a case file, or the entry is refused.
 
 The tested code is in `operator_build.py`, `tensor_entry.py`, `attributes.py` and `values.py` in
-`dmlconf/cases/building/`, in `dmlconf/cases/loading/loader.py`, in `dmlconf/tensors/fills.py` and,
-for unknown constants, in `dmlconf/documents/schema.py`.
+`dmlconf/cases/building/`, in `dmlconf/cases/model.py`, in `dmlconf/cases/loading/loader.py`, in
+`dmlconf/tensors/fills.py` and, for unknown constants, in `dmlconf/documents/schema.py`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Cases that are documented or state their outputs keep their data.
 
 The tested code is in `dmlconf/tensors/fills.py`, `dmlconf/cases/building/operator_build.py`,
 `dmlconf/cases/model.py`, `dmlconf/cli/options/selection.py`, `dmlconf/cli/runs/run_target.py`,
-`dmlconf/cli/commands/running/show.py` and `dmlconf/reports/runs/heading.py`.
+`dmlconf/cli/commands/running/show.py`, `dmlconf/reports/runs/heading.py` and
+`dmlconf/reports/runs/summary.py` (the command that repeats a case).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The tested code is in `dmlconf/cases/building/graph_build.py`,
 `dmlconf/cases/building/graph_nodes.py`, `dmlconf/cases/loading/graph_problems.py`,
-`dmlconf/graphs/wiring.py`, `dmlconf/cases/facts.py` and
+`dmlconf/cases/loading/validated.py` (stored graphs), `dmlconf/cases/graph_case.py`,
+`dmlconf/graphs/model.py`, `dmlconf/graphs/wiring.py`, `dmlconf/cases/facts.py` and
 `dmlconf/cases/selecting/selection.py`.
 """
 

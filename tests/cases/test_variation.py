@@ -3,7 +3,7 @@
 Generated inputs get other numbers, and the reference says what is right. If all inputs are listed,
 their elements are rotated, and the outputs are not judged.
 
-The tested code is in `dmlconf/cases/variation.py`.
+The tested code is in `dmlconf/cases/variation.py` and `dmlconf/cases/model.py` (`most_variations`).
 """
 
 from __future__ import annotations

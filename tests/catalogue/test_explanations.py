@@ -1,7 +1,7 @@
 """Each constraint that a desc breaks is explained at the right field, with the values.
 
-The tested code is in `dmlconf/catalogue/explanations.py`, `dmlconf/cases/model.py` and
-`dmlconf/graphs/wiring.py`.
+The tested code is in `dmlconf/catalogue/explanations.py`, `dmlconf/cases/model.py`,
+`dmlconf/cases/loading/loader.py` (`valid_case`) and `dmlconf/graphs/wiring.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Lint finds the mistakes in a file of the catalogue; the bundled files have none.
 
 The tested code is in `dmlconf/catalogue/lint.py`, `dmlconf/catalogue/problems.py`,
-`schemas/operators/` and `schemas/common.yaml`.
+`dmlconf/catalogue/special_cases.py`, `dmlconf/catalogue/loader.py` (shared constraints),
+`dmlconf/documents/schema.py`, `dmlconf/documents/reader.py` (syntax of YAML),
+`dmlconf/expressions.py`, `schemas/operators/` and `schemas/common.yaml`.
 """
 
 from __future__ import annotations

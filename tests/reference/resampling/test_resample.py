@@ -1,8 +1,8 @@
 """RESAMPLE and its gradients sample where they should; what rounded coordinates give is right.
 
 The tested code is in `resample.py` and `gradients.py` of `dmlconf/reference/resampling/` and of
-`dmlconf/permitted/resampling/`, and in `candidates.py`, `gradient_candidates.py` and
-`coordinates.py` of the latter.
+`dmlconf/permitted/resampling/`, in `interpolation.py` (`coordinates`) of the former, and in
+`candidates.py`, `gradient_candidates.py` and `coordinates.py` of the latter.
 """
 
 from __future__ import annotations

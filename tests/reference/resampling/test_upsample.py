@@ -1,7 +1,7 @@
 """UPSAMPLE_2D repeats elements, or interpolates them; its interval contains FLOAT32 results.
 
-The tested code is in `dmlconf/reference/resampling/resample.py` and
-`dmlconf/permitted/resampling/candidates.py`.
+The tested code is in `dmlconf/reference/resampling/resample.py` and, of
+`dmlconf/permitted/resampling/`, in `resample.py` and `candidates.py`.
 """
 
 from __future__ import annotations
