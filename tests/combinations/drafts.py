@@ -50,7 +50,7 @@ MOST_ELEMENTS: Final = 100_000
 """The most elements that all tensors of a made case have together, so that the case is quick."""
 
 _WEIGHTS: Final = ("WeightTensor", "RecurrenceTensor")
-"""Tensors of recurrent networks that their data are multiplied by."""
+"""Tensors by which recurrent networks multiply their inputs and states."""
 
 INFINITE: Final = ("special", "all -infinity")
 """Classes of data with infinities or NaN."""

@@ -44,7 +44,7 @@ _VALUES = 3
 _VARIED = 3
 """How many drafts that have a pair are tried with other values of other parameters.
 
-They are tried only if a case of no draft that has the pair notices mistakes.
+They are tried only if none of the drafts with the pair, as they are, notices mistakes.
 """
 
 _MOST_TRIED = 200

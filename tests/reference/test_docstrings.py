@@ -1,4 +1,4 @@
-"""Docstrings of the reference begin with sizes, and with the tensors and types of the catalogue.
+"""Docstrings of reference functions begin with the tensors, their sizes and their data types.
 
 The tested code is in the modules of `dmlconf/reference/` that hold functions of operators.
 """

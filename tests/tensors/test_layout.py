@@ -33,6 +33,7 @@ STRIDED = SIZES.flatmap(
         st.lists(st.integers(0, 9), min_size=len(sizes), max_size=len(sizes)).map(tuple),
     )
 )
+"""Sizes, and a stride from 0 to 9 for each of them."""
 
 
 def coordinates(sizes: Sizes) -> Iterator[Sizes]:

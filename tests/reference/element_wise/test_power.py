@@ -1,4 +1,4 @@
-"""POW agrees with powers by logarithms, and is as measured for special numbers; so is ATAN_YX.
+"""POW agrees with powers by logarithms and with measured special numbers, ATAN_YX with atan2.
 
 The tested code is in `dmlconf/reference/element_wise/power.py` and
 `dmlconf/permitted/element_wise/power.py`.

@@ -86,6 +86,9 @@ def test_top_k_of_a_line_with_nan_may_begin_with_any_element_of_the_line() -> No
 
 def test_top_k_of_equal_elements_and_nan_may_begin_with_either() -> None:
     assert permitted_first([5, 5, np.nan, 5])[0] == [False, True, False, False, True]
+
+
+def test_top_k_of_a_line_of_nan_must_begin_with_nan() -> None:
     assert permitted_first([np.nan] * 4)[0] == [False, False, False, False, True]
 
 

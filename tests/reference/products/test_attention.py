@@ -66,12 +66,12 @@ def test_each_output_is_the_mean_of_values_weighted_by_shares_of_keys(
 ) -> None:
     tensors = inputs(seed, keys=keys, heads=heads)
     [actual] = attend((2, 3, heads * 3), heads, **tensors)
-    for head in range(heads):
-        query = tensors["QueryTensor"][0, 1, head * 4 :][:4].astype(np.float64)
-        key = tensors["KeyTensor"][0, :, head * 4 :][:, :4]
+    for batch, at, head in np.ndindex(2, 3, heads):
+        query = tensors["QueryTensor"][batch, at, head * 4 :][:4].astype(np.float64)
+        key = tensors["KeyTensor"][batch, :, head * 4 :][:, :4]
         powers = np.exp(0.5 * key @ query)
-        value = powers / powers.sum() @ tensors["ValueTensor"][0, :, head * 3 :][:, :3]
-        np.testing.assert_allclose(actual[0, 1, head * 3 :][:3], value, atol=1e-5)
+        value = powers / powers.sum() @ tensors["ValueTensor"][batch, :, head * 3 :][:, :3]
+        np.testing.assert_allclose(actual[batch, at, head * 3 :][:3], value, atol=1e-5)
 
 
 @given(SEEDS, st.lists(st.integers(0, 5), min_size=2, max_size=2))

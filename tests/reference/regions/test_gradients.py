@@ -94,6 +94,7 @@ def test_start_and_end_of_a_region_share_the_slope_of_a_plane(
     gradients = np.random.default_rng(seed).integers(-9, 10, (1, 1, 3, 4)).astype(np.float64)
     fields = plane_arguments(gradients, ReductionFunction=function, InterpolationMode=mode)
     (actual,) = reference_function("ROI_ALIGN_GRAD")(**fields)
+    # The gradient of a region is the slope times the size of the input, here 16 or 8: measured.
     across = 3 * 16 * (gradients * np.arange(4) / 8).sum()
     down = -2 * 8 * (gradients * np.arange(3)[:, np.newaxis] / 6).sum()
     whole = 3 * 16 * gradients.sum() - across, -2 * 8 * gradients.sum() - down
