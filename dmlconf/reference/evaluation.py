@@ -28,9 +28,11 @@ class MissingFunction(LookupError):
 
 
 def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str, Array]:
-    """Return the array of each output by name, for a case that breaks no constraint.
+    """Return the array of each output by name, shaped like its Sizes.
 
-    `inputs` are arrays by the names of input tensors, instead of the case's own.
+    Args:
+        case: an operator or a graph; it breaks no constraint.
+        inputs: arrays by the names of input tensors, instead of the case's own.
 
     Raises:
         MissingFunction: the reference has no function of an operator.
@@ -52,7 +54,7 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
 
 
 def arguments(entry: Entry, case: Case, inputs: Mapping[str, Array]) -> dict[str, Any]:
-    """Return the arguments of an operator's functions: fields but no counts, inputs as arrays."""
+    """Return a case's fields except counts, by name: inputs as arrays, None for absent fields."""
     taken: dict[str, Any] = {}
     counts = entry.count_fields
     for field in entry.fields:
@@ -68,7 +70,7 @@ def arguments(entry: Entry, case: Case, inputs: Mapping[str, Array]) -> dict[str
 
 
 def _with_bits(array: Array, data_type: DataType) -> Array:
-    """Return an array; for 4-bit integers, which NumPy lacks, its dtype's metadata has `bits`."""
+    """Return an array; 4-bit integers, which NumPy lacks, get a dtype with the metadata `bits`."""
     if data_type.bits >= 8:
         return array
     return array.view(np.dtype(array.dtype, metadata={"bits": data_type.bits}))
@@ -83,12 +85,11 @@ def reference_function(name: str) -> Callable[..., Any]:
 def operator_function(package: str, name: str, ending: str = "") -> Callable[..., Any]:
     """Return a package's function of an operator's fields.
 
-    The `family` of the operator's catalogue entry names the module. If the entry `specialises`
-    another operator, the result calls that one's function with the fields that both have and those
-    that the entry fixes or computes.
+    The `family` of the operator's catalogue entry names the module. The function's name is the
+    operator's in lower case, followed by `ending`, such as `_error_scale`.
 
-    The function's name is the operator's in lower case, followed by `ending`, such as
-    `_error_scale`.
+    If the entry `specialises` another operator, the result calls that one's function with the
+    fields that both have and those that the entry fixes or computes.
 
     Raises:
         MissingFunction: the package has no such function.

@@ -1,4 +1,4 @@
-"""Evaluate a graph with the reference, node by node; what edges hold is rounded to their types."""
+"""Evaluate a graph node by node; what edges hold is rounded to their data types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ Evaluate = Callable[[Case], Mapping[str, Array]]
 Store = Callable[[Node, Case, str, Array], Array]
 """Returns what an edge holds of a node's output.
 
-It takes the node, the node as a case of its own, and the output tensor's name and array.
+It takes the node, the node as a case of its own, and the output tensor's name and array. The array
+that it returns has the same sizes.
 """
 
 
@@ -37,8 +38,9 @@ class NodeValues:
 
     Attributes:
         cases: each operator node as a case of its own, with its inputs, by name.
-        outputs: the array of each output tensor of a node, shaped like its Sizes.
-        sources: what feeds each input tensor of a node, as `Graph.sources` has it.
+        outputs: the array of each output tensor of a node, shaped like its Sizes, and the data of
+            each constant; as computed, before an edge stores it.
+        sources: the graph input or the output of a node that feeds each input tensor.
     """
 
     cases: Mapping[str, Case]
@@ -61,11 +63,12 @@ def evaluate_nodes(
 
     Args:
         case: a graph case that breaks no rule of wiring.
+        evaluate: computes the outputs of an operator node.
         inputs: arrays by graph input instead of the case's own.
-        store: returns what an edge holds of a node's output; None if that is the output itself.
+        store: None if edges hold the outputs themselves.
         known: an earlier evaluation of the same nodes from the case's own inputs, without `store`
-            and perhaps with other edges; a node that reads the same data from the same sources as
-            then is not computed again.
+            and perhaps with other edges. A node is not computed again if it reads the same data
+            from the same sources as it did then.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs
@@ -99,7 +102,6 @@ def evaluate_nodes(
 
 
 def _reads_the_same(node: Node, graph: Graph, same: set[str | Slot], known: NodeValues) -> bool:
-    """Return whether a node reads what it read in a known evaluation."""
     return all(
         source in same and known.sources[node.name, tensor] == source
         for tensor, source in graph.reads[node.name]
@@ -127,7 +129,7 @@ def graph_outputs(graph: Graph, outputs: Mapping[Slot, Array]) -> dict[str, Arra
 
 
 def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Array:
-    """Return the elements that an edge's consumer reads from the buffer that its producer wrote.
+    """Return the elements that a consumer reads from a producer's buffer, in the consumer's dtype.
 
     Args:
         array: what the producer wrote, shaped like its Sizes.

@@ -1,4 +1,4 @@
-"""Operators that update the weights of a model."""
+"""ADAM_OPTIMIZER, which updates the weights of a model in training."""
 
 from __future__ import annotations
 
@@ -45,20 +45,18 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
     OutputParametersTensor {D0, ...}, OutputFirstMomentTensor {D0, ...},
     OutputSecondMomentTensor {D0, ...}; FLOAT32, FLOAT16; TrainingStepTensor: UINT32
 
-    Return the parameters X and the moments M and V of their gradient G after one step of Adam.
-
-    With the number T of the step:
+    Return the parameters X and the moments M and V of their gradient G after step T of Adam:
 
         M = Beta1 M + (1 - Beta1) G
         V = Beta2 V + (1 - Beta2) G G
         Alpha = sqrt(1 - Beta2^T) / (1 - Beta1^T), or 1 in step 0
         X = X - LearningRate Alpha M / (sqrt(V) + Epsilon)
 
-    X is computed from M and V before FLOAT16 rounds them. An infinite moment becomes NaN
-    if its Beta is at most 1.
+    X is computed from M and V before they are rounded to their data type. An infinite moment
+    becomes NaN if its Beta is at most 1.
 
-    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC; Alpha in step 0, NaN on the page, and
-    infinities were measured.
+    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC. Measured: infinities, and Alpha in step 0,
+    which would be NaN by the page's formula.
     """
 
     def updated_m(m: Array, g: Array) -> Array:
@@ -84,11 +82,11 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
 
 
 def moving_average(old: Array, new: Array, decay: float) -> Array:
-    """Return `decay * old + (1 - decay) * new`, or DirectML's where `old` or `decay` is infinite.
+    """Return `decay * old + (1 - decay) * new`, FLOAT64.
 
-    Measured: DirectML computes `old + (1 - decay) * (new - old)`, which is NaN if `old` is infinite
-    and the decay at most 1. That formula loses a small `new`: with decay 0, `old` 1 and `new` 2^-54
-    it gives 0 in FLOAT64.
+    Measured: DirectML's formula is `old + (1 - decay) * (new - old)`. It is NaN if `old` is
+    infinite and the decay at most 1, and is used here where `old` or `decay` is infinite. Elsewhere
+    it may lose a small `new`: with decay 0, `old` 1 and `new` 2^-54 it gives 0 in FLOAT64.
     """
     if not np.isfinite(decay):
         # The page's formula may be infinity minus infinity where DirectML's is infinite.

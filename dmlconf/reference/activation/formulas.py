@@ -1,4 +1,6 @@
-"""Activations as formulas of one number.
+"""Activations that compute an element from one element, as formulas of this number.
+
+Of the others, SOFTMAX, LOG_SOFTMAX and HARDMAX are in `softmax`, PARAMETERIZED_RELU in `operators`.
 
 Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN and infinities were measured.
 """
@@ -17,17 +19,17 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["FORMULAS", "attributes_of"]
 
 _LARGE_EXPONENT: Final = 80.0
-"""Above this x, kernels return `x` for `log(1 + exp(x))`, which is the same in FLOAT32."""
+"""From this y on, `log(1 + exp(y))` is y in FLOAT32, and kernels return y."""
 
 
 def _celu(x: Array, Alpha: float) -> Array:
-    # fmax and fmin return the number if the other operand is NaN.
+    # Measured: 0 for NaN, since fmax and fmin return the other number.
     return np.fmax(0.0, x) + np.fmin(0.0, Alpha * np.expm1(x / Alpha))
 
 
 def _elu(x: Array, Alpha: float) -> Array:
     if 0 < Alpha < np.inf:
-        # Without `where`, this takes half the time; `copysign` keeps the sign of zeros.
+        # This takes half the time of `where`; `copysign` keeps the sign of zeros.
         above, below = np.clip(x, 0, np.inf), np.clip(x, -np.inf, 0)
         value: Array = np.copysign(above + Alpha * np.expm1(below), x)
         return value
@@ -58,7 +60,7 @@ def _leaky_relu(x: Array, Alpha: float) -> Array:
     if Alpha <= 0 or not np.isfinite(Alpha):
         # Where x is not negative, the product may be NaN, or a zero of the other sign.
         return np.where(x < 0, Alpha * x, x)
-    # Without `where`, this takes half the time.
+    # This takes half the time of `where`.
     choose = np.maximum if Alpha <= 1 else np.minimum
     result: Array = choose(x, Alpha * x)
     return result
@@ -141,16 +143,14 @@ FORMULAS: Final[Mapping[str, Callable[..., Array]]] = {
     "ACTIVATION_TANH": _tanh,
     "ACTIVATION_THRESHOLDED_RELU": _thresholded_relu,
 }
-"""The function of each operator: it takes FLOAT64 numbers, and the operator's attributes by name.
-
-If the activation rounds at most once, FLOAT32 numbers give the same results.
-"""
+"""The function of each operator, of FLOAT64 numbers and of the operator's attributes by name."""
 
 
 def attributes_of(activation: Mapping[str, Any]) -> dict[str, float]:
     """Return an activation's attributes by name, as the FLOAT32 numbers that DirectML takes.
 
-    Its name, under `operator`, and fields that are None, such as its tensors, are left out.
+    The name of a nested activation, under `operator`, and fields that are None, such as its
+    tensors, are left out.
     """
     return {
         name: single(value)

@@ -1,4 +1,7 @@
-"""The functions of activations that are fused into other operators, such as RELU into GEMM."""
+"""The functions of activations that are fused into other operators, such as RELU into GEMM.
+
+They are the formulas of `formulas`, except RELU, and CLIP. A fused SOFTMAX is in `softmax`.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """An activation of gates or states of recurrent layers.
+    """An activation of gates or states of recurrent layers: RNN, GRU and LSTM.
 
-    Measured in GRU and LSTM: RELU of NaN and of negative infinity is 0. RELU fused into other
-    operators, such as GEMM, gives NaN.
+    Measured in GRU and LSTM: RELU of NaN and of negative infinity is 0, not NaN as where RELU is
+    fused into other operators, such as GEMM.
+
+    Attributes:
+        desc: the nested operator: its name as `operator`, and its attributes.
+        formula: the activation as a function of FLOAT64 values.
     """
 
     desc: Mapping[str, Any]
@@ -40,7 +47,7 @@ class Activation:
 
 
 def _fused_relu(x: Array) -> Array:
-    # Measured wherever it is fused: NaN and negative infinity give NaN, and -1 gives -0.
+    # Measured: NaN and negative infinity give NaN, and -1 gives -0.
     return x * (x > 0)
 
 
@@ -61,9 +68,10 @@ _OF_LAYERS: Final[Mapping[str, Callable[..., Array]]] = {
 
 
 def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
-    """Return FLOAT64 values after a fused activation, if there is one.
+    """Return FLOAT64 values after a fused activation; the values themselves if it is None.
 
-    `activation` is a nested operator: its name as `operator`, and its attributes.
+    `activation` is a nested operator: its name as `operator`, and its attributes. It is one that
+    `FORMULAS` has, or ELEMENT_WISE_CLIP; for a fused SOFTMAX, GEMM calls `fused_softmax`.
     """
     if activation is None:
         return values

@@ -1,4 +1,4 @@
-"""Gradients of activations."""
+"""The gradient of RELU, the only activation whose gradient is an operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activations as operators of their own."""
+"""Activations as operators of their own; those over axes, such as SOFTMAX1, are in `softmax`."""
 
 from __future__ import annotations
 
@@ -40,11 +40,14 @@ __all__ = [
 _ROUNDING_ONCE: Final = frozenset(
     {"ACTIVATION_IDENTITY", "ACTIVATION_LEAKY_RELU", "ACTIVATION_THRESHOLDED_RELU"}
 )
-"""Activations that round at most once, so that FLOAT32 gives the same result as FLOAT64."""
+"""Activations that round at most once, so that FLOAT32 gives the same results as FLOAT64."""
 
 
-def _reference(operator: str, formula: str) -> Callable[..., Array]:
-    """Return the reference function of an activation with one input, documented by its formula."""
+def _reference(operator: str, formula: str, special: str = "") -> Callable[..., Array]:
+    """Return the reference function of an activation with one input tensor.
+
+    `formula` and `special`, about special numbers, are for the docstring.
+    """
 
     def function(InputTensor: Array, OutputTensor: TensorDesc, **attributes: float) -> Array:
         fields = attributes_of(attributes)
@@ -62,18 +65,30 @@ def _reference(operator: str, formula: str) -> Callable[..., Array]:
     function.__name__ = operator.lower()
     function.__doc__ = f"""InputTensor {{D0, ...}} -> OutputTensor {{D0, ...}}; FLOAT32, FLOAT16
 
-    Return `{formula}` of each element.
+    Return `{formula}` of each element x{f"; {special}" if special else ""}.
 
     Source: the page of DML_{operator}_OPERATOR_DESC; NaN and infinities were measured.
     """
     return function
 
 
-activation_celu = _reference("ACTIVATION_CELU", "max(0, x) + min(0, Alpha (exp(x / Alpha) - 1))")
+activation_celu = _reference(
+    "ACTIVATION_CELU",
+    "max(0, x) + min(0, Alpha (exp(x / Alpha) - 1))",
+    "`max` and `min` give 0 if their other operand is NaN",
+)
 activation_elu = _reference("ACTIVATION_ELU", "x if x >= 0 else Alpha (exp(x) - 1)")
-activation_gelu = _reference("ACTIVATION_GELU", "x / 2 (1 + erf(x / sqrt(2)))")
-activation_hard_sigmoid = _reference("ACTIVATION_HARD_SIGMOID", "max(0, min(Alpha x + Beta, 1))")
-activation_hard_swish = _reference("ACTIVATION_HARD_SWISH", "x max(0, min(Alpha x + Beta, 1))")
+activation_gelu = _reference("ACTIVATION_GELU", "0.5 x (1 + erf(x / sqrt(2)))")
+activation_hard_sigmoid = _reference(
+    "ACTIVATION_HARD_SIGMOID",
+    "max(0, min(Alpha x + Beta, 1))",
+    "0 if `Alpha x + Beta` is NaN",
+)
+activation_hard_swish = _reference(
+    "ACTIVATION_HARD_SWISH",
+    "x max(0, min(Alpha x + Beta, 1))",
+    "`max` gives 0 if `Alpha x + Beta` is NaN",
+)
 activation_identity = _reference("ACTIVATION_IDENTITY", "x")
 activation_leaky_relu = _reference("ACTIVATION_LEAKY_RELU", "x if x >= 0 else Alpha x")
 activation_linear = _reference("ACTIVATION_LINEAR", "Alpha x + Beta")
@@ -85,11 +100,15 @@ activation_scaled_elu = _reference(
 )
 activation_scaled_tanh = _reference("ACTIVATION_SCALED_TANH", "Alpha tanh(Beta x)")
 activation_sigmoid = _reference("ACTIVATION_SIGMOID", "1 / (1 + exp(-x))")
-activation_softplus = _reference("ACTIVATION_SOFTPLUS", "log(1 + exp(Steepness x)) / Steepness")
+activation_softplus = _reference(
+    "ACTIVATION_SOFTPLUS",
+    "log(1 + exp(Steepness x)) / Steepness",
+    "x if `Steepness x` is NaN",
+)
 activation_softsign = _reference("ACTIVATION_SOFTSIGN", "x / (1 + abs(x))")
 activation_swish = _reference("ACTIVATION_SWISH", "x / (1 + exp(-SigmoidInputScale x))")
 activation_tanh = _reference("ACTIVATION_TANH", "tanh(x)")
-activation_thresholded_relu = _reference("ACTIVATION_THRESHOLDED_RELU", "x if x > Alpha else 0")
+activation_thresholded_relu = _reference("ACTIVATION_THRESHOLDED_RELU", "0 if x <= Alpha else x")
 
 
 def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -99,7 +118,7 @@ def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     Source: the page of DML_ACTIVATION_RELU_OPERATOR_DESC; NaN was measured.
     """
-    # NumPy's `fmax` is vectorised for two tensors, but not for a tensor and a number.
+    # NumPy's `fmax` is faster for two tensors than for a tensor and a number.
     output: Array = np.fmax(InputTensor, np.zeros_like(InputTensor))
     # Adding 0 turns -0 into +0.
     output += InputTensor.dtype.type(0)
@@ -115,7 +134,7 @@ def activation_shrink(
     Return `x - Bias if x > Threshold else x + Bias if x < -Threshold else 0`; zero for NaN.
 
     For integer tensors the result is computed in FLOAT32, rounded to the nearest integer, halves to
-    even, and clamped to the type; NaN, from a Bias of NaN, becomes 0.
+    even, and clamped to the type. A result of NaN, from a Bias of NaN, becomes 0.
 
     Source: the page of DML_ACTIVATION_SHRINK_OPERATOR_DESC; integers and NaN were measured.
     """
@@ -147,7 +166,7 @@ def activation_parameterized_relu(
 
 
 def activated(operator: str, tensor: Array, attributes: Mapping[str, float]) -> Array:
-    """Return a tensor after an activation that is an operator of its own, not fused; FLOAT64."""
+    """Return FLOAT64 elements of a tensor after an activation that `FORMULAS` has."""
     with np.errstate(all="ignore"):
         output: Array = FORMULAS[operator](wide(tensor), **attributes_of(attributes))
     return output

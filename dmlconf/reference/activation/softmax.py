@@ -1,7 +1,8 @@
 """Softmax, log-softmax and hardmax along some axes.
 
 A row consists of the elements whose coordinates differ only along these axes. The share of an
-element x is `exp(x) / sum(exp(x))`, where the sum is over the elements of its row.
+element x is `exp(x) / sum(exp(x))`, where the sum is over the elements of its row. It is computed
+from `x - max`, where max is the greatest element of the row, so a finite x does not overflow.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ __all__ = [
 def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return `exp(x) / sum(exp(x))` over the axes.
+    Return the share of each element in its row along the axes; NaN in a row that has NaN, positive
+    infinity or nothing but negative infinity.
 
     Source: the page of DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC.
     """
@@ -40,7 +42,7 @@ def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
-    """Return the shares of FLOAT64 values, for a SOFTMAX that is fused into an operator."""
+    """Return the shares of FLOAT64 values, for attention and a SOFTMAX that is fused into GEMM."""
     return in_slices(
         lambda tensor: row_shares(tensor, axes)[0], values, dtype=values.dtype, together=axes
     )
@@ -51,7 +53,8 @@ def activation_log_softmax1(
 ) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return `ln(exp(x) / sum(exp(x)))` over the axes, as `x - max - ln(sum(exp(x - max)))`.
+    Return the natural logarithm of each element's share in its row along the axes, computed as
+    `x - max - ln(sum(exp(x - max)))`; NaN where SOFTMAX1 gives NaN.
 
     Source: the page of DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC; that the largest element is
     subtracted first was measured.
@@ -70,9 +73,10 @@ def activation_log_softmax1(
 def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return 1 for the first largest element over the axes, in row-major order, and 0 elsewhere.
+    Return 1 for the largest element of each row along the axes, the first in row-major order among
+    equal ones, and 0 elsewhere.
 
-    NaN counts as the largest element if it is the row's first, and is ignored elsewhere.
+    NaN counts as the largest element if it is the row's first, and as negative infinity elsewhere.
 
     Source: the page of DML_ACTIVATION_HARDMAX1_OPERATOR_DESC; NaN was measured.
     """
@@ -93,14 +97,14 @@ def distinct_axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def row_powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Return `x - max`, where max is that of the row of x, and `exp(x - max)`; FLOAT64."""
+    """Return `x - max` and `exp(x - max)` of each element x and the max of its row; FLOAT64."""
     below = tensor.astype(np.float64)
     below -= below.max(distinct_axes(axes), keepdims=True)
     return below, np.exp(below)
 
 
 def row_shares(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Return the share of each element x, and `x - max` as `row_powers` does; FLOAT64."""
+    """Return the share of each element x and, as `row_powers` does, `x - max`; FLOAT64."""
     below, powers = row_powers(tensor, axes)
     powers *= 1 / powers.sum(distinct_axes(axes), keepdims=True)
     return powers, below

@@ -1,4 +1,4 @@
-"""Sums, differences, products, quotients, means and extremes of two tensors' elements."""
+"""Sums, differences and their squares, products, quotients, means, extremes of two tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def element_wise_add1(
 ) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return `a + b`, or its activation; integers, which only ELEMENT_WISE_ADD takes, wrap around.
+    Return `a + b`, or `FusedActivation(a + b)`. Integers, which only ELEMENT_WISE_ADD takes, wrap
+    around.
 
     Sums beyond the range of the data type are infinite before the activation is applied.
 
@@ -94,9 +95,9 @@ def element_wise_mean(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) 
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32,
     UINT32
 
-    Return half of `a + b`, where the sum may overflow in FLOAT32.
+    Return half of `a + b`, where the sum is computed in FLOAT32 and may overflow.
 
-    Sums of integers wrap around, and their halves are truncated.
+    Sums of integers wrap around, and their halves are truncated toward zero.
 
     Source: the page of DML_ELEMENT_WISE_MEAN_OPERATOR_DESC; overflow, wrapping and truncation were
     measured.
@@ -133,10 +134,10 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return `a / b`; quotients of integers are truncated.
+    Return `a / b`; quotients of integers are truncated toward zero.
 
     An integer divided by zero gives the greatest number of an unsigned type, 0 in INT64, and in the
-    other signed types 1 if it is negative, else -1. The lowest integer divided by -1 is itself.
+    other signed types 1 if it is negative, else -1. The lowest integer divided by -1 gives itself.
 
     Source: the page of DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC; undefined quotients were measured.
     """
@@ -150,10 +151,10 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 
 
 def computed(operation: np.ufunc, a: Array, b: Array) -> Array:
-    """Return the result of a NumPy operation on two tensors, in their type.
+    """Return the result of a NumPy operation on two tensors of a type, in this type.
 
-    NumPy computes FLOAT16 in FLOAT32, which for the four basic operations gives the same as
-    rounding the exact result once.
+    NumPy computes FLOAT16 in FLOAT32, which for sums, differences, products and quotients gives the
+    same as rounding the exact result once.
     """
     with np.errstate(all="ignore"):
         result: Array = operation(a, b)
@@ -161,7 +162,7 @@ def computed(operation: np.ufunc, a: Array, b: Array) -> Array:
 
 
 def _truncated_quotient(dividend: Array, divisor: Array) -> Array:
-    """Return quotients of integers; those by zero are arbitrary."""
+    """Return quotients of integers, truncated toward zero; those by zero are arbitrary."""
     with np.errstate(all="ignore"):
         if dividend.dtype.itemsize < 8:
             # FLOAT64 never rounds a quotient of integers of up to 32 bits to the next integer.

@@ -85,9 +85,10 @@ def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Arra
 def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
 
-    Return the bits of `a` moved by `b` toward the highest bit.
+    Return the bits of `a` moved by `b` toward the highest bit; those beyond it are lost.
 
-    Only the lowest 5 bits of `b` count, for UINT64 the lowest 6.
+    Only the lowest 5 bits of `b` count, for UINT64 the lowest 6: a UINT8 shifted by 8 is 0, and by
+    32 it is unchanged.
 
     Source: the page of DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC; which bits count was
     measured.
@@ -99,7 +100,7 @@ def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: Te
 def element_wise_bit_shift_right(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
 
-    Return the bits of `a` moved by `b` toward the lowest bit.
+    Return the bits of `a` moved by `b` toward the lowest bit; those beyond it are lost.
 
     Only the lowest 5 bits of `b` count, for UINT64 the lowest 6.
 

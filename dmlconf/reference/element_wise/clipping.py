@@ -1,8 +1,7 @@
 """Operators that keep each element within bounds, and the gradient of CLIP.
 
-Bounds are converted to the tensor's type: truncated and clamped for integers, rounded to nearest
-and clamped to finite numbers for a narrower floating-point type. Only for THRESHOLD on a
-floating-point tensor, the bound remains a FLOAT32 number.
+Bounds are converted to the output's type, CLIP's and CLIP_GRAD's as `bound_of` describes, and
+THRESHOLD's as `threshold_of` does.
 
 Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
 measured.
@@ -54,9 +53,8 @@ def element_wise_clip1(desc: Clip1Desc) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to
     UINT8
 
-    Return `max(Min, min(x, Max))` of each scaled element.
-
-    If one of two numbers is NaN, `min` and `max` take the other one.
+    Return `max(Min, min(x, Max))` of each scaled element x; `min` and `max` of NaN and a number are
+    the number. If Min is greater than Max, this is Min.
 
     Source: the page of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC.
     """
@@ -94,9 +92,10 @@ def element_wise_clip_grad1(desc: ClipGrad1Desc) -> Array:
     """InputTensor {D0, ...}, InputGradientTensor {D0, ...} -> OutputGradientTensor {D0, ...};
     FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return the gradient where the element is strictly between the bounds; 0 elsewhere, also for NaN.
+    Return the gradient where the element is greater than Min and less than Max; 0 elsewhere, also
+    where the element is NaN.
 
-    Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC; the bounds were measured.
+    Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC.
     """
     least, greatest = (
         bound_of(end, desc.OutputGradientTensor, desc.MinMaxDataType)
@@ -119,7 +118,7 @@ def _clip(
 
 
 def clip_between(low: Any, high: Any) -> Callable[[Array], Array]:
-    """Return the function that replaces numbers beyond two bounds by the bounds."""
+    """Return the function `max(low, min(x, high))`, where NaN gives way to a number."""
 
     def clip(values: Array) -> Array:
         if values.dtype == np.float32 and low <= high and high:
@@ -140,14 +139,14 @@ def threshold_function(tensor: TensorDesc, least: float) -> Callable[[Array], Ar
 
 
 def threshold_of(tensor: TensorDesc, least: float) -> Any:
-    """Return the bound Min of THRESHOLD: FLOAT32 for a floating-point tensor, else of its type."""
+    """Return the bound Min of THRESHOLD: FLOAT32, but for an integer tensor cast to its type."""
     if tensor.DataType.dtype.kind == "f":
         return np.float32(least)
     return cast(np.array([least], np.float32), tensor)[0]
 
 
 def clip_below(low: Any) -> Callable[[Array], Array]:
-    """Return the function that replaces what is less than a bound by the bound."""
+    """Return the function `max(x, low)`, where NaN gives way to a number."""
     return lambda values: np.fmax(values, low)
 
 
@@ -155,9 +154,11 @@ def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     """Return a bound as a number of a tensor's type.
 
     The operators' pages require bounds of that type; what DirectML makes of others was measured.
+    Bounds are truncated and clamped for integers, rounded to nearest and clamped to finite numbers
+    for another floating-point type.
 
-    `data_type` is the bound's own type. Of a 4-bit type, the bits of the value's lowest byte are
-    read as a number of the tensor's type. Without a type, as UNKNOWN, the bound is 0.
+    `data_type` is the bound's own type. If it has 4 bits, the value's lowest byte, with zeros above
+    it, is read as the bits of a number of the tensor's type. If it is UNKNOWN, the bound is 0.
     """
     dtype = tensor.DataType.dtype
     if data_type not in DataType.__members__:
@@ -173,7 +174,7 @@ def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
         return dtype.type(min(max(value, int(limits.min)), int(limits.max)))
     with np.errstate(over="ignore"):
         held = np.array([source.dtype.type(value)], np.float64)
-        # Measured: in types of more bits, an infinite FLOAT16 bound is the largest FLOAT16 number.
+        # Measured: for types of more bits, an infinite FLOAT16 bound becomes 65504 or -65504.
         if source is DataType.FLOAT16 and dtype.itemsize > 2:
             held = np.clip(held, source.minimum, source.maximum)
     if dtype.kind == "f":

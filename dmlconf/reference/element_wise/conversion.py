@@ -1,4 +1,4 @@
-"""CAST, which gives the same numbers in another data type."""
+"""CAST, which converts elements to another data type; other operators store results with it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     Return each element in the output's data type.
 
-    Floating-point numbers become integers by truncation and clamping, and NaN becomes 0. Integers
-    become the nearest floating-point numbers, halves to even. Integers wrap around in outputs of 32
-    or 64 bits; for 8 or 16 bits they wrap around to INT32 or UINT32, signed like the output, and
-    are then clamped.
+    Floating-point numbers become integers by truncation and clamping, and NaN becomes 0. Numbers of
+    all types become the nearest floating-point numbers, halves to even, FLOAT16 by way of FLOAT32.
+    Integers wrap around in outputs of 32 or 64 bits; for 8 or 16 bits they wrap around to INT32 or
+    UINT32, signed like the output, and are then clamped.
 
     Source: measured, since the page of DML_CAST_OPERATOR_DESC does not say it.
     """

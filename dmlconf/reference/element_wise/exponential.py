@@ -35,7 +35,7 @@ element_wise_exp = unary(
     "element_wise_exp",
     np.exp,
     "`exp(x)`",
-    measured="measured on DirectML 1.15.4: ScaleBias rounds to FLOAT32 before exp is applied",
+    measured="that ScaleBias rounds to FLOAT32 before exp was measured on DirectML 1.15.4",
 )
 
 element_wise_log = unary("element_wise_log", np.log, "the natural logarithm")
@@ -49,7 +49,7 @@ element_wise_cosh = unary("element_wise_cosh", np.cosh, "the hyperbolic cosine")
 element_wise_asinh = unary(
     "element_wise_asinh",
     _arcsinh,
-    "the inverse hyperbolic sine; NaN for negative infinity, as its formula has it",
+    "the inverse hyperbolic sine; NaN for negative infinity, as the page's formula gives",
     measured="negative infinity was measured",
 )
 

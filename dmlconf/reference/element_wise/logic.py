@@ -80,7 +80,7 @@ def element_wise_if(
     word = np.dtype(f"u{ATensor.dtype.itemsize}")
 
     def chosen(condition: Array, a: Array, b: Array) -> Array:
-        # Masks are several times faster than `np.where`, whose branches cannot be predicted.
+        # Masks are several times as fast as `np.where`, whose branches cannot be predicted.
         mask: Array = np.negative((condition != 0).astype(word))
         mask &= a ^ b
         mask ^= b
@@ -102,7 +102,7 @@ def _comparison(name: str, operation: np.ufunc, words: str) -> Callable[..., Arr
     function.__doc__ = f"""ATensor {{D0, ...}}, BTensor {{D0, ...}} -> OutputTensor {{D0, ...}};
     UINT32, UINT8; ATensor, BTensor: FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return 1 where {words}; zeros are equal, and NaN is unequal to all.
+    Return 1 where {words}, else 0. Zeros of both signs are equal; with NaN the result is 0.
 
     Source: the page of DML_ELEMENT_WISE_LOGICAL_{name.upper()}_OPERATOR_DESC; NaN was measured.
     """

@@ -18,10 +18,10 @@ __all__ = [
 ]
 
 LEAST_QUOTIENT: Final = LEAST_NORMAL_FLOAT32
-"""A quotient of smaller size is subnormal or 0 in FLOAT32; hardware may flush it to 0."""
+"""A quotient of smaller magnitude is subnormal or 0 in FLOAT32; hardware may flush it to 0."""
 
 _LARGE_QUOTIENT: Final = 2.0**28
-"""A quotient of smaller size is accurate enough in FLOAT64 to be rounded to a whole number."""
+"""A quotient of smaller magnitude is accurate enough in FLOAT64 to be rounded to an integer."""
 
 
 def element_wise_modulus_truncate(
@@ -30,7 +30,8 @@ def element_wise_modulus_truncate(
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the remainder with the sign of the dividend, as in C.
+    Return `a - b * trunc(a / b)`: a remainder with the sign of the dividend, or +0. It is NaN for a
+    floating-point divisor that is zero or infinite.
 
     If integers are divided by zero, the result is the greatest number of an unsigned type, the
     dividend in INT32, INT16 and INT8, and -1 in INT64.
@@ -51,7 +52,8 @@ def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: Ten
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the remainder with the sign of the divisor, as in Python.
+    Return `a - b * floor(a / b)`: a remainder with the sign of the divisor, or +0. It is NaN for a
+    floating-point divisor that is zero or infinite.
 
     If integers are divided by zero, the result is the greatest number of an unsigned type, and -1
     in a signed one, except that the lowest INT32, INT16 or INT8 gives 1.
@@ -71,10 +73,10 @@ def _float_remainder(
 ) -> Array:
     """Return `a - b * rounding(a / b)` in FLOAT64; NaN if the divisor is infinite, and never -0.
 
-    Measured on DirectML 1.8.0 and 1.15.4: a quotient too small for FLOAT32 counts as 0, so the
+    Measured on DirectML 1.8.0 and 1.15.4: a quotient that FLOAT32 rounds to 0 counts as 0, so the
     remainder is the dividend.
 
-    `operation` is NumPy's exact but slower remainder, for large quotients.
+    `operation` is NumPy's remainder, slower but exact for large quotients.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):

@@ -1,8 +1,8 @@
-"""Powers, and the inverse tangent of two tensors.
+"""Powers, and the inverse tangent of two tensors, ATAN_YX.
 
-DirectML multiplies repeatedly if base and exponent are integers. It computes other powers as
-`exp2(y * log2(|x|))`, negated for a negative base and an odd exponent; the base 0 gives 0 for any
-exponent.
+DirectML multiplies repeatedly if base and exponent are integers, so 0 to the power 0 is 1. Other
+powers, here called real, are `exp2(y * log2(|x|))`, negated for a negative base and an odd
+exponent. A real power of 0 is 0 for any exponent.
 
 Source: the operators' pages; special numbers, overflow of integers and the truncation of scaled
 integers were measured.
@@ -40,7 +40,8 @@ def element_wise_pow(
     """InputTensor {D0, ...}, ExponentTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16,
     INT32 to INT8, UINT32 to UINT8
 
-    Return `x ^ y`; ScaleBias applies to both tensors, and scaled integers are truncated.
+    Return `x ^ y`, of two integers as `whole_power` does, else as `real_power` does. ScaleBias
+    applies to both tensors; `whole_numbers` says what becomes of scaled integers.
 
     Source: the page of DML_ELEMENT_WISE_POW_OPERATOR_DESC; that exponents are scaled was measured.
     """
@@ -59,7 +60,7 @@ def element_wise_constant_pow(
 ) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return `x ^ Exponent`; ScaleBias applies to the input alone.
+    Return `x ^ Exponent` as `real_power` does; ScaleBias applies to the input alone.
 
     Source: the page of DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC.
     """
@@ -74,7 +75,8 @@ def element_wise_constant_pow(
 def element_wise_atan_yx(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return the angle of the point with y in ATensor and x in BTensor, from -pi to pi.
+    Return the angle in radians, from -pi to pi, of the point with y in ATensor and x in BTensor. At
+    the origin, where the page leaves it undefined, it is that of `atan2` in C.
 
     Source: the page of DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC.
     """
@@ -87,14 +89,14 @@ def are_integers(*tensors: Array) -> bool:
 
 
 def exponent_of(exponent: float) -> Array:
-    """Return the attribute Exponent as DirectML takes it, a FLOAT32 number."""
+    """Return the attribute Exponent, which DirectML takes as FLOAT32, as a FLOAT64 array."""
     return np.array(exponent, np.float32).astype(np.float64)
 
 
 def operand(tensor: Array, scale_bias: ScaleBias | None, *, real: bool) -> Array:
-    """Return the scaled elements of a tensor, FLOAT64; those of an integer tensor are truncated.
+    """Return the scaled elements of a base or an exponent, FLOAT64; integers by `whole_numbers`.
 
-    `real` says whether the power is one of real numbers, as `whole_numbers` takes it.
+    `real` says whether the power is real: base or exponent is a floating-point tensor.
     """
     values = scaled(tensor, scale_bias)
     return whole_numbers(values, tensor.dtype, real=real) if are_integers(tensor) else values
@@ -108,8 +110,9 @@ def _word(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def whole_numbers(values: Array, dtype: np.dtype[Any], *, real: bool) -> Array:
     """Return numbers without their fraction, NaN as 0, clamped to 32 bits; FLOAT64.
 
-    Measured on DirectML 1.8.2, 1.13.1 and 1.15.4: signed bases of real powers are not clamped, so
-    3 * 2147483647 + 3 to the power 0.894 is 587,884,224; unsigned ones are.
+    `dtype` is the integer type of their tensor. Signed operands of a real power are not clamped.
+    Measured on DirectML 1.8.2, 1.13.1 and 1.15.4: 3 * 2147483647 + 3 to the power 0.894 is
+    587,884,224, but 2147483647 to this power is about 220,163,000.
     """
     whole: Array = np.trunc(np.nan_to_num(values, nan=0.0))
     if real and dtype.kind == "i":
@@ -125,8 +128,9 @@ def _real_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
 def real_power(base: Array, exponent: Array) -> Array:
     """Return the power of FLOAT64 numbers, with DirectML's results for special numbers.
 
-    DirectML's formula gives NaN where `pow` of C gives 1: for 1 or -1 to an infinite power, 1 to
-    the power NaN, and an infinity or NaN to the power 0.
+    The base 0 gives 0 for any exponent. DirectML's formula gives NaN where `pow` of C gives 1: for
+    1 or -1 to an infinite power, 1 to the power NaN, and an infinity or NaN to the power 0. A
+    negative base gives NaN unless the exponent is a finite whole number.
     """
     with np.errstate(all="ignore"):
         absolute = np.abs(base)
@@ -148,7 +152,8 @@ def real_power(base: Array, exponent: Array) -> Array:
 def whole_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
     """Return the power of whole numbers, modulo 2^32 and then clamped to the output's type.
 
-    A negative exponent gives the reciprocal's integer part, which is 0 unless the base is 1 or -1.
+    Modulo 2^32 the power is an INT32 number if the output is signed, else a UINT32 number. A
+    negative exponent gives the reciprocal's integer part: 0, unless the base is 1 or -1.
     """
     dtype = output.DataType.dtype
     word, limits = _word(dtype), np.iinfo(dtype)

@@ -1,9 +1,11 @@
 """The optional ScaleBias of operators: `x * Scale + Bias` replaces each element x.
 
-Tensors of all types are scaled in FLOAT32; Scale 1 with Bias 0 changes no number.
+"Scaled elements" are those after this, or x itself without ScaleBias. For tensors of all types
+they are rounded to FLOAT32; Scale 1 with Bias 0 changes no number. `unary` makes the functions of
+operators that apply one function to each scaled element.
 
 Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. On the software adapter of
-the lab, DirectML 1.15.4 rounds the product and then the sum.
+the lab, DirectML 1.15.4 rounds the product and then the sum; here only the sum is rounded.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ def is_identity(scale_bias: ScaleBias | None) -> bool:
 
 
 def scaled(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return `x * Scale + Bias`, FLOAT64; rounded to FLOAT32 numbers, unless it is x."""
+    """Return the scaled elements, FLOAT64; rounded to FLOAT32, unless ScaleBias changes nothing."""
     if scale_bias is None or is_identity(scale_bias):
         return wide(tensor)
     with np.errstate(all="ignore"):
@@ -65,15 +67,16 @@ def scaled_function(
     *,
     rounds_once: bool = False,
 ) -> Array:
-    """Return what a function gives for the scaled elements, in the output's type.
+    """Return what a function gives for the scaled elements, cast to the output's type.
 
-    Scaled integers are truncated first; results of an integer type are clamped.
+    The function takes scaled integers without their fraction, and 0 for NaN.
 
     Args:
         function: a function of FLOAT64 numbers and, if it rounds once, also of numbers of the
             tensor's own type.
         rounds_once: whether the function rounds the exact result once, to the type of its argument.
-            Floating-point elements that are not scaled are then not converted to FLOAT64.
+            Elements that are not scaled, of a floating-point type that is also the output's, are
+            then not converted to FLOAT64.
     """
     dtype = output.DataType.dtype
     same_type = tensor.dtype.kind == "f" and tensor.dtype == dtype
@@ -101,7 +104,9 @@ def unary(
     """Return the reference function of an operator with one floating-point input and a ScaleBias.
 
     Args:
-        words: the formula, for the docstring.
+        name: the operator's in lower case.
+        function: a function of FLOAT64 numbers; if it rounds once, also of the tensor's own type.
+        words: what it returns of an element x, for the docstring.
         measured: facts that were measured, since the operator's page lacks them.
         rounds_once: as for `scaled_function`.
     """
@@ -116,7 +121,7 @@ def unary(
     reference.__name__ = name
     reference.__doc__ = f"""InputTensor {{D0, ...}} -> OutputTensor {{D0, ...}}; FLOAT32, FLOAT16
 
-    Return {words}.
+    For each scaled element x, return {words}.
 
     Source: the page of DML_{name.upper()}_OPERATOR_DESC{f"; {measured}" if measured else ""}.
     """

@@ -1,4 +1,4 @@
-"""Trigonometric functions and their inverses."""
+"""Trigonometric functions and their inverses, in radians; ATAN_YX is in `power`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Operators that copy, change the sign of, round or classify each element."""
+"""Operators that copy, negate, round or classify each element, or return its magnitude or sign.
+
+Others of one tensor are in `exponential` and `trigonometry`.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +53,8 @@ def element_wise_abs(
     Return the magnitude of the scaled elements.
 
     The magnitude of the least integer does not fit its type: it becomes the greatest integer in 8
-    and 16 bits, and remains the least one in 32 and 64 bits. Scaled integers have 32 bits until
-    they are stored.
+    and 16 bits, and remains the least one in 32 and 64 bits. Of scaled integers of any type, those
+    of -2^31 or less become -2^31, before they are clamped to the type.
 
     Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
     """
@@ -99,14 +102,14 @@ def element_wise_sign(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 element_wise_ceil = unary(
     "element_wise_ceil",
     np.ceil,
-    "the least whole number that is not below the scaled element",
+    "the least whole number that is not below x",
     rounds_once=True,
 )
 
 element_wise_floor = unary(
     "element_wise_floor",
     np.floor,
-    "the greatest whole number that is not above the scaled element",
+    "the greatest whole number that is not above x",
     rounds_once=True,
 )
 
@@ -116,7 +119,8 @@ def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMod
 
     Return each element rounded to a whole number, as RoundingMode says.
 
-    TOWARD_INFINITY rounds to the nearest whole number, and halves away from zero.
+    TOWARD_ZERO truncates. The other modes round to the nearest whole number, TOWARD_INFINITY with
+    halves away from zero.
 
     Source: the pages of DML_ELEMENT_WISE_ROUND_OPERATOR_DESC and DML_ROUNDING_MODE.
     """
@@ -145,7 +149,7 @@ def element_wise_is_infinity(
 ) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; UINT8; InputTensor: FLOAT32, FLOAT16
 
-    Return 1 for infinities of the sign that InfinityMode asks for, else 0.
+    Return 1 for infinities of the sign that InfinityMode names, or of EITHER, else 0.
 
     Source: the page of DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC.
     """
@@ -157,7 +161,10 @@ def element_wise_is_infinity(
 
 
 def magnitude_function(tensor: Array) -> Callable[[Array], Array]:
-    """Return the function that gives the magnitude of a tensor's scaled elements, FLOAT64."""
+    """Return the function that gives the magnitude of a tensor's scaled elements, FLOAT64.
+
+    For integer tensors, numbers of -2^31 or less become -2^31.
+    """
     if tensor.dtype.kind == "f":
         return np.abs
     least = float(np.iinfo(np.int32).min)

@@ -1,4 +1,4 @@
-"""Operators that copy whole tensors into a larger one: JOIN, TILE."""
+"""Operators that copy whole tensors into a larger one: JOIN, TILE. SPLIT is in `slicing`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tile(InputTensor: Array, OutputTensor: TensorDesc, Repeats: Sequence[int]) -
     """InputTensor {D0, D1, ...} -> OutputTensor {D0 * R0, D1 * R1, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the input repeated Repeats times along each dimension: R0, R1 and so on.
+    Return the input repeated along each dimension as often as Repeats, {R0, R1, ...}, says.
 
     Source: the page of DML_TILE_OPERATOR_DESC.
     """

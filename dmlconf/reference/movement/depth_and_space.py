@@ -16,8 +16,8 @@ def space_to_depth1(
 
     Return the tensor with the elements of each block as channels.
 
-    Along the output's channels, the input's channel changes fastest in the order DEPTH_COLUMN_ROW,
-    and slowest in COLUMN_ROW_DEPTH.
+    Row y and column x of a block in channel c become channel `(y * B + x) * C + c` in the order
+    DEPTH_COLUMN_ROW, and `(c * B + y) * B + x` in COLUMN_ROW_DEPTH, where B is BlockSize.
 
     Source: the page of DML_SPACE_TO_DEPTH1_OPERATOR_DESC.
     """
@@ -34,7 +34,8 @@ def depth_to_space1(
     """InputTensor {N, C * B * B, H, W} -> OutputTensor {N, C, H * B, W * B}; FLOAT64 to FLOAT16,
     INT64 to INT8, UINT64 to UINT8
 
-    Return the tensor with channels as elements of blocks: the inverse of SPACE_TO_DEPTH1.
+    Return the tensor with channels as elements of blocks: the inverse of SPACE_TO_DEPTH1 with the
+    same Order.
 
     Source: the page of DML_DEPTH_TO_SPACE1_OPERATOR_DESC.
     """

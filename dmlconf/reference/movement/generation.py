@@ -73,7 +73,8 @@ def fill_value_sequence(
 ) -> Array:
     """-> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return `start + i * delta` for the i-th element; integers wrap around.
+    Return `ValueStart + i * ValueDelta` for element i, counted from 0 in row-major order; integers
+    wrap around.
 
     Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC; multiplication, instead of repeated
     addition, and wrapping were measured.
@@ -107,10 +108,11 @@ def random_generator(
     """InputStateTensor {1, ..., 6} -> OutputTensor {D0, ...}, [OutputStateTensor {1, ..., 6}];
     UINT32
 
-    Return pseudo-random UINT32 numbers by Philox 4x32-10, and the state after them.
+    Return pseudo-random UINT32 numbers by Philox 4x32-10 and, if the desc has OutputStateTensor,
+    the state after them.
 
     The state is a 128-bit counter, least significant word first, and a 64-bit key. Each value of
-    the counter gives four numbers.
+    the counter gives four numbers; after 9 numbers the counter is greater by 3, modulo 2^128.
 
     Source: the page of DML_RANDOM_GENERATOR_OPERATOR_DESC; Salmon, Moraes, Dror and Shaw,
     "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
@@ -129,7 +131,7 @@ def random_generator(
 
 
 def _counters(first: int, count: int) -> Array:
-    """Return {4, count}: the 32-bit words of each 128-bit counter, the lowest first, as UINT64."""
+    """Return {4, count}: the 32-bit words of successive counters, the lowest first, as UINT64."""
     low_word = first & (1 << 64) - 1
     low = np.uint64(low_word) + np.arange(count, dtype=np.uint64)
     carried = low < np.uint64(low_word)
@@ -139,7 +141,7 @@ def _counters(first: int, count: int) -> Array:
 
 
 def _philox(counters: Array, key0: int, key1: int) -> Array:
-    """Return the random words for counters {4, count}: ten rounds of Philox 4x32, by the paper."""
+    """Return {4, count}: the random words for counters of these sizes, by ten rounds of Philox."""
     mask, shift = np.uint64(0xFFFF_FFFF), np.uint64(32)
     a, b, c, d = counters
     for _ in range(10):

@@ -2,8 +2,10 @@
 
 DirectML computes the offset of an addressed element in unsigned 32-bit arithmetic: it takes the low
 32 bits of an index, and adds the size of the axis if the index is negative. Offsets are checked
-only against the size of the whole tensor, so an index beyond its axis reads or writes another row.
-A UINT64 index counts as negative from 2^63 on; a UINT32 index is never negative.
+only against the size of the whole tensor, so an index beyond its axis reads or writes another row:
+in sizes {3, 4}, index 5 of row 0 is element 1 of row 1. A UINT64 index counts as negative from 2^63
+on; a UINT32 index is never negative. ONE_HOT compares whole indices, and MAX_UNPOOLING takes whole
+offsets.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ def gather(
     sizes of the input's first dimensions: then each coordinate along these has indices of its own.
     The result fills the last dimensions of the output; the output's other dimensions have size 1.
     An output with fewer dimensions gets what is at coordinate 0 of the result's first ones. Reads
-    outside of the input give its last element; so do elements of the output beyond the result,
-    which are possible if IndexDimensions is 0.
+    outside of the input give its last element. The output may be larger than the result if
+    IndexDimensions is 0; the rest of it is then the input's last element.
 
     Source: the page of DML_GATHER_OPERATOR_DESC; leading dimensions other than of size 1,
     dimensions that do not fit, and reads out of range were measured.
@@ -103,7 +105,7 @@ def gather_elements(
     Return `output[i, j, k] = input[i, j, indices[i, j, k]]`, where the index takes the place of the
     coordinate along the axis, here the last one.
 
-    Reads outside of the tensor read its last element.
+    Reads outside of the input give its last element.
 
     Source: the page of DML_GATHER_ELEMENTS_OPERATOR_DESC; reads out of range were measured.
     """
@@ -131,9 +133,10 @@ def gather_nd1(
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
     Return the blocks {S, ...} of the input that tuples of T indices name, each batch from its own
-    part of the input.
+    part of the input. BatchDimensionCount is the number of dimensions `B, ...`.
 
-    Reads outside of the tensor read its last element.
+    Leading dimensions of size 1, which InputDimensionCount and IndicesDimensionCount do not count,
+    are left out above. Reads outside of the input give its last element.
 
     Source: the page of DML_GATHER_ND1_OPERATOR_DESC; reads out of range were measured.
     """
@@ -159,8 +162,9 @@ def scatter_nd(
 
     Return the input, where updates replace the blocks {S, ...} that tuples of T indices name.
 
-    Writes outside of the tensor are dropped. If several updates name one element, it is not defined
-    which one counts; here it is the last.
+    Leading dimensions of size 1, which InputDimensionCount and IndicesDimensionCount do not count,
+    are left out above. Writes outside of the output are dropped. If several updates name one
+    element, it is not defined which one counts; here it is the last.
 
     Source: the page of DML_SCATTER_ND_OPERATOR_DESC; writes out of range were measured.
     """
@@ -198,9 +202,9 @@ def max_unpooling(InputTensor: Array, IndicesTensor: Array, OutputTensor: Tensor
     """InputTensor {N, C, H, W}, IndicesTensor {N, C, H, W} -> OutputTensor {ON, OC, OH, OW};
     FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8; IndicesTensor: UINT64, UINT32
 
-    Return zeros, with each element of the input at its index, which counts over the whole output.
-
-    Indices beyond the output are dropped.
+    Return zeros, with each element of the input at its index in the flat output. Elements with an
+    index beyond the output are dropped; of several with one index, the last in row-major order
+    counts.
 
     Source: the page of DML_MAX_UNPOOLING_OPERATOR_DESC; indices out of range were measured.
     """
@@ -215,9 +219,10 @@ def one_hot(
     """IndicesTensor {D0, ..., 1, ...}, ValuesTensor {V0, ...} -> OutputTensor {D0, ..., A, ...};
     FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8; IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return the second value where the coordinate along the axis is the index, else the first.
+    Return the second value where the coordinate along the axis is the index, else the first; values
+    after the second have no effect.
 
-    A negative index counts from the end; unsigned indices are never negative here. An index out of
+    A negative index counts from the end; unsigned indices are never negative. An index out of
     range selects nothing: along an axis of 2 elements, 4294967297 does not select element 1,
     although its low 32 bits are 1.
 
@@ -251,7 +256,7 @@ def scatter_elements(
     Return the input with `output[i, j, indices[i, j, k]] = updates[i, j, k]`, where the index takes
     the place of the coordinate along the axis, here the last one.
 
-    Writes outside of the tensor are dropped; along an axis of size 1 every index is 0. If several
+    Writes outside of the output are dropped; along an axis of size 1 every index is 0. If several
     updates name one element, it is not defined which one counts; here it is the last.
 
     Source: the page of DML_SCATTER_OPERATOR_DESC; writes out of range were measured.
@@ -271,7 +276,7 @@ def scatter_elements(
 
 
 def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
-    """Return what the coordinates along all axes but one add to each element's offset, UINT32."""
+    """Return the share of each element's offset that is due to all axes but one, UINT32."""
     offsets = np.zeros((1,) * len(sizes), np.uint32)
     for other, coordinate in enumerate(np.indices(sizes, np.uint32, sparse=True)):
         if other != axis:
@@ -284,7 +289,7 @@ def _write(output: Array, offsets: Array, updates: Array) -> None:
     inside = offsets < output.size
     if not inside.all():
         offsets, updates = offsets[inside], updates[inside]
-    # In row-major order, so that the last of several updates stays.
+    # In row-major order, so that the last of several updates with one offset stays.
     output[offsets.reshape(-1)] = updates.reshape(-1)
 
 
@@ -303,7 +308,7 @@ def _without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _right_aligned(tensor: Array, dimension_count: int) -> Array:
-    """Return a tensor of this rank: sizes 1 in front, or coordinate 0 of its first dimensions."""
+    """Return a tensor of this rank, with sizes 1 in front or at coordinate 0 of its first axes."""
     surplus = tensor.ndim - dimension_count
     if surplus <= 0:
         return tensor.reshape((1,) * -surplus + tensor.shape)

@@ -1,4 +1,4 @@
-"""Operators that put elements around a tensor."""
+"""PADDING1, which puts elements around a tensor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def padding1(
     """InputTensor {D0, D1, ...} -> OutputTensor {S0 + D0 + E0, S1 + D1 + E1, ...}; FLOAT64 to
     FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return the input with elements around it, as PaddingMode says.
+    Return the input with elements around it, as PaddingMode says: PaddingValue for CONSTANT, the
+    nearest element of the input for EDGE. After [1, 2, 3] comes 2 for REFLECTION, 3 for SYMMETRIC,
+    and 1 for WRAP.
 
     A padding may be wider than the input: [1, 2] with REFLECTION and an EndPadding of 3 becomes
     [1, 2, 1, 2, 1].
@@ -65,7 +67,7 @@ def padded(
 
 
 def _reflected(indices: Array, size: int) -> Array:
-    """Mirror at the first and the last element: after [1, 2, 3] comes 2."""
+    """Mirror at the first and the last element: 1, 2, 3, 2, 1."""
     if size == 1:
         return np.zeros_like(indices)
     around = np.mod(indices, 2 * (size - 1))
@@ -74,7 +76,7 @@ def _reflected(indices: Array, size: int) -> Array:
 
 
 def _symmetric(indices: Array, size: int) -> Array:
-    """Mirror at the edges: after [1, 2, 3] comes 3 again."""
+    """Mirror beside the first and the last element: 1, 2, 3, 3, 2, 1."""
     around = np.mod(indices, 2 * size)
     mirrored: Array = np.minimum(around, 2 * size - 1 - around)
     return mirrored
@@ -86,8 +88,8 @@ _SOURCES: Final[Mapping[str, Callable[[Array, int], Array]]] = {
     "SYMMETRIC": _symmetric,
     "WRAP": np.mod,
 }
-"""By mode: functions from indices along an axis, and its size, to the indices of the input's
-elements that are copied there.
+"""By each mode but CONSTANT: the function that returns the indices of the input's elements to copy.
 
-Indices are less than 0 before the input, and at least the input's size after it.
+It takes indices along an axis, less than 0 before the input and from its size on after it, and the
+input's size along the axis.
 """

@@ -1,4 +1,4 @@
-"""Operators that pick elements by their value."""
+"""Operators that pick elements by their value: NONZERO_COORDINATES and TOP_K1."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def nonzero_coordinates(
     OutputCoordinatesTensor {1, ..., D0 * D1 * ..., R}; UINT32; InputTensor: FLOAT32, FLOAT16, INT32
     to INT8, UINT32 to UINT8
 
-    Return how many elements are not zero, and their coordinates in row-major order.
+    Return how many elements are not zero, and their coordinates in row-major order. NaN is not
+    zero; -0 is.
 
     If R, the number of columns, is less than the input's number of dimensions, each row holds the
-    last R coordinates. Rows after the last element that is not zero are undefined; here they are
-    zero.
+    last R coordinates. Rows beyond the number of elements that are not zero are undefined; here
+    they are zero.
 
     Source: the page of DML_NONZERO_COORDINATES_OPERATOR_DESC.
     """
@@ -69,7 +70,8 @@ def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
     Return the K largest elements along the axis in decreasing order, or with the direction
     INCREASING the smallest in increasing order, and their indices.
 
-    Of equal elements the one with the lower index comes first.
+    Of equal elements, such as 0 and -0, the one with the lower index comes first. The page does not
+    say where NaN comes; here it counts as the largest.
 
     Source: the page of DML_TOP_K1_OPERATOR_DESC.
     """

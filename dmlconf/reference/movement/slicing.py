@@ -1,4 +1,4 @@
-"""Operators that take pieces of a tensor, put them back, or reverse them."""
+"""Operators that take pieces of a tensor, put them back, or reverse them. JOIN is in `copies`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def slice1(
     UINT64 to UINT8
 
     Return the elements of a window that are InputWindowStrides apart, from the window's start on,
-    or from its end back along dimensions with a negative stride.
+    or from its end back along dimensions with a negative stride: of [1, 2, 3, 4, 5] with stride -2
+    the elements 5, 3 and 1. The window has InputWindowSizes elements from InputWindowOffsets on.
 
-    The output may be smaller than the window allows.
+    The output may be smaller than the window allows: here 5 and 3.
 
     Source: the page of DML_SLICE1_OPERATOR_DESC.
     """
@@ -55,8 +56,8 @@ def slice_grad(
 
     Return zeros, with the gradient written where SLICE1 of the same window would read.
 
-    A gradient larger than the window allows continues outside of the window; elements before the
-    output's first one are dropped.
+    A gradient larger than the window allows continues outside of the window; where a negative
+    stride leads beyond index 0 of the output, its elements are dropped.
 
     Source: the page of DML_SLICE_GRAD_OPERATOR_DESC; larger gradients were measured.
     """
@@ -73,7 +74,7 @@ def slice_grad(
 def _picked(
     sizes: Sequence[int], offsets: Sequence[int], extents: Sequence[int], strides: Sequence[int]
 ) -> list[Array]:
-    """Return the coordinates that a window picks along each dimension, as many as `sizes` says."""
+    """Return the coordinates that a window picks along each dimension; `sizes` says how many."""
     return [
         np.arange(size, dtype=np.int64) * stride + _start(offset, extent, stride)
         for size, offset, extent, stride in zip(sizes, offsets, extents, strides, strict=True)
@@ -115,11 +116,11 @@ def reverse_subsequences(
     OutputTensor {D0, ..., A, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     SequenceLengthsTensor: UINT64, UINT32
 
-    Return the input, with as many of the first elements of each row along the axis in reverse order
-    as the row's sequence length says.
+    Return the input with the first L elements of each row along the axis in reverse order, where L
+    is the row's sequence length.
 
-    Where a length exceeds the size of the axis, reads beyond the last element give that element.
-    Only the low 32 bits of a length count.
+    If L exceeds the size of the axis, reads beyond the last element give that element: [1, 2, 3]
+    with L 4 becomes [3, 3, 2]. Only the low 32 bits of L count.
 
     Source: the page of DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; lengths beyond the axis and of more
     than 32 bits were measured.

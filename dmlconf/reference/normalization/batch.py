@@ -1,4 +1,7 @@
-"""Batch normalisation: by a mean and a variance that are given, or computed in training."""
+"""Batch normalisation, by a mean and a variance that are given or, in training, computed.
+
+Its gradients are in `batch_gradients`.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,10 @@ def batch_normalization(desc: BatchNormalizationDesc) -> Array:
     VarianceTensor {1 or D0, 1 or D1, ...}, ScaleTensor {1 or D0, 1 or D1, ...},
     BiasTensor {1 or D0, 1 or D1, ...} -> OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`.
+    Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`, without
+    FusedActivation if it is absent.
 
-    All tensors but the input are broadcast along dimensions of size 1; Spatial has no effect.
+    Mean, variance, scale and bias are broadcast along dimensions of size 1; Spatial has no effect.
 
     Source: the page of DML_BATCH_NORMALIZATION_OPERATOR_DESC.
     """
@@ -98,7 +102,7 @@ def batch_normalization_training(
 
     Mean and variance are those of the elements along the dimensions in which the scale has size 1;
     the variance is that of a population, the mean of the squares of `x - mean`. The first output
-    is, with 0 for an absent FusedAddTensor,
+    is, without FusedActivation or FusedAddTensor if it is absent,
 
         FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias + FusedAddTensor)
 

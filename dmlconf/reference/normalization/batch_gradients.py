@@ -81,7 +81,7 @@ def batch_normalization_training_grad(
 
         scale / sqrt(v) * (g - mean(g) - (x - MeanTensor) * mean(g * (x - MeanTensor)) / v)
 
-    The others are those of BATCH_NORMALIZATION_GRAD.
+    The others are computed as in BATCH_NORMALIZATION_GRAD.
 
     Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC, which has the mean of
     the input instead of MeanTensor; that MeanTensor is used was measured.

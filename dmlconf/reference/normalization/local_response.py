@@ -66,8 +66,9 @@ def local_response_normalization(desc: LocalResponseDesc) -> Array:
     Return `x / (Bias + Alpha / LocalSize * sum(x ** 2)) ** Beta`.
 
     The sum is over a window around x: of LocalSize channels if CrossChannel, else of LocalSize rows
-    and LocalSize columns. Along each of these axes the window goes from `(LocalSize - 1) // 2`
-    elements before x to `LocalSize // 2` after it, as far as there are elements. The power of a
+    and LocalSize columns, yet Alpha is divided by LocalSize alone. Along each of these axes the
+    window goes from `(LocalSize - 1) // 2` elements before x to `LocalSize // 2` after it, as far
+    as there are elements. The power of a
     negative number is NaN, unless Beta is 0.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window and what negative
@@ -92,14 +93,15 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
 
     Return a gradient of LOCAL_RESPONSE_NORMALIZATION for its input.
 
-    With `g` for InputGradientTensor, `n` for the base of the power and a sum over the window:
+    With `g` for InputGradientTensor, `n` for `Bias + Alpha / LocalSize * sum(x ** 2)` and sums over
+    the window of LOCAL_RESPONSE_NORMALIZATION:
 
         factor = 2 * Alpha * Beta / LocalSize
         g / n ** Beta - factor * x * sum(g * x / n ** (Beta + 1))
 
     The true gradient would sum over the mirrored window, which differs where LocalSize is even. An
     element's own g is in both terms; here it is multiplied once, by the difference of its
-    factors, since an infinite one would otherwise give infinity minus infinity.
+    factors, since an infinite g would otherwise give infinity minus infinity.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; this one
     was found by measurements.
@@ -130,7 +132,7 @@ def local_response_gradients(
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """Return a power; measured: that of a negative base is NaN, but 1 for the exponent 0."""
+    """Return a power. Measured: that of a negative base is NaN, but 1 for the exponent 0."""
     power: Array = np.power(base, single(exponent))
     return power if single(exponent) == 0 else np.where(base < 0, np.nan, power)
 

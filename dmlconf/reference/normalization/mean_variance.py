@@ -43,7 +43,8 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
     """InputTensor {D0, D1, ...}, [ScaleTensor {1 or D0, 1 or D1, ...}],
     [BiasTensor {1 or D0, 1 or D1, ...}] -> OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`.
+    Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`, without
+    FusedActivation if it is absent.
 
     Mean and variance are those of the elements along Axes; the variance is that of a population,
     the mean of the squares of `x - mean`. Without UseMean the mean counts as 0, and without

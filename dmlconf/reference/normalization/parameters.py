@@ -1,4 +1,4 @@
-"""The parameters of batch normalisation that several elements share, such as the variance."""
+"""What batch normalisation and its gradients compute from parameters such as the variance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = [
 
 
 def shared_dimensions(parameter: Array) -> tuple[int, ...]:
-    """Return the dimensions in which a parameter has size 1: elements along these share it."""
+    """Return the dimensions in which a parameter has size 1: elements along them share it."""
     return tuple(axis for axis, size in enumerate(parameter.shape) if size == 1)
 
 

@@ -25,9 +25,11 @@ __all__ = [
 
 
 def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
-    """Return an attribute in a tensor's data type, without dimensions, converted as on x86-64.
+    """Return an attribute in a tensor's data type, as an array without dimensions.
 
-    `data_type` is the attribute's own type: FLOAT32, or else that of the tensor.
+    FLOAT32 becomes an integer as on x86-64: 300.5 becomes 44 for UINT8, NaN becomes 0.
+
+    `data_type` is the attribute's own type: "FLOAT32", or else that of the tensor.
     """
     if data_type == "FLOAT32":
         value = single(value)

@@ -1,7 +1,7 @@
 """Apply functions to the elements of tensors block by block.
 
-FLOAT64 temporaries of a whole tensor do not fit the processor's cache: to write and read one takes
-longer than to compute with it.
+FLOAT64 temporaries of a large tensor do not fit the processor's cache: to write and read one takes
+longer than to compute with it. A tensor of up to 32,768 elements is one block.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["in_blocks", "in_slices"]
 
 _BLOCK: Final = 1 << 15
-"""How many elements should be computed at once."""
 
 
 def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[Any]) -> Array:
     """Apply a function to each element, or to the elements at the same index, block by block.
 
     Args:
-        function: takes an array for each tensor, flat or not, all of the same sizes, and returns
-            one of these sizes. For a tensor that repeats a single element, the array may have
-            length 1.
+        function: takes an array for each tensor and returns one. All have the same sizes, those of
+            the tensors or one dimension, except that the array may have length 1 for a tensor that
+            repeats a single element by strides of 0.
         tensors: one or more, of the same sizes.
         dtype: the type to which the function's results are converted.
     """
@@ -54,9 +53,11 @@ def in_slices(
 ) -> Array:
     """Apply a function to tensors, slice by slice along one of their axes.
 
+    The axis is the first one of more than one element that is not in `together`.
+
     Args:
-        function: takes a slice of each tensor, and returns a tensor with the sizes of the first
-            slice, except perhaps along the axes `together`.
+        function: takes a slice of each tensor, or None, and returns a tensor with the sizes of the
+            first slice, except perhaps along the axes `together`.
         tensors: the first one has the full sizes; each other one has size 1 along the axes in which
             it is broadcast, or is None.
         dtype: the type to which the function's results are converted.

@@ -20,10 +20,10 @@ _PER_UNIT: Final = 4096
 """Nodes of the table between 0 and 1."""
 
 _END: Final = 11
-"""The last node; from here on the complement is less than any positive FLOAT32 number."""
+"""The last node: erfc(11) is 1.4e-54, less than any positive FLOAT32 number."""
 
 _FAR: Final = 2.0**30
-"""Numbers are clipped to this magnitude; the table ends long before it."""
+"""Larger numbers are clipped to this magnitude, which lies beyond the table."""
 
 _TO_NODE: Final = 1.5 * 2.0**52 / _PER_UNIT
 """A number so large that `x + _TO_NODE` is rounded to a multiple of 1/4096, the nearest node.
@@ -36,12 +36,15 @@ _FIRST: Final = int(np.array(_TO_NODE - _END).view(np.int64))
 
 
 def erf(values: Array) -> Array:
-    """Return erf of FLOAT64 numbers, with an error of up to 2^-50; NaN stays NaN."""
+    """Return erf of FLOAT64 numbers, with an absolute error of at most 2^-50; NaN stays NaN."""
     return _series(values, _of_erf())
 
 
 def erfc(values: Array) -> Array:
-    """Return `1 - erf`, FLOAT64; relative error below 2^-38, but 0 from just below 11 on."""
+    """Return `1 - erf` of FLOAT64 numbers, with a relative error below 2^-38; NaN stays NaN.
+
+    From 11 - 1/8192 on, where the last node is the nearest, the result is 0.
+    """
     return _series(values, _of_erfc())
 
 
@@ -82,12 +85,12 @@ def _nodes() -> Array:
 
 
 def _slopes() -> tuple[Array, ...]:
-    """Return the Taylor coefficients of erf at every node, of the third to the first power.
+    """Return the Taylor coefficients of erf at every node, for the third, second and first power.
 
     The first derivative is `2 / sqrt(pi) * exp(-x^2)`; the next ones are polynomials times it.
     """
     n = _nodes()
     slope = np.exp(-n * n) * (2 / math.sqrt(math.pi))
-    # At the ends and beyond them, erf is taken for constant.
+    # At the first and the last node and beyond them, erf is taken for constant.
     slope[[0, -1]] = 0
     return slope * ((2 * n**2 - 1) / 3), slope * -n, slope

@@ -1,4 +1,7 @@
-"""Convert elements to FLOAT64, the type of most computations, and back; attributes to FLOAT32."""
+"""Convert elements to FLOAT64, the type of most computations, and back; attributes to FLOAT32.
+
+Conversions of attributes to integers are in `attributes`.
+"""
 
 from __future__ import annotations
 
@@ -25,5 +28,5 @@ def wide(tensor: Array) -> Array:
 
 @np.errstate(all="ignore")
 def narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return results in an output's type, FLOAT16 by way of FLOAT32, in which kernels compute."""
+    """Return results in an output's type, by way of FLOAT32, in which kernels compute."""
     return values.astype(np.float32).astype(dtype, copy=False)

@@ -16,11 +16,14 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["cosine", "sine"]
 
 _NEAR_ZERO: Final = 2.0**-12
-"""A cosine of smaller size has lost more than 12 bits, and is computed by NumPy instead."""
+"""A cosine of smaller magnitude has lost more than 12 bits, and is computed by NumPy instead."""
 
 
 def sine(values: Array) -> Array:
-    """Return the sine, `2 t / (1 + t^2)`, with a relative error of at most 2^-50."""
+    """Return the sine of FLOAT64 numbers, `2 t / (1 + t^2)`, with a relative error of up to 2^-50.
+
+    The sine of an infinity or NaN is NaN.
+    """
     with np.errstate(all="ignore"):
         half = values * 0.5
         np.tan(half, out=half)
@@ -32,7 +35,10 @@ def sine(values: Array) -> Array:
 
 
 def cosine(values: Array) -> Array:
-    """Return the cosine, `(1 - t^2) / (1 + t^2)`, with a relative error of at most 2^-40."""
+    """Return the cosine of FLOAT64 numbers, `(1 - t^2) / (1 + t^2)`; relative error up to 2^-40.
+
+    The cosine of an infinity or NaN is NaN.
+    """
     with np.errstate(all="ignore"):
         square = values * 0.5
         np.tan(square, out=square)
