@@ -1,1 +1,1 @@
-"""Products of matrices, and attention."""
+"""Products of floating-point matrices, and attention; `quantization` has products of integers."""

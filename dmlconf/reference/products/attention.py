@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 KEYS: Final = (3,)
-"""The dimension of keys among those of scores: batch, head, query, key."""
+"""The axis of keys in scores, whose axes are batch, head, query and key."""
 
 OF_QUERIES: Final = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
-"""The MaskType whose mask gives each batch a range of queries and one of keys."""
+"""The MaskType with a range of queries and a range of keys for each batch."""
 
 
 def multihead_attention1(
@@ -46,35 +46,39 @@ def multihead_attention1(
     [OutputPresentValueTensor {1, ..., B, M, P + L, V}]; FLOAT32, FLOAT16; MaskTensor,
     PastSequenceLengthsTensor: INT32
 
-    Return the attention of each head, and the present keys and values: past ones, then new ones.
+    Return the attention of the heads and, where the desc has outputs for them, the present keys and
+    values: past ones, then new ones.
 
     There are B batches of S queries, L keys and P past keys, with N heads of queries
     (QueryHeadCount) and M of keys and values (KeyValueHeadCount); H and V are the sizes of a head
-    of keys and of values. For each batch and head, with its queries q, keys k and values v, which
-    include their parts of BiasTensor:
+    of keys and of values. BiasTensor is added to queries, new keys and new values, but not to past
+    ones. For each batch and head, with its queries q, keys k and values v:
 
         softmax(q @ k^T * Scale + RelativePositionBias + Mask) @ v
 
     Each N / M consecutive heads of queries share a head of keys and values. Mask is MaskFilterValue
-    for a key that a query does not see, else 0. Mask is added to the score, though for masks of
-    lengths the page says that it replaces the score. MaskType decides the sizes of MaskTensor, and
-    which keys are seen:
+    for a key that a query does not see, else 0. MaskType decides the sizes of MaskTensor, and which
+    keys are seen; `_added` lists exceptions to the formula:
 
-        BOOLEAN: those whose element is 1
-        KEY_SEQUENCE_LENGTH: those before the batch's length
-        KEY_SEQUENCE_END_START: those from the batch's start up to before its end; all ends come
-        first in MaskTensor
-        KEY_QUERY_SEQUENCE_LENGTH_START_END: for queries from the batch's start up to before the
-        next batch's, those from the batch's start of keys on, as many as its length; for other
-        queries none. Queries and keys are numbered through all batches
+        BOOLEAN {B, N, S, P + L}: those whose element is 1
+        KEY_SEQUENCE_LENGTH {1, B}: those before the batch's length
+        KEY_SEQUENCE_END_START {2, B}: those from the batch's start up to before its end; all ends
+        come first in MaskTensor
+        KEY_QUERY_SEQUENCE_LENGTH_START_END {3 * B + 2}, with the numbers keyLength[0] to
+        keyLength[B - 1], queryStart[0] to queryStart[B - 1], queryEnd, keyStart[0] to
+        keyStart[B - 1] and keyEnd: queries from queryStart[i] up to before queryStart[i + 1], for
+        the last batch up to before queryEnd, see keyLength[i] keys from keyStart[i] on, and other
+        queries see none. Queries and keys are numbered through all batches
 
-    With PastSequenceLengthsTensor the present tensors hold at least L keys. New keys and values are
-    written from the position that this tensor gives for the batch. The elements before that
-    position count as 0 here, and a query sees no key after its own position.
+    With PastSequenceLengthsTensor there are no past tensors, no mask and no position bias, and the
+    present tensors have L or more positions. New keys and values are written from the position that
+    PastSequenceLengthsTensor gives for the batch, and all other elements are 0 here. Query i of a
+    batch sees the keys up to that position plus i.
 
     Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. The page of
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC does not explain the head counts and
-    PastSequenceLengthsTensor; these, and what masks do (`_added`), were measured.
+    PastSequenceLengthsTensor; these, the exceptions, and that MaskFilterValue is always added,
+    never replaces a score, were measured.
     """
     with np.errstate(all="ignore"):
         parts = heads_of(fields, QueryHeadCount, KeyValueHeadCount)
@@ -97,7 +101,11 @@ class Heads:
 
 
 def heads_of(fields: Mapping[str, Any], query_heads: int, key_heads: int) -> Heads:
-    """Return queries, keys and values by head, biases added; past keys and values come first."""
+    """Return queries, keys and values by head, with BiasTensor added to all but past ones.
+
+    Past keys and values come first. With PastSequenceLengthsTensor keys and values have the
+    positions of the present tensors.
+    """
     query, key, value = _unstacked(fields)
     bias = fields["BiasTensor"]
     if bias is not None:
@@ -116,7 +124,7 @@ def heads_of(fields: Mapping[str, Any], query_heads: int, key_heads: int) -> Hea
 
 
 def new_keys(fields: Mapping[str, Any]) -> int:
-    """Return L, how many keys each batch has besides past ones."""
+    """Return L, the number of new keys in each batch."""
     for name, axis in (("KeyTensor", -2), ("StackedKeyValueTensor", 1)):
         if fields[name] is not None:
             return int(fields[name].shape[axis])
@@ -125,10 +133,7 @@ def new_keys(fields: Mapping[str, Any]) -> int:
 
 
 def _unstacked(fields: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-    """Return queries, keys and values with three dimensions: batches, positions, elements; FLOAT64.
-
-    The elements of all heads follow each other.
-    """
+    """Return queries, keys and values, FLOAT64: {batches, positions, elements of all heads}."""
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     alone = {name: _last(fields[name], 3) for name in names if fields[name] is not None}
     for stack, members in (
@@ -145,7 +150,7 @@ def _unstacked(fields: Mapping[str, Any]) -> tuple[Array, Array, Array]:
 
 
 def _last(tensor: Array, dimensions: int) -> Array:
-    """Return a tensor with its last dimensions alone, FLOAT64; those before them have size 1."""
+    """Return a tensor without the leading dimensions, which have size 1, FLOAT64."""
     return tensor.reshape(tensor.shape[-dimensions:]).astype(np.float64)
 
 
@@ -155,7 +160,10 @@ def _split(tensor: Array, heads: int) -> Array:
 
 
 def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
-    """Return present keys or values: zeros, with new ones from each batch's past length on."""
+    """Return present keys or values: zeros, with new ones from each batch's past length on.
+
+    New ones that would lie outside of the present tensor are dropped.
+    """
     whole = np.zeros(present.Sizes[-4:])
     positions = lengths[:, None] + np.arange(tensor.shape[2])
     batch, new = np.nonzero((positions >= 0) & (positions < whole.shape[2]))
@@ -164,7 +172,7 @@ def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
 
 
 def attention_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
-    """Return how well each key matches each query, by batch, head, query and key."""
+    """Return the scores, what softmax is computed of: {batches, heads, queries, keys}, FLOAT64."""
     scores, position, mask = score_terms(parts, fields)
     for added in (position, mask):
         if added is not None:
@@ -175,19 +183,23 @@ def attention_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
 def score_terms(
     parts: Heads, fields: Mapping[str, Any]
 ) -> tuple[Array, Array | None, Array | None]:
-    """Return the terms of the scores: the products, the bias of positions, and the mask."""
+    """Return the terms of the scores: products times Scale, the position bias, and the mask.
+
+    The bias and the mask are None where nothing is added; they broadcast to the products.
+    """
     query = parts.query * single(fields["Scale"])
     fit = query @ parts.spread(parts.key).swapaxes(2, 3)
     return fit, *_added(fields, fit.shape)
 
 
 def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | None, Array | None]:
-    """Return the numbers added to each score: the bias of its position, and the mask.
+    """Return what is added to scores: the position bias and the mask, None where there is none.
 
-    Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well. With masks
-    KEY_SEQUENCE_LENGTH and KEY_SEQUENCE_END_START, MaskFilterValue replaces the bias of an excluded
-    key. If these masks would exclude every key of a batch, they exclude none. The other two masks
-    multiply MaskFilterValue by 0 for a key that is seen, so an infinite one gives NaN.
+    Measured: with a BOOLEAN mask the position bias is multiplied by Scale as well. With
+    KEY_SEQUENCE_LENGTH and KEY_SEQUENCE_END_START, a key that is not seen gets MaskFilterValue but
+    no position bias; a mask of these two types that would exclude every key of a batch excludes
+    none. With BOOLEAN and KEY_QUERY_SEQUENCE_LENGTH_START_END, MaskFilterValue is multiplied by 0
+    for a key that is seen, so an infinite one gives NaN.
     """
     bias, kind = fields["RelativePositionBiasTensor"], fields["MaskType"]
     position = None if bias is None else _last(bias, 4)
@@ -208,7 +220,7 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
 
 
 def _mask(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
-    """Return which keys each query sees, by batch, head, query and key."""
+    """Return which keys each query sees, for other masks than BOOLEAN; broadcasts to `shape`."""
     batches, _, queries, keys = shape
     batch, _, query, key = np.ogrid[:batches, :1, :queries, :keys]
     if fields["PastSequenceLengthsTensor"] is not None:
@@ -222,7 +234,7 @@ def _mask(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
     elif kind == "KEY_SEQUENCE_END_START":
         mask = (key < first) & (key >= numbers[batches:])
     else:
-        # Positions count through all batches; the last number, an end of keys, has no effect.
+        # Positions count through all batches. The last number, keyEnd, has no effect.
         query, key = query + batch * queries, key + batch * keys
         ranges, starts = numbers[batches : 2 * batches + 1], numbers[2 * batches + 1 : -1]
         mask = (query >= ranges[:-1]) & (query < ranges[1:])
@@ -231,7 +243,10 @@ def _mask(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
 
 
 def attention_outputs(values: Array, parts: Heads, fields: Mapping[str, Any]) -> tuple[Array, ...]:
-    """Return the outputs that the desc has, in their sizes and types."""
+    """Return the outputs that the desc has, in their sizes and types.
+
+    `values` are the results of the heads, {batches, heads, queries, V}.
+    """
     outputs = (
         ("OutputTensor", heads_side_by_side(values, parts)),
         ("OutputPresentKeyTensor", parts.key),
@@ -245,6 +260,6 @@ def attention_outputs(values: Array, parts: Heads, fields: Mapping[str, Any]) ->
 
 
 def heads_side_by_side(values: Array, parts: Heads) -> Array:
-    """Return the results of the heads, side by side for each query."""
+    """Return `values`, {batches, heads, queries, V}, as {batches, queries, heads * V}."""
     batches, _, positions, _ = parts.query.shape
     return values.swapaxes(1, 2).reshape(batches, positions, -1)

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""GEMM, the product of floating-point matrices, and the sums before its activation."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ def gemm(desc: GemmDesc) -> Array:
 
     Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
 
-    These sizes are for TransA and TransB NONE; a matrix to be transposed has its last two sizes
-    exchanged. Alpha and Beta also multiply if they are 0, so that 0 times an infinity is NaN.
+    These sizes are for TransA and TransB NONE; with TRANSPOSE the last two sizes are exchanged.
+    Without CTensor nothing is added. Alpha and Beta also multiply if they are 0, so that 0 times an
+    infinity is NaN.
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """
@@ -74,7 +75,11 @@ def gemm_sums(
     beta: float,
     of: Callable[[Array], Array] = wide,
 ) -> Array:
-    """Return `alpha * of(A) x of(B) + beta * C`, FLOAT64; `of` gives elements in FLOAT64."""
+    """Return `alpha * of(A) x of(B) + beta * c`, FLOAT64, where `c` may be None.
+
+    A and B are the desc's, transposed as it says. `of` returns a tensor of its argument's sizes,
+    FLOAT64.
+    """
     left, right = (
         np.swapaxes(tensor, -1, -2) if trans == "TRANSPOSE" else tensor
         for tensor, trans in ((desc.ATensor, desc.TransA), (desc.BTensor, desc.TransB))
@@ -91,7 +96,7 @@ _FEW_ROWS: Final = 16
 
 
 def _product(left: Array, right: Array, of: Callable[[Array], Array]) -> Array:
-    """Return `left x of(right)`, FLOAT64; for few rows, one block of columns after another."""
+    """Return `left x of(right)`, FLOAT64; with few rows and many columns, block by block."""
     rows, columns = left.shape[-2], right.shape[-1]
     step = max(1, _BLOCK // max(1, right.shape[-2]))
     if rows > _FEW_ROWS or columns <= step:

@@ -1,4 +1,7 @@
-"""Arithmetic on quantized numbers: element-wise addition and products of matrices."""
+"""Element-wise addition and products of matrices of quantized numbers.
+
+`windows` has convolution and average pooling.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class QuantizedPair:
-    """The fields that the descs of sums and products of quantized tensors begin with."""
+    """The fields with which the descs of sums and products of quantized tensors begin."""
 
     ATensor: Array
     AScaleTensor: Array
@@ -44,7 +47,7 @@ class QuantizedPair:
         return centred(self.ATensor, self.AZeroPointTensor), b
 
     def dequantized(self, dtype: np.dtype[np.floating]) -> tuple[Array, Array]:
-        """Return A and B minus their zero points, times their scales, computed in `dtype`."""
+        """Return `(A - zero point) * scale` and the same of B, computed in `dtype`."""
         b = _dequantized(self.BTensor, self.BScaleTensor, self.BZeroPointTensor, dtype)
         return _dequantized(self.ATensor, self.AScaleTensor, self.AZeroPointTensor, dtype), b
 
@@ -71,9 +74,11 @@ def element_wise_quantized_linear_add(desc: QuantizedLinearDesc) -> Array:
         b = (B - BZeroPoint) BScale
         clamp(round((a + b) / OutputScale) + OutputZeroPoint)
 
-    Absent zero points are 0; a NaN becomes the least number of the output's type.
+    Absent zero points are 0. Halves are rounded to even, and a NaN quotient becomes the least
+    number of the output's type.
 
-    Source: the page of DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC; NaN was measured.
+    Source: the page of DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC; halves and NaN were
+    measured.
     """
     return quantized(sum_quotient(desc), desc.OutputZeroPointTensor, desc.OutputTensor.DataType)
 
@@ -97,7 +102,7 @@ def matrix_multiply_integer(
     [BZeroPointTensor {1, ..., 1 or N}] -> OutputTensor {B, ..., M, N}; INT32; ATensor,
     AZeroPointTensor, BTensor, BZeroPointTensor: INT8, UINT8
 
-    Return `(A - zero point) x (B - zero point)`; sums wrap around.
+    Return `(A - AZeroPoint) x (B - BZeroPoint)`; sums wrap around at 32 bits.
 
     A has one zero point or one for each row, and B has one or one for each column; absent ones are
     0.
@@ -132,7 +137,7 @@ def matrix_multiply_integer_to_float(desc: MatrixMultiplyIntegerToFloatDesc) -> 
     A has one scale and zero point or one for each row, and B has one or one for each column; absent
     zero points are 0.
 
-    Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, and measurements.
+    Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC.
     """
     with np.errstate(all="ignore"):
         a, b = desc.centred()
@@ -156,9 +161,11 @@ def quantized_linear_matrix_multiply(desc: QuantizedLinearDesc) -> Array:
         clamp(round(product / OutputScale) + OutputZeroPoint)
 
     A and the output have one scale and zero point or one for each row, and B has one or one for
-    each column; absent zero points are 0.
+    each column; absent zero points are 0. Halves are rounded to even, and a NaN quotient becomes
+    OutputZeroPoint.
 
-    Source: the page of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC.
+    Source: the page of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC; halves and NaN were
+    measured.
     """
     a, b = desc.centred()
     scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
@@ -171,9 +178,10 @@ def quantized_sum(
     zero_point: Array | None,
     output: TensorDesc,
 ) -> Array:
-    """Return quantized sums of products of integers; measured: NaN becomes the zero point.
+    """Return `sums * first * second / last`, quantized, where these three are the `scales`.
 
-    `sums` lack all scales; `scales` are those of both factors and of the output.
+    The first two are the scales of the factors, the last is the output's. The quotient is computed
+    in FLOAT64 and rounded to FLOAT32. Measured: a NaN quotient becomes the zero point.
     """
     with np.errstate(all="ignore"):
         first, second, last = map(wide, scales)
@@ -183,7 +191,7 @@ def quantized_sum(
 
 
 def centred(values: Array, zero_point: Array | None) -> Array:
-    """Return `values - zero_point`, FLOAT64, in which sums of products of bytes are exact."""
+    """Return `values - zero_point`, FLOAT64; an absent zero point is 0."""
     numbers = wide(values)
     return numbers if zero_point is None else numbers - zero_point
 

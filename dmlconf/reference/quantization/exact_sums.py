@@ -1,8 +1,8 @@
-"""Sums of products of centred bytes, exact although they are computed in FLOAT32.
+"""Matrix products and convolutions of centred bytes, exact although they are computed in FLOAT32.
 
-Centred bytes are 8-bit integers minus their zero point. Sums of their products are exact in FLOAT32
-up to 2^24, and take half the time of FLOAT64 ones; longer sums are divided into parts, which are
-added up in FLOAT64.
+Centred bytes are 8-bit integers minus their zero point. A FLOAT32 sum of their products is exact up
+to 2^24, so of any 114 products, and takes half the time of a FLOAT64 sum. Longer sums are divided
+into parts, which are added up in FLOAT64.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TERMS: Final = 2**24 // _LARGEST**2
 
 
 def exact_product(a: Array, b: Array) -> Array:
-    """Return the product of matrices of centred bytes, {..., M, K} x {..., K, N}; FLOAT64."""
+    """Return the product of matrices of centred bytes, {..., M, K} x {..., K, N}, FLOAT64."""
     a, b = a.astype(np.float32), b.astype(np.float32)
     first, *others = _parts(a.shape[-1], _TERMS)
     sums: Array = np.matmul(a[..., first], b[..., first, :]).astype(np.float64)
@@ -38,7 +38,10 @@ def exact_product(a: Array, b: Array) -> Array:
 def exact_convolution(
     values: Array, filter_: Array, sizes: tuple[int, ...], window: FilterGeometry
 ) -> Array:
-    """Return the convolution of centred bytes, FLOAT64: what `forward` returns, but faster."""
+    """Return what `forward` returns for centred bytes, FLOAT64, but faster.
+
+    A filter of more than 114 spatial elements is not divided: `forward` computes its sums.
+    """
     channels, in_kernel = filter_.shape[1], prod(filter_.shape[2:])
     if in_kernel > _TERMS:
         return forward(values, filter_, sizes, window)

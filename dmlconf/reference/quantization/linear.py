@@ -1,4 +1,7 @@
-"""Operators that quantize numbers, and operators that dequantize them."""
+"""Operators that quantize or dequantize numbers, and the scale and zero point of each element.
+
+`quotients` divides by the scale and rounds.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,8 @@ def element_wise_quantize_linear(
 
     Return `clamp(round(x / scale) + zero_point)`.
 
-    The quotient is a FLOAT32 number, also of integers; halves are rounded to even. The zero point,
-    0 if absent, is added after rounding; NaN becomes 0 with any zero point.
+    Inputs, scales and quotients are rounded to FLOAT32. Halves are rounded to even, and the zero
+    point, 0 if absent, is added after rounding. A NaN quotient becomes 0, whatever the zero point.
 
     Source: the page of DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC; the order, halves and NaN
     were measured.
@@ -89,8 +92,9 @@ def quantize(
 
     The quantization tensors are the scales and, with SCALE_ZERO_POINT, the zero points. Each of
     their elements belongs to a block of the input: scales {2, 1} divide an input {4, 6} into two
-    blocks {2, 6}. With SCALE the zero point is the middle of an unsigned type's range, 128 or 8,
-    and 0 for a signed type.
+    blocks {2, 6}. With SCALE the zero point is 128 for UINT8, 8 for UINT4, and 0 for signed types.
+    Quotients are FLOAT32 numbers, halves are rounded to even, and a NaN quotient becomes the least
+    number of the output's type.
 
     Source: measured, since the page of DML_QUANTIZE_OPERATOR_DESC does not describe the operator.
     """
@@ -113,6 +117,8 @@ def dequantize(
 
     Return `(x - zero_point) * scale`, with a scale for each block of the input, as in `quantize`.
 
+    With SCALE the zero point is 128 for UINT8 inputs, 8 for UINT4, and 0 for signed types.
+
     Source: measured, since the page of DML_DEQUANTIZE_OPERATOR_DESC does not describe the operator.
     """
     middle = middle_of(bits_of(InputTensor), InputTensor.dtype.kind == "i")
@@ -133,15 +139,16 @@ def dynamic_quantize_linear(
 
     Return the quantized input, and the scale and the zero point that it was quantized with.
 
-    With `lowest`, the least number of the output's type:
+    With `lowest`, the least number of the output's type, and `least` and `greatest`, those of 0 and
+    all elements that are not NaN:
 
-        scale = (max(x, 0) - min(x, 0)) / 255
-        zero_point = clamp(round(lowest - min(x, 0) / scale))
+        scale = (greatest - least) / 255
+        zero_point = clamp(round(lowest - least / scale))
         output = clamp(round(x / scale) + zero_point)
 
-    Quotients are FLOAT32 numbers, and halves are rounded to even. The range from `min(x, 0)` to
-    `max(x, 0)` ignores NaN. A NaN quotient becomes the least number: that of NaN, that of an
-    infinity, which makes the scale infinite, and that of 0 if the scale is 0.
+    These are FLOAT32 numbers, and halves are rounded to even. An output or a zero point that would
+    be NaN is `lowest`: the output for NaN, for an infinity, which makes the scale infinite, and for
+    0 if the scale is 0.
 
     Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, whose range need not have 0, and
     whose zero point is neither rounded nor clamped; these differences and NaN were measured.
@@ -169,7 +176,7 @@ def _product(difference: Array, scale: Array, output: TensorDesc) -> Array:
 
 
 def range_with_zero(values: Array) -> tuple[Array, Array]:
-    """Return the least and the greatest of all values and 0, FLOAT64; NaN is ignored."""
+    """Return the least and the greatest of 0 and all values but NaN, FLOAT64."""
     with np.errstate(invalid="ignore"):
         ends = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
         least, greatest = (np.float64(end) for end in ends)
@@ -179,7 +186,8 @@ def range_with_zero(values: Array) -> tuple[Array, Array]:
 def by_element(tensors: Sequence[Array], sizes: Sequence[int], middle: int) -> tuple[Array, Array]:
     """Return the scale and the zero point of each element, in shapes that broadcast to `sizes`.
 
-    Without zero points among the tensors, `middle` is the zero point.
+    `tensors` are QuantizationTensors: scales, and perhaps zero points; without these, each zero
+    point is `middle`.
     """
     scale, *zero_points = (_repeated(tensor, sizes) for tensor in tensors)
     return scale, zero_points[0] if zero_points else np.full(1, middle, np.uint8)

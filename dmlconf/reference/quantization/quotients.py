@@ -1,4 +1,4 @@
-"""Divide numbers by their scale, and round the quotients to quantized integers."""
+"""Division of numbers by their scale, and rounding of quotients to quantized integers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def quantized(
 ) -> Array:
     """Return `clamp(round(quotient) + zero_point)` of FLOAT32 quotients, halves rounded to even.
 
-    `zero_point` broadcasts to the quotients; `nan` is the result for NaN, by default the type's
-    least number.
+    `data_type` gives the range to which the sum is clamped. `zero_point` broadcasts to the
+    quotients; None counts as 0. `nan` is the result for a NaN quotient, by default the type's least
+    number.
     """
     rounded = np.rint(quotient)
     if zero_point is not None:
@@ -31,6 +32,6 @@ def quantized(
 
 
 def single_quotient(values: Array, scale: Array) -> Array:
-    """Return the FLOAT32 quotient of two arrays, which are rounded to FLOAT32 first."""
+    """Return the FLOAT32 quotient of two tensors, which are first rounded to FLOAT32."""
     with np.errstate(all="ignore"):
         return values.astype(np.float32, copy=False) / scale.astype(np.float32, copy=False)

@@ -1,7 +1,7 @@
 """Convolution and average pooling of quantized numbers.
 
-Padding counts as the zero point. EndPadding only affects the size of the output: all elements that
-a window reaches beyond the input are padding.
+Padding counts as the zero point. No function reads EndPadding: the sizes of the output include its
+effect, and all elements that a window reaches beyond the input are padding.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def convolution_integer(
     [FilterZeroPointTensor {1, 1 or O, 1, ...}] -> OutputTensor {N, O, OH, OW}; INT32; InputTensor,
     InputZeroPointTensor, FilterTensor, FilterZeroPointTensor: INT8, UINT8
 
-    Return the convolution of integers from which zero points are subtracted; sums wrap around.
+    Return the convolution of integers minus their zero points; sums wrap around at 32 bits.
 
         convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)
 
@@ -122,10 +122,12 @@ def quantized_linear_convolution(desc: QuantizedLinearConvolutionDesc) -> Array:
         sum = convolution(input, filter) + Bias InputScale FilterScale
         clamp(round(sum / OutputScale) + OutputZeroPoint)
 
-    The filter has one scale and zero point or one for each output channel.
+    The filter has one scale and zero point or one for each output channel, and is not mirrored.
+    Absent zero points are 0. Halves are rounded to even, and a NaN quotient becomes
+    OutputZeroPoint.
 
-    Source: the page of DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC; padding and the scale of the
-    bias were measured.
+    Source: the page of DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC; padding, the scale of the
+    bias, halves and NaN were measured.
     """
     sums = desc.convolved(*desc.centred())
     if desc.BiasTensor is not None:
@@ -165,11 +167,13 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
         mean = sum of (Input - InputZeroPoint) InputScale / number of elements
         clamp(round(mean / OutputScale) + OutputZeroPoint)
 
-    Each tensor has one scale and zero point or one for each channel. With IncludePadding the number
-    of elements includes padding. Without it, the mean of a window of nothing but padding is NaN,
-    which becomes the least number; DirectML gives the greatest one if the output has no zero point.
+    Each tensor has one scale and zero point or one for each channel; absent zero points are 0. With
+    IncludePadding the number of elements includes padding. Without it, the mean of a window of
+    nothing but padding is NaN, which becomes the least number of the output's type; DirectML gives
+    the greatest one if the output has no zero point. Halves are rounded to even.
 
-    Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
+    Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; halves and NaN were
+    measured.
     """
     zero_point = by_channel(desc.OutputZeroPointTensor, desc.InputTensor.ndim)
     return quantized(mean_quotient(desc), zero_point, desc.OutputTensor.DataType)
@@ -198,7 +202,10 @@ def convolved(
     start: Sequence[int],
     groups: int,
 ) -> Array:
-    """Return the convolution of centred bytes, FLOAT64, from tensors with 4 dimensions."""
+    """Return the convolution of centred bytes in 4 dimensions, FLOAT64.
+
+    `strides` and `dilations` that lack a spatial dimension are 1 there, and `start` is 0.
+    """
     window = FilterGeometry.of(values.ndim - 2, strides, dilations, start, groups)
     sizes = (*output.Sizes, *(1,) * (values.ndim - output.DimensionCount))
     return exact_convolution(values, filter_, sizes, window)
@@ -211,7 +218,7 @@ def centred_filter(filter_: Array, zero_point: Array | None) -> Array:
 
 
 def with_four_dimensions(tensor: Array) -> Array:
-    """Return a tensor with 4 dimensions: those that it lacks are added at its end, with size 1."""
+    """Return a tensor with dimensions of size 1 added at its end, so that it has 4."""
     return tensor.reshape(*tensor.shape, *(1,) * (4 - tensor.ndim))
 
 
@@ -220,9 +227,9 @@ def by_channel(tensor: Array, rank: int = 4) -> Array: ...
 @overload
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None: ...
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None:
-    """Return one element, or one for each channel, in a shape that broadcasts to `rank` axes.
+    """Return a tensor of 1 element, or of 1 for each channel, with sizes {1, 1 or C, 1, ...}.
 
-    None for an absent tensor.
+    The result has `rank` dimensions. It is None for an absent tensor.
     """
     return None if tensor is None else tensor.reshape(1, -1, *(1,) * (rank - 2))
 
@@ -232,8 +239,5 @@ def one_element(tensor: Array) -> Array: ...
 @overload
 def one_element(tensor: Array | None) -> Array | None: ...
 def one_element(tensor: Array | None) -> Array | None:
-    """Return a tensor of one element, with any number of dimensions, as one of sizes {1}.
-
-    None for an absent tensor.
-    """
+    """Return a tensor of one element with sizes {1}, or None for an absent tensor."""
     return None if tensor is None else tensor.reshape(1)

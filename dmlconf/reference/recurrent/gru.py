@@ -37,7 +37,8 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 
     Return the hidden nodes after every step, and those after the last step of each sequence.
 
-    There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
+    There are T steps of N sequences with I inputs each, R directions and H hidden nodes. With
+    BIDIRECTIONAL R is 2, and the forward direction is first; otherwise R is 1.
 
     Each direction has two activations f and g, weights W, a recurrence R and biases Wb and Rb. The
     tensors hold the gates in the order z, r, h. A step computes the hidden nodes Ht from its input
@@ -52,15 +53,16 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 
     BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0.
 
-    Where an infinite zt, ht or Ht-1 makes Ht infinite or NaN, any value is right: DirectML 1.8.0
-    gives finite numbers there, and 1.15.4 does not.
+    Where an infinite zt, ht or Ht-1 makes Ht infinite or NaN, and none of the three is NaN, any
+    value is right: DirectML 1.8.0 gives finite numbers there, and 1.15.4 does not.
 
-    A backward direction reads each sequence from its own end; hidden nodes after the end are 0. For
-    a sequence of length 0 a forward direction of several steps returns hidden nodes of 0, and a
-    backward one returns those of HiddenInitTensor.
+    A backward direction reads each sequence from its own end. OutputSequenceTensor is 0 after the
+    end of a sequence. If T is 1, OutputSingleTensor of a forward direction has the hidden nodes of
+    the step for every length; otherwise it is 0 for a length of 0 or more than T, and for more than
+    T any value is right. A backward direction returns HiddenInitTensor for a length of 0.
 
     Source: the page of DML_GRU_OPERATOR_DESC for the order of gates and biases; the ONNX operator
-    GRU for the equations, of which the page has pictures; measurements for lengths.
+    GRU for the equations, of which the page has pictures; measurements for lengths and infinities.
     """
     return values(desc, gru_direction)
 
@@ -119,7 +121,7 @@ def _biases_of_sums(desc: GruDesc, gates: Gates) -> list[Array]:
 
 
 def _of_infinite_operands(result: Values, *operands: Values) -> Array:
-    """Return which results are not finite because an operand is infinite, while none is NaN."""
+    """Return which results are not finite, although no operand is NaN, and some are infinite."""
     each = [operand.value for operand in operands]
     infinite = np.logical_or.reduce([np.isinf(value) for value in each])
     nan = np.logical_or.reduce([np.isnan(value) for value in each])

@@ -60,10 +60,11 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     [OutputSingleTensor {1, R, N, H}], [OutputCellSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16;
     SequenceLengthsTensor: UINT32
 
-    Return the hidden nodes after every step, and those and the cell after the last step of each
-    sequence.
+    Return the hidden nodes after every step, and the hidden nodes and the cell after the last step
+    of each sequence.
 
-    There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
+    There are T steps of N sequences with I inputs each, R directions and H hidden nodes. With
+    BIDIRECTIONAL R is 2, and the forward direction is first; otherwise R is 1.
 
     Each direction has activations f, g and h, weights W, a recurrence R, biases Wb and Rb, and
     peepholes P. The tensors hold the gates in the order i, o, f, c, and the peepholes in the order
@@ -80,14 +81,15 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
         Ht = ot * h(Ct)
 
     BiasTensor holds Wb, then Rb; biases, peepholes and initial states that are absent are 0.
-    ClipThreshold bounds the arguments of f and g; without UseClipThreshold the bound is the largest
-    FLOAT32 number. NaN becomes the lower bound; the argument of h is not clipped.
+    The arguments of f and g are clipped to -ClipThreshold and ClipThreshold, and without
+    UseClipThreshold to the finite FLOAT32 numbers. NaN becomes the lower bound. The argument of h
+    is not clipped.
 
-    A backward direction reads each sequence from its own end; hidden nodes after the end are 0. For
-    a sequence of length 0 a forward direction returns a cell that has changed once; a backward one
-    returns both initial states. If there is only one step, a forward direction returns its hidden
-    nodes for every length; otherwise it returns hidden nodes of 0 for a length of 0 or beyond the
-    last step.
+    A backward direction reads each sequence from its own end. OutputSequenceTensor is 0 after the
+    end of a sequence. If T is 1, OutputSingleTensor of a forward direction has the hidden nodes of
+    the step for every length; otherwise it is 0 for a length of 0 or more than T, and for more than
+    T any value is right. For a length of 0 OutputCellSingleTensor of a forward direction has the
+    cell after the first step; a backward one returns HiddenInitTensor and CellMemInitTensor.
 
     Source: the page of DML_LSTM_OPERATOR_DESC for clipping and the order of gates, biases and
     peepholes; the ONNX operator LSTM for the equations, of which the page has pictures;

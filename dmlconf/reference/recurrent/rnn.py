@@ -52,7 +52,8 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 
     Return the hidden nodes after every step, and those after the last step of each sequence.
 
-    There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
+    There are T steps of N sequences with I inputs each, R directions and H hidden nodes. With
+    BIDIRECTIONAL R is 2, and the forward direction is first; otherwise R is 1.
 
     Each direction has an activation f, weights W, a recurrence R and biases Wb and Rb. A step
     computes the hidden nodes Ht from its input Xt and from the hidden nodes Ht-1 of the step
@@ -63,9 +64,10 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0. The
     argument of f is clipped to the finite FLOAT32 numbers; NaN becomes the lowest of them.
 
-    A backward direction reads each sequence from its own end; hidden nodes after the end are 0. For
-    a sequence of length 0 a forward direction of several steps returns hidden nodes of 0, and a
-    backward one returns those of HiddenInitTensor.
+    A backward direction reads each sequence from its own end. OutputSequenceTensor is 0 after the
+    end of a sequence. If T is 1, OutputSingleTensor of a forward direction has the hidden nodes of
+    the step for every length; otherwise it is 0 for a length of 0 or more than T, and for more than
+    T any value is right. A backward direction returns HiddenInitTensor for a length of 0.
 
     Source: the page of DML_RNN_OPERATOR_DESC for the order of biases; the ONNX operator RNN for the
     equation, of which the page has a picture; measurements for clipping and lengths.

@@ -25,13 +25,13 @@ class Gates:
     """The weights and biases of one direction; the columns of its gates follow each other.
 
     With 3 gates and 4 hidden nodes, `weight` has 12 columns, and the second gate has the columns 4
-    to 7.
+    to 7, counted from 0. RNN has one gate.
 
     Attributes:
         weight: sizes {inputs, gates * hidden}.
         recurrence: sizes {hidden, gates * hidden}.
         biases: the biases that belong to the weights, and those that belong to the recurrence,
-            sizes {gates * hidden} each.
+            sizes {gates * hidden} each; zeros if the desc has no BiasTensor.
     """
 
     weight: Array
@@ -101,7 +101,10 @@ class Sequences:
         backward: bool,
         arithmetic: Arithmetic,
     ) -> tuple[Values, State]:
-        """Return the hidden nodes after every step, 0 after a sequence's end, and the last state.
+        """Return the hidden nodes after every step, 0 after a sequence's end, and the final state.
+
+        The final state is the one after the last step of each sequence, but for the exceptions of
+        `_changing`.
 
         Args:
             step: returns the next state, given a step's sums and the state before it.
@@ -129,10 +132,11 @@ class Sequences:
         return outputs[0].stacked(outputs[1:]), state
 
     def _changing(self, number: int, part: int, backward: bool) -> Array:
-        """Return in which sequences a step changes a part of the state, sizes {batch, 1}.
+        """Return for which sequences a step changes a part of the state, sizes {batch, 1}.
 
-        Measured: in a forward direction, a sequence of length 0 changes its cell (part 1) in the
-        first step, and also its hidden nodes (part 0) if the layer has only one step.
+        Part 0 is the hidden nodes, part 1 the cell. Measured: in a forward direction, the first
+        step changes the cell of a sequence of length 0, and if it is the only step, also the hidden
+        nodes.
         """
         even_if_empty = not backward and (part == 1 or len(self.values) == 1)
         return _have_step(number, np.maximum(self.lengths, 1) if even_if_empty else self.lengths)
@@ -148,9 +152,10 @@ def initial(
 ) -> Values:
     """Return the hidden nodes or the cell before the first step: those of `tensor`, or zeros.
 
-    Measured: without a tensor, the first computed step leaves out the product with the recurrence,
-    so that an infinite recurrence does not give NaN. In a backward direction that step is the last
-    one of the input; shorter sequences lack it, and multiply zeros in their first step.
+    The sizes are {batch, hidden}. Measured: without a tensor, the first step that is computed
+    leaves out the product with the recurrence, so that an infinite recurrence does not give NaN. In
+    a backward direction this is the input's last step; a sequence that ends before it multiplies
+    zeros with the recurrence in its own first step.
     """
     if tensor is not None:
         value = np.tile(tensor[0, direction].astype(np.float64), (sequences.copies, 1))
@@ -203,15 +208,15 @@ def in_data_types(
 
 
 def _have_step(step: int, lengths: Array) -> Array:
-    """Return which sequences have a step with this number, sizes {batch, 1}."""
+    """Return which sequences have step `step`, counted from 0; sizes {batch, 1}."""
     return (step < lengths)[:, np.newaxis]
 
 
 def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:
-    """Return the last hidden nodes of forward sequences; 0 for lengths of 0 or beyond all steps.
+    """Return OutputSingleTensor of forward sequences: 0 for lengths of 0 or beyond all steps.
 
     Measured: if there is only one step, its hidden nodes are returned for every length. For a
-    length beyond the last of several steps DirectML may write nothing, so any result is right.
+    length beyond several steps DirectML may write nothing, so any result is right.
     """
     known = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]

@@ -44,7 +44,7 @@ class Values:
         return Values(1 - self.value)
 
     def clipped(self, threshold: float) -> Values:
-        """Return the values between -threshold and threshold; measured: NaN becomes -threshold."""
+        """Return the values clipped to -threshold and threshold; measured: NaN gives -threshold."""
         return Values(np.minimum(np.fmax(self.value, -threshold), threshold))
 
     def times_matrix(self, matrix: Array) -> Values:
@@ -106,7 +106,7 @@ class Arithmetic(Protocol):
         ...
 
     def carried(self, state: State, running: Array) -> State:
-        """Return a state as the next step reads it; `running` marks the sequences that have one."""
+        """Return a state as the next step reads it; `running` marks sequences with a next step."""
         ...
 
     def undefined(self, values: Values, where: Array) -> Values:

@@ -25,8 +25,9 @@ def cumulative_summation(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64, INT32, UINT64,
     UINT32
 
-    Return for each element the sum of the elements up to it along the axis, without itself if
-    HasExclusiveSum; with AxisDirection DECREASING, from the end of the axis. Integers wrap around.
+    Return for each element the sum of the elements from the start of the axis up to it, and with
+    AxisDirection DECREASING from the end of the axis. With HasExclusiveSum the element itself is
+    left out, so the first sum is 0. Integers wrap around.
 
     Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC.
     """
@@ -44,7 +45,7 @@ def cumulative_product(
     UINT32
 
     Return for each element the product of the elements up to it, as `cumulative_summation` returns
-    the sum.
+    the sum. With HasExclusiveProduct the first product is 1.
 
     Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC.
     """
@@ -54,9 +55,10 @@ def cumulative_product(
 def cumulated(
     operation: np.ufunc, tensor: Array, axis: int, direction: str, exclusive: bool
 ) -> Array:
-    """Return, for each element, the operation applied to all elements up to it, in their type.
+    """Return, for each element, the operation applied to all elements up to it.
 
-    Floating-point numbers are computed in FLOAT64 and then rounded.
+    The result has the tensor's type; floating-point numbers are computed in FLOAT64 and then
+    rounded. `exclusive` leaves out the element itself.
     """
 
     def of_slice(part: Array) -> Array:

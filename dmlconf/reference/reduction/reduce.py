@@ -1,4 +1,4 @@
-"""Operators that reduce some axes of a tensor to size 1."""
+"""REDUCE, ARGMIN and ARGMAX, which reduce some axes of a tensor to size 1."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def argmin(
 
     Return the index of the smallest element along the axes, in row-major order over them.
 
-    Among equal elements the direction INCREASING gives the first and DECREASING the last. The index
-    is 0 if the first element is NaN; other NaN are ignored.
+    With two axes of the sizes 2 and 3, the element [1, 0] has the index 3. Among equal elements
+    AxisDirection INCREASING gives the first and DECREASING the last. The index is 0 if the first
+    element is NaN; other NaN are ignored.
 
     Source: the page of DML_ARGMIN_OPERATOR_DESC; NaN was measured.
     """
@@ -64,7 +65,8 @@ def reduce(
     Return the input with the axes reduced by the function.
 
     Integers wrap around. MIN and MAX ignore NaN; of NaN alone, MIN is infinity and MAX -infinity.
-    ARGMIN and ARGMAX return the index of the first of equal elements.
+    ARGMIN and ARGMAX return what `argmin` and `argmax` do with INCREASING; their output has an
+    integer type. With empty Axes each element is reduced alone: SUM_SQUARE of 3 is 9.
 
     Source: the page of DML_REDUCE_OPERATOR_DESC; NaN, wrapping and empty Axes were measured.
     """
@@ -94,7 +96,7 @@ _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
 
 
 def sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
-    """Return the sum of the squares of each row."""
+    """Return the sum of the squares of each row, of the type `wide`."""
 
     def summed(part: Array) -> Array:
         values = part.astype(wide)
@@ -119,9 +121,9 @@ def reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
 
 
 def _first_or_last(rows: Array, find: Callable[..., Array], worst: float, direction: str) -> Array:
-    """Return the index of each row's extremum; of equal ones the first, or the last if DECREASING.
+    """Return the index of each row's extremum as `argmin` describes it; `find` is NumPy's function.
 
-    `worst` replaces NaN, so that it is not found: infinity for argmin, -infinity for argmax.
+    `worst` stands for NaN in comparisons: infinity for argmin, -infinity for argmax.
     """
     indices = _index(rows, find, direction)
     # NumPy gives NaN as the extremum of a row with NaN.

@@ -1,4 +1,7 @@
-"""ROI_POOLING and ROI_ALIGN1, which read regions of interest, and resize all to one size."""
+"""ROI_POOLING and ROI_ALIGN1, which read regions of interest, and resize all to one size.
+
+`sampling` has the samples of ROI_ALIGN1, `gradients` has ROI_ALIGN_GRAD.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +59,10 @@ def roi_pooling(
         begin = first + floor(i extent / PooledSize)
         end = first + ceil((i + 1) extent / PooledSize)
 
-    Halves are rounded to the even number. NaN is ignored, and no result is below the lowest finite
-    number. A part that lies outside the input gives 0, and indices of batches are truncated and
-    clamped. Coordinates and indices become INT32: those beyond its range are clamped, and NaN is 0.
+    Halves are rounded to the even number. NaN in the input is ignored, and no result is below the
+    lowest finite number of its type. A part that lies outside the input gives 0. Scaled coordinates
+    and batch indices become INT32: those beyond its range are clamped, and NaN becomes 0. Batch
+    indices lose their fraction, and are clamped to 0 and N - 1.
 
     Source: the page of DML_ROI_POOLING_OPERATOR_DESC; that end is not included, the extent of a
     region whose corners are exchanged, halves, NaN, parts outside the input, and indices of batches
@@ -87,10 +91,11 @@ def greatest_of_parts(
     lowest: np.float32,
     parts_of: Callable[[Array, Array, int, int], tuple[Array, Array]] = _parts,
 ) -> Array:
-    """Return the greatest number in each part, FLOAT32, which is not below `lowest`.
+    """Return the greatest number in each part, FLOAT32, {regions, channels, rows, columns}.
 
-    `parts_of` returns where the parts along an axis begin, and how many elements they have, given
-    the first and the last element of each region, the number of parts, and the size of the axis.
+    No number is below `lowest`, and a part outside the tensor gives 0. `parts_of` returns where the
+    parts along an axis begin, and how many elements they have, given the first and the last element
+    of each region, the number of parts, and the size of the axis.
     """
     batches, _, height, width = tensor.shape
     batch, corners = integer_regions(regions, scale)
@@ -107,7 +112,9 @@ def greatest_of_parts(
 
 
 def integer_regions(regions: Array, scale: float) -> tuple[Array, Array]:
-    """Return the batch of each region, and its corners: x1, y1, x2 and y2.
+    """Return the batch of each region, and its scaled corners: x1, y1, x2 and y2.
+
+    Both are INT64 with values in the range of INT32.
 
     Source: Direct3D 11.3 functional specification, 3.2.3.1 (conversion to integers).
     """
@@ -181,7 +188,8 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
     """InputTensor {N, C, H, W}, ROITensor {1, ..., R, 4}, BatchIndicesTensor {1, ..., R} ->
     OutputTensor {R, C, OH, OW}; FLOAT32, FLOAT16; BatchIndicesTensor: UINT64, UINT32
 
-    Return the mean or the greatest of the samples of each part of each region.
+    Return for each output the mean or the greatest of its samples: ReductionFunction is AVERAGE or
+    MAX.
 
     Along x, and along y alike, output i of a region has n samples; sample k of them lies at
 
@@ -191,7 +199,10 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
 
     With AlignRegionsToCorners the divisor is outputs n - 1, and a single sample lies in the middle.
     Outside are samples with x <= -1 or x >= size, with AlignRegionsToCorners x < 0 or x > size - 1;
-    they have the value OutOfBoundsInputValue. NEAREST_NEIGHBOR reads the element floor(x + 1/2).
+    they have the value OutOfBoundsInputValue. For other samples NEAREST_NEIGHBOR reads the element
+    floor(x + 1/2), and LINEAR interpolates between the four elements around the sample; elements
+    beyond the input are those at its edge. MAX ignores NaN, and is not below the lowest finite
+    number of the output's type. A batch index keeps its low 32 bits, and is clamped to N - 1.
 
     Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; the formulas were
     measured.
@@ -240,7 +251,7 @@ def axes(
 
 
 def _reading(tensor: Array, batches: Array, mode: str, outside: float, corners: bool) -> Reading:
-    """Return how the input is read; indices of batches keep their low 32 bits, and are clamped."""
+    """Return how the input is read; batch indices keep their low 32 bits, and are clamped."""
     values = channels_last(tensor)
     batch = np.minimum(batches.ravel().astype(np.uint32), len(values) - 1).astype(np.intp)
     return Reading(values, batch, mode == "LINEAR", single(outside), corners)

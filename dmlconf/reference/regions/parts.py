@@ -1,4 +1,4 @@
-"""Parts of ROI_ALIGN_GRAD's work: the samples of some outputs, with their shares of gradients."""
+"""The samples of some outputs of ROI_ALIGN, with the gradients that they get and pass on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class Part:
 
 
 def first_greatest(samples: Array, used: Array) -> Array:
-    """Return which sample of each output is the first of the greatest; NaN counts as the least."""
+    """Return which sample of each output is the first of the greatest; NaN counts as -infinity.
+
+    `samples` has the sizes {regions, samples, samples, rows, columns, channels}, as has the result.
+    """
     comparable = np.where(used & ~np.isnan(samples), samples, -np.inf)
     in_turn = comparable.reshape(len(samples), -1, *samples.shape[3:])
     first = in_turn.argmax(axis=1)[:, np.newaxis]
@@ -42,7 +45,10 @@ def first_greatest(samples: Array, used: Array) -> Array:
 
 
 def touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array, Array | float]]:
-    """Yield rows, columns and weights of the elements that samples are interpolated from."""
+    """Yield rows, columns and weights of the elements from which samples are interpolated.
+
+    Rows and columns may lie beyond the edge; `elements_of` then takes the elements at the edge.
+    """
     if not reading.linear:
         yield np.floor(y + 0.5), np.floor(x + 0.5), 1.0
         return
@@ -54,7 +60,7 @@ def touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array
 
 
 def elements_of(reading: Reading, row: Array, column: Array) -> Array:
-    """Return the flat indices of all channels' elements at rows and columns."""
+    """Return the flat indices in `reading.values` of all channels' elements at rows and columns."""
     channels = reading.values.shape[-1]
     first = reading.indices(row, column)[..., np.newaxis] * channels
     indices: Array = first + np.arange(channels)

@@ -89,7 +89,7 @@ class Samples:
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
         """Return the samples of some regions and outputs.
 
-        All are padded to the largest number of samples among these regions.
+        The dimension of samples has the largest number of samples of an output in these regions.
         """
         counts = self.counts[regions]
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
@@ -196,7 +196,7 @@ class Reading:
         return (rows & columns)[..., np.newaxis]
 
     def within(self, at: Array, axis: int) -> Array:
-        """Return which coordinates along one axis are inside."""
+        """Return which coordinates along axis 1 (rows) or 2 (columns) are inside; NaN is."""
         size = self.values.shape[axis]
         inside: Array = ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
         return inside
@@ -214,7 +214,9 @@ def placed(
     """Return how the samples of regions lie along an axis.
 
     Args:
-        ends: where each region begins and ends, sizes {regions, 2}.
+        ends: where each region begins and ends, not yet scaled, sizes {regions, 2}.
+        scale: the factor of `ends`.
+        outputs: how many outputs each region has along the axis.
         counts: the least and the greatest number of samples of an output.
         offsets: the offset of the input's pixels, and the offset of the output's.
         corners: whether the first and the last sample of a region lie at its ends, offsets aside;
@@ -233,7 +235,7 @@ def placed(
 
 
 def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
-    """Return the mean or the greatest of each output's samples, FLOAT64.
+    """Return the mean of each output's samples for AVERAGE, otherwise the greatest, FLOAT64.
 
     The sizes are {regions, rows, columns, channels}. The greatest ignores NaN; of NaN alone, it is
     negative infinity.
@@ -279,7 +281,7 @@ def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block
 def slices(count: int, sizes: int) -> Iterator[slice]:
     """Yield slices that cover `count` items of `sizes` elements each.
 
-    A slice has as many items as fit into the processor's cache, but at least one.
+    A slice has at most 65,536 elements, to fit into the processor's cache, or one item.
     """
     step = max(1, _BLOCK // sizes)
     for first in range(0, count, step):
@@ -292,7 +294,10 @@ def output_sizes(reading: Reading, y: Samples, x: Samples) -> tuple[int, int, in
 
 
 def channels_last(tensor: Array, dtype: np.dtype[Any] = _DOUBLE) -> Array:
-    """Return the tensor with all channels of an element side by side, as they are read together."""
+    """Return a tensor {batches, channels, ...} as {batches, ..., channels}, of the type `dtype`.
+
+    The channels are side by side in memory, as they are read together.
+    """
     return np.moveaxis(tensor, 1, -1).astype(dtype, order="C")
 
 

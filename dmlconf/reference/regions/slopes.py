@@ -1,6 +1,7 @@
 """The slopes of the image between the four elements around each sample.
 
-Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC.
+Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC, which reads the elements at ceil(x); measured:
+it is the element at floor(x) + 1.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["elements_around", "slopes"]
 
 
 def slopes(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
-    """Return the slopes along x and y at samples with these coordinates."""
+    """Return the slopes along x and along y at coordinates, with channels as the last dimension."""
     down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
     top_left, top_right, bottom_left, bottom_right = elements_around(reading, y, x)
     upper, lower = top_right - top_left, bottom_right - bottom_left
@@ -25,5 +26,5 @@ def slopes(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
 
 
 def elements_around(reading: Reading, y: Array, x: Array) -> list[Array]:
-    """Return the elements around samples: two of the row before, then two of the row after."""
+    """Return the elements around samples: top left, top right, bottom left and bottom right."""
     return [reading.elements(*at) for at in product(around(y), around(x))]

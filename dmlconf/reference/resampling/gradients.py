@@ -1,4 +1,4 @@
-"""Gradients of the operators that stretch and shrink a tensor along its axes."""
+"""RESAMPLE_GRAD1, the gradient of resampling; `spreading` adds up its weighted sums."""
 
 from __future__ import annotations
 
@@ -42,17 +42,18 @@ class ResampleGrad1Desc:
 def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     """InputGradientTensor {E0, E1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return, for each element of the tensor that RESAMPLE reads (OutputGradientTensor has its sizes),
-    the weighted sum of the gradients of the elements that were computed from it.
+    Return, for each element of the tensor that the resampling read, the weighted sum of the
+    gradients of the elements that were computed from it. OutputGradientTensor has the sizes of that
+    tensor.
 
     Along each axis, the element g of InputGradientTensor with index i belongs to the coordinate
 
         x = (i - InputPixelOffset) / Scale - OutputPixelOffset
 
-    LINEAR adds (1 - w) g to the element floor(x) and w g to the next one, where w = x - floor(x);
-    NEAREST_NEIGHBOR adds g to floor(x), with RoundingDirection INCREASING to ceil(x), and in
-    RESAMPLE_GRAD to floor(x + 1/2). A contribution beyond an edge is added to the element at that
-    edge.
+    LINEAR adds (1 - w) g to the element floor(x) and w g to the next one, where w = x - floor(x).
+    NEAREST_NEIGHBOR adds g to an element by RoundingDirection: floor(x) with DECREASING, ceil(x)
+    with INCREASING, floor(x + 1/2) with HALF_UP, which stands for RESAMPLE_GRAD. A contribution
+    beyond an edge is added to the element at that edge.
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in
     RESAMPLE2. Measured: they are exchanged, so the gradient of a RESAMPLE2 with the

@@ -1,4 +1,4 @@
-"""Reading a tensor at coordinates between its elements, one axis after another."""
+"""Coordinates between the elements of a tensor, and reading the tensor there, axis by axis."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Coordinates:
     output_offset: float = 0.0
 
     def is_whole(self, size: int) -> bool:
-        """Return whether these are all indices of an axis in order, so that nothing changes."""
+        """Return whether the coordinates are 0 to size - 1, so that the axis does not change."""
         return len(self.values) == size and bool((self.values == np.arange(size)).all())
 
 
@@ -75,7 +75,7 @@ def nearest(values: Array, size: int, rounding: str) -> Array:
 
 
 def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
-    """Return the elements at indices along each axis."""
+    """Return a copy of the elements at indices along each axis."""
     growth = [len(to) / size for to, size in zip(indices, tensor.shape, strict=True)]
 
     def cost(axis: int) -> tuple[float, int]:
@@ -90,7 +90,11 @@ def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
 
 
 def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
-    """Return the indices at or before each coordinate, the next ones, and the weight of these."""
+    """Return the index at or before each coordinate, the next index, and the latter's weight.
+
+    Indices beyond an end become those of the outermost element. Coordinate 1.25 of an axis of size
+    4 gives 1, 2 and 0.25.
+    """
     before = np.floor(values)
     first = np.clip(before, 0, size - 1).astype(np.intp)
     second = np.clip(before + 1, 0, size - 1).astype(np.intp)
@@ -115,8 +119,8 @@ def in_leading_blocks(
 ) -> Array:
     """Apply a function to a tensor in blocks that stay in the processor's cache.
 
-    `function` takes FLOAT64 tensors in which one axis stands for all the axes before `leading`, the
-    first axis that it changes.
+    `function` changes no axis before `leading`. It takes FLOAT64 tensors in which one axis stands
+    for all those before `leading`. The result has the sizes and the type of `output`.
     """
     whole = tensor.reshape(-1, *tensor.shape[leading:])
     result = np.empty((len(whole), *output.Sizes[leading:]), output.DataType.dtype)
@@ -128,5 +132,5 @@ def in_leading_blocks(
 
 
 def along(values: Array, axis: int, rank: int) -> Array:
-    """Return numbers shaped so that they are broadcast along an axis of a tensor of this rank."""
+    """Return a vector in a shape in which it broadcasts along `axis` of a tensor of this rank."""
     return values.reshape([-1 if other == axis else 1 for other in range(rank)])

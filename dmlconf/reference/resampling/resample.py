@@ -1,4 +1,4 @@
-"""Operators that stretch and shrink a tensor along its axes."""
+"""RESAMPLE3, which stretches and shrinks a tensor along its axes."""
 
 from __future__ import annotations
 
@@ -48,15 +48,16 @@ def resample3(desc: Resample3Desc) -> Array:
 
     Return the input at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
 
-    NEAREST_NEIGHBOR takes an element by the RoundingDirection: INCREASING the next one, DECREASING
-    the one before, and HALF_UP, as in RESAMPLE1 of floating-point tensors, the nearest, at halves
-    the next. LINEAR interpolates; the first and last elements continue beyond the ends, and
-    interpolated integers lose their fraction.
+    NEAREST_NEIGHBOR takes an element by RoundingDirection: INCREASING the one at or after the
+    coordinate, DECREASING the one at or before it, and HALF_UP, which stands for RESAMPLE1 of
+    floating-point tensors, the nearest, at halves the next. LINEAR interpolates, and interpolated
+    integers lose their fraction. Beyond the ends both read the first and the last element.
 
     If Antialiased is true and a scale is below 1/2, LINEAR resamples in several steps. In each step
     but the last, an axis that is more than twice as long as the output's shrinks to the greatest
-    power of two below its size, and every other axis gets the output's size. The scale of a step is
-    the ratio of the sizes after and before it.
+    power of two below its size, and every other axis gets the output's size. So an axis of 100
+    elements, of which the output has 10, has 64, 32, 16 and 10 elements after the steps. The scale
+    of a step is the ratio of the sizes after and before it.
 
     Source: the page of DML_RESAMPLE3_OPERATOR_DESC; coordinates outside the input, halves, integers
     and the steps were measured.
@@ -67,14 +68,14 @@ def resample3(desc: Resample3Desc) -> Array:
 
 
 def coordinates_of_axes(desc: Resample3Desc) -> list[Coordinates]:
-    """Return the coordinates along each axis, for resampling in one step."""
+    """Return the coordinates along each axis of the output, for resampling in one step."""
     offsets = desc.InputPixelOffsets, desc.OutputPixelOffsets
     along = zip(desc.OutputTensor.Sizes, desc.Scales, *offsets, strict=True)
     return [coordinates(*axis) for axis in along]
 
 
 def steps_of_axes(desc: Resample3Desc) -> list[list[Coordinates]]:
-    """Return for each axis the coordinates of each step."""
+    """Return for each axis the coordinates of each step of LINEAR."""
     if not desc.Antialiased or min(desc.Scales) >= 0.5:
         return [[at] for at in coordinates_of_axes(desc)]
     offsets = list(zip(desc.InputPixelOffsets, desc.OutputPixelOffsets, strict=True))

@@ -15,9 +15,9 @@ __all__ = [
 
 
 def spread(values: Array, axis: int, at: Coordinates, size: int) -> Array:
-    """Return sums: each element, weighted, is added to the sums before and after its coordinate.
+    """Return `size` sums along an axis: elements add to those before and after their coordinates.
 
-    `at` has the coordinate of each element along the axis, and `size` is how many sums there are.
+    An element x at the coordinate 1.25 of `at` adds 0.75 x to sum 1 and 0.25 x to sum 2.
     """
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first, second])
@@ -27,7 +27,10 @@ def spread(values: Array, axis: int, at: Coordinates, size: int) -> Array:
 
 
 def summed(values: Array, axis: int, indices: Array, size: int) -> Array:
-    """Return sums of the elements along an axis that have the same index; indices ascend."""
+    """Return `size` sums along an axis: each adds up the elements with its index.
+
+    `indices` has the index of each element, in ascending order.
+    """
     count = len(indices)
     return weighted(values, axis, np.arange(count), np.ones(count), indices, size)
 
@@ -35,10 +38,10 @@ def summed(values: Array, axis: int, indices: Array, size: int) -> Array:
 def weighted(
     values: Array, axis: int, elements: Array, weights: Array, indices: Array, size: int
 ) -> Array:
-    """Return sums of elements times weights, `size` of them along the axis.
+    """Return sums of elements times weights, `size` of them along the axis, FLOAT64.
 
-    For each term, `elements` has the index of its element, `weights` the weight, and `indices` the
-    index of its sum; these ascend.
+    For each term, `elements` has the index of its element, `weights` the weight, and `indices`, in
+    ascending order, the index of its sum.
     """
     starts = np.flatnonzero(np.diff(indices, prepend=-1))
     counts = np.diff(starts, append=len(indices))

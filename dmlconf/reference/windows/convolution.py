@@ -1,4 +1,4 @@
-"""Convolutions in one, two and three spatial dimensions."""
+"""CONVOLUTION in one, two and three spatial dimensions, and the sums of any convolution."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _AT_ONCE: Final = 1 << 17
 
 @dataclass(frozen=True)
 class FilterGeometry:
-    """How the filter moves over a tensor, in each spatial dimension.
+    """How the filter moves over a tensor, in each spatial dimension, and the number of groups.
 
     The first position begins `start` elements before the tensor's first one.
     """
@@ -58,7 +58,11 @@ class FilterGeometry:
         start: Sequence[int],
         groups: int,
     ) -> FilterGeometry:
-        """Return the geometry of a desc's attributes, given the number of spatial dimensions."""
+        """Return the geometry of a desc's attributes, given the number of spatial dimensions.
+
+        Measured: missing strides and dilations are 1, a missing start is 0, and further numbers are
+        ignored.
+        """
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
 
@@ -119,11 +123,13 @@ def convolution(desc: ConvolutionDesc) -> Array:
     Return the activation of the convolution plus each channel's bias.
 
     In FORWARD, each element of the output is the sum of the products of its window of the input
-    with the filter. BACKWARD is the transposition: each element of the input is multiplied by the
-    filter, and the products are added to the element's window of the output. CONVOLUTION flips the
-    filter in every spatial dimension. The last OutputPadding elements of each spatial dimension are
-    the activation of 0, without the bias. The sizes above are those of FORWARD; the filter of
-    BACKWARD is {C, O / G, F0, ...}.
+    with the filter; padding counts as 0. BACKWARD is the transposition: each element of the input
+    is multiplied by the filter, and the products are added to the element's window of the output;
+    what falls into the padding is dropped. The mode CONVOLUTION flips the filter in every spatial
+    dimension. The last OutputPadding elements of each spatial dimension are the activation of 0,
+    without the bias. The sizes above are those of FORWARD; the filter of BACKWARD is
+    {C, O / G, F0, ...}. G is GroupCount. EndPadding is not read, as the output's sizes include its
+    effect.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
@@ -165,7 +171,8 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
 
 
 def backward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterGeometry) -> Array:
-    """Return the transposition of `forward`, FLOAT64: windows of the result get values x filter.
+    """Return the transposition of `forward`, FLOAT64: each value times the filter is added to the
+    window of the result at the value's position.
 
     Args:
         values: sizes {batches, channels, ...}.
@@ -216,17 +223,21 @@ def reached_input(values: Array, start: Sequence[int]) -> Array:
 
 
 def _completed(numbers: Sequence[int], rank: int, neutral: int) -> tuple[int, ...]:
-    """Return a number for each spatial dimension; measured: `neutral` completes a short array."""
+    """Return a number for each spatial dimension; `neutral` completes a short array."""
     return (*numbers, *(neutral,) * rank)[:rank]
 
 
 def by_group(filter_: Array, groups: int) -> Array:
-    """Return a filter with its groups as a dimension of their own."""
+    """Return a filter {n, ...} as {groups, n / groups, ...}."""
     return filter_.reshape(groups, -1, *filter_.shape[1:])
 
 
 def _parts(counts: Sequence[int], size: int, at_once: int) -> Iterator[tuple[slice, ...]]:
-    """Yield slices of axes that together cover a tensor, each of about `at_once` elements."""
+    """Yield slices of leading axes that together cover a tensor of `size` elements.
+
+    `counts` has the sizes of these axes. What the slices select has at most `at_once` elements, or
+    one index of each axis.
+    """
     ranges = []
     for count in counts:
         size //= count

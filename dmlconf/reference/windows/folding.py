@@ -43,7 +43,7 @@ def unfold(desc: FoldDesc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C * W0 * ..., L}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return what the window covers at every position, as columns; the padding is zero.
+    Return what the window covers at every position, as columns; padding is 0.
 
     Source: the page of DML_UNFOLD_OPERATOR_DESC.
     """
@@ -57,7 +57,8 @@ def fold(desc: FoldDesc) -> Array:
     """InputTensor {N, C * W0 * ..., L} -> OutputTensor {N, C, D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return zeros, to which each column is added where its window is; the padding is dropped.
+    Return zeros, to which each column is added where its window is; what falls into the padding is
+    dropped.
 
     Integers of 8 and 16 bits saturate, longer ones wrap around.
 

@@ -1,7 +1,7 @@
 """Operators that return a mean or a norm of each window, and the gradient of the mean.
 
-Except in AVERAGE_POOLING_GRAD, EndPadding only affects the size of the output: all elements that a
-window reaches beyond the input are padding.
+Only `average_pooling_grad` reads EndPadding. For the others the sizes of the output include its
+effect, and all elements that a window reaches beyond the input are padding, which counts as 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class DilatedPoolingDesc:
-    """The fields that the descs of poolings with Dilations share."""
+    """The fields that the descs of AVERAGE_POOLING1, LP_POOLING1 and MAX_POOLING2 share."""
 
     InputTensor: Array
     OutputTensor: TensorDesc
@@ -66,6 +66,9 @@ def average_pooling1(desc: AveragePooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
     Return the mean of each window, whose elements are Dilations apart.
+
+    The sum is divided by the size of the window, or without IncludePadding by the number of its
+    elements that are not padding. If there are none, the mean is NaN.
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """
@@ -116,10 +119,10 @@ def average_pooling_grad(
 def lp_pooling1(desc: LpPooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
-    Return the p-norm of each window, whose elements are Dilations apart.
+    Return the p-norm of each window, `sum(|x|^P)^(1 / P)`; its elements are Dilations apart.
 
-    With a P of 0, the root's exponent 1 / P is infinity: a window of one element gives 1, and one
-    of several gives infinity.
+    With a P of 0, the exponent 1 / P is infinity: a window with one element besides padding gives
+    1, and a window with several gives infinity.
 
     Source: the page of DML_LP_POOLING1_OPERATOR_DESC; a P of 0 was measured on DirectML 1.15.4.
     """

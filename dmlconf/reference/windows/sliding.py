@@ -105,11 +105,11 @@ def windows(
     start: Sequence[int],
     dilations: Sequence[int] | None = None,
 ) -> list[Window]:
-    """Return the window along each spatial axis.
+    """Return the window along each spatial axis; without `dilations` these are 1.
 
-    `extents` are the sizes of the tensor that the window slides over, and `positions` those of the
-    operator's output. Of attributes with more numbers than there are spatial axes, the first ones
-    count.
+    `extents` are the sizes of the tensor over which the window slides, and `positions` those of the
+    tensor with an element for each position. Both include batches and channels. Of the other
+    arrays, only as many numbers count as there are spatial axes, the first ones.
     """
     axes = range(_FIRST_SPATIAL, len(extents))
     spatial = sizes, strides, dilations or (1,) * len(sizes), start
@@ -134,7 +134,8 @@ def strided_view(
 ) -> Array:
     """Return a view with axes for the elements of a window, and then for its positions.
 
-    `tensor` has all elements that the window reaches; the new axes replace those from `first` on.
+    `tensor` has all elements that the window reaches. The new axes replace as many axes, from
+    `first` on, as `sizes` has numbers.
     """
     behind = first + len(sizes)
     steps = tensor.strides[first:behind]
@@ -160,8 +161,8 @@ def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
 def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, Array]:
     """Return the greatest numbers, as `greatest` does, and the index where each occurs first.
 
-    NaN and numbers below `lowest` count as `lowest`. The index is -1 where the window has nothing
-    but padding.
+    NaN and numbers below `lowest` count as `lowest`. Indices count all elements of the tensor in
+    row-major order. The index is -1 where the window has nothing but padding.
     """
     images = _images(tensor)
     inside = np.arange(prod(images.shape[2:])).reshape(1, 1, *images.shape[2:])
@@ -187,7 +188,10 @@ def spread(shares: Array, over: Sequence[Window]) -> Array:
 
 
 def elements(over: Sequence[Window]) -> Array:
-    """Return how many elements besides padding the window has at each spatial position."""
+    """Return how many elements besides padding the window has at each position.
+
+    The sizes are {1, 1, ...}, with the positions along the spatial axes.
+    """
     counts: Array = np.ones((1,) * _FIRST_SPATIAL, np.int64)
     for window in over:
         counts = counts[..., np.newaxis] * _counted(window)
