@@ -50,6 +50,7 @@ def lint_operator(path: Path) -> list[Problem]:
     unreadable = [
         *_unreadable_values(document, ("terms",)),
         *_unreadable_values(document, ("specialises", "computed")),
+        *_unreadable_bounds(document),
         *_unreadable(document, "constraints", "require"),
         *_unreadable(document, "support", "when"),
         *_unreadable(document, "level_requirements", "when"),
@@ -147,6 +148,14 @@ def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
         if error is not None:
             problems.append(document.problem((section, index, key), error))
     return problems
+
+
+def _unreadable_bounds(document: Document) -> Iterator[Problem]:
+    for index, field in enumerate(document.data["fields"]):
+        if "bounds" in field:
+            error = _expression_error(field["bounds"]["high"])
+            if error is not None:
+                yield document.problem(("fields", index, "bounds", "high"), error)
 
 
 def _unreadable_values(document: Document, section: tuple[str, ...]) -> Iterator[Problem]:

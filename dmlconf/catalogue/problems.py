@@ -1,4 +1,7 @@
-"""Check that the parts of one operator's entry fit together, and that expressions are valid."""
+"""Check that the parts of one operator's entry fit together.
+
+A special case's relation to its operator is checked in `special_cases`, the syntax in `lint`.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +64,12 @@ def _field_problems(operator: Operator) -> Iterator[OperatorProblem]:
     for index, field in enumerate(operator.fields):
         for problem in _type_problems(field, fields):
             yield ("fields", index), problem
+        if field.bounds is not None:
+            where = ("fields", index, "bounds")
+            yield from _unknown_names(operator, field.bounds.high, (*where, "high"), operator.terms)
+            writes = field.bounds.writes
+            if writes is not None and (writes not in fields or not fields[writes].is_tensor):
+                yield (*where, "writes"), f"{operator.name} has no tensor {writes}"
 
 
 def _computed_problems(operator: Operator) -> Iterator[OperatorProblem]:
@@ -109,6 +118,7 @@ def _expressions(operator: Operator) -> Iterator[Expression]:
     yield from operator.terms.values()
     if operator.specialises is not None:
         yield from operator.specialises.computed.values()
+    yield from (field.bounds.high for field in operator.fields if field.bounds is not None)
     yield from (constraint.require for constraint in operator.constraints)
     yield from (table.when for table in operator.support if table.when is not None)
     yield from (requirement.when for requirement in operator.level_requirements)

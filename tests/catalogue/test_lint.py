@@ -93,13 +93,16 @@ def test_a_sound_operator_has_no_problem(tmp_path: Path) -> None:
     assert lint(tmp_path, OPERATOR) == ""
 
 
-def test_terms_may_be_used_in_constraints_conditions_and_precision_rules(tmp_path: Path) -> None:
+def test_terms_may_be_used_in_bounds_constraints_conditions_and_precision_rules(
+    tmp_path: Path,
+) -> None:
     text = OPERATOR
     for old, new in (
         (
             "constraints:\n",
-            "terms: {Rank: InputTensor.DimensionCount, Last: Rank - 1}\nconstraints:\n",
+            "terms: {Rank: InputTensor.DimensionCount, Last: Rank - 1, Top: Last}\nconstraints:\n",
         ),
+        ("name: InputTensor, kind: input,", "name: InputTensor, kind: input, bounds: {high: Top},"),
         ("axis < InputTensor.DimensionCount", "axis <= Last"),
         ("when: Direction == 'INCREASING'", "when: Rank > 4"),
         ("kind: ulp, limit: 2", "kind: accumulate, products: Rank"),
