@@ -47,7 +47,8 @@ def common_constraint_names() -> tuple[str, ...]:
 def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> tuple[str, ...]:
     """Return the names of the enforced constraints that the desc breaks, the operator's own last.
 
-    With `documented`, constraints that DirectML does not enforce count as well.
+    With `documented`, constraints of the operator itself that DirectML does not enforce count as
+    well. A constraint that cannot be evaluated is broken.
     """
     broken = dict.fromkeys(_broken_fields(operator, desc))
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
@@ -72,7 +73,7 @@ def _broken_fields(operator: Operator, desc: Desc) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
-    """Return the names of the enforced constraints on all tensors that this tensor breaks."""
+    """Return the names of the enforced `tensor_constraints` that a tensor of this kind breaks."""
     values = namespace({"Tensor": tensor})
     return tuple(
         constraint.name

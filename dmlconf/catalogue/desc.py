@@ -28,7 +28,9 @@ OWNED: Final = "OWNED_BY_DML"
 
 @dataclass(frozen=True, slots=True)
 class TensorDesc:
-    """A `DML_BUFFER_TENSOR_DESC`; its members are spelled as in the header.
+    """A `DML_BUFFER_TENSOR_DESC`; members that the header has are spelled as there.
+
+    Its properties are what constraints in the catalogue read besides.
 
     Attributes:
         DataType: type of the elements.
@@ -75,14 +77,14 @@ class TensorDesc:
 
     @property
     def MinimumTensorSizeInBytes(self) -> int:
-        """Bytes up to the end of the last element, rounded up to a multiple of 4."""
+        """Bytes up to the end of the last element, in multiples of 4; 0 if a size is 0."""
         if 0 in self.Sizes:
             return 0
         return layout.minimum_buffer_bytes(self.DataType, self.Sizes, self.Strides)
 
     @property
     def TotalTensorSizeInBytes(self) -> int:
-        """Bytes of the buffer that the desc claims."""
+        """Bytes that the desc claims: those that the case declares, else the minimum."""
         declared = self.DeclaredTensorSizeInBytes
         return self.MinimumTensorSizeInBytes if declared is None else declared
 

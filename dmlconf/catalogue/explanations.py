@@ -42,7 +42,7 @@ class Explanation:
 def explanations(operator: Operator, desc: Desc) -> list[Explanation]:
     """Return explanations of the enforced constraints that a desc breaks.
 
-    Constraints that need a missing field are left out.
+    If a field is missing, constraints that read it or that cannot be evaluated are left out.
     """
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
     return [

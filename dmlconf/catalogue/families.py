@@ -13,7 +13,7 @@ from dmlconf.catalogue.loader import operator_files
 __all__ = ["OTHER", "families"]
 
 OTHER: Final = "Other"
-"""The family of every operator that is not in the catalogue."""
+"""The family of operators without one in the catalogue, and of those outside it."""
 
 _NAMES: Final = {
     "activation": "Activations",

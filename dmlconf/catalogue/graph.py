@@ -29,7 +29,10 @@ GRAPH_FACTS: Final = (
     Field("NodeCount", FieldKind.ATTRIBUTE, "UINT"),
     Field("ConstantCount", FieldKind.ATTRIBUTE, "UINT"),
 )
-"""Facts about a graph's nodes that conditions may name."""
+"""Facts about a graph's nodes that conditions may name.
+
+Operators are names, such as `GEMM`; Neighbours are edges, such as `GEMM>ACTIVATION_RELU`.
+"""
 
 
 def is_graphs(name: str) -> bool:

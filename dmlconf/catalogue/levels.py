@@ -64,7 +64,10 @@ def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
 
 
 def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
-    """Return the lowest level that must support the desc; None if no table lists its tensors."""
+    """Return the level from which on devices must support the desc.
+
+    None if no table lists the data types and ranks of its tensors together.
+    """
     if not tables_that_list(operator, desc):
         return None
     return highest_level(level_needs(operator, desc))
@@ -83,7 +86,7 @@ def tables_in_effect(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
 
 
 def highest_level(needs: Iterable[LevelNeed]) -> FeatureLevel:
-    """Return the highest of the levels."""
+    """Return the highest level of one or more needs."""
     return max(need.level for need in needs)
 
 
@@ -134,7 +137,10 @@ def _part_of_tensors(
 def _newest_part(
     tables: tuple[SupportTable, ...], forms: frozenset[Form], level: FeatureLevel
 ) -> str:
-    """Return the tensors that no table below the level lists, each with what the level adds."""
+    """Return the tensors that no table below the level lists, such as `ATensor of FLOAT16`.
+
+    Of each tensor, the text names the data type or the rank that is new, or both.
+    """
     older = [table for table in tables if table.since < level]
     tensors: dict[str, list[str]] = {}
     for form in sorted(forms):

@@ -1,4 +1,7 @@
-"""Load operators from the catalogue's files, each on first use."""
+"""Load the catalogue: operators, each on first use, and what `schemas/common.yaml` holds for all.
+
+The common file has the enums, the shared constraints, those on all tensors, and sets of operators.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The catalogue's values: operators, their fields, support, constraints and precision."""
+"""The catalogue's values: operators, their fields, support, constraints and feature levels.
+
+Precision rules are in `precision`, the bounds of indices in `bounds`.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class FeatureLevel(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `4_1` or `DML_FEATURE_LEVEL_4_1`.
+        """Read `4_1` or `DML_FEATURE_LEVEL_4_1`, also if `FEATURE_LEVELS` lacks it.
 
         Raises:
             ValueError: the text is neither.
@@ -151,7 +154,7 @@ class Field:
 
     @property
     def attribute_kind(self) -> AttributeKind:
-        """The kind of values that the attribute takes."""
+        """The kind of values that the attribute takes; without meaning for a tensor."""
         return _ATTRIBUTE_KINDS.get(self.base_type, AttributeKind.ENUM)
 
 
@@ -252,7 +255,7 @@ class Enumeration:
 class Gap:
     """Cells of support tables that no case can cover: those of `tensor`, lowest to highest rank.
 
-    If `since` is None, they are in all tables.
+    They are in the tables of the level `since`, or in all tables if it is None.
     """
 
     tensor: str
@@ -386,7 +389,12 @@ class Operator(Entry):
         return {name: term for name, term in self.terms.items() if name in used}
 
     def rule(self, output: str, data_type: DataType, names: Namespace) -> PrecisionRule:
-        """Return the precision rule of an output of a case; `names` has the values of its desc."""
+        """Return the precision rule of an output of a case; `names` has the values of its desc.
+
+        Raises:
+            KeyError: the operator has no output of this name.
+            ExpressionError: a condition or the number of products cannot be evaluated.
+        """
         entries = self.precision[output]
         holding = (entry for entry in entries if entry.holds(names))
         return next(holding, entries[-1]).rule(names, data_type)

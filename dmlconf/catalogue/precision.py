@@ -1,4 +1,4 @@
-"""Precision rules as the catalogue states them, and the one that applies to a case's tensor."""
+"""Precision rules as the catalogue states them, and the one that applies to a case's output."""
 
 from __future__ import annotations
 

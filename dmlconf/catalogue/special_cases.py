@@ -11,7 +11,7 @@ __all__ = ["special_case_problems"]
 
 
 def special_case_problems(operator: Operator) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the problems of `specialises`, each as its location in the file and a message."""
+    """Yield the problems of `specialises` and `family`, each as its location and a message."""
     of = operator.specialises
     if of is None:
         if operator.family is None:

@@ -1,4 +1,7 @@
-"""The data types and ranks that the documented support tables list."""
+"""The data types and ranks that the documented support tables list.
+
+The values of a desc, over which conditions are evaluated, are here too.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ __all__ = [
 
 
 class Form(NamedTuple):
-    """The properties of a tensor that support tables list."""
+    """A tensor's field, data type and number of dimensions, which support tables list."""
 
     tensor: str
     data_type: DataType
@@ -53,7 +56,10 @@ def tables_that_hold(
 ) -> tuple[SupportTable, ...]:
     """Return the tables for the desc's attribute values, newest first.
 
-    `names` are the desc's values and the terms, if already known.
+    `names` are the desc's values and the operator's terms, if the caller has them.
+
+    Raises:
+        ExpressionError: a table's condition cannot be evaluated.
     """
     if all(table.when is None for table in operator.support):
         return operator.support

@@ -29,7 +29,11 @@ class TensorRef:
         return self.field if self.index is None else f"{self.field}[{self.index}]"
 
     def read(self, desc: Mapping[str, Any]) -> Any:
-        """Return what a desc, or another mapping with the same keys, has for the tensor."""
+        """Return what a desc, or another mapping with the same keys, has for the tensor.
+
+        Raises:
+            LookupError: the mapping lacks the field, or the array has no such index.
+        """
         value = desc[self.field]
         return value if self.index is None else value[self.index]
 
