@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class DataType(StrEnum):
-    """One `DML_TENSOR_DATA_TYPE`, spelled as in the header without the prefix.
+    """A `DML_TENSOR_DATA_TYPE` except UNKNOWN, spelled as in the header without the prefix.
 
     Source: DirectML.h, `enum DML_TENSOR_DATA_TYPE`.
     """

@@ -2,7 +2,7 @@
 
 A generator can create any part of a tensor without the rest: `count` elements from the element with
 index `first` on, in row-major order. So large tensors are created in blocks that fit into the
-processor's cache.
+processor's cache. `challenged` changes a generator's arguments for a certificate.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def _sequence(
     """Count from `start` by `step`, and start again after `period` elements.
 
     The first element of the tensor is the one with index `shift` in the period. By default the
-    period ends with the last number up to which the data type has every integer, 2048 in FLOAT16.
-    In 8-bit types it has at most 251 elements: a prime number, since rows of 2^k elements should
-    differ.
+    period ends before the data type lacks an integer: at 2048 in FLOAT16, or at -2048 if `step` is
+    negative. It has at most 2^32 elements, and in 8-bit types 251: a prime number, since rows of
+    2^k elements should differ.
     """
     _require_held(data_type, start)
     if period is not None:
@@ -147,9 +147,10 @@ def _uniform(
     seed: int = 0,
     step: float = 0,
 ) -> Array:
-    """Pseudo-random real numbers from `low` to `high`, rounded to the data type.
+    """Pseudo-random real numbers from `low` to `high`, in the data type; integer types truncate.
 
-    With a `step` they are rounded to multiples of it, so that their sums may be exact.
+    With a `step` they are rounded to multiples of it, so that their sums may be exact; one may then
+    be beyond `low` or `high` by up to half a step.
     """
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
@@ -262,10 +263,11 @@ def _specials(
     """Numbers that are easily mishandled, in turn, beginning with the one at index `seed`.
 
     There are 13 for floating-point types: signed zeros, infinities, NaN, two subnormal numbers, the
-    least normal and the largest numbers, 1/3, -pi, and the number after 1. There are 7 for integer
-    types: the limits, values near them, 0, 1, and one with unequal bytes. With `every: N` only
-    every Nth element is one of these; those between are ordinary numbers: for floating-point types
-    from `uniform` between -1 and 1, else integers from 0 to 7.
+    least normal number with a minus sign, the lowest and the highest number, 1/3, -pi, and the
+    number after 1. There are 7 for integer types: the limits, values near them, 0, 1, and one whose
+    bytes differ, if there are several. With `every: N` only every Nth element is one of these;
+    those between are ordinary numbers: for floating-point types from `uniform` between -1 and 1,
+    else integers from 0 to 7.
     """
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1")
@@ -391,6 +393,7 @@ def fill(
     """Return a tensor of some sizes from the generator `name` of `FILLS`.
 
     Raises:
+        KeyError: there is no such generator.
         ValueError: an argument is out of range.
         OverflowError: an integer does not fit a NumPy type, such as a `value` of 300 in UINT8.
         TypeError: the generator has no such argument, or needs one that is missing.

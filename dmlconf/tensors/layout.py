@@ -46,7 +46,7 @@ def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _padded(sizes: Sequence[int]) -> Strides:
-    """Leave room for 3 more elements in each row, and for 1 more slice in each inner dimension."""
+    """Leave room for 3 more elements in a row, and 1 more slice in dimensions between the ends."""
     padded = [size + 1 for size in sizes[:-1]] + [size + 3 for size in sizes[-1:]]
     return packed_strides(padded)
 
@@ -88,7 +88,8 @@ LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
 def layout_class(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> str:
     """Return the layout of a tensor: packed, padded, transposed, channels-last or broadcast.
 
-    Dimensions of size 1 do not count: a row of 7 elements with strides (99, 1) is packed.
+    Dimensions of size 1 do not count: sizes (1, 7) with strides (99, 1) are packed. So is a tensor
+    without strides, or with more or fewer strides than sizes.
     """
     if strides is None or len(strides) != len(sizes):
         return "packed"
@@ -114,6 +115,8 @@ def minimum_buffer_bytes(
     data_type: DataType, sizes: Sequence[int], strides: Sequence[int] | None
 ) -> int:
     """Return the minimum TotalTensorSizeInBytes: up to the last element, in multiples of 4 bytes.
+
+    With strides, no size may be 0.
 
     Source: the page of DML_BUFFER_TENSOR_DESC (DMLCalcBufferTensorSize).
     """

@@ -15,7 +15,12 @@ _FORMATS: Final = {DataType.FLOAT64: "<d", DataType.FLOAT32: "<f", DataType.FLOA
 def scalar_bytes(value: float, type_name: str | int) -> bytes:
     """Return the 8 bytes of a union that holds the value in a data type, padded with zeros.
 
-    If `type_name` is no data type, such as UNKNOWN, all bytes are zero.
+    If `type_name` is no data type, such as UNKNOWN, all bytes are zero. For an integer type the
+    value's fraction is dropped, and so are bits beyond the type's bytes: 300 in UINT8 gives 44.
+
+    Raises:
+        OverflowError: the value is beyond a FLOAT32 or FLOAT16, or infinite for an integer type.
+        ValueError: the value is NaN, and the data type an integer type.
     """
     if type_name not in tuple(DataType):
         return bytes(8)
@@ -35,5 +40,4 @@ def scalar_value(content: bytes, data_type: DataType) -> float:
         (number,) = struct.unpack_from(_FORMATS[data_type], content)
         return float(number)
     width = max(1, data_type.bits // 8)
-    signed = not data_type.startswith("U")
-    return int.from_bytes(content[:width], "little", signed=signed)
+    return int.from_bytes(content[:width], "little", signed=data_type.is_signed)
