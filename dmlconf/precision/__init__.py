@@ -1,6 +1,7 @@
 """Compare outputs with expected values under precision rules.
 
-`compare` is the loop, `rules` has the limit of each kind of rule, `accumulation` the limits of
-sums, and `room` says how much a rule permits. What an operator's rule permits besides the expected
-values comes as an `Allowance` from `dmlconf.permitted`.
+`compare` is the loop over an output, `rules` computes what share of its limit each element uses,
+`accumulation` has the limits of sums, and `ulp` the distances. `room` says how much a rule permits
+for outputs, `allowed` for single elements. What an operator's rule permits besides the expected
+values is an `Allowance`, which `dmlconf.permitted` makes.
 """

@@ -1,7 +1,8 @@
 """The limit of a sum's error, from its terms, its stores and its last rounding.
 
-Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
-has up to three parts:
+Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16; FLOAT64 outputs are added up
+in FLOAT64, and FLOAT16 ones in FLOAT16 if a backend may. So the error of an element has up to three
+parts, here for sums in FLOAT32:
 
 - the additions: roundings of 2^-24 of the error scale, 13 for 9 terms and 34 for 100;
 - the stores of FLOAT16 values between two steps, in kernels known to do so: one ULP of each value;
@@ -55,14 +56,15 @@ _PER_ROOT: Final = 3.0
 n additions are about 0.41 sqrt(n) roundings, and hardly ever more than 3 sqrt(n)."""
 
 _VARIANCE: Final = 0.8
-"""The greatest mean of the squared errors, in squared roundings, for each term: half of what TOSA
-permits."""
+"""The greatest mean of the squared errors, in squared roundings, is this for each term, half of
+what TOSA permits, plus `_CONSTANT`."""
 
 _ITERATIONS: Final = 3
-"""How often the end of an interval is computed if its limit depends on that end."""
+"""How often the end of an interval is computed at most if its limit depends on that end."""
 
 _TOSA_VARIANCE: Final = 1.6
-"""The same as `_VARIANCE`, for sums computed in FLOAT16 and for sums of fewer than 5 terms."""
+"""What TOSA permits for each term. It applies, without the constant, to sums computed in FLOAT16
+and to sums of fewer than 5 terms, for which it permits less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Accumulation:
 
     @property
     def may_overflow(self) -> bool:
-        """Whether an intermediate may overflow, so that results far from the expected are right."""
+        """Whether an intermediate may overflow FLOAT32, so that results far off are right."""
         if self.errors.overflows is not None:
             return True
         finite = np.isfinite(self.errors.sums)
@@ -99,8 +101,9 @@ class Accumulation:
         return replace(self, errors=self.errors.at(block))
 
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
-        """Return the least and the greatest right values, infinite if every value is right.
+        """Return the least and the greatest right values, both infinite if every value is right.
 
+        An end beyond the largest number is infinite too, unless the other end is also beyond it.
         Infinities and NaN may lie outside of them although `overflowing` calls them right.
 
         Args:
@@ -168,7 +171,7 @@ class Accumulation:
 
         Infinity counts as the number that `_beyond` returns. If an intermediate may overflow, or
         the error scale exceeds the largest number of a sum, infinities and NaN are right as well.
-        For an error scale above `_ANYTHING`, any value is right.
+        Of open elements, any value is right.
         """
         dtype, beyond = actual.dtype, _beyond(actual.dtype)
         with np.errstate(all="ignore"):

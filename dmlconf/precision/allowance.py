@@ -43,7 +43,7 @@ class SumErrors:
             at most 2^-10 of the sum. None if nothing is stored.
         deviation: the root of the sum of the squares of the products that `stored` adds up, since
             the errors of several stores rarely have the same sign. None if it equals `stored`.
-        quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
+        quantum: a power of two that all terms are multiples of: sums up to 2^24 quanta are exact in
             FLOAT32 in any order. 0 if there is none, or if no rule needs it.
         overflows: for each element, whether an intermediate may overflow, so that infinities and
             NaN are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None if no
@@ -220,7 +220,7 @@ def elements_at(array: Array, indices: Array | slice) -> Array:
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
     """Return the intervals of a rule of the kind `interval` or `one of`; none for other kinds.
 
-    Each right element lies in at least one of the intervals.
+    If there are any, each right element lies in at least one of them.
     """
     if kind == RuleKind.ONE_OF:
         return tuple(allowance.candidates)

@@ -35,8 +35,8 @@ def allowed_at(
         indices: the elements, by their indices in row-major order.
 
     Returns:
-        For each of these elements, the least and the greatest right value of each interval, of
-        `MOST_INTERVALS` at most.
+        For each of these elements, the least and the greatest right value of each interval; one
+        interval or, for a rule `one of`, the first `MOST_INTERVALS` at most.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.

@@ -24,16 +24,16 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_DIFFERENCES", "Comparison", "Difference", "accumulation_of", "compare"]
 
 MOST_DIFFERENCES = 5
-"""Number of differing elements that a comparison keeps."""
+"""The most differing elements that a comparison keeps."""
 
 _LEAST_ELEMENTS: Final = 64
 """Fewer elements say little about the variance of accumulated errors."""
 
 _MOST_SAMPLED: Final = 1 << 12
-"""Number of elements that are examined for whether they differ from each other."""
+"""The most elements, from the first, that are examined for whether they differ from each other."""
 
 _BLOCK: Final = 1 << 15
-"""Number of elements that are compared at once."""
+"""The most elements that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class Comparison:
         first: the first elements outside the rule, in row-major order.
         margin: the share of the limit that the worst element uses, above 1 for one outside it.
         spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0
-            if there are too few different values.
+            if there are too few different values. A block of 2^15 elements counts as 0 if one is
+            too far off and the rule has alternatives, such as flushed subnormal numbers.
         histogram: the number of elements by their distance from the expected value: the key 0
             stands for equal elements, 1 for 1 ULP, 2 for 2 or 3 ULP, 4 for 4 to 7 ULP and so on;
             infinity for a NaN against a number. Empty for integers, and if all elements have the
@@ -161,7 +162,8 @@ class _AppliedRule:
         """Return the share of its limit that each element uses, and the sum of squared deviations.
 
         A deviation is an error as a share of the greatest permitted root mean square. The sum is 0
-        if the rule limits no root mean square.
+        if the rule limits no root mean square, or if an element is too far off and there are
+        alternatives.
         """
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
@@ -174,7 +176,7 @@ class _AppliedRule:
         return share, squares
 
     def _near_any(self, block: slice, values: Array, intervals: Sequence[Interval]) -> Array:
-        """Return which values the rule permits, with subnormal operands as they are or as zeros."""
+        """Return which values the rule permits around any of the alternatives."""
         near = np.zeros(len(values), bool)
         for right in self.alternatives:
             target = right[block]

@@ -46,7 +46,7 @@ NO_ROOM: Final = Room()
 def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
     """Return how many elements of an output a rule hardly judges.
 
-    Flushing subnormal inputs and outputs to zero does not count as room.
+    Subnormal numbers flushed to zero, and `others` and `overflows` of sums, do not count as room.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
@@ -155,7 +155,7 @@ _ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends
 
 
 def _stepped(values: Array, steps: int) -> Array:
-    """Return the numbers that are `steps` ULPs higher; infinity at most."""
+    """Return the numbers that are `steps` ULPs higher, or lower if negative, up to infinities."""
     integer = np.dtype(f"i{values.itemsize}")
     turn = np.iinfo(integer).min
     bits = values.view(integer)

@@ -28,7 +28,8 @@ def used(
 ) -> Array:
     """Return for each element its error as a share of the limit; above 1 it is too large.
 
-    The arrays are flat.
+    The arrays are flat. Where a rule other than `exact` flushes subnormal numbers, one against zero
+    has no error. Where the rule tells signed zeros apart, -0 against +0 has an infinite one.
 
     Args:
         distance: the distance of each pair in ULP; None for integers.
@@ -120,7 +121,7 @@ def _share_of_candidates(actual: Array, expected: Array, candidates: Sequence[In
 
 @np.errstate(invalid="ignore")
 def within(values: Array, lowest: Array, highest: Array) -> Array:
-    """Return which values lie in an interval; NaN lies in one whose two ends are NaN."""
+    """Return which values lie in an interval: a NaN in one of two NaN ends, any in an open one."""
     within: Array = (values >= lowest) & (values <= highest)
     if values.dtype.kind == "f":
         within |= np.isnan(values) & np.isnan(lowest) & np.isnan(highest)

@@ -18,7 +18,7 @@ class ErrorMap:
     Attributes:
         rows: a text for each row of cells, with a digit for each cell: 0 for equal bits or two NaN;
             1 for an error below 1e-8 of the largest expected number, up to 9 for 0.1 or more, or if
-            the error is not finite.
+            the error is not finite. The largest counts as 1 if it is 0.
         axes: how many of the output's axes, from the first, the rows run over; the columns run over
             the others.
     """
@@ -36,7 +36,8 @@ class Figures(Positional):
 
     Attributes:
         differing: how many elements are outside the rule.
-        worst_ulp: the greatest distance in ULP; None for integers.
+        worst_ulp: the greatest distance in ULP; None for integers, infinite if a NaN is expected
+            and a number returned, or the reverse.
         rule: the kind of rule, such as `ulp`.
         limit: the largest error that the rule permits; for `accumulate`, what its bound is
             multiplied by.
@@ -50,12 +51,13 @@ class Figures(Positional):
         products: for `accumulate`, how many terms are added up for each element.
         sample: how many elements a recording has, if it does not have all.
         histogram: numbers of elements by their distance in ULP, as in `Comparison`, with text as
-            keys: `{"0": 98, "4": 2}` says that 2 elements are 4 to 7 ULP off.
+            keys: `{"0": 98, "4": 2}` says that 2 elements are 4 to 7 ULP off; `NaN` is the key of
+            a NaN against a number.
         same_bits: for a relation, how many elements have the same bits in both forms.
         unfused_same_bits: for a graph, how many elements have the bits that its nodes return when
             they run one by one.
-        by_nodes: for a graph, how many elements are outside what its rules permit, and right since
-            each node is right for the inputs that it got.
+        by_nodes: for a graph, how many elements are outside what its rules permit although each
+            node is right for the inputs that it got, so that the verdict counts them as right.
     """
 
     elements: int

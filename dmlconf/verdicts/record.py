@@ -85,7 +85,12 @@ def record_of(value: Any) -> dict[str, Any]:
 
 
 def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _Value:
-    """Return the dataclass that `record_of` wrote; `values` are fields that the record lacks."""
+    """Return the dataclass that `record_of` wrote; `values` are fields that the record lacks.
+
+    Raises:
+        TypeError: a field without a default is missing, or a value has another JSON type.
+        ValueError: a value is none of an enumeration's.
+    """
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is not None:
             values[each.name] = value_of(each.part, record)

@@ -1,4 +1,4 @@
-"""The statuses in JSON Schemas, so that a new status is an entry of `Status` alone."""
+"""Fill the lists of statuses in the JSON Schemas of logs and reports from `Status`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ __all__ = ["with_statuses"]
 def with_statuses(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema of run logs or of reports whose lists of statuses are those of `Status`.
 
-    The files under `schemas/` have the same lists, for readers other than dmlconf.
+    The summary of a report then needs each status. The files under `schemas/` have the same lists,
+    for readers other than dmlconf.
     """
     filled = deepcopy(dict(schema))
     names = [str(status) for status in Status]

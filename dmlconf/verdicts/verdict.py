@@ -171,8 +171,9 @@ class Judgement(Positional):
     Attributes:
         unchecked_outputs: outputs that were not compared, since they have no independent expected
             values, although other outputs were.
-        circumstances: the case's result under each circumstance: a status, or `not applicable`;
-            empty if there was only the plain run.
+        circumstance: the one to blame for a failure after a plain run that passed; None if none is.
+        circumstances: the case's result under each circumstance up to the first that fails: a
+            status, or `not applicable`; empty if there was only the plain run.
         variants: the case's result in each variant of the backend, by label; empty if the backend
             has only one.
         attempts: the status of each run of a case that failed and was run again; empty otherwise.
