@@ -1,1 +1,1 @@
-"""Judge outcomes: pure functions that compare them with expectations and return verdicts."""
+"""Judge outcomes: compare them with expectations, and return verdicts."""

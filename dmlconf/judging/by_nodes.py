@@ -35,9 +35,9 @@ _RIGHT: Final = frozenset({Status.PASSED, Status.UNCHECKED})
 def judge_by_nodes(
     case: Case, outcome: Outputs, verdict: Verdict, judge_graph: JudgeOne, *, half: bool
 ) -> Steps[Verdict]:
-    """Return the verdict on a graph whose values seem wrong, unless its nodes show them right.
+    """Return the given verdict or, if a graph's nodes show that its values are right, a better one.
 
-    The cases to run are yielded. Other verdicts are returned as they are.
+    Only verdicts with the reason `wrong values` are tried. The cases to run are yielded.
 
     Args:
         judge_graph: judges outputs of the graph.
@@ -83,7 +83,7 @@ def _outputs(arrays: Mapping[str, Array], case: Case) -> Outputs:
 
 
 def _with_right_elements(case: Case, outcome: Outputs, computed: Mapping[Slot, Array]) -> Outputs:
-    """Return the graph's outputs, with the reference's elements for those that nodes give too."""
+    """Return the graph's outputs, with the reference's elements where `computed` has equal bits."""
     right = evaluate(case)
     arrays = dict(outcome.arrays)
     for name, slot in case.graph.output_sources().items():

@@ -1,8 +1,8 @@
 """Judge dispatches under circumstances, and decide whether a circumstance is to blame.
 
 Each dispatch is judged by what the case expects or, if it had other inputs, by the reference.
-Outputs with the same bits as the plain run's are not judged again. A circumstance is to blame for a
-wrong dispatch only if a plain run with the same inputs is right.
+Outputs with the same bits as the plain run's, except those of NaNs, are not judged again. A
+circumstance is to blame for a wrong dispatch only if a plain run with the same inputs is right.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _finding(
 
 
 def _same_outputs(one: Outcome, other: Outcome) -> bool:
-    """Return whether both outcomes are outputs with the same bits, and neither has faults."""
+    """Return whether both outcomes are outputs of equal bits, except of NaNs, without faults."""
     if not isinstance(one, Outputs) or not isinstance(other, Outputs):
         return False
     digests = [
@@ -178,7 +178,8 @@ def _with_other_inputs(
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
     """Yield a case, and then the case under each circumstance, one at a time.
 
-    So a crash tells which circumstance caused it; no circumstance is tried after a breakdown.
+    So a crash tells which circumstance caused it; no circumstance is tried after a breakdown, nor
+    any if the plain run gives no outputs: its outcome is then returned.
     """
     plain: Outcome = yield case
     if not isinstance(plain, Outputs):

@@ -155,7 +155,7 @@ class Conclusion:
         return self.findings.explain(case, outcome, waived, self.deviations, judge)
 
     def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
-        """Return the verdict in steps: each further case that must run for it is yielded.
+        """Return the verdict in steps: each further case or exercise to run for it is yielded.
 
         An unexpected exception becomes a verdict, so that the verdicts on other cases are not lost.
 

@@ -1,9 +1,9 @@
 """A cache of the figures of right outputs, and of facts about cases.
 
 Its key is a digest of all that the figures depend on: the case, the expected values, the backend's
-values and dmlconf's own sources. For example, a second run of 1,000 cases of GEMM on `numpy`
-computes no limit of any sum. Outputs that fail, have faults or look as if the operator had not run
-are not cached.
+values, dmlconf's own sources, NumPy's version and the processor's architecture. For example, a
+second run of 1,000 cases of GEMM on `numpy` computes no limit of any sum. Outputs that fail, have
+faults or look as if the operator had not run are not cached.
 
 There are three kinds of record:
 
@@ -265,7 +265,7 @@ class FigureCache:
         return unsaved
 
     def close(self) -> None:
-        """Store new records, and remove the oldest entries beyond the limits of the store."""
+        """Store new records; if any were stored, remove the oldest beyond the store's limits."""
         self.save()
         if self._saved:
             self.store.prune()

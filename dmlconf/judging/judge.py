@@ -149,7 +149,8 @@ def judge(
 
     Args:
         against: gives the expected outcome of cases that state none.
-        half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+        half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout;
+            without effect if there are `allowances`, which say so themselves.
         allowances: those of the case, for a caller that judges many of its outcomes.
         expected: replaces the expectations of the case and of `against`.
         cache: the figures of earlier comparisons; if None, all outputs are compared.
@@ -263,7 +264,7 @@ def _digests(outcome: Outputs) -> dict[str, str]:
 def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
     """Return what a case expects: what it states and, for other outputs, what `against` gives.
 
-    None if neither states any output.
+    None if neither has any output or a rejection.
     """
     stated = case.expectation
     if isinstance(stated, ExpectedRejection):

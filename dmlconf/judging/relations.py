@@ -1,4 +1,4 @@
-"""Run graphs in other forms that must give the same outputs, and compare these."""
+"""Run graphs in other forms that must give the same outputs, and compare the outputs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _COMPARED: Final = OF_VALUES | {
     ReasonKind.NO_INDEPENDENT_EXPECTATION,
     ReasonKind.ANY_VALUE_PERMITTED,
 }
-"""A graph with another reason, which is not about values, is not compared."""
+"""A verdict with another reason, which is not about values, is kept; no other form runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,9 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
 def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool) -> Steps[Verdict]:
     """Return the verdict on a relation: whether another form of the graph gives the same outputs.
 
-    If it does, the graph passes, unless its own values are wrong. The cases of the other form are
-    yielded.
+    If it does, the graph passes, unless its own values are wrong. If the other form does not run,
+    the graph fails; but it is `unsupported` if the backend cannot express the form, and `unchecked`
+    if a recording lacks it. The cases of the other form are yielded.
 
     Args:
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
