@@ -76,7 +76,10 @@ class Forgery:
         output["stored" if "stored" in output else "sha256"] = digest
 
     def remove(self, case: str, *, of_log: bool = True, of_outcomes: bool = True) -> None:
-        """Remove a case from the log and from the outcomes, and correct the log's counts."""
+        """Remove a case from the outcomes, and from the log, whose counts are corrected.
+
+        `of_log` and `of_outcomes` say from which of the two.
+        """
         if of_outcomes:
             self.outcomes[1:] = [line for line in self.outcomes[1:] if line["case"] != case]
         if of_log:

@@ -81,6 +81,8 @@ feature_level: 6_4
 """
 
 KEYS: Final = {"vendor": b"v" * 32, "second": b"s" * 32, "outsider": b"o" * 32}
+"""The 32 bytes of each private key, by its name."""
+
 VENDOR: Final = Ed25519PrivateKey.from_private_bytes(KEYS["vendor"])
 OUTSIDER: Final = Ed25519PrivateKey.from_private_bytes(KEYS["outsider"])
 

@@ -80,13 +80,15 @@ def verdict(status: Status, kind: ReasonKind | None = None) -> Verdict:
     return Verdict(Identity("tile/a", "TILE", ()), Judgement(status, reason=reason))
 
 
-def test_the_bundled_profiles_are_valid_one_for_each_feature_level_and_one_for_onnx() -> None:
+def test_each_feature_level_and_onnx_have_a_bundled_profile_and_all_are_valid() -> None:
     assert profile_names() == (*map(str, FEATURE_LEVELS), "onnx-core")
     assert lint_profiles() == []
 
 
 @pytest.mark.parametrize("level", ["2_0", "3_0", "5_0"])
-def test_a_profile_with_all_parts_requires_the_cases_that_need_no_higher_level(level: str) -> None:
+def test_a_profile_with_all_parts_but_graph_requires_the_cases_that_need_no_higher_level(
+    level: str,
+) -> None:
     plan = list(bundled("gather").plan())
     names = [
         case.identifier
@@ -132,6 +134,9 @@ def test_model_cases_are_required_only_by_the_part_model(tmp_path: Path) -> None
     )
     assert required("5_0", folder) == ["tile/boundary/layer"]
     assert required("5_0+model", folder) == ["tile/boundary/layer", "tile/model/layer"]
+
+
+def test_the_order_of_the_parts_does_not_change_the_name_of_a_profile() -> None:
     assert read_profile("5_0+model+graph").name == read_profile("5_0+graph+model").name
 
 

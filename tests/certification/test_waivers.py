@@ -1,4 +1,4 @@
-"""A certificate may enclose waivers of a limited share of cases; verification judges them again.
+"""A certificate may enclose waivers of a limited share of its cases; `verify` applies them again.
 
 The tested code is in `dmlconf/certification/waived_limit.py`, `dmlconf/certification/replay.py`,
 `dmlconf/certification/acceptance.py`, `dmlconf/certification/making.py`,

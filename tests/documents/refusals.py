@@ -1,4 +1,4 @@
-"""Return the messages with which files are refused."""
+"""Write files for tests, and return the messages with which such files are refused."""
 
 from __future__ import annotations
 

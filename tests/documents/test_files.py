@@ -1,4 +1,4 @@
-"""Files are read up to a limit, whatever size they claim to have.
+"""Files are read up to a limit, whatever size they claim to have; a loop of links is resolved.
 
 The tested code is in `dmlconf/documents/files.py`.
 """

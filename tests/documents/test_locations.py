@@ -1,4 +1,4 @@
-"""The line of each value in a YAML file is known, and problems point at it.
+"""The place of each value in a YAML file is known, and problems point at it.
 
 The tested code is in `dmlconf/documents/reader.py` and `dmlconf/documents/problems.py`.
 """
@@ -13,7 +13,7 @@ from dmlconf.documents.reader import read_document
 from tests.documents.refusals import write
 
 
-def test_the_line_of_each_item_is_known(tmp_path: Path) -> None:
+def test_the_line_of_each_item_of_the_lists_at_the_top_is_known(tmp_path: Path) -> None:
     text = "# head\ntags: [a, b]\ncases:\n  - x: [1, 2]\n    y: 2\n\n  - x: 3\n  # more\n  - z\n"
     document = read_document(write(tmp_path, text))
     assert document.item_lines == {"tags": [2, 2], "cases": [4, 7, 9]}

@@ -1,4 +1,4 @@
-"""Problems in files are shown with line, caret and hint; strange characters are escaped.
+"""Problems in files are shown with line, caret and hint; control characters are escaped.
 
 The tested code is in `dmlconf/documents/problems.py`.
 """
@@ -39,7 +39,9 @@ def test_printable_ascii_text_is_printed_unchanged(text: str) -> None:
         ("größer 数 ✓", "größer 数 ✓"),
     ],
 )
-def test_characters_that_a_terminal_obeys_are_escaped(text: str, printed: str) -> None:
+def test_only_characters_that_a_terminal_obeys_or_cannot_show_are_escaped(
+    text: str, printed: str
+) -> None:
     assert printable(text) == printed
 
 

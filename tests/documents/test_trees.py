@@ -15,7 +15,7 @@ from dmlconf.documents.trees import TreeError, parsed_json, parsed_toml
 NESTED: list[Any] = []
 for _ in range(99):
     NESTED = [NESTED]
-"""Empty lists in each other, 100 levels deep."""
+"""An empty list within 99 lists, which makes 100 levels."""
 
 
 @pytest.mark.parametrize(

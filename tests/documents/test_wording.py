@@ -1,4 +1,5 @@
-"""Nouns agree with their counts, and lists that are cut off say how much is missing.
+"""Nouns agree with their counts, lists that are cut off say how many items are left out, and hints
+suggest names.
 
 The tested code is in `dmlconf/documents/wording.py` and `dmlconf/documents/problems.py`.
 """

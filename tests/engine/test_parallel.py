@@ -89,7 +89,8 @@ def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Pat
 
 def test_a_worker_process_that_has_grown_too_much_is_replaced(tmp_path: Path) -> None:
     planned = many(tmp_path, 200)
-    run = run_of(tmp_path, planned, limits=Limits(jobs=2, timeout=60, memory=1), against=AUTO)
+    one_byte = Limits(jobs=2, timeout=60, memory=1)
+    run = run_of(tmp_path, planned, limits=one_byte, against=AUTO)
     log = logged_run(tmp_path, run)
     assert len({verdict.execution.process for verdict in log.verdicts}) > 2
 

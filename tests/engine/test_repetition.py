@@ -34,7 +34,7 @@ class Flaky:
             yield Verdict(identity, Judgement(status, reason=reason))
 
 
-def test_each_case_has_one_verdict_and_the_first_failure_counts() -> None:
+def test_each_case_has_one_verdict_and_does_not_run_again_after_a_failure() -> None:
     first, *others = [planned.identifier for planned in PLAN]
     judge = Flaky(first, 2)
     stream = list(repeated(PLAN, judge, 3))
@@ -54,4 +54,5 @@ def test_a_shuffled_run_takes_each_case_in_an_order_that_the_seed_determines() -
     assert len({tuple(order) for order in orders}) > 1
     judge = Flaky("", 0)
     list(repeated(PLAN, judge, 2, seed=7))
+    # The second repetition has the order of the next seed.
     assert judge.orders == orders[7:9]

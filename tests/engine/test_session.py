@@ -97,7 +97,9 @@ def test_a_backend_of_the_first_level_leaves_a_newer_case_unsupported(tmp_path: 
 
 
 @pytest.mark.parametrize("backend", ["numpy", "faulty:first-level"])
-def test_each_case_that_a_run_reaches_has_its_feature_level(tmp_path: Path, backend: str) -> None:
+def test_each_case_that_a_run_reaches_has_its_feature_level_and_facts(
+    tmp_path: Path, backend: str
+) -> None:
     [verdict] = run_and_read_log(tmp_path, plan(tmp_path, "stated"), backend).verdicts
     assert verdict.identity.feature_level == "3_1"
     assert verdict.facts["InputTensor"].startswith("FLOAT32")

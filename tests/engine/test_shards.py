@@ -27,6 +27,7 @@ def test_shards_of_many_cases_have_similar_sizes() -> None:
     sizes = [sum(shard_number(name, 8) == number for name in NAMES) for number in range(1, 9)]
     assert sum(sizes) == len(NAMES)
     assert min(sizes) > 90, "each eighth of 1,000 cases has about 125"
+    assert max(sizes) < 160
 
 
 def test_shards_balanced_by_measured_seconds_differ_by_less_than_a_hundredth_of_the_whole() -> None:

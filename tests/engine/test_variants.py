@@ -42,7 +42,10 @@ cases:
 
 
 def opened(**backends: str) -> OpenBackend:
-    """Return a backend whose variants `half=NAME` are these, each in this process."""
+    """Return a backend with a variant `half=NAME` for each argument NAME=BACKEND.
+
+    All of them run in this process.
+    """
     variants = {}
     for label, name in backends.items():
         parsed = registry.parse(name)
@@ -186,7 +189,7 @@ def test_a_log_keeps_the_result_of_each_variant(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_failing_variants_are_named_by_what_they_share(
+def test_failing_variants_are_named_by_what_they_share_or_else_each_by_its_own_name(
     statuses: dict[str, Status], named: str
 ) -> None:
     assert failing_variants({n: VariantResult(status) for n, status in statuses.items()}) == named

@@ -43,6 +43,7 @@ class Observed:
 
     Attributes:
         fault: the name of the known fault.
+        operator: the operator of the case.
         desc: the entry `desc` of the case.
         wrong: the elements of each output.
         version: the release of DirectML that gave them.

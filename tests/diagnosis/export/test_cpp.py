@@ -1,4 +1,6 @@
-"""C++ programs of graphs have all nodes and edges; `tests/lab/test_programs.py` runs programs.
+"""C++ programs of graphs have their nodes, edges and constants.
+
+`tests/lab/test_programs.py` runs such programs.
 
 The tested code is in `dmlconf/diagnosis/export/cpp.py`.
 """
@@ -12,7 +14,7 @@ from tests.diagnosis.export.graph_cases import graph_of
 
 
 @pytest.mark.parametrize("beginning", ["wiring/two-users", "views/", "recurrent/"])
-def test_a_program_has_every_node_and_edge_of_a_graph(beginning: str) -> None:
+def test_a_program_has_every_node_of_a_graph_and_as_many_edges_of_each_kind(beginning: str) -> None:
     graph = graph_of(beginning).graph
     source = cpp_program(graph_of(beginning), beginning)
     assert "compile_graph = true" in source
