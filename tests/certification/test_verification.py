@@ -99,7 +99,9 @@ def test_a_case_removed_from_the_log_and_the_outcomes_is_refused(folder: Path) -
 
 
 def test_a_device_may_not_lack_data_types_that_its_level_demands(folder: Path) -> None:
-    done = verify_forged(folder, partial(VENDOR_CHEATS["a data type said to lack"], Random(1)))
+    done = verify_forged(
+        folder, partial(VENDOR_CHEATS["a data type that the device is said to lack"], Random(1))
+    )
     assert done.returncode == 1
     assert "which the device lacks" in printed_text(done)
 

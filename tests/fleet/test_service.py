@@ -1,5 +1,7 @@
 """A scheduler's worker judges the cases it is given, and refuses jobs that do not fit it.
 
+Wrong options about schedulers are refused before a run begins.
+
 The tested code is in `dmlconf/fleet/service.py`, `dmlconf/fleet/cluster.py` and
 `dmlconf/cli/options/targets.py`.
 """

@@ -100,7 +100,7 @@ def layouts_of(tensor: TensorDesc) -> list[str]:
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", [name for name in operator_names() if operator(name).fields])
-def test_generated_descs_reach_every_documented_part(name: str) -> None:
+def test_two_cases_for_each_goal_differ_and_together_reach_every_documented_part(name: str) -> None:
     entry = operator(name)
     goals = goals_of(entry)
     descs: set[str] = set()
@@ -153,7 +153,7 @@ def test_numbers_up_to_the_length_of_an_axis_are_at_most_the_largest_float16() -
 
 
 def test_no_window_or_sequence_is_so_long_that_a_case_takes_minutes() -> None:
-    """Without a limit, these numbers have windows of 4e9 elements and 65,536 time steps."""
+    """Without a limit, one of these cases has windows of 4e9 elements, the other 65,536 time steps."""
     pooling = operator_case("MAX_POOLING1", 92004, 29).template.data["desc"]
     outputs = prod(pooling["OutputTensor"]["Sizes"])
     assert prod(pooling["WindowSize"]) * outputs <= 2**24

@@ -25,6 +25,7 @@ from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.planted_rewrites import plantable, rewrite_files
 from dmlconf.fuzzing.saving import in_folder, save_cases
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.resources import cases_directory
 
 OPERATORS = ("ACTIVATION_RELU", "ELEMENT_WISE_ADD", "ELEMENT_WISE_ABS", "REDUCE", "CAST")
 
@@ -94,7 +95,7 @@ def test_most_planted_graphs_compute_other_values_than_their_mutants(pattern: Ca
     assert different >= 20
 
 
-def test_saved_graphs_keep_the_rewrite(pattern: CaseTemplate, tmp_path: Path) -> None:
+def test_a_saved_graph_keeps_its_rewrite(pattern: CaseTemplate, tmp_path: Path) -> None:
     case = in_folder(planted_cases(pattern, 1)[0], tmp_path / "saved")
     [path] = save_cases([case])
     [again] = load_suite([path]).plan()
@@ -136,6 +137,7 @@ def test_patterns_of_large_tensors_are_not_planted(tmp_path: Path) -> None:
 
 
 def test_rewrite_files_are_files_of_the_bundled_suite() -> None:
-    assert {"rewrites-fusion.yaml", "rewrites-quantization.yaml"} <= {
-        path.name for path in rewrite_files()
-    }
+    files = list(rewrite_files())
+    assert {"rewrites-fusion.yaml", "rewrites-quantization.yaml"} <= {path.name for path in files}
+    assert {path.parent for path in files} == {cases_directory() / "graphs"}
+    assert all(path.is_file() for path in files)

@@ -30,7 +30,7 @@ def verdict(
     facts: Mapping[str, str] | None = None,
     message: str = "0 is not 1",
 ) -> Verdict:
-    """Return a verdict on a case such as `tile/matrix/a`."""
+    """Return a verdict on a case such as `tile/matrix/a`; `bits`, repeated, are its outputs' digest."""
     return Verdict(
         Identity(
             case=case,
@@ -60,7 +60,10 @@ def night(
     selected: int | None = None,
     shard: Mapping[str, int] | None = None,
 ) -> RunLog:
-    """Return the log of a night's run; night 0 is 1 January 2026."""
+    """Return the log of a night's run; night 0 is 1 January 2026.
+
+    The run is complete, unless `selected`, the number of planned cases, is not that of verdicts.
+    """
     listed = tuple(verdicts)
     started = FIRST_NIGHT + timedelta(days=number)
     counts: dict[str, int] = dict.fromkeys(map(str, Status), 0)

@@ -2,8 +2,8 @@
 
 The tested code is in `dmlconf/history/adding.py`, `dmlconf/history/stored_verdicts.py`,
 `dmlconf/history/timeline.py`, `dmlconf/history/questions.py`, `dmlconf/history/causes.py`,
-`dmlconf/history/maintenance.py`, `dmlconf/history/database.py`,
-`dmlconf/reports/history/answers.py` and `dmlconf/cli/commands/results/history.py`.
+`dmlconf/history/maintenance.py`, `dmlconf/history/overview.py`, `dmlconf/history/database.py`,
+`dmlconf/reports/history/answers.py`, `dmlconf/reports/history/site.py` and `dmlconf/cli/commands/results/history.py`.
 """
 
 from __future__ import annotations
@@ -359,7 +359,9 @@ def test_driver_states_count_the_cases_of_each_operator_that_fail_with_each_driv
     }
 
 
-def test_pages_are_the_same_from_sqlite_and_postgresql(database: str, tmp_path: Path) -> None:
+def test_pages_of_a_history_in_any_database_equal_those_from_sqlite(
+    database: str, tmp_path: Path
+) -> None:
     nights = [
         night(n, [verdict(A, fails=n % 2 == 1), verdict(B, fails=n == 5)], driver=f"{n // 3}")
         for n in range(6)

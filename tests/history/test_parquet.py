@@ -61,7 +61,11 @@ def test_a_history_exported_to_parquet_is_imported_unchanged(database: str, tmp_
 def test_the_error_for_a_file_that_is_no_table_of_a_history_names_the_file(
     tmp_path: Path, name: str, content: object, message: str
 ) -> None:
-    """A dictionary as content keeps the file's note of the table; a table of Arrow has none."""
+    """The file is replaced by `content`: by nothing, bytes, or a table.
+
+    Metadata in the file name the table that it holds. A dictionary becomes a table with these
+    metadata, and a table of Arrow is written without any.
+    """
     database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"
     fill(database, [night(0, [verdict(A)])])
     dmlconf_here(tmp_path, "history", "export", tables, "--database", database)

@@ -428,7 +428,7 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "a case twice": _case_doubled,
     "an edited status": _status_edited,
     "a case said to be unsupported": _declined,
-    "a data type said to lack": _lacks_a_type,
+    "a data type that the device is said to lack": _lacks_a_type,
     "a lower feature level": _lower_level,
     "another profile": _other_profile,
     "another suite or catalogue": _other_suite,

@@ -1,4 +1,4 @@
-"""The histogram of errors in ULP has a column for every element, with higher marks for more.
+"""The histogram counts each element in one column, by its error in ULP; higher marks mean more.
 
 The tested code is in `dmlconf/reports/runs/histogram.py`.
 """

@@ -1,4 +1,4 @@
-"""Reports say for how many elements the rules permit much or everything.
+"""Reports count open and loose elements, and blocks in which no element is loose.
 
 An element is open if any value of it is right. It is loose if its lowest and highest permitted
 values are further apart than a tenth of its output's largest number. A block is a part of a

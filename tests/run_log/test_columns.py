@@ -84,7 +84,7 @@ def test_the_columns_of_a_log_that_nothing_holds_are_freed_at_once(large: Path) 
         gc.enable()
 
 
-def test_the_cases_before_failures_with_nan_are_found(tmp_path: Path) -> None:
+def test_failures_with_nan_have_the_same_cases_before_them_as_in_objects(tmp_path: Path) -> None:
     difference = {"tensor": "y", "coordinates": [0], "expected": "nan", "actual": 0.0}
     failed = next(each for each in everything().verdicts if each.status is Status.FAILED)
     assert failed.reason is not None

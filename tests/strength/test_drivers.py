@@ -202,7 +202,7 @@ def pooling(directory: Path) -> Computation:
     return Computation(case, case.inputs(), evaluate(case, case.inputs()))
 
 
-def test_each_of_150_defects_has_operators_and_either_a_bug_report_or_a_plausible_cause() -> None:
+def test_each_driver_defect_has_operators_and_either_a_bug_report_or_a_plausible_cause() -> None:
     defects = driver_defects()
     assert len(defects) >= 150
     assert len({defect.name for defect in defects}) == len(defects)
@@ -391,7 +391,7 @@ def test_the_line_of_a_survivor_has_its_explanation(tmp_path: Path) -> None:
     assert line.endswith("explained: DML_ROUNDING_MODE has no constant for halves away from zero")
 
 
-def test_an_unknown_condition_is_refused() -> None:
+def test_an_unknown_condition_and_text_that_is_no_expression_are_refused() -> None:
     with pytest.raises(KeyError):
         condition({"axis-under": 5})
     with pytest.raises(ExpressionError):
