@@ -1,4 +1,4 @@
-"""Round numbers toward zero, without dmlconf's own code, so that tests can compare the two."""
+"""Round numbers toward zero without the functions of dmlconf whose results tests compare."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ The tested code is in `dmlconf/certification/making.py`, `dmlconf/certification/
 `dmlconf/certification/journal.py`, `dmlconf/certification/outcomes.py`,
 `dmlconf/certification/profiles.py`, `dmlconf/certification/verification.py`,
 `dmlconf/certification/acceptance.py`, `dmlconf/certification/findings.py`,
-`dmlconf/cli/commands/certificates/certify.py`, `dmlconf/cli/commands/certificates/sign.py` and
-`dmlconf/reports/verification.py`.
+`dmlconf/cli/commands/certificates/certify.py`, `dmlconf/cli/commands/certificates/sign.py`,
+`dmlconf/certification/keys.py` and `dmlconf/reports/verification.py`.
 """
 
 from __future__ import annotations

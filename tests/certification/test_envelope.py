@@ -3,8 +3,8 @@
 The libraries securesystemslib and in-toto read what dmlconf writes, and dmlconf reads what they
 write.
 
-The tested code is in `dmlconf/certification/envelope.py`, `dmlconf/certification/statement.py` and
-`dmlconf/certification/json_text.py`.
+The tested code is in `dmlconf/certification/envelope.py`, `dmlconf/certification/statement.py`,
+`dmlconf/certification/certificate.py` and `dmlconf/certification/json_text.py`.
 """
 
 from __future__ import annotations

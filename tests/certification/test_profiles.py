@@ -1,7 +1,7 @@
 """Profiles say which cases a certificate must have, and which verdicts it may have.
 
 The tested code is in `dmlconf/certification/profiles.py`, `dmlconf/certification/waived_limit.py`,
-`schemas/profiles/` and `dmlconf/cli/options/selection.py`.
+`schemas/profiles/`, `dmlconf/catalogue/model.py` and `dmlconf/cli/options/selection.py`.
 """
 
 from __future__ import annotations

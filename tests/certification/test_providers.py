@@ -4,7 +4,8 @@ The tested code is in `dmlconf/cli/commands/certificates/certify.py`,
 `dmlconf/cli/commands/certificates/verify.py`, `dmlconf/cli/commands/results/waive.py`,
 `dmlconf/certification/acceptance.py`, `dmlconf/certification/waived_limit.py`,
 `dmlconf/certification/verification.py` (the share of cases that a backend cannot express, the
-challenge), `dmlconf/reports/verification.py` and `dmlconf/backends/onnxruntime/backend.py`.
+challenge), `dmlconf/reports/verification.py`, `dmlconf/excuses/waiver_file.py`,
+`dmlconf/certification/findings.py` and `dmlconf/backends/onnxruntime/backend.py`.
 """
 
 from __future__ import annotations

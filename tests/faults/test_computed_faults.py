@@ -4,7 +4,8 @@ The waived outputs are those of DirectML 1.15.4, or of the release that a test n
 lab.
 
 The tested code is in the modules of `dmlconf/faults/`, one for each kind of fault, and in
-`dmlconf/faults/prediction.py`, `dmlconf/excuses/known_faults.py` and `schemas/known-faults.yaml`.
+`dmlconf/faults/prediction.py`, `dmlconf/excuses/known_faults.py`, `dmlconf/judging/conclusion.py`,
+`dmlconf/judging/circumstances.py` and `schemas/known-faults.yaml`.
 The function of a fault is that of its entry's `computed_by`, as `dmlconf/faults/formulas.py` says.
 """
 

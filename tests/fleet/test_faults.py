@@ -131,7 +131,7 @@ def test_a_log_to_which_another_run_writes_is_refused_and_the_other_run_goes_on(
 def test_no_verdict_is_lost_if_a_process_dies_or_hangs(
     tmp_path: Path, victim: str, seed: int
 ) -> None:
-    """With these seeds it does so within a second after the log begins; the run takes two or more."""
+    """With these seeds it does so within a second after the log begins; a run takes two."""
     with closing(Laboratory(tmp_path, victim)) as laboratory:
         fault = laboratory.fault(seed)
     assert fault.problems == ()

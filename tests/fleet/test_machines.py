@@ -1,7 +1,7 @@
 """A run on workers of Dask loses no verdict if a worker dies; workers that differ are refused.
 
 The tested code is in `dmlconf/fleet/cluster.py`, `dmlconf/fleet/dispatch.py`,
-`dmlconf/fleet/target.py` and `dmlconf/cli/options/targets.py`.
+`dmlconf/fleet/target.py`, `dmlconf/fleet/service.py` and `dmlconf/cli/options/targets.py`.
 """
 
 from __future__ import annotations

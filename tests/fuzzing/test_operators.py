@@ -153,7 +153,7 @@ def test_numbers_up_to_the_length_of_an_axis_are_at_most_the_largest_float16() -
 
 
 def test_no_window_or_sequence_is_so_long_that_a_case_takes_minutes() -> None:
-    """Without a limit, one of these cases has windows of 4e9 elements, the other 65,536 time steps."""
+    """Without a limit, the first case has windows of 4e9 elements, the second 65,536 steps."""
     pooling = operator_case("MAX_POOLING1", 92004, 29).template.data["desc"]
     outputs = prod(pooling["OutputTensor"]["Sizes"])
     assert prod(pooling["WindowSize"]) * outputs <= 2**24

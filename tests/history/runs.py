@@ -30,7 +30,10 @@ def verdict(
     facts: Mapping[str, str] | None = None,
     message: str = "0 is not 1",
 ) -> Verdict:
-    """Return a verdict on a case such as `tile/matrix/a`; `bits`, repeated, are its outputs' digest."""
+    """Return a verdict on a case such as `tile/matrix/a`.
+
+    `bits`, repeated to 16 digits, is the digest of its output.
+    """
     return Verdict(
         Identity(
             case=case,

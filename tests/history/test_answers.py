@@ -3,7 +3,9 @@
 The tested code is in `dmlconf/history/adding.py`, `dmlconf/history/stored_verdicts.py`,
 `dmlconf/history/timeline.py`, `dmlconf/history/questions.py`, `dmlconf/history/causes.py`,
 `dmlconf/history/maintenance.py`, `dmlconf/history/overview.py`, `dmlconf/history/database.py`,
-`dmlconf/reports/history/answers.py`, `dmlconf/reports/history/site.py` and `dmlconf/cli/commands/results/history.py`.
+`dmlconf/reports/history/answers.py`, `dmlconf/reports/history/site.py`,
+`dmlconf/history/case_sets.py`, `dmlconf/run_log/lines.py` and
+`dmlconf/cli/commands/results/history.py`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ During a run it breaks one case: all other cases pass, and the log is complete.
 The tested code is in `dmlconf/workers/pool.py`, `dmlconf/workers/worker.py`,
 `dmlconf/workers/memory.py`, `dmlconf/backends/directml/devices/device.py`,
 `dmlconf/backends/directml/devices/fence.py`, `dmlconf/backends/directml/api/library.py`,
+`dmlconf/backends/directml/api/vtable.py`,
 `dmlconf/backends/process_end.py` and `dmlconf/backends/directml/dispatch/outcomes.py`.
 """
 

@@ -4,7 +4,8 @@ These tests build no lab; stand-ins take the place of the steps.
 
 The tested code is in `lab/winelab/recipe.py`, `lab/winelab/paths.py`, `lab/winelab/session.py`,
 `lab/winelab/isolation.py`, `lab/winelab/build.py`, `lab/winelab/check.py`, `lab/winelab/cli.py`,
-`lab/recipe.toml`, `lab/smoke.yaml` and `lab/substrate.yaml`.
+`lab/winelab/tree.py`, `lab/recipe.toml`, `lab/smoke.yaml`, `lab/substrate.yaml`,
+`schemas/substrate.schema.json` and `dmlconf/excuses/substrate.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reports say under which rule a case failed, and how much of its limit a passing case uses.
 
 The tested code is in `dmlconf/reports/runs/failure_details.py`, `dmlconf/reports/runs/summary.py`,
-`dmlconf/reports/runs/terminal.py`, `dmlconf/reports/runs/markdown.py` and
-`dmlconf/reports/runs/junit.py`.
+`dmlconf/reports/runs/terminal.py`, `dmlconf/reports/runs/markdown.py`,
+`dmlconf/reports/runs/remarks.py` and `dmlconf/reports/runs/junit.py`.
 """
 
 from __future__ import annotations

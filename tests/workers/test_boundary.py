@@ -1,7 +1,7 @@
 """A backend that violates its protocol breaks the cases concerned, or is refused; the run goes on.
 
-The tested code is in `dmlconf/workers/boundary.py`, which checks what a backend returns, in
-`dmlconf/workers/batch.py` and in `dmlconf/workers/worker.py`.
+The tested code is in `dmlconf/workers/boundary.py` (checks of what a backend returns),
+`dmlconf/workers/batch.py`, `dmlconf/workers/worker.py` and `dmlconf/backends/errors.py`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ In `faulty:crash,on==7]`, the value of the option `on` is `=7]`: the end of the 
 `tile/many[Number=7]` of the case that crashes.
 
 The tested code is in `dmlconf/workers/pool.py`, `dmlconf/workers/process.py`,
-`dmlconf/workers/worker.py` and `dmlconf/backends/process_end.py`. What a backend does without harm
+`dmlconf/workers/worker.py`, `dmlconf/workers/memory.py` (how much processes may use) and
+`dmlconf/backends/process_end.py`. What a backend does without harm
 to its process is tested in `tests/workers/test_boundary.py`.
 """
 
