@@ -35,9 +35,7 @@ PATH: Final = re.compile(
 TESTED: Final = re.compile(r"The tested (?:code is|pages are) in [^`]*`.*\.", re.DOTALL)
 """The last paragraph of a test module's docstring, which names the tested files."""
 
-NAME_OF_FILE: Final = re.compile(
-    r"`([^`\s]*(?:/|\.(?:c|css|html|js|json|md|py|toml|yaml|yml)))`"
-)
+NAME_OF_FILE: Final = re.compile(r"`([^`\s]*(?:/|\.(?:c|css|html|js|json|md|py|toml|yaml|yml)))`")
 """A folder, such as `dmlconf/graphs/`, or a file, perhaps without its folder: `wiring.py`."""
 
 

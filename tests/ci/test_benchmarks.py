@@ -1,6 +1,6 @@
 """Each benchmark runs without a warning on little data, or is used by one that does.
 
-The tested code is in `benchmarks/`; a test is named after the module that it runs.
+The tested code is in `benchmarks/`; the parameter of a test is the module that it runs.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def test_a_log_keeps_the_result_of_each_variant(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_failing_variants_are_named_by_what_they_share_or_else_each_by_its_own_name(
+def test_failing_variants_are_named_as_briefly_as_possible_if_all_others_pass(
     statuses: dict[str, Status], named: str
 ) -> None:
     assert failing_variants({n: VariantResult(status) for n, status in statuses.items()}) == named

@@ -100,7 +100,9 @@ def layouts_of(tensor: TensorDesc) -> list[str]:
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", [name for name in operator_names() if operator(name).fields])
-def test_two_cases_for_each_goal_differ_and_together_reach_every_documented_part(name: str) -> None:
+def test_two_cases_for_each_goal_reach_every_documented_part_and_nearly_all_differ(
+    name: str,
+) -> None:
     entry = operator(name)
     goals = goals_of(entry)
     descs: set[str] = set()

@@ -1,4 +1,4 @@
-"""Reports count the graphs that pass only since each of their nodes is right.
+"""Reports count the graphs that pass only because each of their nodes is right.
 
 The tested code is in `dmlconf/reports/runs/remarks.py` and `dmlconf/verdicts/figures.py`.
 """

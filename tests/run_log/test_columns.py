@@ -1,7 +1,8 @@
-"""Verdicts of very large logs are read into columns, and reports of them are the same.
+"""Verdicts of very large logs are read into columns; reports are as of verdicts read into objects.
 
 The tested code is in `dmlconf/run_log/columns.py`, `dmlconf/run_log/collected.py`,
-`dmlconf/run_log/consistency.py` and `dmlconf/verdicts/choosing.py`.
+`dmlconf/run_log/consistency.py`, `dmlconf/verdicts/choosing.py` and
+`dmlconf/diagnosis/order_dependence.py` (the cases before a failure).
 """
 
 from __future__ import annotations
