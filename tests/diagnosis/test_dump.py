@@ -1,7 +1,6 @@
-"""`run --dump` writes failing cases as files that run and fail again.
+"""`dump_cases`, which `run --dump` calls, writes failing cases as files that run and fail again.
 
-The tested code is in `dmlconf/diagnosis/dump.py`, `dmlconf/cases/writing/export.py` and
-`dmlconf/cli/commands/running/run.py`.
+The tested code is in `dmlconf/diagnosis/dump.py` and `dmlconf/cases/writing/export.py`.
 """
 
 from __future__ import annotations

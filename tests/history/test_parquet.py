@@ -1,6 +1,7 @@
 """A history is written as Parquet files and read back unchanged; wrong files are refused.
 
-The tested code is in `dmlconf/history/parquet.py` and `dmlconf/cli/commands/results/history.py`.
+The tested code is in `dmlconf/history/parquet.py`, `dmlconf/history/maintenance.py` and
+`dmlconf/cli/commands/results/history.py`.
 """
 
 from __future__ import annotations
