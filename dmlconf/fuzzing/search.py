@@ -103,7 +103,9 @@ class _Walk:
         for _ in range(_STEPS):
             large = self._too_large(desc)
             if not broken and not large:
-                return desc if self._listed(desc) and not _takes_long(self._operator, desc) else None
+                return (
+                    desc if self._listed(desc) and not _takes_long(self._operator, desc) else None
+                )
             reached = self._step(desc, broken, large)
             if reached is None:
                 return None

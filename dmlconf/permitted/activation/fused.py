@@ -180,6 +180,11 @@ def activated_error_scale(
             local = _LOCAL_SLOPES[activation["operator"]]
             within = local(values - reach, values + reach, **attributes_of(activation))
             steepness = np.where(np.isfinite(values), within, steepness)
+        if np.isinf(slope(activation)):
+            # SCALED_ELU with an infinite Alpha is infinite below 0, and Gamma times x above.
+            ends = (fused(values + side * reach, activation) for side in (-1, 1))
+            secant = np.abs(np.subtract(*ends)) / (2 * reach)
+            steepness = np.where(np.isfinite(secant), secant, steepness)
         scale = steepness * sums + own + np.abs(result)
         if dtype == np.float16:
             # A kernel may store the sum in FLOAT16, as its largest number or as infinity.

@@ -50,3 +50,16 @@ def test_a_steep_activation_magnifies_the_error_of_its_argument(tmp_path: Path) 
     (right,) = evaluate(case)["OutputTensor"].tolist()
     assert accepts(case, "OutputTensor", [right * 1.000012])
     assert not accepts(case, "OutputTensor", [right * 1.01])
+
+
+def test_an_infinite_slope_below_zero_leaves_the_error_above_it(tmp_path: Path) -> None:
+    """0.1 * (1.5e38 - 1.5e38 + 1e36) may be off by 2^-24 of 3e38, on DirectML 1.13.1 as well."""
+    desc = """
+      ATensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1.5e+38, 1.0e+36, -1.5e+38]},
+      BTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 1, 1]}, TransA: NONE,
+      TransB: NONE, Alpha: 0.5, Beta: 0, OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32},
+      FusedActivation: {operator: ACTIVATION_SCALED_ELU, Alpha: -.inf, Gamma: 0.1}"""
+    case = single(tmp_path, "GEMM", desc)
+    (right,) = evaluate(case)["OutputTensor"].ravel().tolist()
+    assert accepts(case, "OutputTensor", [right + 0.05 * 2.0**-24 * 3e38])
+    assert not accepts(case, "OutputTensor", [right + 0.05 * 2.0**-16 * 3e38])
