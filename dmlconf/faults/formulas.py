@@ -16,6 +16,7 @@ from dmlconf.faults.copies import (
 )
 from dmlconf.faults.fused_sums import sum_before_the_activation
 from dmlconf.faults.gates import bounded_before_activations
+from dmlconf.faults.gradient_sums import gradient_of_bias_in_passes, gradients_in_passes
 from dmlconf.faults.moments import moments_read_as_parameters
 from dmlconf.faults.normalization import element_in_place_of_its_variance
 from dmlconf.faults.one_hot import (
@@ -50,6 +51,8 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         first_group_of_filter_and_input,
         first_pass_truncated,
         first_value_in_place_of_the_second,
+        gradient_of_bias_in_passes,
+        gradients_in_passes,
         infinity_as_the_least_integer,
         lengths_not_clamped,
         low_word_as_index,

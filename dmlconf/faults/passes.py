@@ -27,9 +27,9 @@ from dmlconf.reference.numbers.floats import single
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import packed_strides
 
-__all__ = ["first_pass_truncated"]
+__all__ = ["MOST_WAYS", "Combine", "combinations_in_passes", "first_pass_truncated"]
 
-_Combine = Callable[[Array], Array]
+Combine = Callable[[Array], Array]
 """Sums or averages an array along the operator's axes, which keep a size of 1."""
 
 _Order = tuple[int, ...]
@@ -39,7 +39,7 @@ _Passes = Sequence[tuple[Sequence[int], int]]
 """Groups of adjacent axes, in the order of their passes, and how many elements the first pass of
 each combines."""
 
-_MOST_WAYS: Final = 48
+MOST_WAYS: Final = 48
 """The most ways to divide the elements that are tried."""
 
 
@@ -61,20 +61,33 @@ def first_pass_truncated(case: Case) -> Computed | None:
         return None
     computed = partial(_FUNCTIONS.get(case.operator_name, _normalized), desc, inputs)
     operation = np.sum if function == "SUM" else np.mean
-    ways = [
-        partial(_in_order, order=order, passes=passes, operation=operation)
-        for order in _orders(desc["InputTensor"])
-        for passes in _possible_passes(tensor.shape, order, axes_of_mean(desc))
-    ]
+    ways = combinations_in_passes(desc["InputTensor"], axes_of_mean(desc), operation)
     if not ways:
         if case.operator_name != "BATCH_NORMALIZATION_TRAINING":
             return None
         return _trained_in_one_pass(desc, inputs)
-    others = [partial(computed, way) for way in ways[1:_MOST_WAYS]]
+    others = [partial(computed, way) for way in ways[1:MOST_WAYS]]
     if case.operator_name == "BATCH_NORMALIZATION_TRAINING":
         mean = partial(_in_one_pass, axes=tuple(axes_of_mean(desc)))
-        others += [partial(computed, way, mean=mean) for way in ways[:_MOST_WAYS]]
+        others += [partial(computed, way, mean=mean) for way in ways[:MOST_WAYS]]
     return replace(computed(ways[0]), others=lambda: (other() for other in others))
+
+
+def combinations_in_passes(
+    tensor: TensorDesc, axes: Collection[int], operation: Callable[..., Array]
+) -> list[Combine]:
+    """Return the functions that combine FLOAT64 elements of a tensor along axes in passes.
+
+    What a pass gives is truncated to FLOAT16. The list is empty if one pass is enough.
+
+    Args:
+        operation: `numpy.sum` or `numpy.mean`.
+    """
+    return [
+        partial(_in_order, order=order, passes=passes, operation=operation)
+        for order in _orders(tensor)
+        for passes in _possible_passes(tensor.Sizes, order, axes)
+    ]
 
 
 def _orders(tensor: TensorDesc) -> Iterator[_Order]:
@@ -125,13 +138,13 @@ def _in_order(
     return values.transpose(np.argsort(order))
 
 
-def _reduced(desc: Desc, inputs: Mapping[str, Array], combine: _Combine) -> Computed:
+def _reduced(desc: Desc, inputs: Mapping[str, Array], combine: Combine) -> Computed:
     values = inputs["InputTensor"].astype(np.float64)
     sums, sizes = combine(values).astype(np.float16), combine(np.abs(values))
     return Computed({"OutputTensor": sums}, terms={"OutputTensor": sizes})
 
 
-def _normalized(desc: Desc, inputs: Mapping[str, Array], combine: _Combine) -> Computed:
+def _normalized(desc: Desc, inputs: Mapping[str, Array], combine: Combine) -> Computed:
     values = inputs["InputTensor"].astype(np.float64)
     centred = values - combine(values)
     root: Any = 1.0
@@ -145,9 +158,9 @@ def _normalized(desc: Desc, inputs: Mapping[str, Array], combine: _Combine) -> C
 def _trained(
     desc: Desc,
     inputs: Mapping[str, Array],
-    combine: _Combine,
+    combine: Combine,
     stored: Callable[[Array], Array] = np.asarray,
-    mean: _Combine | None = None,
+    mean: Combine | None = None,
 ) -> Computed:
     """Return the outputs of BATCH_NORMALIZATION_TRAINING; `stored` rounds the squares.
 
@@ -218,7 +231,7 @@ def _scaled(
     return quotients * scale + bias, sizes * np.abs(scale) + np.abs(bias)
 
 
-_FUNCTIONS: Final[Mapping[str, Callable[[Desc, Mapping[str, Array], _Combine], Computed]]] = {
+_FUNCTIONS: Final[Mapping[str, Callable[[Desc, Mapping[str, Array], Combine], Computed]]] = {
     "BATCH_NORMALIZATION_TRAINING": _trained,
     "REDUCE": _reduced,
 }

@@ -3,7 +3,8 @@
 These versions compute sums and means in two passes, and truncate what the first pass gives. All
 outputs but those called wrong or right are what DirectML 1.8.0 and 1.9.1 gave.
 
-The tested code is in `dmlconf/faults/passes.py` and `schemas/known-faults.yaml`.
+The tested code is in `dmlconf/faults/passes.py`, `dmlconf/faults/gradient_sums.py` and
+`schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations
@@ -191,3 +192,30 @@ def test_a_mean_of_training_in_one_pass_beside_a_variance_in_two_is_waived(
         },
     )
     assert status_and_fault(case, given, "1.8.0")[0] is status
+
+
+GRADIENTS = "float16-gradients-held-in-parts"
+GRADIENT_OF_THE_BIAS = "float16-gradient-of-the-bias-held-in-parts"
+
+
+@pytest.mark.parametrize(
+    ("of", "output", "fault", "later"),
+    [
+        ("bias", "OutputBiasGradientTensor", GRADIENT_OF_THE_BIAS, Status.WAIVED),
+        ("scale", "OutputScaleGradientTensor", GRADIENTS, Status.FAILED),
+    ],
+)
+def test_a_gradient_without_the_1_that_the_first_pass_loses_is_waived(
+    of: str, output: str, fault: str, later: Status
+) -> None:
+    """DirectML 1.15.4 loses the 1 of 2048 - 2048 + 1 in the gradient of the bias only."""
+    path = cases_directory() / "batch_normalization_grad" / "boundary.yaml"
+    name = f"batch_normalization_grad/boundary/sums-for-the-{of}-in-two-passes"
+    (planned,) = [each for each in load_suite([path]).plan() if each.identifier == name]
+    case = build(planned)
+    zeros = {**evaluate(case), output: np.zeros((2, 1, 3), np.float16)}
+    assert status_and_fault(case, zeros, "1.9.1") == (Status.WAIVED, GRADIENTS)
+    assert status_and_fault(case, zeros, "1.15.4")[0] is later
+    assert later is Status.FAILED or status_and_fault(case, zeros, "1.15.4")[1] == fault
+    other = {**zeros, output: np.full((2, 1, 3), 2, np.float16)}
+    assert status_and_fault(case, other, "1.9.1") == (Status.FAILED, "")

@@ -1,0 +1,97 @@
+"""A fault of FLOAT16 gradients: DirectML adds up those of scale and bias in two passes.
+
+The passes are those of `dmlconf/faults/passes.py`, and what a pass gives is truncated to FLOAT16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed
+from dmlconf.faults.passes import MOST_WAYS, Combine, combinations_in_passes
+from dmlconf.permitted.numbers.half import toward_zero
+from dmlconf.reference.normalization.parameters import shared_dimensions
+from dmlconf.reference.numbers.floats import single
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["gradient_of_bias_in_passes", "gradients_in_passes"]
+
+
+def gradients_in_passes(case: Case) -> Computed | None:
+    """Return the gradients of a batch normalization with both sums in passes.
+
+    None if the output is not FLOAT16, or if one pass is enough.
+    """
+    return _computed(case, both=True)
+
+
+def gradient_of_bias_in_passes(case: Case) -> Computed | None:
+    """Return the gradients of a batch normalization with the sum for the bias in passes.
+
+    In training, the gradient of the input may follow from that sum, or from one in FLOAT32. None as
+    for `gradients_in_passes`.
+    """
+    return _computed(case, both=False)
+
+
+@np.errstate(all="ignore")
+def _computed(case: Case, *, both: bool) -> Computed | None:
+    tensor = case.desc["InputGradientTensor"]
+    over = shared_dimensions(case.inputs()["ScaleTensor"])
+    if case.inputs()["InputGradientTensor"].dtype != np.float16:
+        return None
+    ways = combinations_in_passes(tensor, over, np.sum)[:MOST_WAYS]
+    if not ways:
+        return None
+
+    def whole(values: Array) -> Array:
+        total: Array = values.sum(over, keepdims=True)
+        return total
+
+    def each() -> Iterator[Computed]:
+        for way in ways:
+            yield _gradients(case, way if both else whole, way, way)
+            if not both:
+                yield _gradients(case, whole, way, whole)
+
+    return replace(next(each()), others=lambda: islice(each(), 1, None))
+
+
+def _gradients(case: Case, for_scale: Combine, for_bias: Combine, for_mean: Combine) -> Computed:
+    """Return the gradients with three functions that add up FLOAT64 elements.
+
+    Args:
+        for_mean: adds up the gradients whose mean the gradient of the input lacks in training.
+    """
+    values, gradient, mean, variance, scale = (
+        case.inputs()[f"{name}Tensor"].astype(np.float64)
+        for name in ("Input", "InputGradient", "Mean", "Variance", "Scale")
+    )
+    centred, root = values - mean, np.sqrt(variance + single(case.desc["Epsilon"]))
+    sums, total = for_scale(gradient * centred), for_bias(gradient)
+    sizes = for_scale(np.abs(gradient) * (np.abs(values) + np.abs(mean)))
+    total_size = for_bias(np.abs(gradient))
+    of_input, of_input_size = gradient, np.abs(gradient)
+    if case.operator_name == "BATCH_NORMALIZATION_TRAINING_GRAD":
+        count = values.size // total.size
+        change = centred / (count * np.square(root))
+        of_input = gradient - for_mean(gradient) / count - sums * change
+        of_input_size = of_input_size + total_size / count + sizes * np.abs(change)
+    outputs = {
+        "OutputGradientTensor": of_input * scale / root,
+        "OutputScaleGradientTensor": sums / root,
+        "OutputBiasGradientTensor": total,
+    }
+    return Computed(
+        {name: toward_zero(output).astype(np.float16) for name, output in outputs.items()},
+        terms={
+            "OutputGradientTensor": of_input_size * np.abs(scale) / root,
+            "OutputScaleGradientTensor": sizes / root,
+            "OutputBiasGradientTensor": total_size,
+        },
+    )
