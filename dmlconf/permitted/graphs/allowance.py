@@ -193,7 +193,11 @@ def _of_operator(node: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence
     rule = node.rule(tensor)
     if rule.kind is not RuleKind.ONE_OF:
         return ()
-    intervals = permitted_intervals(rule.kind, allowance_of(node, tensor))
+    sizes = node.outputs()[tensor].Sizes
+    intervals = [
+        (low.reshape(sizes), high.reshape(sizes))
+        for low, high in permitted_intervals(rule.kind, allowance_of(node, tensor))
+    ]
     if not rule.flushes or intervals[0][0].dtype.kind != "f":
         return intervals
     return [_with_zero_for_subnormals(*interval) for interval in intervals]

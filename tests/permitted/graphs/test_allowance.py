@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dmlconf.reference.evaluation import evaluate
 from tests.graphs.suites import graph_case
 from tests.permitted.graphs.accepted import accepts, graph, passes
 
@@ -160,3 +161,23 @@ def test_a_sum_near_the_largest_number_is_right_beside_a_smaller_candidate(tmp_p
         assert accepts(case, "y", [1, middle, 0]), middle
     for middle in (-3.0e38, np.nan):
         assert not accepts(case, "y", [1, middle, 0]), middle
+
+
+def test_candidates_of_a_reduction_have_the_sizes_of_the_output(tmp_path: Path) -> None:
+    """The largest of each row follows from gradients that may be off, or is that of the row."""
+    case = graph(
+        tmp_path,
+        """
+  x: {Sizes: [3, 5, 2, 2], DataType: FLOAT16, fill: {specials: {seed: 61, every: 47}}}
+  g: {Sizes: [3, 5, 2, 2], DataType: FLOAT16, fill: {uniform: {low: -1, high: 1, seed: 2}}}""",
+        """
+  n: {operator: LOCAL_RESPONSE_NORMALIZATION_GRAD, desc: {InputTensor: x, InputGradientTensor: g,
+      OutputGradientTensor: {Sizes: [3, 5, 2, 2], DataType: FLOAT16}, CrossChannel: false,
+      LocalSize: 3, Alpha: 0.0009765625, Beta: 7.0, Bias: 1.5}}
+  node: {operator: REDUCE, desc: {Function: MAX, InputTensor: n, Axes: [2, 1, 2],
+         OutputTensor: {Sizes: [3, 1, 1, 2], DataType: FLOAT16}}}""",
+    )
+    right = evaluate(case)["y"].ravel().tolist()
+    assert accepts(case, "y", right)
+    others = ([*right[:n], 60000, *right[n + 1 :]] for n in range(len(right)))
+    assert not all(accepts(case, "y", other) for other in others)
