@@ -253,8 +253,9 @@ def _mixed_indices(case: Case, tensor: str, mask: Array, number: int) -> Array |
 def _any_value(number: int, like: Array) -> Array:
     """Return what replaces open elements in the evaluation with this number, in a data type.
 
-    First come `_VALUES` or, for integers, 0, the greatest, the least, and 1, then random numbers.
-    The remainder of 1 differs from that of 0 for every divisor but 1 and -1.
+    First come `_VALUES` or, for integers, 0, the greatest, the least, 1, 2 and a third of the
+    greatest, then random numbers. The remainder of 1 differs from that of 0 for every divisor but 1
+    and -1, and 2 and the third are inside of bounds that exclude their ends.
     """
     generator = np.random.Generator(np.random.PCG64([number]))
     if like.dtype.kind == "f":
@@ -262,9 +263,9 @@ def _any_value(number: int, like: Array) -> Array:
             return np.asarray(_VALUES[number], like.dtype)
         return np.asarray(generator.normal(0, 8, like.shape), like.dtype)
     limits = np.iinfo(like.dtype)
-    extremes = (0, limits.max, limits.min, 1)
-    if number < len(extremes):
-        return np.asarray(extremes[number], like.dtype)
+    values = (0, limits.max, limits.min, 1, 2, limits.max // 3)
+    if number < len(values):
+        return np.asarray(values[number], like.dtype)
     return np.frombuffer(generator.bytes(like.nbytes), like.dtype).reshape(like.shape)
 
 

@@ -424,3 +424,22 @@ def test_an_undefined_number_may_equal_any_number(tmp_path: Path) -> None:
         assert accepts(case, "y", [1, *undefined])
         assert not accepts(case, "y", [0, *undefined])
     assert not accepts(case, "y", [1, 2, 0])
+
+
+def test_a_coordinate_that_is_not_written_may_pass_the_bounds_of_a_gradient(tmp_path: Path) -> None:
+    """No element is nonzero, so DirectML 1.8.2 leaves what an earlier dispatch wrote: 2."""
+    case = graph(
+        tmp_path,
+        "\n  x: {Sizes: [1, 3, 1, 1, 1], DataType: UINT32, values: [0, 0, 0]}",
+        """
+  n: {operator: NONZERO_COORDINATES, desc: {InputTensor: x,
+      OutputCountTensor: {Sizes: [1, 1, 1, 1, 1], DataType: UINT32},
+      OutputCoordinatesTensor: {Sizes: [1, 1, 1, 3, 5], DataType: UINT32}}}
+  node: {operator: ELEMENT_WISE_CLIP_GRAD1, desc: {InputTensor: n.OutputCoordinatesTensor,
+         InputGradientTensor: n.OutputCoordinatesTensor, MinMaxDataType: UINT32, Min: 1,
+         OutputGradientTensor: {Sizes: [1, 1, 1, 3, 5], DataType: UINT32}, Max: 2147483646}}""",
+    )
+    for element in range(15):
+        values = [0] * 15
+        values[element] = 2
+        assert accepts(case, "y", values), element
