@@ -8,6 +8,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.attributes import possible_conversions
+from dmlconf.permitted.numbers.half import to_nearest
 from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.movement.generation import sequence_of, with_diagonals
@@ -15,7 +16,7 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "diagonal_matrix1_candidates",
-    "fill_value_sequence_interval",
+    "fill_value_sequence_candidates",
 ]
 
 
@@ -39,10 +40,13 @@ def diagonal_matrix1_candidates(
     return [(output, output) for output in outputs]
 
 
-def fill_value_sequence_interval(
+def fill_value_sequence_candidates(
     OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
-) -> Interval:
-    """Return the interval of a floating-point sequence; product and sum are rounded up or down.
+) -> Sequence[Interval]:
+    """Return the candidates of a floating-point sequence; product and sum are rounded up or down.
+
+    Measured: where a graph reads a FLOAT16 sequence, DirectML 1.15.4 rounds the product to the
+    nearest FLOAT16 number before it adds the start: 685 * 3 + 1.5 is 2058, and 2056 otherwise.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.
     """
@@ -51,5 +55,9 @@ def fill_value_sequence_interval(
         exact = sequence_of(OutputTensor, ValueStart, ValueDelta)
         product = np.abs(exact - np.array(ValueStart, dtype).astype(np.float64))
         step = STEP if dtype.itemsize < 8 else 2.0**-52
-        low, high = rounded_interval(exact, product * step, dtype)
-    return low, high
+        candidates = [rounded_interval(exact, product * step, dtype)]
+        if dtype == np.float16:
+            start = np.array(ValueStart, dtype).astype(np.float64)
+            rounded = (start + to_nearest(exact - start)).astype(dtype)
+            candidates.append((rounded, rounded))
+    return candidates

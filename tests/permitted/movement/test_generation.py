@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.movement.generation import fill_value_sequence_interval
+from dmlconf.permitted.movement.generation import fill_value_sequence_candidates
 from dmlconf.permitted.numbers.rounding import STEP
 from dmlconf.tensors.datatypes import DataType
 
@@ -17,10 +17,18 @@ START, DELTA, COUNT = 1.0, 0.1, 1000
 
 def test_a_rounded_product_and_sum_is_permitted_and_nothing_beyond_three_roundings() -> None:
     output = TensorDesc(DataType.FLOAT32, (COUNT,))
-    lowest, highest = fill_value_sequence_interval(output, "FLOAT32", START, DELTA)
+    ((lowest, highest),) = fill_value_sequence_candidates(output, "FLOAT32", START, DELTA)
     indices = np.arange(COUNT, dtype=np.float32)
     to_nearest = np.float32(START) + indices * np.float32(DELTA)
     assert ((lowest <= to_nearest) & (to_nearest <= highest)).all()
     exact = START + indices.astype(np.float64) * float(np.float32(DELTA))
     assert (highest - exact <= 3 * STEP * exact).all()
     assert (exact - lowest <= 3 * STEP * exact).all()
+
+
+def test_a_product_may_be_rounded_to_float16_before_the_start_is_added() -> None:
+    """Of 1.5 + 685 * 3, DirectML 1.15.4 gives 2056, and 2058 where a graph reads the sequence."""
+    output = TensorDesc(DataType.FLOAT16, (686,))
+    candidates = fill_value_sequence_candidates(output, "FLOAT16", 1.5, 3.0)
+    last = [(float(low[-1]), float(high[-1])) for low, high in candidates]
+    assert last == [(2056, 2056), (2058, 2058)]
