@@ -67,7 +67,7 @@ LARGEST_INTERMEDIATES: Final = 256 * _MIB
 one node's are larger, a run returns these alone."""
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
-"""All inputs together that `capture --model` reads for an ONNX model, or one that it makes."""
+"""All inputs together that `capture --model` reads from a file, or one input that it generates."""
 
 LARGEST_PARTITION: Final = 64 * _MIB
 """A file `Partition_N.bin`, with a graph that ONNX Runtime gave to DirectML."""
@@ -139,7 +139,7 @@ MOST_COMBINATIONS: Final = 1_000_000
 """Combinations of one matrix before `where` filters them."""
 
 LONGEST_IDENTIFIERS: Final = 64 * _MIB
-"""Characters of the identifiers of all cases of one file."""
+"""Characters of the parameters in the identifiers of all cases of one file."""
 
 # The most nodes and folders.
 

@@ -55,8 +55,9 @@ def captured_partitions(paths: list[Path]) -> Captured:
     """Return the graphs of partitions, as if an application had compiled them.
 
     Raises:
-        PartitionError: a file cannot be read or is no partition, has an operator or a constant that
-            the catalogue lacks or more than `MOST_NODES` nodes, or `flatbuffers` is missing.
+        PartitionError: a file cannot be read or is no partition, has more than `MOST_NODES` nodes
+            or an operator, a field or an enum value that the catalogue lacks, or `flatbuffers` is
+            missing.
     """
     lines = []
     for number, path in enumerate(paths, 1):
@@ -117,7 +118,7 @@ class _Content:
 
 
 class _Table:
-    """A table of a FlatBuffer; every position is checked against the file's end."""
+    """A table of a FlatBuffer; each position is checked against the file's end when it is read."""
 
     def __init__(self, content: _Content, position: int) -> None:
         try:
@@ -218,7 +219,9 @@ class _Partition:
         """Return the graph; constants become inputs, since their data is in another file.
 
         Raises:
-            PartitionError: the graph has more than `MOST_NODES` nodes, or does not fit together.
+            PartitionError: the graph has more than `MOST_NODES` nodes, a node has too few or too
+                many names, or the catalogue lacks something.
+            _DamageError: the bytes do not fit together.
         """
         names = Names()
         nodes: list[Node] = []
@@ -322,7 +325,7 @@ class _Partition:
             nested = tuple(self._activation(each) for each in several)
             return nested if field.is_array else nested[0]
         if kind is AttributeKind.SCALAR_UNION:
-            inner = value.target(6)
+            inner = value.target(6)  # Bytes beyond the end of the file count as 0.
             stored = self._content.bytes[inner : inner + 8] if inner is not None else b""
             return scalar_value(stored.ljust(8, b"\0"), _data_type(desc[field.type_field or ""]))
         return self._plain(field, position)

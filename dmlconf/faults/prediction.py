@@ -30,8 +30,8 @@ class Prediction:
 
     Attributes:
         changed: the outputs that differ from the right ones in some bit, or that `unknown` lists.
-        allowance: returns what an output's rule permits around these outputs; None if every bit is
-            known.
+        allowance: returns what an output's rule permits around these outputs; None if changed
+            outputs must agree in every bit but those of `unknown`. Of a graph it is never None.
         unknown: by tensor, which elements may have any value. In a graph, elements that are
             computed from such elements do not count.
         spills: as in `Computed`; False if the formula applies to single nodes of a graph.

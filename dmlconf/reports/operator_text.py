@@ -58,7 +58,7 @@ def ranks_text(support: Support) -> str:
 
 
 def level_lines(entry: Operator) -> list[str]:
-    """Return which parts of a desc need a higher feature level than the support tables say."""
+    """Return the levels of parts of a desc that may need a higher one than the operator itself."""
     lines = [
         f"{since} for {field.name} {constant}"
         for field in entry.of_kind(FieldKind.ATTRIBUTE)

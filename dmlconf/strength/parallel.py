@@ -46,7 +46,7 @@ def measured_in_processes(
         plan: the cases.
         suite_paths: the files of the suite, whose recordings give expected values.
         jobs: how many processes; 1 measures in this one.
-        chunk: how many cases a process takes at a time.
+        chunk: how many cases a process takes at a time; one if there is one job.
         advance: is called for each case after its chunk.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A case is unchecked if any value of all elements is right; one judged element is enough to pass.
+"""A case is unchecked if every element may have any value; one judged element is enough to pass.
 
 Elements for which any value is right are called open.
 

@@ -122,7 +122,7 @@ def test_a_log_that_contradicts_itself_is_refused(tmp_path: Path, lines: Lines, 
         read_log(write_log(tmp_path, lines))
 
 
-def test_a_place_beyond_the_plan_of_a_shard_is_refused(tmp_path: Path, lines: Lines) -> None:
+def test_a_place_beyond_the_plan_of_all_shards_is_refused(tmp_path: Path, lines: Lines) -> None:
     shard = {"number": 1, "count": 2, "planned": 6, "plan_digest": "0" * 64}
     lines[0].update(shard=shard)
     lines[3].update(place=6)

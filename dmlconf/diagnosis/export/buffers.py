@@ -79,7 +79,7 @@ def _expected(case: Case, name: str, values: Array, allowances: CaseAllowances) 
         intervals: Sequence[Interval] = permitted_intervals(rule.kind, allowance)
         if rule.kind is not RuleKind.ONE_OF:
             intervals = (permitted_ends(flat, rule, allowance),)
-    except (ValueError, LookupError):  # The rule may need something that the reference lacks.
+    except (ValueError, LookupError):  # The rule may need what the allowance does not have.
         intervals = ((flat, flat),)
     pairs = [(np.ravel(lowest), np.ravel(highest)) for lowest, highest in intervals]
     known = np.logical_or.reduce([within(flat, *pair) for pair in pairs])

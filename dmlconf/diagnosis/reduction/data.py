@@ -32,7 +32,7 @@ class Part(Enum):
     FIRST = "first"
     LAST = "last"
     SPECIAL = "special"
-    """The rarest elements are kept: NaN, infinite, negative and so on."""
+    """The most special elements are kept: NaN, then infinite, subnormal, negative and so on."""
 
 
 def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, Array] | None:
@@ -51,7 +51,7 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
         old = case.data.get(name)
         values = old if isinstance(old, np.ndarray) else np.ones(1, tensor.DataType.dtype)
         count = indexed_count(desc) if is_index(field.name) else None
-        special |= part is Part.SPECIAL and bool(_rareness(values).any())
+        special |= part is Part.SPECIAL and bool(_speciality(values).any())
         fitting[name] = fitted_array(values, tensor, part, count)
     return fitting if part is not Part.SPECIAL or special else None
 
@@ -67,12 +67,12 @@ def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | Non
         count: for indices, how many elements they may choose from; else None.
     """
     if part is Part.SPECIAL:
-        values = values.ravel()[np.argsort(-_rareness(values), kind="stable")]
+        values = values.ravel()[np.argsort(-_speciality(values), kind="stable")]
     array = _cast(_resized(values, tensor.Sizes, part), tensor.DataType)
     return as_stored(array if count is None else _in_range(array, count), tensor.Strides)
 
 
-def _rareness(values: Array) -> Array:
+def _speciality(values: Array) -> Array:
     """Return how special each element is; 0 for ordinary ones."""
     flat = values.ravel()
     if flat.dtype.kind != "f":
@@ -130,9 +130,9 @@ def _in_range(array: Array, count: int) -> Array:
 
 
 def data_cost(case: Case) -> tuple[int, int, int]:
-    """Return how many elements are not +0, how many are neither +0 nor 1, and the latter's digits.
+    """Return how many elements are not +0, how many are neither +0 nor 1, and how long those are.
 
-    Digits are counted in the first 64 such elements of each array.
+    Their length is that of their text, and counts for the first 64 of each array.
     """
     not_zero = others = digits = 0
     for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
@@ -147,7 +147,8 @@ def data_cost(case: Case) -> tuple[int, int, int]:
 
 
 _MOST_SINGLE: Final = 64
-"""In arrays of at most this many elements, single ones are changed; in larger ones, sixteenths."""
+"""In arrays of at most this many elements, the smallest changes are of single ones; in larger ones,
+of about a sixteenth."""
 
 
 def simpler_values(name: str, array: Array) -> Iterator[Array]:

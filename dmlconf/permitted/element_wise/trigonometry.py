@@ -91,8 +91,8 @@ def element_wise_tan_candidates(
     """Return the candidates of TAN: `sin(x) / cos(x)`.
 
     Near a pole, where the cosine may be zero, large numbers of either sign are right. If sine and
-    cosine may each be off by e, these are at least (|sin x| - e) / (|cos x| + e) in size. Beyond
-    100 pi any value is right.
+    cosine may each be off by e, these are at least (|sin x| - e) / (|cos x| + e) in size. Of finite
+    elements beyond 100 pi any value is right.
     """
     exact, error = _scaled_with_error(InputTensor, ScaleBias)
     with np.errstate(all="ignore"):
@@ -127,13 +127,13 @@ def _arctangent_interval(
 element_wise_sin_interval = unary_interval(
     "element_wise_sin",
     partial(_sine_interval, sine),
-    "the sine; beyond 100 pi it is from -1.0008 to 1.0008",
+    "the sine; of finite elements beyond 100 pi it is from -1.0008 to 1.0008",
 )
 
 element_wise_cos_interval = unary_interval(
     "element_wise_cos",
     partial(_sine_interval, cosine),
-    "the cosine; beyond 100 pi it is from -1.0008 to 1.0008",
+    "the cosine; of finite elements beyond 100 pi it is from -1.0008 to 1.0008",
 )
 
 element_wise_asin_interval = unary_interval(

@@ -43,8 +43,8 @@ def element_wise_quantize_linear_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of QUANTIZE_LINEAR.
 
-    A kernel computes `x / scale` or `x * (1 / scale)`, and rounds the quotient toward zero or to
-    nearest. With a scale of 0 the page leaves the result undefined.
+    A kernel computes `x / scale` or `x * (1 / scale)` in FLOAT32, rounded toward zero or to nearest,
+    and only then rounds to an integer. With a scale of 0 the page leaves the result undefined.
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """
@@ -111,7 +111,7 @@ def dynamic_quantize_linear_candidates(
     OutputScaleTensor: TensorDesc,
     OutputZeroPointTensor: TensorDesc,
 ) -> tuple[Sequence[Interval], ...]:
-    """Return the candidates: scale and quotients may be rounded toward zero or to nearest.
+    """Return the candidates: FLOAT32 scale and quotients, rounded toward zero or to nearest.
 
     If the scale is a power of two, all quotients and the products with its reciprocal are exact. A
     subnormal scale has fewer digits, and may count as 0: see `_without_scale`. If the range of the

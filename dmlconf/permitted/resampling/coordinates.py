@@ -45,8 +45,9 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
     indices = np.arange(len(at.values), dtype=np.float64)
     errors = ((indices + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
     if math.frexp(scale)[0] == 0.5:
-        # All intermediates are multiples of a quantum, with at most 24 bits above it: before the
-        # division by the scale, and after it, where a half may be added to round to nearest.
+        # All intermediates are multiples of a quantum: one before the division by the scale,
+        # another after it, where a half may be added to round to nearest. At most 2^24 quanta are
+        # exact.
         before = float(np.min(quanta(np.array([1.0, shift]))))
         behind = float(np.min([before / scale, *quanta(np.array([shift / scale, offset, 0.5]))]))
         sizes = indices + abs(shift)

@@ -308,7 +308,7 @@ def _without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _right_aligned(tensor: Array, dimension_count: int) -> Array:
-    """Return a tensor of this rank, with sizes 1 in front or at coordinate 0 of its first axes."""
+    """Return the tensor with sizes 1 put in front, or what is at coordinate 0 of surplus axes."""
     surplus = tensor.ndim - dimension_count
     if surplus <= 0:
         return tensor.reshape((1,) * -surplus + tensor.shape)

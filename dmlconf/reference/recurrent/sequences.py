@@ -173,8 +173,9 @@ def in_directions(
 ) -> tuple[Values, ...]:
     """Return the hidden nodes after every step, and the last state, of every direction.
 
-    The sizes are {steps, directions, batch, hidden} for the hidden nodes, and {1, directions,
-    batch, hidden} for each part of the state.
+    The hidden nodes of a forward direction's last state are what `_single` returns. The sizes are
+    {steps, directions, batch, hidden} for the hidden nodes, and {1, directions, batch, hidden} for
+    each part of the state.
 
     `layer` computes one direction, given its index, the sequences in the order in which it reads
     them, and whether these are reversed.
@@ -215,8 +216,8 @@ def _have_step(step: int, lengths: Array) -> Array:
 def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:
     """Return OutputSingleTensor of forward sequences: 0 for lengths of 0 or beyond all steps.
 
-    Measured: if there is only one step, its hidden nodes are returned for every length. For a
-    length beyond several steps DirectML may write nothing, so any result is right.
+    Measured: if there is only one step, its hidden nodes are returned for every length. If there
+    are several, DirectML may write nothing for a length beyond all of them, so any result is right.
     """
     known = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]

@@ -37,7 +37,8 @@ _LONG: Final = "Pairs"
 """The column that a terminal omits, so that the names of operators fit."""
 
 _LEGEND: Final = (
-    "- Injected: kinds of defect (of an output and data type) that a rule forbids in some case.",
+    "- Injected: kinds of defect (of an output and data type) that a rule forbids in some case, or "
+    "that the data of every case hide.",
     "- Caught: those that at least one case fails for.",
     "- Within: kinds of defect that stay within the rules in every case.",
     "- Pairs: of the pairs of case and forbidden defect, those where this very case fails.",

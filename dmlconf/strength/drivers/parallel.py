@@ -42,7 +42,7 @@ def measure_drivers(
 
     Args:
         jobs: how many processes; 1 measures in this one.
-        sample: the most cases on which a defect of an operator is tried; None for all.
+        sample: the most cases of an operator on which a defect is tried first; None for all.
         advance: is called for each case of the samples.
         defects: the defects to try, of `driver_defects` or `size_defects`; None for all of the
             former.

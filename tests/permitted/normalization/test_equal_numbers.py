@@ -1,7 +1,7 @@
 """Normalizing equal numbers without Epsilon leaves only the rounding error of the mean.
 
-The tested code is in `dmlconf/permitted/normalization/mean_variance.py` and
-`dmlconf/permitted/normalization/batch.py`.
+The tested code is in `parameters.py` (`of_rounding_alone`), `mean_variance.py` and `batch.py` of
+`dmlconf/permitted/normalization/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CAST and QUANTIZE_LINEAR convert numbers as documented, and permit what devices make of them.
+"""CAST converts as measured, QUANTIZE_LINEAR as documented; both permit what devices make of it.
 
 The tested code is in `element_wise/conversion.py`, `quantization/linear.py` and
 `quantization/quotients.py` of `dmlconf/reference/` and of `dmlconf/permitted/`.

@@ -95,7 +95,7 @@ def test_results_agree_with_the_c_library(
 
 
 def permitted_intervals(name: str, numbers: Any) -> list[tuple[Array, Array]]:
-    """Return the permitted intervals of FLOAT32 results; a tangent has two."""
+    """Return the permitted intervals of FLOAT32 results: two of tangents if one is near a pole."""
     if name == "TAN":
         return list(evaluate(name, numbers, DataType.FLOAT32, "candidates"))
     return [evaluate(name, numbers, DataType.FLOAT32, "interval")]

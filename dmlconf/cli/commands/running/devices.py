@@ -38,7 +38,9 @@ _WIDE: Final = 120
 @option("--json", "as_json", is_flag=True, help="List as JSON.")
 @color_option
 def command(path: str | None, check: bool, as_json: bool, color: str) -> int:
-    """List the adapters that `--backend directml:adapter=INDEX` can run on.
+    """List the adapters of this machine by the INDEX of `--backend directml:adapter=INDEX`.
+
+    Adapters that DirectML cannot use are listed with the reason.
 
     Exit codes: 1 a check fails or breaks; 4 DirectML cannot be used on this machine.
     """
