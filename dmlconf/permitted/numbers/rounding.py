@@ -68,7 +68,7 @@ def sizes_of(tensor: Array) -> Array:
 
 
 def finite_sum(sizes: Array, over: tuple[int, ...] = (-1,), *, keepdims: bool = False) -> Array:
-    """Return the sum of the finite sizes along axes: beside an infinity, a kernel's may overflow."""
+    """Return the sum of finite sizes along axes: beside an infinity, a kernel's may overflow."""
     total: Array = sizes.sum(over, keepdims=keepdims, where=np.isfinite(sizes))
     return total
 

@@ -137,3 +137,19 @@ def test_a_variance_that_overflows_with_epsilon_may_give_0(
     for right in (first, 0):
         assert accepts(case, output, [right, second]), right
     assert not accepts(case, output, [first, 0])
+
+
+def test_a_subnormal_product_has_one_digit_before_a_small_deviation_divides_it(
+    tmp_path: Path,
+) -> None:
+    """0.2 * 4.2e-45 is 1.4e-45 or 0 in FLOAT32, and 1.4e-34 or 0 divided by 1e-11."""
+    one = "Sizes: [1, 1], DataType: FLOAT32"
+    desc = f"""InputTensor: {{{one}, values: [0.2]}}, MeanTensor: {{{one}, values: [0]}},
+      InputGradientTensor: {{{one}, values: [4.2e-45]}}, ScaleTensor: {{{one}, values: [1]}},
+      VarianceTensor: {{{one}, values: [1.0e-22]}}, Epsilon: 0, OutputGradientTensor: {{{one}}},
+      OutputScaleGradientTensor: {{{one}}}, OutputBiasGradientTensor: {{{one}}}"""
+    case = single(tmp_path, "BATCH_NORMALIZATION_GRAD", desc)
+    (right,) = evaluate(case)["OutputScaleGradientTensor"].ravel().tolist()
+    assert right == pytest.approx(8.4e-35, rel=1e-3)
+    assert all(accepts(case, "OutputScaleGradientTensor", [value]) for value in (1.4e-34, 0))
+    assert not accepts(case, "OutputScaleGradientTensor", [1e-30])
