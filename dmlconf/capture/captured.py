@@ -34,7 +34,8 @@ class CapturedOperator:
         desc: the desc, as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called.
-        nodes: the nodes of graphs that have this desc, each with the graph's number and its name.
+        nodes: the nodes of graphs that have this desc, each as the graph's number and the node's
+            name, if possible the application's own.
         hresult: what CompileOperator returned last; None if it never did.
         weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
         statistics: the statistics of its inputs at the first dispatch, by tensor, if kept.
@@ -104,7 +105,7 @@ class Captured:
 
     Attributes:
         devices: how many devices were created.
-        library: the path of the DirectML that created the last device; empty if unknown.
+        library: the last known path of a DirectML that created a device; empty if none is known.
         created: how many operators were created, by name; many are never compiled.
         refused: how often CreateOperator refused a desc, by `OPERATOR: HRESULT`.
         operators: the operators that were compiled, or are nodes of graphs.

@@ -85,7 +85,7 @@ class ZipMembers:
             raise DamagedArchiveError(f"{name} is larger than the limit of {self._largest:,} bytes")
         blocks = []
         with self._archive.open(info) as member:
-            # A single read would decompress all that there is, whatever size is stated.
+            # Without a size, `read` decompresses all that there is, whatever size is stated.
             while size > 0 and (block := member.read(min(size, _BLOCK_BYTES))):
                 blocks.append(block)
                 size -= len(block)

@@ -1,7 +1,7 @@
 """Find the elements of an output that are off as if a runtime's sigmoids were.
 
-ONNX Runtime's sigmoid is off by up to 2.4e-7, even where the right value is 1e-8; so are products
-of it, such as those of a gate of LSTM.
+ONNX Runtime's sigmoid is off by up to 2.4e-7, even where the right value is 1e-8. A product with
+it, such as that of a gate of LSTM, is off by the other factor times as much.
 """
 
 from __future__ import annotations

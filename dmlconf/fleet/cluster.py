@@ -1,8 +1,9 @@
 """A connection to Dask's scheduler: its workers, and calls to them.
 
 It also starts the scheduler and workers of `--scheduler local:N`. Each call is pinned to a worker,
-so that it is known which worker ran what. Dask's blocking functions run in threads of their own,
-since they may wait forever for a process that hangs or cannot be reached.
+so that it is known which worker ran what. Dask's blocking functions, except the start of
+`local:N`, run in threads of their own, since they may wait forever for a process that hangs or
+cannot be reached.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """End all calls, and close the connection; interrupts are ignored meanwhile."""
+        """Wait for no call any more, and close the connection; interrupts are ignored meanwhile."""
         with discarded_interrupts():
             self._ended.set()
             with suppress(Exception):  # Processes that are gone need not be ended.

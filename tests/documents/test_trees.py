@@ -1,4 +1,4 @@
-"""JSON and TOML are read within limits of nesting and length; duplicate keys can be refused.
+"""JSON and TOML are read if nesting and numbers are within limits; duplicate keys can be refused.
 
 The tested code is in `dmlconf/documents/trees.py` and `dmlconf/limits.py`.
 """

@@ -45,7 +45,7 @@ CAPTURED_NOTE: Final = "Captured from {}."
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which cases to take; an empty criterion takes all.
+    """Which cases to take; a criterion that is left at its default takes all.
 
     Attributes:
         keywords: an expression over parts of identifiers: `gather and not (strided or FLOAT16)`.
@@ -129,7 +129,7 @@ def graphs_in(plan: Iterable[PlannedCase]) -> list[PlannedCase]:
 
 
 def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
-    """Return whether the user asks for cases of models by tag, file or keyword."""
+    """Return whether a tag, a file or a word of the keywords names models, even after "not"."""
     names = {MODEL_TAG, CAPTURED_TAG}
     return (
         not names.isdisjoint(tags)

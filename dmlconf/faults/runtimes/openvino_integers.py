@@ -139,7 +139,7 @@ def sums_by_steps_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def powers_in_float32(case: Case) -> Computed | None:
-    """Return INT32 powers as FLOAT32 numbers with an error of at most one unit in the last place.
+    """Return INT32 powers computed in FLOAT32, one unit in the last place off there at most.
 
     Powers that INT32 lacks become the lowest INT32. The exponents may have another integer type.
     """
@@ -266,10 +266,10 @@ def negative_integers_as_false(case: Case) -> Computed | None:
 
 @of_operators("CONVOLUTION_INTEGER", "MATRIX_MULTIPLY_INTEGER")
 def sums_of_products_in_float32(case: Case) -> Computed | None:
-    """Return sums of integer products as FLOAT32 numbers, two units in the last place off at most.
+    """Return integer sums of products in FLOAT32, two units in the last place off there at most.
 
     Sums that INT32 lacks become the greatest or least FLOAT32 that it holds: 2^31 becomes 2^31 -
-    128.
+    128. A sum next to that may also become the lowest INT32.
     """
     desc, inputs = case.desc, case.inputs()
     if case.operator_name == "MATRIX_MULTIPLY_INTEGER":

@@ -175,7 +175,7 @@ def _with_float32_output(case: Case) -> Case:
 
 
 def softplus_of_infinite_products(case: Case) -> Computed | None:
-    """Return a softplus, alone or fused, that is infinite where x times its factor is infinite.
+    """Return a softplus, alone or fused, that is +infinity where x times its factor is +infinity.
 
     The factor is Steepness or Beta. 3.4e38 times a Steepness of 1.5 is infinite, and so is the
     quotient of that by 1.5.
