@@ -102,7 +102,11 @@ def _rows(file: Path, table: Table) -> Iterator[list[dict[str, Any]]]:
         with pq.ParquetFile(file) as source:
             revision = (source.schema_arrow.metadata or {}).get(_MARK, b"").decode(errors="replace")
             if revision != NEWEST:
-                problem = "is of a newer dmlconf" if revision else "is not a table of a history"
+                problem = (
+                    "is of another version of dmlconf"
+                    if revision
+                    else "is not a table of a history"
+                )
                 raise HistoryError(printable(f"{file.name} {problem}"))
             if not source.schema_arrow.equals(_schema(table)):
                 raise HistoryError(f"{file.name} has other columns than the table has")

@@ -57,9 +57,12 @@ class Browser:
         """Start the browser, and open its page.
 
         Raises:
-            OSError: the program cannot be started.
+            OSError: the program cannot be started, as on Windows, where a process does not inherit
+                the numbers of open files.
             BrowserEndedError: the browser or its page ended, or a command was refused.
         """
+        if sys.platform == "win32":
+            raise OSError("a browser can be driven on Linux and macOS only, through open pipes")
         self._profile = tempfile.TemporaryDirectory(prefix="dmlconf-", ignore_cleanup_errors=True)
         command_read, self._write = os.pipe()
         self._read, answer_write = os.pipe()
