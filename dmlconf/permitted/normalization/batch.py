@@ -34,6 +34,7 @@ from dmlconf.permitted.numbers.rounding import (
     greatest_product,
     overflows,
     sizes_of,
+    underflow_error,
 )
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum, terms_vary
@@ -76,6 +77,9 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         sizes = added * np.abs(factor), np.abs(bias)
         steps = 4 * sizes[0] + 14 * product + 4 * sizes[1]
         error_scale = ErrorScale(sizes[0] + sizes[1]).at_most(steps_beside_sum(steps, _TERMS))
+        # A subnormal quotient of scale and deviation has few digits, or counts as 0.
+        fewer_digits = underflow_error(wide(desc.InputTensor) - mean, scale, 1 / deviation) / STEP
+        error_scale += ErrorScale(np.where(np.isfinite(fewer_digits), fewer_digits, 0.0))
         error_scale = error_scale.growing(np.abs(factor), values)
         error_scale = error_scale.overflowing_where(
             overflows(greatest_product(added, scale, 1 / deviation))
@@ -249,6 +253,9 @@ def _sum_error_scale(
     values = moments.centred * factor + wide(desc.BiasTensor)
     error_scale = _quotient_error_scale(desc, moments).scaled(desc.ScaleTensor)
     error_scale = error_scale.growing(np.abs(factor), moments.centred * factor)
+    scales = wide(desc.ScaleTensor), 1 / moments.deviation
+    fewer_digits = underflow_error(moments.centred, *scales) / STEP
+    error_scale += ErrorScale(np.where(np.isfinite(fewer_digits), fewer_digits, 0.0))
     bias = sizes_of(desc.BiasTensor)
     error_scale = error_scale.overflowing_where(overflows(error_scale.sums + bias))
     error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, moments.count)))

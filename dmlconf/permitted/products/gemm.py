@@ -39,7 +39,8 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             beyond |= overflows(gemm_sums(desc, None, 1.0, 0.0, sizes_of))
         if not np.isfinite(error_scale).all():
             # Finite terms beside an infinity may overflow to the opposite one, which makes NaN.
-            finite_c = None if desc.CTensor is None else finite_sizes(desc.CTensor)
+            added = desc.CTensor if np.isfinite(beta) else None
+            finite_c = None if added is None else finite_sizes(added)
             factor = max(1.0, abs(alpha))
             beyond |= overflows(gemm_sums(desc, finite_c, factor, abs(beta), finite_sizes))
         quantum = quantum_of(alpha, desc.ATensor, desc.BTensor)

@@ -99,6 +99,8 @@ def matrix_multiply_integer_to_float_error_scale(
         # The product of the scales may be subnormal although the result is not.
         sums = sums + underflow_error(first, second) * (a @ b) / STEP
         beyond = np.isfinite(sums) & (sums > LARGEST_FLOAT32)
+        # A sum that the first scale makes infinite is NaN if the second one is 0.
+        beyond |= (a @ b) * np.maximum(first, second) > LARGEST_FLOAT32
         beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
         beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
         bias = 0.0 if desc.BiasTensor is None else wide(desc.BiasTensor)

@@ -177,7 +177,8 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= LEAST_NORMAL_FLOAT32)
     if function == "LOG_SUM_EXP":
         terms = np.exp(exact)
-        weights = terms * (EXP2_HALVES + 2 * sizes)
+        # A power of -infinity is exactly 0.
+        weights = np.where(terms > 0, terms * (EXP2_HALVES + 2 * sizes), 0.0)
     total = terms.sum(-1)
     own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
     of_sum = np.where(certain, 0.0, weights.sum(-1) / np.abs(total))

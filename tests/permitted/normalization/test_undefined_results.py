@@ -153,3 +153,28 @@ def test_a_subnormal_product_has_one_digit_before_a_small_deviation_divides_it(
     assert right == pytest.approx(8.4e-35, rel=1e-3)
     assert all(accepts(case, "OutputScaleGradientTensor", [value]) for value in (1.4e-34, 0))
     assert not accepts(case, "OutputScaleGradientTensor", [1e-30])
+
+
+@pytest.mark.parametrize("operator", ["BATCH_NORMALIZATION", "BATCH_NORMALIZATION_TRAINING"])
+def test_a_subnormal_quotient_of_scale_and_deviation_has_one_digit(
+    tmp_path: Path, operator: str
+) -> None:
+    """1.4e-45 / 0.84 is 1.4e-45 in FLOAT32 and not 1.67e-45, and times 3.4e38 0.48e-6."""
+    one, row = "Sizes: [1, 1], DataType: FLOAT32", "Sizes: [1, 2], DataType: FLOAT32"
+    largest = "3.4028235e+38"
+    moments = f"MeanTensor: {{{one}, values: [0]}}, VarianceTensor: {{{one}, values: [0]}},"
+    epsilon, outputs = "0.7056", ""
+    if operator.endswith("TRAINING"):
+        moments, epsilon = "", "0"
+        outputs = f"OutputMeanTensor: {{{one}}}, OutputVarianceTensor: {{{one}}},"
+        largest = "1.0e+19"
+    desc = f"""InputTensor: {{{row}, values: [{largest}, -{largest}]}}, {moments} {outputs}
+      ScaleTensor: {{{one}, values: [1.4e-45]}}, BiasTensor: {{{one}, values: [0]}},
+      OutputTensor: {{{row}}}, Epsilon: {epsilon}"""
+    if not outputs:
+        desc += ", Spatial: true"
+    case = single(tmp_path, operator, desc)
+    right = evaluate(case)["OutputTensor"].ravel().tolist()
+    assert accepts(case, "OutputTensor", [0.857 * each for each in right])
+    assert accepts(case, "OutputTensor", [0, 0])
+    assert not accepts(case, "OutputTensor", [1, right[1]])

@@ -72,3 +72,18 @@ def test_a_finite_term_beside_an_infinity_may_overflow(
     assert accepts(large, "OutputTensor", [of_nan])
     small = single(tmp_path, "GEMM", desc.replace("BETA", "3.4e+30") + activation)
     assert not accepts(small, "OutputTensor", [of_nan])
+
+
+def test_products_may_overflow_beside_an_infinite_beta(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives NaN for 2 * 3.4e38 - infinity."""
+    desc = """
+      ATensor: {Sizes: [1, 1], DataType: FLOAT32, values: [VALUE]},
+      BTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [1]},
+      CTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [-1]},
+      OutputTensor: {Sizes: [1, 1], DataType: FLOAT32},
+      TransA: NONE, TransB: NONE, Alpha: 2, Beta: .inf"""
+    large = single(tmp_path, "GEMM", desc.replace("VALUE", "3.4e+38"))
+    assert accepts(large, "OutputTensor", [-np.inf])
+    assert accepts(large, "OutputTensor", [np.nan])
+    small = single(tmp_path, "GEMM", desc.replace("VALUE", "1.0"))
+    assert not accepts(small, "OutputTensor", [np.nan])

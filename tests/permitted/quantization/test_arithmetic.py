@@ -26,3 +26,19 @@ def test_a_factor_beyond_float16_may_be_stored_as_the_largest_number_or_kept(
     assert accepts(case, "OutputTensor", [-7.9921875])
     assert accepts(case, "OutputTensor", [-3.998046875])
     assert not accepts(case, "OutputTensor", [-2])
+
+
+def test_a_sum_that_overflows_before_a_scale_of_zero_may_be_nan(tmp_path: Path) -> None:
+    """8 * 3.4e38 is infinite in FLOAT32, and times 0 it is NaN; 8 * 0 * 3.4e38 is 0."""
+    desc = """
+  ATensor: {Sizes: [1, 1], DataType: INT8, values: [1]},
+  AScaleTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [A_SCALE]},
+  BTensor: {Sizes: [1, 1], DataType: INT8, values: [8]},
+  BScaleTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [0]},
+  OutputTensor: {Sizes: [1, 1], DataType: FLOAT32}"""
+    for a_scale, overflows in (("3.4028235e+38", True), ("1", False)):
+        scaled = desc.replace("A_SCALE", a_scale)
+        case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", scaled)
+        assert accepts(case, "OutputTensor", [float("nan")]) == overflows
+        assert accepts(case, "OutputTensor", [0])
+        assert not accepts(case, "OutputTensor", [5])

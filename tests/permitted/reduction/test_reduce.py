@@ -110,3 +110,15 @@ def test_the_extremum_of_only_nans_is_infinite_or_nan(function: str) -> None:
     infinity = np.inf if function == "MIN" else -np.inf
     assert sorted(str(low.ravel()[0]) for low, _ in candidates) == sorted([str(infinity), "nan"])
     assert all(low.ravel()[1] == high.ravel()[1] == 5 for low, high in candidates)
+
+
+def test_a_power_of_negative_infinity_adds_no_error_to_a_sum_of_powers() -> None:
+    """The logarithm of exp(0.078) + 0 may be off by as much as that of exp(0.078) alone."""
+    output = TensorDesc(DataType.FLOAT32, (1,))
+    alone, beside = (
+        ErrorScale.of(
+            reduce_error_scale("LOG_SUM_EXP", np.array(values, np.float32), output, (0,))
+        ).sums.item()
+        for values in ([0.078], [0.078, -np.inf])
+    )
+    assert beside == pytest.approx(alone)
