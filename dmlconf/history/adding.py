@@ -55,7 +55,8 @@ class Addition:
     Attributes:
         run: the id of the run.
         new: whether the run was not in the history before.
-        changes: how many verdicts were stored: those that differ from the run before.
+        changes: how many verdicts were stored: those that differ from the one before on the same
+            case and environment, or have none before; 0 if the run is not new.
     """
 
     run: int
@@ -66,11 +67,11 @@ class Addition:
 def add(connection: Connection, log: RunLog) -> Addition:
     """Add a run; if the history has it already, or more of it, nothing changes.
 
-    If the history has only a part of the run, from a shorter log, this log replaces it. Cases that
-    were not run are left out.
+    If the history has only a part of the run, from an incomplete log with no more cases, this log
+    replaces it. Cases that were not run are left out.
 
     Raises:
-        HistoryError: the log does not say when the run started.
+        HistoryError: the log does not say when the run started, or the history is damaged.
     """
     log = replace(log, verdicts=tuple(v for v in log.verdicts if v.status is not Status.NOT_RUN))
     started = _start(log.header)
@@ -134,7 +135,7 @@ def _start(header: Header) -> str:
 
 
 def _run_digest(log: RunLog) -> str:
-    """Return a digest that identifies a run."""
+    """Return a digest of the header, and of each verdict's case, status, seconds and outputs."""
     digest = sha256(_digest(record_of(log.header)).encode())
     for verdict in log.verdicts:
         line = (
@@ -165,7 +166,7 @@ def _outputs(verdict: Verdict) -> int:
 def _definition(verdict: Verdict) -> int:
     own = verdict.identity
     if not own.facts:
-        return 0  # An older version wrote the log.
+        return 0  # An older version wrote the log, or the run did not reach the case.
     expectation = verdict.judgement.expectation
     return _short_digest((own.facts, expectation, own.origin, own.files, own.disputes))
 

@@ -31,10 +31,10 @@ _NO_ADDRESS: Final = (
 )
 
 _PATIENCE: Final = 120
-"""Seconds for which a writer to SQLite waits for another one."""
+"""Seconds for which a connection to SQLite waits for the lock of another one."""
 
 _MOST_PARAMETERS: Final = 500
-"""Maximum number of values in one condition of SQL, since databases have a limit."""
+"""Maximum number of ids in one of `parts_of`, since databases limit the values of a statement."""
 
 _LOCK: Final = 0x646D6C636F6E66
 """The advisory lock of writers to PostgreSQL: `dmlconf` in ASCII."""
@@ -66,7 +66,7 @@ def parts_of(ids: Iterable[int]) -> Iterator[Sequence[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An open history; `name` is the database as the user named it, without a password."""
+    """An open history; `name` is its file, or its address without options and with no password."""
 
     engine: Engine
     name: str
@@ -137,7 +137,7 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
     Args:
         database: a file, an address such as `postgresql+psycopg://host/name`, or None for the file
             that `default_database` names.
-        create: whether to create the database if there is none.
+        create: whether to create the file if there is none; a PostgreSQL database must exist.
 
     Raises:
         HistoryError: the database cannot be opened, is no history, or a newer version made it.

@@ -1,4 +1,4 @@
-"""The error of all operations on histories."""
+"""The error of operations on histories."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["HistoryError"]
 
 
 class HistoryError(ExpectedError):
-    """A history cannot be used as asked; the message says why and what to do."""
+    """A history cannot be used as asked; the message says why."""

@@ -46,8 +46,8 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
     Args:
         before: runs that started before this time, in the form of `utc_text`, are removed; None to
             remove none for their age.
-        keep: how many of the latest runs of each environment are kept; older ones are removed. None
-            to keep any number.
+        keep: runs of an environment that are older than this many of its latest are removed, too;
+            None to remove none for their number.
     """
     rows = connection.execute(
         select(run.c.id, run.c.environment_id, run.c.started).order_by(
@@ -71,7 +71,7 @@ def copy_runs(source: Database, target: Database) -> int:
     """Copy the runs that the target lacks, each in one transaction, and return their number.
 
     Raises:
-        HistoryError: source and target are the same, or the source is damaged.
+        HistoryError: source and target are the same, one is damaged, or one cannot be used.
     """
     if source.engine.url == target.engine.url:
         raise HistoryError(printable(f"{target.name} cannot be merged with itself"))

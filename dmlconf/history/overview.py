@@ -71,7 +71,7 @@ class LineNews:
         latest: the last run; if it is a shard, with the other shards just before it.
         regressed: the changes with which cases began to fail.
         mended: the changes with which cases ceased to fail.
-        flaky: how many further changes are of flaky cases and have no recorded cause.
+        flaky: how many more times flaky cases began or ceased to fail, without a recorded cause.
     """
 
     line: Line
@@ -92,7 +92,8 @@ class Overview:
         totals: the totals of each run, by the run's id and by operator.
         stories: the changes of each case that ever failed, by the case's identifier.
         regressions: the changes that `regressions` returns for all runs.
-        failing: for each subject, the last change of each case that fails in its `latest` run.
+        failing: for each subject, the last change of each case that fails in its `latest` run, up
+            to that run.
         flaky: the flaky cases, in the order of `questions.flaky`.
         handles: the handle of each case that ever failed, unique among all cases of the history.
     """
@@ -177,7 +178,7 @@ def _totals(timeline: Timeline) -> dict[int, dict[str, Total]]:
 
 
 def news_of(timeline: Timeline) -> tuple[LineNews, ...]:
-    """Return what the latest run of each line changed, the line with the latest run first."""
+    """Return what the latest runs of each line changed, the line with the latest run first."""
     cases = chosen_cases(timeline, Choice(), timeline.failing_cases())
     return _news_among(timeline, list(stories(timeline, cases, counted=False)))
 

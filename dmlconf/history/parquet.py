@@ -41,7 +41,7 @@ def export_tables(history: Database, folder: Path) -> Mapping[str, int]:
     """Write each table to `folder/TABLE.parquet`, and return how many rows each has.
 
     Raises:
-        HistoryError: pyarrow is missing, or a file cannot be written.
+        HistoryError: pyarrow is missing, the history cannot be read, or a file cannot be written.
     """
     pq = _pyarrow_parquet()
     import pyarrow as pa
@@ -71,7 +71,8 @@ def import_tables(folder: Path, target: Database) -> int:
     """Add the runs of exported tables that the target lacks, and return their number.
 
     Raises:
-        HistoryError: pyarrow is missing, or the files are not those of a history.
+        HistoryError: pyarrow is missing, the files are not those of a history, or the target does
+            not accept the runs.
     """
     _pyarrow_parquet()
     with (

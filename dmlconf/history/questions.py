@@ -136,6 +136,9 @@ def chosen_cases(
 
     Args:
         among: the ids of the cases that may be chosen; None for all.
+
+    Raises:
+        KeywordError: the keywords cannot be read.
     """
     matches = choice.matcher()
     return {
@@ -221,7 +224,11 @@ def _counts(
 
 
 def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
-    """Return the flaky cases, the one that changes most often first."""
+    """Return the flaky cases of each line, the one with the most changes without a cause first.
+
+    Raises:
+        KeywordError: the keywords cannot be read.
+    """
     cases = chosen_cases(timeline, choice, timeline.failing_cases())
     suspects = [
         story for story in stories(timeline, cases, counted=False) if len(story.unexplained) > 1
@@ -254,6 +261,9 @@ def regressions(
     Returns:
         Each change with whether the case has failed ever since; and the number of flaky cases with
         changes that do not count.
+
+    Raises:
+        KeywordError: the keywords cannot be read.
     """
     cases = chosen_cases(timeline, choice, timeline.failing_cases())
     return regressions_among(stories(timeline, cases, counted=False), since)
@@ -284,7 +294,7 @@ def _last_regression(story: Story) -> Transition | None:
 
 
 def driver_states(timeline: Timeline, operators: Iterable[str] = ()) -> list[OperatorState]:
-    """Return the states of the named operators, or of all, in each environment."""
+    """Return the states of the named operators, or of all if none is named, in each environment."""
     latest: dict[int, RunRow] = {}
     for each in timeline.runs:
         known = latest.get(each.environment.id)

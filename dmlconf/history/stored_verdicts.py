@@ -1,9 +1,10 @@
 """Store and remove the verdicts of a run in a history, which keeps only verdicts that changed.
 
 A run's verdict on a case has a row only if it differs from that of the environment's last run
-before with this case. So if a run is added or removed, the next run with the same case may need a
-row or lose its row. Suppose that a case passes in run 1 and fails in run 3, and both have a row for
-it. If run 2 is added, in which the case fails, run 2 gets a row and run 3 loses its row.
+before with this case, or if there is no such run. So if a run is added or removed, the next run
+with the same case may need a row or lose its row. Suppose that a case passes in run 1 and fails in
+run 3, and both have a row for it. If run 2 is added, in which the case fails as in run 3, run 2
+gets a row and run 3 loses its row.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Extent:
     """Which run a log belongs to, and how much of that run it has.
 
     Attributes:
-        digest: the digest of its header and verdicts.
+        digest: the digest of its header, and of each verdict's case, status, seconds and outputs.
         header_digest: the digest of its header alone, which all logs of a resumed run share.
         cases: how many verdicts the log has.
         complete: whether every selected case was run.
@@ -95,7 +96,7 @@ def run_already_there(connection: Connection, extent: Extent) -> int | None:
 
 
 def remove_parts(connection: Connection, extent: Extent) -> None:
-    """Remove the stored runs that came from incomplete, no longer logs of the same run."""
+    """Remove the stored runs of incomplete logs of the same run that have no more verdicts."""
     parts = select(run.c.id).where(
         run.c.header_digest == extent.header_digest, ~run.c.complete, run.c.cases <= extent.cases
     )
@@ -106,9 +107,9 @@ def remove_parts(connection: Connection, extent: Extent) -> None:
 def store_states(
     connection: Connection, run_id: int, position: Position, states: Mapping[int, State]
 ) -> dict[int, State]:
-    """Store those verdicts of a new run that differ from the run before; return them by case.
+    """Store those verdicts of a new run that need a row; return them by case.
 
-    The run itself must have its row already.
+    Rows of later runs are added and deleted accordingly. The run itself must have its row already.
     """
     meaning = _meanings(connection)
     before = _states_before(connection, position)
@@ -125,7 +126,7 @@ def store_states(
 
 
 def remove_run(connection: Connection, run_id: int) -> None:
-    """Remove a run, as though it had never been added."""
+    """Remove a run and its verdicts, but no case, outcome, suite or set of cases."""
     row = connection.execute(
         select(run.c.environment_id, run.c.started, run.c.digest).where(run.c.id == run_id)
     ).one()

@@ -1,8 +1,8 @@
 """The tables of a history, as the newest migration leaves them.
 
 A verdict has a row in `change` only if it differs from that of the environment's last run before
-with this case. So the verdict on a case in a run is the environment's latest row for the case up to
-that run, if the run's set of cases has the case.
+with this case, or if there is no such run. So the verdict on a case in a run is the environment's
+latest row for the case up to that run, if the run's set of cases has the case.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ case_set = Table(
     Column("digest", String(64), nullable=False, unique=True),
     Column("members", LargeBinary, nullable=False),
 )
-"""Which cases a run had. `members` are their ids, sorted, as compressed differences of 32 bits: 7,
-2 and 1 for the ids 7, 9 and 10."""
+"""Which cases one or more runs had. `members` are their ids, sorted, as compressed differences of
+32 bits: 7, 2 and 1 for the ids 7, 9 and 10."""
 
 run = Table(
     "run",
@@ -128,9 +128,9 @@ change = Table(
     Column("definition", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
-"""A verdict that differs from the one before. `outputs` and `definition` are digests of 64 bits: of
-the bits of all outputs, and of the case as the log describes it; 0 if there is nothing to
-digest."""
+"""A verdict that is the first or differs from the one before. `outputs` and `definition` are
+digests of 64 bits: of the bits of all outputs, and of the case as the log describes it; 0 if there
+is nothing to digest."""
 
 run_operator = Table(
     "run_operator",

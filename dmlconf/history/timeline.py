@@ -84,9 +84,9 @@ class VerdictAt:
 
     Attributes:
         reason: the kind of the reason; empty if there is none.
-        message: the message of a failure; empty for other verdicts.
+        message: the first 500 characters of a failure's message; empty for other verdicts.
         outputs: a digest of the bits of all outputs; 0 if there are none.
-        definition: a digest of the case as the log describes it; 0 if an older log does not.
+        definition: a digest of the case as the log describes it; 0 if the log does not.
     """
 
     status: Status
@@ -116,13 +116,14 @@ def _status(text: str) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A change of a case's verdict between two runs of a line that both had the case.
+    """The first verdict on a case in a line, or a change between two runs that both had the case.
 
     Attributes:
         before: the earlier verdict; None if `after` is the first verdict of the line.
         last: the last run with the earlier verdict; None if there is no earlier one.
         first: the first run with the later verdict.
-        causes: what changed between the runs `last` and `first`, as `causes.causes` returns it.
+        causes: what changed between the runs `last` and `first`, as `causes.causes` returns it;
+            empty also for the first verdict.
     """
 
     case: str

@@ -13,7 +13,7 @@ def utc_text(text: str) -> str:
     A text without a time zone is taken as UTC.
 
     Raises:
-        ValueError: the text is not a date of ISO 8601.
+        ValueError: the text is not a date of ISO 8601, or its year in UTC is not from 1 to 9999.
     """
     moment = datetime.fromisoformat(text)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
