@@ -154,7 +154,7 @@ def named_cases(
     """Return the cases of these names as `chosen_cases` does, and the names that no case has.
 
     Raises:
-        AmbiguousNameError: several cases have the same handle, or the same name without its folder.
+        AmbiguousNameError: several identifiers end with a name, or several cases have a handle.
     """
     cases = chosen_cases(timeline, Choice())
     full, unknown = resolved(names, [identifier for identifier, _ in cases.values()])

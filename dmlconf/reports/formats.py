@@ -168,7 +168,8 @@ def parse_report(option: str, known: Formats[Content]) -> Report[Content]:
     """Return the report that `FORMAT[:FILE]` asks for.
 
     Raises:
-        ValueError: there is no such format, it takes no file, or no file follows the colon.
+        ValueError: there is no such format, it takes no file although one is named, or no file
+            follows the colon.
     """
     name, colon, file = option.partition(":")
     if name not in known:

@@ -14,7 +14,7 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s))")
 
 
 def one_line(text: str) -> str:
-    """Return text from outside dmlconf on one line, without characters that cannot be seen."""
+    """Return text from outside dmlconf on one line, with unprintable characters escaped."""
     return printable(" ".join(text.split()))
 
 

@@ -89,7 +89,7 @@ def rule_text(rule: PrecisionEntry) -> str:
 
 
 def typical_text(typical: Typical) -> str:
-    """Return the largest share of the limit that devices use, and how it was measured."""
+    """Return the largest share of the limit used, by data type, and how it was measured."""
     shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
     when = f" when {typical.when}" if typical.when else ""
     return f"Largest share of the limit used: {shares}{when}. Measured: {typical.measured}"

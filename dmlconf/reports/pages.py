@@ -57,7 +57,7 @@ class _Page:
 
     @property
     def script_source(self) -> str:
-        """The source of the script that the content policy of the page permits."""
+        """The source of the script that the content policy permits; `'none'` without a script."""
         return _source(str(self.script)) if self.script else "'none'"
 
 
@@ -68,7 +68,7 @@ def render_page(
 
     Args:
         values: the values of the template; everything is escaped, also control characters.
-        data: the script's data, as JSON values.
+        data: the script's data, as JSON values; None for none.
         scripts: the names of the script's files, such as `copy.js`.
 
     Raises:
@@ -79,7 +79,7 @@ def render_page(
 
 
 def compact_json(data: object) -> str:
-    """Return values as JSON without blanks.
+    """Return values as JSON without blanks between them.
 
     Raises:
         ValueError: the values contain NaN or an infinity, which JSON lacks.

@@ -47,7 +47,8 @@ MOST_GROUPS: Final = 10
 """How many groups of new failures a report shows."""
 
 MOST_CASES: Final = 10
-"""How many cases the terminal shows for each change, unless verbose."""
+"""How many cases the terminal shows for each change, unless verbose; Markdown shows ten times so
+many."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: "bold red",
@@ -119,7 +120,7 @@ def render_terminal(
     """Return the report for the terminal.
 
     Args:
-        verbose: whether to list every case of every change.
+        verbose: whether to list all cases of each change; unchanged cases are never listed.
         quiet: whether to show only new failures, what they share, and the closing sentence.
     """
     from rich.console import Group

@@ -1,4 +1,4 @@
-"""A scoreboard: the share of each operator's cases that passed in each of several runs."""
+"""A scoreboard: the share of each operator's judged cases that passed in each of several runs."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def driver_rows(states: Sequence[OperatorState], *, every: bool) -> Iterator[tup
     """Yield a heading, and for each operator how many of its cases fail in each environment.
 
     The row `GEMM`, `2/310`, `-` says that 2 of 310 cases fail in the environment `[1]` of the
-    heading, and that `[2]` has run none.
+    heading, and that the run that counts for `[2]`, as `OperatorState` says, has none.
 
     Args:
         every: whether operators without a failing case have a row, too.
@@ -202,7 +202,7 @@ def _cell(state: OperatorState | None) -> str:
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the rows of a table as lines of text, with numbers aligned to the right."""
+    """Yield the rows of a table as lines of text; cells that begin with a digit align right."""
     listed = list(rows)
     if not listed:
         return

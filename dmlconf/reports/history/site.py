@@ -39,7 +39,7 @@ _MOST_LINES: Final = 20
 _MOST_NEWS: Final = 50
 """How many cases of a kind the first page lists: new failures of a line, flaky ones and so on."""
 _MOST_LISTED: Final = 500
-"""How many cases, or runs, any other page lists."""
+"""How many cases, or runs, the pages of environments, of operators and of flaky cases list."""
 _MOST_REGRESSIONS: Final = 1_000
 """How many regressions their page lists."""
 _MOST_CHANGES: Final = 200
@@ -458,7 +458,7 @@ def _target_text(target: Target) -> str:
 def _short_texts(targets: Sequence[Target]) -> list[str]:
     """Return the parts of each subject's name in which subjects differ, or the whole name.
 
-    The whole name is returned if all subjects are the same, or one has none of these parts.
+    All have the whole name if all are the same, and so has a subject that has none of these parts.
     """
     same = [
         len({part(target) for target in targets}) == 1
@@ -497,7 +497,10 @@ def _fails_now(own: Iterable[Story]) -> bool:
 
 
 def _story_strip(story: Story) -> TimeLine:
-    """Return a case's time line: for each run of its `Line`, whether it failed when it last ran."""
+    """Return a case's time line: for each run of its `Line`, whether the case failed.
+
+    A run without the case counts as the last run before it that had the case.
+    """
     shares: list[float | None] = [None] * len(story.line.runs)
     indices = [story.line.indices[each.first.id] for each in story.transitions]
     ends = [*indices[1:], len(shares)]

@@ -1,4 +1,4 @@
-"""Time lines on the pages of a history: a bar for each run, and a tall one where cases fail."""
+"""Time lines on the pages of a history: a bar for one or more runs, a tall one where cases fail."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class TimeLine:
     """A time line as a picture.
 
     Attributes:
-        width: the width of the picture; each bar is 2 wide.
+        width: the width of the picture: 2 for each bar, and at least 2.
         spoken: what the picture shows, in words.
-        paths: for `passed` and for `failed`, the CSS class and the bars as a path of SVG.
+        paths: the CSS class of `failed` or `passed`, and its bars as a path of SVG, if it has any.
     """
 
     width: int

@@ -13,7 +13,7 @@ def file_and_line(location: str) -> tuple[str, int | None]:
     """Return the file of a location, with slashes, and the line.
 
     A location without a line is returned as it is, with None as the line. A file below the working
-    directory becomes relative to it, and one of the bundled suite begins with `cases/`.
+    directory becomes relative to it; any other file of the bundled suite begins with `cases/`.
     """
     file, colon, line = location.rpartition(":")
     if not colon or not line.isdecimal():

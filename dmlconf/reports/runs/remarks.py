@@ -181,7 +181,7 @@ def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
-    """Return how many cases the backend cannot express, and of how many, by operator."""
+    """Return how many cases of an operator the backend cannot express, and of how many, if any."""
     by_operator = verdicts_by_operator(log.verdicts)
     declined = Counter(
         verdict.operator

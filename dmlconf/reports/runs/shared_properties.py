@@ -41,7 +41,7 @@ MOST_NAMED: Final = 3
 MOST_OPTIONS: Final = 8
 """A group of more operators has a command without options `-o`."""
 MOST_ALTERNATIVES: Final = 2
-"""How many expressions for the same cases a sentence names."""
+"""How many other expressions for the same cases a sentence names."""
 
 _MEANINGS: Final = {
     "not Packed": "strides are not packed",

@@ -47,7 +47,7 @@ MOST_NEAREST: Final = 5
 """How many operators `nearest_lines` lists."""
 
 LONGEST_NAMED: Final = 60
-"""Maximum length of an identifier in a command; a case with a longer one is named by its handle."""
+"""Maximum length of an identifier in a command that may name the case by its handle instead."""
 
 _MOST_SHARDS: Final = 10
 """How many missing shards a message names."""
@@ -262,7 +262,7 @@ def failing_handles(log: RunLog) -> Mapping[str, str]:
 
 
 def margin_text(margin: float) -> str:
-    """Return the share of its limit that a passing case uses, as text."""
+    """Return the share of its limit that a case or an output uses, as text."""
     return f"{margin:.4%}" if 0 < margin < 0.001 else f"{margin:.1%}"
 
 

@@ -78,10 +78,10 @@ out last."""
 
 @dataclass(frozen=True, slots=True)
 class OperatorsTable:
-    """A row for each operator or family, in the widest layout that cuts off no number.
+    """A row for each operator or family, in the first layout that fits, or else the narrowest.
 
     Attributes:
-        total: the totals of all operators, which the last line shows.
+        total: the totals of all operators, which the last line shows if there are several rows.
         heading: the heading of the first column.
     """
 

@@ -44,7 +44,7 @@ MOST_FAILURES: Final = 3
 MOST_FAILURES_VERBOSE: Final = 50
 """How many failures are shown in full."""
 MOST_HEADLINES: Final = 20
-"""How many failures have a line each in a quiet report."""
+"""The least number of failures for which a quiet report has room, with a line each."""
 MOST_GROUPS: Final = 5
 MOST_GROUPS_VERBOSE: Final = 50
 """How many groups of failures that share a condition are shown."""
@@ -64,7 +64,8 @@ def render(
     """Return the report.
 
     With failures, it says twice what they share: near its beginning, and at its end with commands
-    that show one, run them again and diagnose them. The closing sentence comes last.
+    that show one, run them again and diagnose them. A quiet report says it once, without these
+    commands. The closing sentence comes last.
 
     Args:
         verbose: whether to show every operator, more failures, and what only authors of cases need.
@@ -214,7 +215,7 @@ class _Headline:
 
 
 def _broken_after_commas(name: str, width: int, begin: int) -> str:
-    """Return an identifier, on several lines unless it is shorter than a line.
+    """Return an identifier that breaks after commas, unless it is shorter than a line.
 
     Args:
         width: how many characters a line has.

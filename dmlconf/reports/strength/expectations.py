@@ -90,7 +90,7 @@ class SpoiledExpectations(Figure):
                 yield [kind, *(f"{count:,}" for count in counts), f"{_share(total):.2f}%"]
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield the changes that a rule permits, and those that no case notices."""
+        """Yield the changes that a rule permits, those not noticed, and cases that fail as is."""
         yield "What the source of a rule permits", permitted_lines(self.figure)
         yield "What is not noticed", unnoticed_lines(self.figure)
 

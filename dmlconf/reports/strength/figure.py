@@ -39,7 +39,7 @@ Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Shows progress over a number of cases, and gives a function to call after each case."""
 
 _CHUNK: Final = 100
-"""How many cases a process takes at a time."""
+"""How many cases a process takes at a time if there are several."""
 
 _Result = TypeVar("_Result", bound=Addable)
 
@@ -70,7 +70,8 @@ class Setting:
         suite_paths: where the suite was loaded from.
         jobs: how many processes measure.
         sample: how many cases at most of each operator, and of each driver defect; None for all.
-            Figures with `FigureKind.takes_all` ignore it.
+            Figures may try more where these notice too little, and those with
+            `FigureKind.takes_all` ignore it.
         chosen: the names of the figures that are measured.
         recordings: the recordings from which `injected` took expected values.
     """
@@ -108,7 +109,7 @@ class Setting:
         Args:
             measure: measures a chunk of cases, as for `measured_in_processes`.
             result: an empty tally, to which the tallies of all chunks are added.
-            chunk: how many cases a process takes at a time.
+            chunk: how many cases a process takes at a time; one if there is one job.
         """
         with self.progress(len(cases)) as advance:
             return measured_in_processes(
@@ -136,7 +137,7 @@ class Figure(ABC):
 
     @abstractmethod
     def sentences(self) -> Iterator[str]:
-        """Yield the result, in a sentence or two."""
+        """Yield the result, in one or more sentences."""
 
     def table(self) -> Table | None:
         """Return the figure's table; None for none."""
@@ -168,7 +169,9 @@ class Figure(ABC):
 
     @abstractmethod
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return a sentence for each part of the figure that is below the percentage `least`.
+        """Return sentences on parts of the figure below the percentage `least`.
+
+        A figure may also complain of what must never fail, such as legitimate differences.
 
         Args:
             name: the name of the threshold, one of `FigureKind.thresholds`.

@@ -18,7 +18,7 @@ __all__ = ["GRAPHS", "Graphs"]
 _HEADINGS: Final = ("Defect or legitimate difference", "Tried", "Fails", "Passes", "Share")
 
 _CHUNK: Final = 5
-"""Graphs that a process takes at a time: those of 200 nodes take 20 s each."""
+"""Graphs that one of several processes takes at a time: those of 200 nodes take 20 s each."""
 
 
 @dataclass(frozen=True, slots=True)

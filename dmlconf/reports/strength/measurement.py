@@ -59,7 +59,7 @@ class Measurement:
 
     Attributes:
         strength: the injected defects and perturbations; empty if neither was chosen.
-        sample: how many cases of each operator and driver defect were tried; None for all.
+        sample: the number of cases that `Setting.sample` set; None for all.
     """
 
     figures: Mapping[str, Figure]
@@ -68,7 +68,7 @@ class Measurement:
     sample: int | None = None
 
     def complaints(self, threshold: str, least: float) -> list[str]:
-        """Return sentences if a figure is below a percentage or was not measured.
+        """Return the complaints of a figure, or one sentence if it was not measured.
 
         Args:
             threshold: the name of a figure, or one of its `FigureKind.thresholds`.
@@ -117,7 +117,12 @@ def sentences(measurement: Measurement) -> Iterator[str]:
 
 
 def render_table(measurement: Measurement, *, verbose: bool = False) -> RenderableType:
-    """Return the figures for the terminal; if verbose, with lines on what the suite lacks."""
+    """Return the figures for the terminal.
+
+    Args:
+        verbose: whether to list what the suite lacks by each figure; what it lacks by defect is
+            always listed.
+    """
     from rich.console import Group
     from rich.text import Text
 

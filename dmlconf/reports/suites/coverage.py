@@ -121,7 +121,8 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
 
     Args:
         width: columns of the terminal; a narrow one gets fewer table columns.
-        missing: whether to list the parts that no case covers, instead of a table.
+        missing: whether to list what no case covers, and what only captured cases have, instead of
+            a table.
     """
     from rich.console import Group
     from rich.text import Text
@@ -171,7 +172,7 @@ _CAPTURED_KINDS: Final = {
 }
 
 _MOST_LISTED: Final = 5
-"""The most operators for which all neighbours are listed."""
+"""The terminal lists neighbours only if the report is on at most this many operators."""
 
 
 def graph_sentence(graphs: GraphCoverage) -> str:
