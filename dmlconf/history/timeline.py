@@ -259,7 +259,11 @@ class Timeline:
         return holds(self._sets[set_id], number)
 
     def cases(self, among: Collection[int] | None = None) -> list[tuple[int, str, str, str]]:
-        """Return the id, identifier, operator and tags (as JSON) of cases, sorted by identifier."""
+        """Return the id, identifier, operator and tags (as JSON) of cases, sorted by identifier.
+
+        Args:
+            among: the ids of these cases; None for all cases.
+        """
         query = select(case.c.id, case.c.identifier, operators.c.name, case.c.tags).join(
             operators, operators.c.id == case.c.operator_id
         )

@@ -13,7 +13,10 @@ __all__ = ["condition_of", "fault_entry", "fault_lines", "render_json", "render_
 
 
 def condition_of(fault: KnownFault) -> str:
-    """Return in words the condition besides operators and versions; `always` if there is none."""
+    """Return in words when the fault explains a failure; `always` if it has no condition.
+
+    The operators and the versions of the fault are not part of it.
+    """
     parts = []
     if fault.formula is not None:
         parts.append(f"the outputs are what dmlconf.faults' {fault.formula.__name__} computes")

@@ -347,7 +347,7 @@ def warning_lines(log: RunLog) -> list[str]:
 
 
 def breakdown_lines(log: RunLog) -> list[str]:
-    """Return breakdowns after which every case ran through, and a command to find the cause.
+    """Return breakdowns for which no case got the blame, and a command to find the cause.
 
     At most `MOST_BREAKDOWNS` are listed; without any, the list is empty.
     """

@@ -42,9 +42,9 @@ __all__ = ["render"]
 
 MOST_FAILURES: Final = 3
 MOST_FAILURES_VERBOSE: Final = 50
-"""How many failures are shown in full."""
+"""How many failures are shown in full, unless a number is asked for."""
 MOST_HEADLINES: Final = 20
-"""The least number of failures for which a quiet report has room, with a line each."""
+"""How many failures have a line each in a quiet report, unless more are asked for."""
 MOST_GROUPS: Final = 5
 MOST_GROUPS_VERBOSE: Final = 50
 """How many groups of failures that share a condition are shown."""

@@ -110,6 +110,10 @@ class Setting:
             measure: measures a chunk of cases, as for `measured_in_processes`.
             result: an empty tally, to which the tallies of all chunks are added.
             chunk: how many cases a process takes at a time; one if there is one job.
+
+        Raises:
+            InvalidFilesError: a case of a matrix cannot be built.
+            BackendError: a recording of the suite cannot be read.
         """
         with self.progress(len(cases)) as advance:
             return measured_in_processes(
@@ -126,7 +130,11 @@ class Setting:
 def of_cases(
     measure: Callable[..., _Result], plan: Sequence[PlannedCase], against: Against, **options: Any
 ) -> _Result:
-    """Build the planned cases, and return what a function measures with them."""
+    """Build the planned cases, and return what a function measures with them.
+
+    Raises:
+        InvalidFilesError: a case is not valid.
+    """
     return measure(map(valid_case, plan), against, **options)
 
 

@@ -59,7 +59,7 @@ class Measurement:
 
     Attributes:
         strength: the injected defects and perturbations; empty if neither was chosen.
-        sample: the number of cases that `Setting.sample` set; None for all.
+        sample: the same as `Setting.sample`.
     """
 
     figures: Mapping[str, Figure]
@@ -83,7 +83,12 @@ class Measurement:
 
 
 def measured(setting: Setting) -> Measurement:
-    """Measure the figures that are chosen."""
+    """Measure the figures that are chosen.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a recording of the suite cannot be read.
+    """
     kinds = [kind for kind in FIGURES.values() if kind.name in setting.chosen]
     figures = {kind.name: kind.measure(setting) for kind in kinds}
     injected = {"defects", "perturbations"} & set(figures)
@@ -92,7 +97,7 @@ def measured(setting: Setting) -> Measurement:
 
 
 def sentences(measurement: Measurement) -> Iterator[str]:
-    """Yield the sentences of each figure, and one on the sample if not all cases were tried."""
+    """Yield the sentences of each figure, and one on the sample if a figure took one."""
     for figure in measurement.figures.values():
         yield from figure.sentences()
     if measurement.sample is not None and not all(
