@@ -13,7 +13,7 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["broken", "run_batch"]
 
 _LONGEST_TRACE: Final = 8192
-"""Characters of a traceback that are kept, from the end."""
+"""How many characters of a traceback are kept, the last ones."""
 
 
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:

@@ -84,7 +84,7 @@ def _whole(words: list[str]) -> int | None:
 
 
 def _rounded_up(words: list[str]) -> int | None:
-    """Return a quota divided by its period, rounded up; None for `max` and -1, no quota."""
+    """Return a quota divided by its period, rounded up; None for `max`, -1 and an unread file."""
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return None
     quota, period = map(int, words)

@@ -32,17 +32,17 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""The longest dispatch, in seconds, of a case that runs under circumstances other than `long`: each
-dispatches the case up to 16 times within its time limit.
+"""A case runs under circumstances other than `long` only if its shortest dispatch took at most this
+many seconds, or an unknown time: each dispatches the case up to 16 times within its time limit.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01
-"""The longest dispatch, in seconds, of a case that runs under the circumstance `long`: each of its
-submissions has 100 dispatches, and Windows may remove a device whose submission takes over 2 s.
+"""The same for the circumstance `long`: each of its submissions has 100 dispatches, and Windows may
+remove a device whose submission takes over 2 s.
 """
 
 _TOGETHER: Final = 8
-"""Cases that run plainly as one batch before each runs under circumstances."""
+"""Up to this many cases run plainly as one batch before each runs under circumstances."""
 
 
 def tasks(backend: Backend) -> Callable[[Sequence[Case | Exercise]], Iterator[Outcome | Exercises]]:

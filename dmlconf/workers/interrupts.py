@@ -78,7 +78,10 @@ def _deliver() -> NoReturn:
 
 
 def forget_interrupt() -> None:
-    """Forget an interrupt that no block with grace has raised yet."""
+    """Forget that a block with grace is to raise an interrupt.
+
+    `raise_if_interrupted` still raises it.
+    """
     _Requests.pending = False
     if _Requests.timer is not None:
         _Requests.timer.cancel()
@@ -108,7 +111,8 @@ def grace() -> Iterator[Grace]:
     The block asks `requested` often; if it is true, the block saves what there is and calls
     `deliver`. After `GRACE_SECONDS`, or at a second interrupt outside an `Uninterrupted` block,
     `KeyboardInterrupt` is raised wherever the program is. A block outside the main thread is never
-    asked to end.
+    asked to end. Unless `treat_termination_as_interrupt` was called before, Ctrl-C ends a block at
+    once.
     """
     given = threading.current_thread() is threading.main_thread()
     _Requests.graces += given

@@ -16,11 +16,11 @@ can read the file.
 """
 
 _HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
-"""The error numbers that say that another process holds a lock."""
+"""The error numbers that say that a lock is held already."""
 
 
 class LockedError(Exception):
-    """Another process holds the lock."""
+    """Another `FileLock` holds the lock, usually that of another process."""
 
 
 class FileLock:
@@ -30,7 +30,7 @@ class FileLock:
         """Take the lock; the file is created if necessary.
 
         Raises:
-            LockedError: another process holds the lock.
+            LockedError: another process, or another `FileLock` of this process, holds the lock.
             OSError: the file cannot be opened for writing, or its file system has no locks.
         """
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

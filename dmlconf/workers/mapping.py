@@ -29,7 +29,7 @@ class Mapping(Protocol):
 
         Raises:
             ProcessError: a process died.
-            Exception: what the function raises.
+            Exception: what the function raises, or in a process the `start` of `in_processes`.
         """
         ...
 
@@ -41,7 +41,8 @@ def in_processes(
     """Start processes, and end them at the end of the block.
 
     If the system starts fewer, those do the work; if it starts none, this process does. What
-    `start` raises in a process is raised instead of its results.
+    `start` raises in a process is raised instead of its results; in this process, it is raised at
+    once.
 
     Args:
         jobs: how many processes; 1 stands for this process alone.
@@ -77,7 +78,7 @@ class _Process:
             self.connection.send((function, item))
 
     def received(self) -> Any:
-        """Return the next result; raise `ProcessError` or what the function raised."""
+        """Return the next result; raise `ProcessError` or what a function in the process raised."""
         try:
             result, error = self.connection.recv()
         except (EOFError, ConnectionResetError) as end:

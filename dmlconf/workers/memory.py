@@ -33,7 +33,7 @@ __all__ = [
 _Item = TypeVar("_Item")
 
 _COPIES: Final = 4
-"""The most memory that running a case takes, as a multiple of the bytes of its tensors."""
+"""The most memory that running a case takes, as a multiple of `tensor_bytes`."""
 
 LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
@@ -50,7 +50,7 @@ _SMALL: Final = 1 << 20
 
 
 def tensor_bytes(case: Case) -> int:
-    """Return the bytes of all tensors of a case.
+    """Return the bytes of all inputs and outputs of a case; intermediates of a graph do not count.
 
     Of each tensor, the bytes of its buffer or of its elements count, whichever are more: with
     strides of 0, a buffer has fewer bytes.
@@ -59,7 +59,7 @@ def tensor_bytes(case: Case) -> int:
 
 
 def sizes_of(case: Case) -> tuple[int, int]:
-    """Return the bytes, as in `tensor_bytes`, and the elements of all tensors of a case."""
+    """Return the bytes, as in `tensor_bytes`, and the elements of the same tensors."""
     sizes: tuple[int, int] = case.once("sizes", lambda: _sizes(case))
     return sizes
 
@@ -159,7 +159,7 @@ def _spoken(count: int) -> str:
 def machine_memory() -> int:
     """Return the bytes of memory that this process may use at most.
 
-    That is the least of the machine's memory, the limit of the process's control group, and the
+    That is the least of the machine's memory, the limit of the process's control groups, and the
     environment variable `DMLCONF_MEMORY_MIB`, in MiB; `sys.maxsize` if none is known.
     """
     memory = _windows_memory() if sys.platform == "win32" else _posix_memory()

@@ -46,7 +46,7 @@ from dmlconf.workers.worker import Raised, Ready, Refused, Results, Task, outcom
 __all__ = ["WorkerPool"]
 
 BATCH: Final = 16
-"""How many cases a worker gets at once: at most these are lost if the main process is killed."""
+"""The most cases that a worker gets at once; if the main process is killed, few are lost."""
 
 REPEATS: Final = 3
 """How many cases of an operator die alone in the same way before the next is blamed at once."""
@@ -87,7 +87,8 @@ class _Queue(Generic[_Case]):
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
         """Yield the cases that harm no others; then the harmful ones become suspects.
 
-        Harmful cases run last: each needs a fresh process, and the case after it another one.
+        Harmful cases are handed out last: each needs a fresh process, and the case after it another
+        one.
         """
         harmful: list[_Case] = []
         for case in cases:
@@ -246,6 +247,9 @@ class WorkerPool:
     ) -> Iterator[tuple[_Case, Any]]:
         """Yield each case with its result: the task's, or a breakdown if the process broke down.
 
+        They come in the order in which results are reached. Without `second_tries`, a breakdown
+        takes the other cases of its batch with it: they are not yielded.
+
         Args:
             cases: what to run; read only as fast as workers need cases.
             alone: returns whether a case may harm others; each such case has a process to itself.
@@ -293,7 +297,7 @@ class WorkerPool:
                     if isinstance(outcome, Raised):
                         raise outcome.error
                     if isinstance(outcome, Breakdown) and outcome.device_lost:
-                        break  # Without the interrupt, the case would run again.
+                        break  # Without the interrupt, the case might run again.
                     yield worker.batch.popleft(), outcome, worker.next_result()
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:

@@ -28,7 +28,7 @@ _POLL_SECONDS: Final = 0.25
 """How often to check whether a process is dead: another process may keep its pipe open."""
 
 _DIAGNOSTICS_BYTES: Final = 8192
-"""Bytes of a worker's standard streams that are kept with a verdict, from the end."""
+"""How many bytes of a worker's standard streams are kept with a verdict, the last ones."""
 
 _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
 """A larger file of standard streams is emptied; its end is kept in memory."""
@@ -84,7 +84,8 @@ class WorkerProcess:
         alone: whether that case was the first one of the process.
         fresh: whether no batch was sent yet.
         ran_suspect: whether a case was sent that must have a process of its own.
-        growth: bytes of memory that the process has gained since its backend became ready.
+        growth: bytes of memory that the process had gained after its last batch, since its backend
+            became ready.
         deadline: the time of the monotonic clock from which on the process is overdue.
     """
 

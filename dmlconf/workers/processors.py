@@ -15,7 +15,8 @@ def usable_processors() -> int:
 
     These are the processors that `taskset` or a scheduler leaves to the process, or the number in
     `PYTHON_CPU_COUNT` from Python 3.13 on, but at most as many as the quota of a container:
-    `docker run --cpus 1.5` leaves 2.
+    `docker run --cpus 1.5` leaves 2. Before Python 3.13, they are all processors of the machine on
+    Windows and macOS.
     """
     count: int | None
     if sys.version_info >= (3, 13):

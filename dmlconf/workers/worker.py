@@ -1,10 +1,10 @@
 """The worker process: runs batches of cases on a backend.
 
 Messages to a worker are batches of cases, `Stop`, or None to end it. A worker first sends `Ready`,
-or `Refused` and ends. Then it sends the results of each batch, one for each case, in order, in one
-or more `Results`. It gets the next batch only after the last `Results` of a batch, since a process
-that hangs would never run it. It answers `Stop` with `Stopped`. `process` and `pool` are the main
-process's side.
+or `Refused` and ends. Then it sends the results of each batch, one for each case up to a `Raised`,
+in order, in one or more `Results`. It gets the next batch only after the last `Results` of a batch,
+since a process that hangs would never run it. It answers `Stop` with `Stopped`. `process` and
+`pool` are the main process's side.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Some results of a batch.
+    """Some results of a batch, or none.
 
     Attributes:
-        results: one for each of the next cases of the batch.
+        results: one for each of the next cases of the batch; a `Raised` is the last of a batch.
         last: whether the batch is done, and the worker waits for the next one.
         memory: bytes that the process has committed; 0 unless these are the last results.
     """
