@@ -36,7 +36,7 @@ class CheckResult:
     """The result of one check.
 
     Attributes:
-        message: what was observed.
+        message: what was observed, or why nothing could be.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class DeviceChecks:
-    """The results of all checks, for every adapter of this machine, in the system's order."""
+    """The results of all checks, for every adapter of this machine, in the order of the indices."""
 
     file: DirectMLFile
     adapters: tuple[Checked, ...]

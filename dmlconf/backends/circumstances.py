@@ -112,7 +112,7 @@ class Exercise:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """The results of one dispatch, or of several with the same inputs and results.
+    """The results of one dispatch, or of several with the same inputs, buffers and results.
 
     Attributes:
         variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
@@ -161,7 +161,9 @@ class Exercises:
     """The outcomes of an `Exercise`.
 
     Attributes:
-        under: the outcomes up to the first breakdown; empty if the plain run had no outputs.
+        plain: the outcome of the plain run, which is not a breakdown.
+        under: the outcomes up to the first breakdown and with it; empty if `plain` is not
+            `Outputs`.
     """
 
     plain: Outcome

@@ -75,18 +75,18 @@ class AmbiguousBackendError(BackendError):
 
 
 class LibraryError(BackendError):
-    """A native library cannot be loaded or lacks a function, or programs cannot be captured."""
+    """A native library is missing, unusable or too old, or programs cannot be captured."""
 
 
 class ProcessError(BackendError):
-    """Processes cannot be started, or have died."""
+    """Processes cannot be started, have no temporary folder, or have died."""
 
 
 class RecordingError(BackendError):
-    """A file or folder is not a readable recording.
+    """A file or folder cannot be used as a recording.
 
     Attributes:
-        reason: what is wrong with it, and what to do.
+        reason: what is wrong with it, and in some cases what to do.
     """
 
     def __init__(self, path: Path, reason: str) -> None:

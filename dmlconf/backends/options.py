@@ -17,8 +17,8 @@ BOTH: Final = "both"
 def split_options(text: str) -> tuple[list[str], dict[str, str]]:
     """Return the plain words and the `name=value` options of a comma-separated list.
 
-    Commas in parentheses or brackets belong to a value, as in `where=Axis in (1, 2)`. Of an option
-    that occurs twice, the last value counts.
+    Commas in parentheses or brackets belong to a value, as in `where=Axis in (1, 2)`, unless
+    brackets are unbalanced. Of an option that occurs twice, the last value counts.
     """
     words: list[str] = []
     options: dict[str, str] = {}
@@ -58,7 +58,7 @@ def choose(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the options of each variant that `NAME=both` stands for; empty if no option is `both`.
+    """Return the options of each variant that `NAME=both` stands for; empty if no choice is `both`.
 
     `half=both,adapter=1` gives `half=off,adapter=1` with the key `half=off`, and likewise for `on`.
     Two such options give four variants, with keys such as `metacommands=on,half=off`.

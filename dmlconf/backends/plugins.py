@@ -58,7 +58,7 @@ def installed_plugins() -> Mapping[str, tuple[Plugin, ...]]:
 
 
 def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False) -> None:
-    """Check that only one backend has a name.
+    """Check that at most one backend has a name.
 
     Args:
         plugins: the installed plugins of that name.
@@ -74,9 +74,10 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
 
 @cache
 def some_installed() -> bool:
-    """Return whether a plugin is installed, without the slow import of `importlib.metadata`.
+    """Return whether a plugin seems installed, without the slow import of `importlib.metadata`.
 
-    Plugins in archives are missed.
+    It is True if a distribution's entry points contain the text of the group, and misses plugins in
+    archives.
     """
     group = ENTRY_POINT_GROUP.encode()
     for folder in sys.path:

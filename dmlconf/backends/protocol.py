@@ -128,7 +128,8 @@ class Outputs:
         arrays: the outputs by tensor; a case passes only if each has its tensor's Sizes as shape
             and the dtype of its data type. INT4 and UINT4 have one element a byte.
         seconds: how long it took.
-        faults: what the operator did wrong apart from the values, the gravest first.
+        faults: what the operator did wrong apart from the values; some messages name only the
+            first.
         dispatch_seconds: how long each dispatch took by the device's own clock; empty if unknown.
         samples: digests and some elements of outputs, as recordings keep them of large ones.
         warnings: warnings of the driver or a debug layer; they do not fail the case.
@@ -208,7 +209,7 @@ class Breakdown:
 
     @property
     def device_lost(self) -> bool:
-        """Whether the device is removed or hangs, so that the process can run no other case."""
+        """Whether the device is removed or hangs, so that the process runs no other case."""
         return self.kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.HANG)
 
 
@@ -232,14 +233,16 @@ class Backend(Protocol):
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order and as soon as it is known.
 
-        If it raises an exception, the cases without an outcome run again, one at a time.
+        If it raises an exception, the cases without an outcome run again, one at a time; a case
+        that raises one alone breaks down.
         """
         ...
 
     def close(self) -> None:
         """Release everything that the backend holds.
 
-        This is the last call. It is left out if the process is killed.
+        This is the last call. It is left out if the process is killed, or if the backend could not
+        be used in a worker.
         """
         ...
 

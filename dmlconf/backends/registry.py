@@ -1,6 +1,6 @@
 """Find and create backends by name, built-in ones and plugins; survey and check DirectML's devices.
 
-The modules of backends are imported here, and only when they are needed.
+A backend's module is imported only when it is needed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def is_reference(backend: Backend) -> bool:
 def option_words(name: str) -> tuple[str, ...]:
     """Return the words that may follow a backend's colon, for the shell's completion.
 
-    A word that ends in `=` needs a value. There are none for a plugin, or an unknown name.
+    A word that ends in `=` needs a value. There are none for a plugin, an unknown name, or a
+    built-in backend that lists none.
     """
     built_in = _BUILT_IN.get(name)
     words: tuple[str, ...] = ()

@@ -1,7 +1,8 @@
 """The checks of `dmlconf devices --check`: minimum levels, queries, creation, release, removal.
 
 Each check gets an adapter that its process has not used before. It returns what it observed, or
-raises `CheckFailedError` or `DeclinedError`.
+raises `CheckFailedError` or `DeclinedError`; after any other error, such as a failed call, its
+result is `broken`.
 
 Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
 IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that the
@@ -89,9 +90,10 @@ def _minimum_levels(tested: DeviceUnderTest) -> str:
 
 
 def _feature_queries(tested: DeviceUnderTest) -> str:
-    """CheckFeatureSupport returns the highest supported level of a query in any order.
+    """CheckFeatureSupport returns the highest level of a query that is supported.
 
-    It refuses a query of the wrong size.
+    This holds whether the levels ascend or descend in the query. A query of the wrong size is
+    refused.
     """
     with _opened(tested) as device:
         highest = device.highest_of(dml.FEATURE_LEVELS)

@@ -153,7 +153,7 @@ def _slow(case: Case, seconds: float = _SLOW_SECONDS) -> Outcome:
 
 
 def _flaky(case: Case, met: set[str] | None = None) -> Outcome:
-    """Compute zeros the first time that a case runs, and correctly after that."""
+    """Compute zeros the first time that a backend runs a case, and correctly after that."""
     if met is None or case.identifier in met:
         return run_case(case)
     met.add(case.identifier)

@@ -27,7 +27,7 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["HIGHEST_LEVEL", "NumpyBackend", "create", "run_case"]
 
 HIGHEST_LEVEL: Final = FeatureLevel(6, 4)
-"""The highest feature level, which backends without a device report."""
+"""The highest feature level; backends to which levels mean nothing report it."""
 
 
 class NumpyBackend:

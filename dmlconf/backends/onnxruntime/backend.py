@@ -152,7 +152,10 @@ class OnnxRuntimeBackend:
         return Environment("onnxruntime", version, adapter=adapter, details=details)
 
     def capabilities(self) -> Capabilities:
-        """Return every feature level and data type; cases that ONNX cannot express are declined."""
+        """Return the highest feature level and every data type.
+
+        Cases that ONNX cannot express are declined.
+        """
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
@@ -354,7 +357,8 @@ def _imported() -> Any:
 def _first_line(error: Exception) -> str:
     """Return the first line of an error, at most 500 characters of it.
 
-    If that line is longer and not the only one, the error's last line follows: it names the cause.
+    If that line is longer and not the only one, the first 200 characters of the last line follow,
+    which name the cause. If the error has no text, its type is returned.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:

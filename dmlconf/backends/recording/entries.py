@@ -29,13 +29,13 @@ _ARRAY: Final = frozenset({"type", "sizes", "at"})
 _SAMPLE: Final = _ARRAY | {"sample", "sha256"}
 
 OUTPUTS: Final = "outputs.bin"
-"""The member of the archive that has the elements of all outputs."""
+"""The member of the archive that has the kept elements of all outputs."""
 
 _MOST_DIMENSIONS: Final = 8
 """Arrays of up to this many dimensions exist in every version of NumPy."""
 
 _MOST_ELEMENTS: Final = 1 << 63
-"""A tensor of this many elements or more is refused: their indices are INT64."""
+"""A sampled output of this many elements or more is refused: their indices are INT64."""
 
 Kind = tuple[str, str | None]
 """The folder of an output's case, and the name of the output's data type; None stands for any."""
@@ -57,10 +57,11 @@ class LazyEntries(Mapping[str, Entry]):
 
         Args:
             cases: the manifest's cases, by identifier.
-            outputs: the elements of all outputs; offsets in the cases point into them.
+            outputs: the kept elements of all outputs; offsets in the cases point into them.
 
         Raises:
-            DamagedEntryError: the schema does not permit an entry, or an offset is too large.
+            DamagedEntryError: an entry is malformed, or its elements lie beyond the end of
+                `outputs`.
         """
         self._entries: dict[str, Any] = dict(cases)
         self._outputs = outputs

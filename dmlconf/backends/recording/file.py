@@ -1,4 +1,4 @@
-"""The file format of recordings: a zip archive of a JSON manifest and the outputs' elements.
+"""The file format of recordings: a zip archive of a JSON manifest and elements of the outputs.
 
 Equal recordings give the same bytes with the same zlib. Which file holds which cases is in `store`.
 """
@@ -55,7 +55,7 @@ _TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class _Blob:
-    """The outputs' elements; equal arrays are stored once."""
+    """The kept elements of the outputs; equal bytes are stored once."""
 
     def __init__(self) -> None:
         self._offsets: dict[bytes, int] = {}
@@ -75,7 +75,7 @@ class _Blob:
 
 
 def manifest_of(recording: Recording) -> tuple[dict[str, Any], bytes]:
-    """Return the manifest, and the elements of all outputs; the manifest has their offsets."""
+    """Return the manifest, and the kept elements of all outputs; the manifest has their offsets."""
     blob = _Blob()
     capabilities = recording.capabilities
     manifest = {
@@ -201,7 +201,7 @@ def read_head(path: Path) -> Recording:
             return recording
     except (OSError, UnreadableFileError, DamagedArchiveError, _DamagedError, *_DAMAGES):
         pass
-    # The file is laid out otherwise or damaged; reading all of it shows which.
+    # The file is laid out otherwise, damaged or contradictory; reading all of it shows which.
     return replace(read_recording(path), entries={})
 
 

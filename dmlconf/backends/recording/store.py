@@ -49,7 +49,10 @@ class StoredRecording:
         self._parts: dict[str, Recording | None] = {}
 
     def files(self, operators: Iterable[str] | None = None) -> dict[str, Path]:
-        """Return the files that hold these operators' cases, by operator; None means all."""
+        """Return the file for each of these operators' cases; None means all operators.
+
+        An operator without a file of its own is left out, unless one file holds everything.
+        """
         names = case_folders() if operators is None else operators
         if self.single:
             return dict.fromkeys(names, self.path)
@@ -95,7 +98,7 @@ class StoredRecording:
         return sha256(lines.encode()).hexdigest()
 
     def part(self, operator: str) -> Recording | None:
-        """Return the part with an operator's cases; None if there is none.
+        """Return the part with an operator's cases, or all of a single file; None if there is none.
 
         Raises:
             BackendError: the file cannot be read, or is not a recording.

@@ -3,8 +3,8 @@
     webnn:path=/opt/chromium/chromium     which program; a path cannot contain a comma
     webnn:device=gpu                      `cpu` (the default), `gpu` or `npu`
 
-A page of the browser runs a batch of cases. If the page ends or hangs, the browser is started
-again, and the cases of the batch run one by one.
+A page of the browser runs a batch of cases. If the page ends, hangs or loses its context of WebNN,
+the browser is started again, and the cases of the batch run one by one.
 """
 
 from __future__ import annotations
@@ -129,7 +129,10 @@ class WebNNBackend:
         )
 
     def capabilities(self) -> Capabilities:
-        """Return every feature level and data type; what WebNN cannot express is declined."""
+        """Return the highest feature level and every data type.
+
+        Cases that WebNN cannot express are declined.
+        """
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def limit_waits(self, seconds: float) -> None:
@@ -179,7 +182,8 @@ class WebNNBackend:
     def _script(self, programs: Sequence[Mapping[str, Any]]) -> str:
         """Return the script that runs programs; tensors of a long one are sent to the page first.
 
-        They are sent in parts, since a string in a page has at most about 512 Mi characters.
+        They are sent in parts: the browser limits the length of a command, and a string in a page
+        has at most about 512 Mi characters.
         """
         script = f"runAll({json.dumps(programs)})"
         if len(script) < LONGEST_SCRIPT:

@@ -32,11 +32,14 @@ __all__ = ["UnknownDescError", "decoded_desc", "operator_of_type", "shortest"]
 
 _MOST_DIMENSIONS: Final = 64
 _MOST_ITEMS: Final = 1 << 16
-"""The most items that an array may have; those of real operators have far fewer."""
+"""The most items that an array may have; arrays of real operators have far fewer."""
 
 
 class UnknownDescError(ValueError):
-    """A structure cannot be read as a desc: the catalogue lacks a part, or an array is too long."""
+    """A structure cannot be read as a desc.
+
+    A part is missing, the catalogue does not know one, or an array is too long.
+    """
 
 
 @cache

@@ -37,7 +37,7 @@ MOST_BYTES: Final = 1 << 27
 """Maximum bytes that the steps of a submission together upload and read back."""
 
 _MOST_SPAN: Final = MOST_BYTES >> 4
-"""Maximum bytes of a case's tensors, which may be read back after each of 16 dispatches."""
+"""Maximum bytes of a case's arena, which may be read back after each of 16 dispatches."""
 
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16
@@ -125,6 +125,7 @@ class Bench:
 
         Raises:
             HResultError: DirectML refuses the case, or there is not enough memory.
+            NativeCrashError: DirectML crashed, and Windows reported it.
             TooLargeError: the case is too large for circumstances.
         """
         compilation = plan(case, as_graph=self._graph)
@@ -223,6 +224,7 @@ class Bench:
 
         Raises:
             HResultError: a call failed, or the device is gone.
+            NativeCrashError: DirectML crashed, and Windows reported it.
             TooLargeError: the steps take too much memory.
         """
         work = self.prepared(steps, read=read)

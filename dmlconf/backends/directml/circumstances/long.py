@@ -20,7 +20,7 @@ __all__ = ["exercise", "leak"]
 _BLOCKS: Final = 10
 _EACH: Final = 100
 _MOST_BYTES: Final = 1 << 16
-"""Cases whose tensors take more bytes are left out: copies of them would take long."""
+"""Cases whose arenas take more bytes are left out: copies of them would take long."""
 
 _WARM: Final = 4
 """Blocks of dispatches after which no new memory for caches is expected."""

@@ -42,7 +42,9 @@ EXERCISES: Final[Mapping[Circumstance, _Exercise]] = {
 
 
 def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised | Inapplicable:
-    """Run a case under a circumstance; it is inapplicable if it takes too much memory.
+    """Run a case under a circumstance.
+
+    It does not apply to a case for which its steps take too much memory or too many descriptors.
 
     Raises:
         HResultError: a call failed, or the device is gone.

@@ -31,7 +31,7 @@ class Adapter:
     """One adapter.
 
     Attributes:
-        index: its number in the system's order, from 0.
+        index: its number in `Adapters.found`, from 0.
         description: its name.
         vendor_id: the PCI vendor, such as 0x10de.
         device_id: the PCI device.
@@ -63,7 +63,7 @@ class Adapters:
     """The adapters of this machine; as a context manager, it releases them at the end.
 
     Attributes:
-        found: the adapters in the system's order.
+        found: the adapters, in the order in which their libraries list them.
     """
 
     def __init__(self, libraries: Libraries) -> None:
@@ -167,7 +167,7 @@ def choose_adapter(selector: str | None, adapters: Iterable[Adapter]) -> Adapter
     If the user selects none, the first hardware adapter is returned, or else the first of all.
 
     Raises:
-        BackendError: no adapter matches, or several do.
+        BackendError: there is no adapter, none matches, or several do.
     """
     candidates = list(adapters)
     if not candidates:

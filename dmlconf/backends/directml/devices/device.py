@@ -48,7 +48,7 @@ class Device:
         commands: the ID3D12GraphicsCommandList.
         fence: says when the queue's work is done.
         limit: how long a submission may take; if one took longer, the device cannot be used.
-        messages: messages of the debug layers; None if no layer was requested or is active.
+        messages: messages of the debug layers; None if none was requested, or none is active.
         missing_layers: requested debug layers that are not available, and why.
     """
 

@@ -78,7 +78,8 @@ class Fence:
         """Wait until all the queue's work is done; device removal ends every wait.
 
         Raises:
-            FenceTimeoutError: the work takes longer than the limit.
+            FenceTimeoutError: the work takes longer than the limit, or is not done and an earlier
+                wait took longer.
         """
         # Once a wait took too long, no queue of the device is waited for again.
         end = monotonic() + (0.0 if self._limit.exceeded else self._limit.seconds)

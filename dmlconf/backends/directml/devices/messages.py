@@ -94,9 +94,10 @@ class InfoQueue:
 def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
-    Errors and corruptions become faults of a case that ran, before its other faults. Errors become
-    the message of a rejection, and a corruption turns it into a breakdown. A breakdown gets all
-    messages as diagnostics. Warnings become the outcome's warnings.
+    Errors and corruptions become faults of a case that ran, before its other faults. Errors replace
+    the message of a rejection, and a corruption turns it into a breakdown with these errors.
+    Warnings become the warnings of a case that ran or was rejected. A breakdown gets all messages
+    as diagnostics, and a declined case none.
     """
     ordered = sorted(messages, key=lambda message: message.severity)
     errors = [message for message in ordered if message.severity < _Severity.WARNING]

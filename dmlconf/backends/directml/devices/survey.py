@@ -69,7 +69,7 @@ class _Process:
 
     Attributes:
         refusal: why DirectML cannot be used, if the process said so.
-        end: how the process ended.
+        end: how the process ended, or that it did not answer.
     """
 
     def __init__(self, path: str | None, first: int) -> None:

@@ -17,7 +17,7 @@ from dmlconf.cases.plans import GraphPlan, Plan
 __all__ = ["MOST_KEPT", "CompiledOperator", "OperatorCache"]
 
 MOST_KEPT: Final = 256
-"""Maximum number of compiled operators that `trim` keeps."""
+"""Maximum number of compiled operators that `trim` keeps by default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,9 @@ MOST_SECONDS: Final = 1.0
 _REFUSING: Final = frozenset(
     {"CreateOperator", "CompileOperator", "CompileGraph", "CreateOperatorInitializer"}
 )
-"""The calls whose errors say that DirectML refuses the case."""
+"""The calls whose errors say that DirectML refuses the case, unless a device is gone or memory is
+used up.
+"""
 
 _STRAYING: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
 """Faults that another case of the batch may have caused."""
@@ -168,7 +170,7 @@ def _strayed(result: Result) -> bool:
 
 
 def die(cases: Sequence[Case], error: NativeCrashError) -> NoReturn:
-    """End the process as Windows would have done if Python had not caught the exception."""
+    """End the process as an access violation does: Python has caught a processor exception."""
     identifiers = cases[0].identifier
     if len(cases) > 1:
         identifiers += f" or one of the {len(cases) - 1} that ran with it"

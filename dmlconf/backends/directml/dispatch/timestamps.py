@@ -42,7 +42,10 @@ class Timestamps:
         self._size = 0
 
     def make_room(self, count: int) -> None:
-        """Allocate memory for this many timestamps, unless the device has no clock."""
+        """Allocate memory for this many timestamps, unless the device has no clock.
+
+        A device that cannot allocate it counts as one without a clock.
+        """
         if not self._frequency or count <= self._size:
             return
         self.close()
