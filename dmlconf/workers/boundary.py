@@ -37,8 +37,8 @@ __all__ = ["checked_capabilities", "checked_environment", "checked_outcome"]
 _LONGEST_TEXT: Final = 10_000
 _MOST_ITEMS: Final = 1_000
 _MOST_EXCESS: Final = 1_000_000
-"""An output may have this many elements although it should have fewer: the case then fails because
-of its sizes. More elements could exceed the memory.
+"""An output may have this many elements, or as many as the largest one of the case, although it
+should have fewer: the case then fails because of its sizes. More elements could exceed the memory.
 """
 _LARGEST_DETAILS: Final = 100_000
 """Characters of an environment's details, as JSON."""

@@ -53,7 +53,7 @@ class Options:
 
     @property
     def flags(self) -> DML_EXECUTION_FLAGS:
-        """The flags with which operators are compiled."""
+        """The flags with which operators are compiled, without those that a case asks for."""
         flags = DML_EXECUTION_FLAGS.NONE
         if not self.metacommands:
             flags |= DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS

@@ -1,8 +1,9 @@
-"""The circumstance `aliased`: each output is in an input's buffer where the catalogue permits it.
+"""The circumstance `aliased`: outputs are in buffers of inputs where the catalogue permits it.
 
 The output and the input must have the same data type, Sizes, Strides and number of bytes, and the
-input must not be OWNED_BY_DML or have overlapping elements. A graph must have a single operator
-with packed tensors, since DirectML's pages permit shared buffers only for operators.
+input must not be OWNED_BY_DML or have overlapping elements. No two outputs are in the same buffer.
+A graph must have a single operator with packed tensors, since DirectML's pages permit shared
+buffers only for operators.
 """
 
 from __future__ import annotations

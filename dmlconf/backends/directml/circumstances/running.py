@@ -44,7 +44,8 @@ EXERCISES: Final[Mapping[Circumstance, _Exercise]] = {
 def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised | Inapplicable:
     """Run a case under a circumstance.
 
-    It does not apply to a case for which its steps take too much memory or too many descriptors.
+    The circumstance does not apply to a case whose steps take too much memory or too many
+    descriptors.
 
     Raises:
         HResultError: a call failed, or the device is gone.

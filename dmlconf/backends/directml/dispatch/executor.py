@@ -81,7 +81,7 @@ class Executor:
     def __init__(
         self, device: Device, flags: dml.DML_EXECUTION_FLAGS, *, graph: bool = False
     ) -> None:
-        """Compile operators with these flags; with `graph`, each as a graph of one node.
+        """Compile operators with these flags and a case's own; with `graph`, as graphs of one node.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.

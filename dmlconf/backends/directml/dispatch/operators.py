@@ -57,7 +57,7 @@ class OperatorCache:
     """Compiles operators and graphs on one device, and keeps the most recently used ones."""
 
     def __init__(self, device: ComObject, flags: dml.DML_EXECUTION_FLAGS) -> None:
-        """Compile everything with these flags; `device` is the IDMLDevice."""
+        """Compile everything with at least these flags; `device` is the IDMLDevice."""
         self._device = device
         self._flags = flags
         self._cache: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
