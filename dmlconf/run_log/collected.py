@@ -18,7 +18,7 @@ _NO_PLACE: Final = -1
 
 
 class LoggedObjects(list[LoggedVerdict]):
-    """Logged verdicts in the order of the log, as objects."""
+    """Logged verdicts in the order in which they were added, as objects."""
 
     def add(self, logged: LoggedVerdict) -> None:
         """Add the next one."""
@@ -45,7 +45,7 @@ def _order(logged: LoggedVerdict) -> int:
 
 
 class LoggedColumns:
-    """Logged verdicts in the order of the log, which are made when they are asked for."""
+    """Logged verdicts in the order in which they were added; each is made when it is asked for."""
 
     def __init__(self) -> None:
         self._columns = VerdictColumns()
@@ -56,7 +56,8 @@ class LoggedColumns:
         """Add the next one.
 
         Raises:
-            OverflowError: a number has more than 63 bits; the columns cannot be used any more.
+            OverflowError: a number is too large for its column; the columns cannot be used any
+                more.
         """
         self._places.append(_NO_PLACE if logged.place is None else logged.place)
         self._lines.append(logged.line)

@@ -1,7 +1,7 @@
 """Keep the verdicts of a very large run in columns; a verdict is made when it is asked for.
 
 As an object, even a packed verdict (`dmlconf.run_log.packed`) takes 550 bytes. In columns it takes
-its identifier and 56 bytes, and the facts, figures and digests that no earlier verdict has.
+its identifier, 56 bytes, and the space of what no earlier verdict has, such as other facts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dmlconf.verdicts.verdict import Execution, Identity, Judgement, Status, Ver
 __all__ = ["MOST_OBJECTS", "VerdictColumns"]
 
 MOST_OBJECTS: Final = 100_000
-"""The verdicts of a log of more cases than this are kept in columns."""
+"""The verdicts of a log of more selected cases than this are kept in columns by default."""
 
 _NONE: Final = -1
 """Stands for None in columns of numbers from 0."""
@@ -52,10 +52,11 @@ class VerdictColumns:
         return len(self._ends)
 
     def add(self, verdict: Verdict, place: int) -> None:
-        """Add the verdict on the case with this index in the plan.
+        """Add a verdict with its place, by which `in_order` sorts.
 
         Raises:
-            OverflowError: a number has more than 63 bits; the columns cannot be used any more.
+            OverflowError: a number is too large for its column; the columns cannot be used any
+                more.
         """
         identity, execution = verdict.identity, verdict.execution
         self._places.append(place)
@@ -68,7 +69,7 @@ class VerdictColumns:
         self._executions.append(execution)
 
     def in_order(self, chosen: Array | None = None) -> LazyVerdicts:
-        """Return the verdicts in the order of their places; none must be added later.
+        """Return the verdicts in the order of their places; after this, no verdict may be added.
 
         Args:
             chosen: the indices of those that are wanted; None for all.
@@ -144,7 +145,7 @@ class _InOrder(LazyVerdicts):
         return self._by(Identity, lambda identity: identity.operator)
 
     def _by(self, part: type[Part], compute: Callable[[Part], Any]) -> dict[Any, _InOrder]:
-        """Return the verdicts by what a function of their part returns, the first one first."""
+        """Return the verdicts by what a function of their part returns, in order of appearance."""
         results, numbers = self._columns.each(part, compute)
         own = numbers[self._order]
         _, first = np.unique(own, return_index=True)

@@ -1,6 +1,6 @@
 """Find contradictions in a run log, such as one that was edited or joined from two.
 
-This finds mistakes, not forgeries. An early end is no contradiction.
+This finds mistakes, not forgeries. That the footer is missing is no contradiction.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Contradiction:
     """A contradiction between two lines of a log, or within one.
 
     Attributes:
-        line: the number of the line, from 1; of two lines, the later one.
+        line: the number of the line, from 1; of two verdicts that contradict each other, the line
+            of the one that was read later.
     """
 
     line: int
@@ -83,9 +84,11 @@ def contradiction(
 
     Args:
         selected: how many cases were selected, by the header.
-        verdicts: all verdicts, in the order of the log.
+        verdicts: all verdicts, in the order of the log; after them may come the attempts that
+            count as verdicts.
         footer: the number of the footer's line, its counts of verdicts by status, and whether it
-            says that the run is complete; None where the log has no footer.
+            says that the run is complete; None where the log has no footer, or its footer need
+            not be checked.
         planned: how many cases the whole plan has; None for as many as were selected.
         repeated: what several verdicts may have; None if that is not known.
     """

@@ -28,10 +28,10 @@ class EarlierRun:
     """What the log of an earlier run holds.
 
     Attributes:
-        places: for each case that has a verdict, by identifier, its index in the plan, or the
-            number of its line if the log does not state places.
+        places: for each case that has a verdict other than `not run`, by identifier, its index in
+            the plan, or the number of the verdict's line if the log does not state places.
         summary: how many of these cases have each status.
-        attempts: the attempts at cases that failed and have no verdict yet, by case.
+        attempts: the attempts at cases that failed and have no such verdict yet, by case.
         footer: None where the run died.
         end: how many bytes of the log to keep: up to the end of the header or, if there is one, of
             the last attempt or verdict other than `not run`.
@@ -51,12 +51,12 @@ class EarlierRun:
 
     @property
     def complete(self) -> bool:
-        """Whether the footer says that every selected case was run."""
+        """Whether there is a footer that says that every selected case was run."""
         return self.footer is not None and self.footer.complete
 
     @property
     def failures(self) -> int:
-        """How many of the logged verdicts fail the run."""
+        """How many of the cases in `places` have a verdict that fails the run."""
         return sum(count for status, count in self.summary.items() if status.fails_run)
 
 

@@ -54,13 +54,13 @@ _COVERED: Final = ("case_list", "failed", "waivers", MODELS_LEFT_OUT)
 """Options that are not compared, since digests of the planned cases and of waivers cover them."""
 
 _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
-"""In a backend's name, the folder of a file such as a recording, which may differ by machine."""
+"""In a backend's name, the folder of a recording or of `path=`, which may differ by machine."""
 
 
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
     """Yield the differences between two runs in `_FIELDS`, options and planned cases.
 
-    Folders of files in text are not compared.
+    Folders after `recording:` and `path=` are not compared.
     """
     mine, theirs = _plain(asdict(one)), _plain(asdict(other))
     for name, key in _FIELDS.items():
@@ -87,7 +87,11 @@ def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
 
 
 def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield the differences between two environments, apart from where and when the runs were."""
+    """Yield the differences between the environments of two runs.
+
+    What `device_details` leaves out is not compared, nor are folders after `recording:` and
+    `path=`.
+    """
     mine, theirs = _plain(one.environment), _plain(other.environment)
     details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
     for environment in (mine, theirs):
@@ -103,12 +107,12 @@ def _unequal(prefix: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> I
 
 
 def without_folder(backend: str) -> str:
-    """Return a backend's name without the folders of the files in it."""
+    """Return a backend's name without the folders after `recording:` and `path=`."""
     return _FOLDER.sub(r"\1", backend)
 
 
 def _anywhere(value: Any) -> Any:
-    """Return a value, without folders if it is text."""
+    """Return a value; if it is text, without folders as in `without_folder`."""
     return without_folder(value) if isinstance(value, str) else value
 
 

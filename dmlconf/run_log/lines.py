@@ -121,7 +121,7 @@ _DEFINITIONS: Final = {
 
 @cache
 def _checker(definition: str) -> Checker:
-    """Return a checker for records of a kind, or for any record if the kind has no definition."""
+    """Return a checker of a definition of the schema, or of the whole schema if it is empty."""
     schema = with_statuses(bundled_schema("run-log"))
     if definition:
         schema = {"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"}

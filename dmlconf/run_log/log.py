@@ -73,9 +73,10 @@ class Header:
         paths: the paths of the suite, as given.
         suite_digest: SHA-256 of all case files, as `Suite.digest`.
         catalogue_digest: SHA-256 of the catalogue.
-        selected: how many cases were selected.
+        selected: how many cases were selected; 0 while `fuzz` does not know how many there will be.
         options: the selection and other options on which the verdicts depend.
-        cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
+        cases_digest: the digest of the selected cases' identifiers; None in logs of `fuzz` and of
+            older versions.
         shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.
         workers: the name and the environment of each worker of a fleet, or of each of the merged
             logs if their environments differ; otherwise empty.
@@ -105,7 +106,7 @@ class Header:
 
     @property
     def plan_digest(self) -> str | None:
-        """The digest of all identifiers of the whole plan; None in logs of older versions."""
+        """The digest of all identifiers of the whole plan; None if the header lacks it."""
         return self.cases_digest if self.shard is None else str(self.shard["plan_digest"])
 
 
@@ -117,9 +118,9 @@ class Footer:
         finished: date and time in UTC, ISO 8601.
         complete: whether every selected case was run.
         summary: number of verdicts by status.
-        cases_digest: as in the header.
-        kept_verdicts: how many verdicts the log had when the run was resumed; None if it was not
-            resumed.
+        cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
+        kept_verdicts: how many cases had a verdict other than `not run` when the run was last
+            resumed; None if it was not resumed.
     """
 
     finished: str
@@ -140,7 +141,7 @@ class RunLog:
 
     @property
     def complete(self) -> bool:
-        """Whether the footer says that every selected case was run."""
+        """Whether there is a footer that says that every selected case was run."""
         return self.footer is not None and self.footer.complete
 
 
@@ -148,9 +149,9 @@ _ENCODER: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"), defau
 
 
 class LogWriter:
-    """Writes a run log line by line, so that no verdict is lost.
+    """Writes a run log line by line, so that no verdict is lost if the run dies.
 
-    Every method raises `LogWriteError` if the line cannot be written.
+    Every method that writes a line raises `LogWriteError` if the line cannot be written.
     """
 
     def __init__(self, stream: IO[str]) -> None:
@@ -167,7 +168,7 @@ class LogWriter:
         self._write({"record": "header", "format": FORMAT, **record_of(header)})
 
     def verdict(self, verdict: Verdict, place: int) -> None:
-        """Write one verdict with the index of its case in the plan; they may come in any order."""
+        """Write one verdict with the index of its case in the plan; cases may come in any order."""
         self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 
     def attempt(self, verdict: Verdict, place: int) -> None:
@@ -215,15 +216,16 @@ def read_log(
 ) -> RunLog:
     """Read a run log, also one that ends early.
 
-    Verdicts are in the order of the plan, if the log has the places of cases. If the run died
-    before a failed case ran again, the first failure is the verdict on that case.
+    Verdicts are in the order of the plan if the log has the places of cases, otherwise in the order
+    of their lines. If a case has several verdicts, the last one counts. If the run died before
+    a failed case got its verdict, its first attempt is the verdict.
 
     Args:
         own: whether this process has just written it, so that neither its form nor its consistency
-            needs a check.
+            is checked.
         keep: returns the part of a verdict that is to be kept in memory.
         most_objects: the verdicts of a log of more selected cases are kept in columns
-            (`dmlconf.run_log.columns`).
+            (`dmlconf.run_log.columns`), unless their numbers are too large for that.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.

@@ -26,7 +26,7 @@ _MOST_NAMED: Final = 5
 
 
 class MergeError(InvalidLogError):
-    """Logs that are not from one run, or disagree; the message says which ones and how."""
+    """Logs that cannot be merged, such as logs of two runs; the message says which ones and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Merger:
         unreached: for each case that ran in no log, the index of the first log whose verdict on it
             is `not run`; `write` removes the case.
         shared: the cases that ran in several logs.
-        named: whether the environments differ, so that a merged verdict without a worker gets its
-            log as its worker.
-        missing: how many cases have no verdict in any log.
+        named: whether the environments differ, so that the verdict on a case that ran without a
+            worker gets its log as its worker; `require_one_run` finds this out.
+        missing: how many cases have no verdict in any log; `write` finds this out.
         processes: for each log, the highest number of a worker process in its verdicts, or 0.
     """
 
@@ -109,6 +109,7 @@ class Merger:
 
         Raises:
             MergeError: logs disagree on a case, or one lacks the places of cases.
+            InvalidLogError: a log cannot be read again.
             LogWriteError: the log cannot be written.
         """
         writer, header = LogWriter(stream), self._header()
@@ -146,7 +147,10 @@ class Merger:
         )
 
     def _merged_shards(self) -> Mapping[str, Any] | None:
-        """Return the shards present; None if no shard or case is missing, or divisions differ."""
+        """Return the shards present; None if no shard or no case is missing.
+
+        Also None if the logs are not all of shards of one division of the plan.
+        """
         shards = [part.header.shard for part in self.parts]
         divisions = {shard and (shard["count"], shard.get("balanced_by")) for shard in shards}
         cases = len(self.owners) + len(self.unreached)
@@ -157,7 +161,10 @@ class Merger:
         return {"count": count, "numbers": numbers} if len(numbers) < count else None
 
     def divided_differently(self) -> list[str]:
-        """Return a message if cases are missing and the shards are of different counts."""
+        """Return a message if cases are missing and the logs divide the plan differently.
+
+        They do if their shards are of different counts, or only some of them are of shards.
+        """
         divisions = {part.header.shard and part.header.shard["count"] for part in self.parts}
         if len(divisions) < 2 or not self.missing:
             return []
@@ -206,14 +213,14 @@ class Merger:
 
 
 class _Overlap:
-    """The cases that ran in several logs, whose verdicts on a case must agree."""
+    """The cases that ran in several logs; the logs' verdicts on such a case must agree."""
 
     def __init__(self, cases: Iterable[str]) -> None:
         self._seen: dict[str, tuple[Verdict, Path] | None] = dict.fromkeys(cases)
         self._disagreements: list[str] = []
 
     def see(self, verdict: Verdict, path: Path) -> None:
-        """Compare a verdict with that of the first log that has the case."""
+        """Compare a verdict on one of the cases with the verdict on it that was seen first."""
         if verdict.case not in self._seen:
             return
         first = self._seen[verdict.case]
@@ -267,7 +274,7 @@ def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
 
 
 def _lasting(verdict: Verdict) -> Verdict:
-    """Return a verdict without the parts that may differ between two runs."""
+    """Return a verdict without what may differ in two that agree, such as times and diagnostics."""
     reason = verdict.reason and replace(verdict.reason, diagnostics="")
     variants = {
         label: replace(result, seconds=0.0, dispatch_seconds=())

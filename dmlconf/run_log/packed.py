@@ -17,19 +17,20 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["DIGITS", "MANY", "Packed", "packing", "rounded"]
 
 MANY: Final = 20_000
-"""The verdicts of a log of more cases than this are packed as it is read.
+"""The verdicts of a log of more selected cases than this are packed as it is read.
 
-`dmlconf.engine.consumers.LogKeeper` packs those of a run earlier.
+Those that are kept in `columns` need no packing. `dmlconf.engine.consumers.LogKeeper` packs the
+verdicts of a run earlier.
 """
 
 DIGITS: Final = 6
-"""Decimals of seconds in the log."""
+"""Decimals of a verdict's `seconds` in the log."""
 
 _PROTOCOL: Final = pickle.HIGHEST_PROTOCOL
 
 
 class Packed(Mapping[str, Any]):
-    """A mapping that is kept as bytes that this process itself has pickled."""
+    """A mapping that is kept as the bytes into which this process has pickled it."""
 
     __slots__ = ("_content",)
 
