@@ -77,4 +77,5 @@ RECURRENT_VALUES: Final[Mapping[str, Callable[[Namespace], Any]]] = {
 }
 """Functions that formulas may call for an attribute, by name; they compute it from the desc.
 
-They raise `NotExpressibleError` if the target lacks an activation."""
+They raise `NotExpressibleError` if the target lacks an activation or, for WebNN, if the activations
+of the two directions differ."""

@@ -1,6 +1,6 @@
 """Read the tables of translation, `schemas/translation/TARGET.yaml`.
 
-They have, for each operator, the formulas that express it in a target.
+They have, for each operator, the formulas that express it in a target, or why none do.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Form:
 
     Attributes:
         when: the condition that a desc must meet; None if every desc does.
-        statements: the formulas, each an assignment; empty if the operator cannot be expressed.
-        declined: why it cannot be expressed; empty if it can.
+        statements: the formulas, each an assignment; empty if such a desc cannot be expressed.
+        declined: why it cannot be expressed; empty if there are formulas.
         wide: whether the target computes in FLOAT32 where DirectML's tensors are FLOAT16: its
             several operators would round several times, and DirectML's one rounds once. For
             a desc with a ScaleBias, any form is wide.
@@ -48,7 +48,7 @@ class Entry:
         names: the target's names that stand for the operator: `-o Conv` selects CONVOLUTION.
         forms: the forms, in order; the first whose condition holds is taken.
         like: the more general operator that is translated in its place, with the fields that the
-            catalogue states under `specialises`; empty if the operator has forms of its own.
+            catalogue states under `specialises`; if it is not empty, `forms` are not used.
     """
 
     operator: str
@@ -107,7 +107,7 @@ def table(target: str) -> Table:
 
     Raises:
         InvalidFilesError: its file cannot be read.
-        ValueError: a formula is not an assignment.
+        ValueError: a formula is not an assignment, or a condition is not an expression.
     """
     path = schemas_directory() / "translation" / f"{target}.yaml"
     data = read_document(path).data

@@ -1,8 +1,9 @@
 """Translate a case to a program of a target, by evaluating the formulas of the target's table.
 
-A call of one of the target's operators becomes a step: `OutputTensor = Relu(InputTensor)`. Other
-functions that formulas call are in `_MAKERS` here if they give a tensor, such as `to(x, 'BOOL')`,
-and in `values` if they give an attribute.
+A call of one of the target's operators becomes a step: `OutputTensor = Relu(InputTensor)`. Formulas
+that several operators share are in the table too. Other functions are in `_MAKERS` here if they
+give a tensor, such as `to(x, 'BOOL')`; those that give an attribute are in `values` or, such as
+`len`, in `expressions`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def translated(case: Case, target: str) -> Program:
     """Return a case as a program of a target.
 
     Raises:
-        NotExpressibleError: the target has no counterpart of the case.
+        NotExpressibleError: the target has no counterpart of the case, or the case has a tensor of
+            4-bit elements.
     """
     if isinstance(case.expectation, ExpectedRejection):
         raise NotExpressibleError("a desc that DirectML must refuse has no counterpart")
@@ -149,7 +151,8 @@ class _Builder:
         """Return a tensor's name in the consumer's layout; add steps if the producer's differs.
 
         Raises:
-            NotExpressibleError: no steps lead from one layout to the other.
+            NotExpressibleError: the data types differ, or the consumer reads elements that the
+                producer does not write.
         """
         if producer.DataType is not consumer.DataType:
             raise NotExpressibleError("an edge that reads a tensor with another data type")
@@ -179,7 +182,7 @@ class _Builder:
             slots: for each tensor of the operator, its name in the program.
 
         Raises:
-            NotExpressibleError: the runtime cannot compute this.
+            NotExpressibleError: the target has no counterpart of the desc.
         """
         entry = self.table.entries[operator]
         if entry.like:

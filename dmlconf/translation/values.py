@@ -22,7 +22,7 @@ __all__ = ["VALUES", "bound_as_taken"]
 def bound_as_taken(names: Namespace, value: float) -> Array:
     """Return a bound in a tensor's data type, without dimensions, as DirectML takes it.
 
-    With a MinMaxDataType of FLOAT16, 2.7 becomes 2.69921875.
+    With a MinMaxDataType of FLOAT16, 2.7 becomes 2.69921875 for a FLOAT32 tensor.
 
     Args:
         names: the fields of a desc with a Min, such as that of ELEMENT_WISE_CLIP1.
