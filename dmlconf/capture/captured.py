@@ -34,8 +34,8 @@ class CapturedOperator:
         desc: the desc, as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called.
-        nodes: the nodes of graphs that have this desc, each as the graph's number and the node's
-            name, if possible the application's own.
+        nodes: if `flags` is 0, the nodes of graphs that have this desc, each as the number of the
+            graph and the node's name, if possible the application's own.
         hresult: what CompileOperator returned last; None if it never did.
         weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
         statistics: the statistics of its inputs at the first dispatch, by tensor, if kept.
@@ -60,7 +60,8 @@ class CapturedGraph:
     Attributes:
         number: its number in the order of compilation, from 1.
         parts: its inputs, nodes and so on, as in the entry of a case file.
-        names: the application's own names of parts, by the parts' names in the entry.
+        names: the application's own names of parts, by the parts' names in the entry, if these
+            differ.
         unused: how many inputs nothing reads; the entry leaves them out.
     """
 
@@ -104,7 +105,8 @@ class Captured:
     """Everything that was captured.
 
     Attributes:
-        devices: how many devices were created.
+        devices: how many devices were created. Of a DirectML that was loaded before capturing
+            began, dmlconf's own device counts too.
         library: the last known path of a DirectML that created a device; empty if none is known.
         created: how many operators were created, by name; many are never compiled.
         refused: how often CreateOperator refused a desc, by `OPERATOR: HRESULT`.
@@ -112,7 +114,7 @@ class Captured:
         graphs: the graphs, in the order of their first compilation.
         dispatches: the dispatches whose data was kept, in order.
         skipped: how often something could not be captured, by `WHAT: REASON`.
-        failures: errors of dmlconf's hooks.
+        failures: the first errors of dmlconf's hooks.
     """
 
     devices: int = 0

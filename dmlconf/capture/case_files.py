@@ -170,11 +170,11 @@ def _files(
 def operator_entries(
     name: str, members: Sequence[CapturedOperator], note: Callable[[CapturedOperator], str]
 ) -> Iterator[Entry]:
-    """Yield an entry of a case file for each desc of an operator, with kept or generated data.
+    """Yield an entry of a case file for each member, with kept weights or generated data.
 
     Args:
         name: the operator's name.
-        members: the operator with each of its descs.
+        members: the operator with each of its descs and flags.
         note: returns the note of an entry.
     """
     operator = catalogue.operator(name)
@@ -247,7 +247,7 @@ def _graph_entries(
 
 
 def block_span(graph: CapturedGraph, block: Block) -> str:
-    """Return a sentence with the first and the last node of a block, by the application's names."""
+    """Return a sentence that names a block's first and last node, or its only one."""
     first, last = (graph.names.get(name, name) for name in (block.nodes[0], block.nodes[-1]))
     count = len(block.nodes)
     if count == 1:
@@ -292,9 +292,10 @@ def _with_kept_data(
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts with data for each input, generated to suit the first node that reads it.
+    """Return the parts with data for inputs, generated to suit the first node that reads each.
 
-    Indices suit a node only if it reads the input with the input's own Sizes.
+    Listed indices suit a node only if it reads the input with the input's own Sizes. An input that
+    suits no node gets no data.
     """
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)
@@ -320,7 +321,7 @@ def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def execution_tags(flags: int) -> list[str]:
-    """Return the tags that stand for the flags with which an operator was compiled."""
+    """Return the tags for the DML_EXECUTION_FLAGS of a compiled operator or graph."""
     return [tag for tag, flag in FLAG_TAGS.items() if flags & flag]
 
 

@@ -16,7 +16,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DataStatistics", "following"]
 
 _MANY_ZEROS: Final = 1 / 8
-"""With this share of zeros or more, a tensor whose least number is 0 is taken for RELU's output."""
+"""With this share of zeros or more, a tensor is taken for RELU's output.
+
+Its least number must be 0, and not all its numbers whole.
+"""
 
 _LARGEST_WHOLE: Final = 2.0**53
 """Up to this magnitude, a FLOAT64 holds every whole number."""
@@ -76,8 +79,8 @@ def following(
 
     Args:
         statistics: the statistics of the application's data; None if they are not known.
-        generated: the data to return if they are not known. Data that lists values is always
-            returned: these are indices, for which a range says too little.
+        generated: the data to return if they are not known. Data without a fill is always returned:
+            it lists distinct indices, for which a range says too little, or is empty.
     """
     if statistics is None or "fill" not in generated:
         return generated

@@ -84,7 +84,7 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
 
 @dataclass(slots=True)
 class _Raw:
-    """A node as read, with the names of its inputs and outputs in the order of their indices."""
+    """A node as read, with its inputs' and outputs' names by index; None for absent tensors."""
 
     name: str
     operator: Operator | None = None
@@ -111,7 +111,8 @@ class Names:
 
         Args:
             own: the application's name; empty for none.
-            kind: the beginning of the name if the application has none, such as `gemm`.
+            kind: the beginning of the name, such as `gemm`, if the application has no name or
+                a name that does not begin with a letter or `_`.
         """
         kind = kind.replace("_", "-")
         text = re.sub(r"[^A-Za-z0-9_]+", "-", own or kind).strip("-")[:_LONGEST_NAME].strip("-")

@@ -32,7 +32,7 @@ def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
 
 
 def graph_line(decoded: DecodedGraph, flags: int) -> Line:
-    """Return the line of a graph; its key does not depend on `decoded.names` and `unused`."""
+    """Return the line of a graph; its key depends neither on `decoded.names` nor on `unused`."""
     parts = graph_parts(decoded.graph, {}, tensor_entry, attribute_entry)
     for constant in decoded.graph.constants:
         parts["constants"][constant.name] |= _data(constant.data)
@@ -41,7 +41,7 @@ def graph_line(decoded: DecodedGraph, flags: int) -> Line:
 
 
 def _data(array: Array) -> Mapping[str, Any]:
-    """Return a constant's data as in a case file; several equal elements are a constant fill."""
+    """Return a constant's data as in a case file; several elements, all equal, are a constant fill."""
     if array.size > 1 and bool((array == array.flat[0]).all()):
         return {"fill": {"constant": {"value": array.flat[0].item()}}}
     return {"values": array.ravel().tolist()}

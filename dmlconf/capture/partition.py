@@ -34,7 +34,7 @@ __all__ = ["PartitionError", "captured_partitions"]
 
 _MOST_PARTS: Final = 1 << 16
 _MOST_READS: Final = 8
-"""All parts that are read may together have 8 times the size of their file."""
+"""All texts and lists that are read may together have 8 times the size of their file."""
 
 _LONGEST_NAME: Final = 80
 """Maximum length of the name of an operator, and of other names in messages."""
@@ -100,7 +100,7 @@ def _unpacked(form: str, content: bytes, position: int) -> tuple[Any, ...]:
 
 
 class _Content:
-    """The bytes of a file, and how many bytes may still be read.
+    """The bytes of a file, and how many bytes of texts and lists may still be read.
 
     Parts of a FlatBuffer may refer to the same bytes, but in a partition few do. If the parts
     together have many more bytes than the file, the file is damaged or hostile.
@@ -111,7 +111,7 @@ class _Content:
         self._left = _MOST_READS * len(content)
 
     def read(self, size: int) -> None:
-        """Count bytes that are read."""
+        """Count the bytes of a text or a list that is read."""
         self._left -= size
         if self._left < 0:
             raise _DamageError(f"its parts have more than {_MOST_READS} times its size together")

@@ -19,9 +19,9 @@ OWN_DATA: Final = ("values", "fill")
 def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a graph's entry without the descriptions of tensors that are like their source.
 
-    If a node's input is like the tensor that it reads, its entry becomes the name of that tensor.
-    If an output's entry has nothing but the Sizes and DataType of the node's first input, it
-    becomes empty.
+    If the entry of a node's input says nothing that it would not inherit from the tensor it reads,
+    it becomes the name of that tensor. If an output's entry has nothing but the Sizes and DataType
+    of the node's first input, it becomes empty.
 
     Args:
         parts: the entry's parts, with each tensor in full.

@@ -39,7 +39,7 @@ class Copies:
     """Tensors that are copied together.
 
     Attributes:
-        parts: each tensor with the part of a buffer that is bound to it.
+        parts: each tensor that has bytes, with the part of a buffer that is bound to it.
         starts: the offset of each copy in `buffer`.
     """
 
@@ -91,7 +91,7 @@ class Copies:
             yield resource
 
     def arrays(self) -> Mapping[str, Array]:
-        """Return the tensors' elements by name. Call it when the command list has run."""
+        """Return the elements of the tensors in `parts` by name; call it when the list has run."""
         result = {}
         for (slot, _), start in zip(self.parts, self.starts, strict=True):
             size = slot.tensor.TotalTensorSizeInBytes

@@ -66,7 +66,7 @@ class _Dispatch:
         owner: the address of the compiled operator or graph.
         initializes: whether an initialiser is dispatched.
         late: whether the tensors may be bound until the list is submitted; once it is submitted,
-            whether the copies in the list are of other tensors.
+            whether the list lacks copies, or has copies of other tensors.
         recorded: what was bound when the copies in the list were recorded; None if there are none.
     """
 
@@ -82,7 +82,7 @@ class _Dispatch:
     def settle(self) -> None:
         """Note what is bound when the list is submitted: from now on, that no longer changes."""
         self.late = self.late and self.recorded != self.table
-        if self.late:  # The copies in the list are of other tensors.
+        if self.late:  # The copies in the list, if any, are of other tensors.
             self.before = self.after = None
 
 
@@ -274,8 +274,8 @@ class Dispatches:
     def _wanted(self, dispatchable: int, table: int) -> list[_Dispatch]:
         """Return the dispatches in a recorded one whose data is to be kept.
 
-        The dispatch of an initialiser stands for one of each operator that it initialises. Of an
-        operator's own dispatches, those after the first `_most` are not kept.
+        The dispatch of an initialiser stands for one of each operator with inputs OWNED_BY_DML that
+        it initialises. Of an operator's own dispatches, those after the first `_most` are not kept.
         """
         with self._lock:
             bound = self._tables.setdefault(table, _Table())
@@ -301,7 +301,7 @@ class Dispatches:
         return found
 
     def _before(self, commands: int, dispatches: Sequence[_Dispatch]) -> None:
-        """Record copies of the inputs in a command list, and watch when that list is reset."""
+        """Record copies of the inputs, and watch when the command list is reset or released."""
         if not dispatches:
             return
         commands_object = _list(commands)

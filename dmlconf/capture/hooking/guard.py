@@ -26,7 +26,10 @@ class Guard:
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is in a hooked call; further calls are then not the application's."""
+        """Whether this thread is in a hooked call or in dmlconf's own work.
+
+        Further calls are then not the application's.
+        """
         return getattr(self._inside, "entered", False)
 
     @contextmanager
@@ -41,7 +44,10 @@ class Guard:
 
     @contextmanager
     def safely(self) -> Iterator[None]:
-        """Do dmlconf's own work in a hook; write an error to the journal, and do not raise it."""
+        """Do dmlconf's own work in a hook; write an error to the journal, and do not raise it.
+
+        An interrupt is not written; the main thread gets it a little later.
+        """
         before = self.inside
         self._inside.entered = True
         try:

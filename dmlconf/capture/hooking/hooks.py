@@ -51,7 +51,7 @@ class DataOptions:
         folder: the folder for the data.
         dispatches: how many dispatches of each operator and graph have their data kept; 0 to keep
             weights alone.
-        most_bytes: the most bytes of all data.
+        most_bytes: the most bytes of all data; statistics have no limit.
         statistics: whether the statistics of the data are kept instead of the data.
     """
 

@@ -60,6 +60,9 @@ class Patches:
         Args:
             address: the address of the object.
             make: returns what is called instead, given the original function.
+
+        Raises:
+            OSError: the system does not permit it.
         """
         slot, method = interface.slots[name]
         table = ctypes.c_void_p.from_address(address).value or 0

@@ -23,10 +23,10 @@ from dmlconf.workers.memory import parts_that_fit
 __all__ = ["FirstDifference", "Search", "first_difference", "search_lines"]
 
 _MOST_NODES_AT_A_TIME: Final = 64
-"""The most nodes whose outputs one run returns."""
+"""The most nodes whose outputs a run of several nodes returns."""
 
 _MOST_OUTPUTS_OF_UNKNOWN_SIZE: Final = 8
-"""The most outputs of unknown size that one run returns."""
+"""The most outputs of unknown size that a run of several nodes returns."""
 
 _MOST_FAILURES: Final = 5
 """The most nodes that a report names as not compared."""
@@ -39,7 +39,7 @@ class FirstDifference:
     Attributes:
         output: the first of its outputs that differs.
         inputs: for each input of the node that another node computes, how far it differs, in a run
-            in which these inputs are outputs of the model as well.
+            in which these inputs are outputs of the model as well; empty if the run failed.
         beside_inputs: how far the node's output differs in that run; None if the run failed.
         alone: how far the output differs if the node is a model of its own, and both providers get
             the inputs that the CPU provider computes; None if that cannot be tried.
@@ -58,8 +58,8 @@ class Search:
     """What a search found.
 
     Attributes:
-        first: the first difference; None if no node's output differs.
-        compared: how many nodes were compared.
+        first: the first difference; None if no output of a compared node differs.
+        compared: how many nodes were compared, up to the first that differs.
         failures: why nodes were not compared, by name.
     """
 
@@ -92,7 +92,7 @@ def first_difference(
 
 
 def _batches(nodes: Sequence[OnnxNode], sizes: Mapping[str, int]) -> Iterator[Sequence[OnnxNode]]:
-    """Yield nodes in order, as many at a time as fit into memory."""
+    """Yield nodes in order: at least one at a time, and no more than one run may have."""
     unknown = LARGEST_INTERMEDIATES // _MOST_OUTPUTS_OF_UNKNOWN_SIZE
     return parts_that_fit(
         nodes,

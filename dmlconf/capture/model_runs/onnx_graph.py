@@ -43,7 +43,7 @@ class OnnxGraph:
     """The main graph of a model.
 
     Attributes:
-        nodes: the nodes that compute something, each after the nodes whose outputs it reads.
+        nodes: all nodes but Constant nodes, each after the nodes whose outputs it reads.
         constants: the names of initializers and of the outputs of Constant nodes.
     """
 
@@ -73,7 +73,7 @@ class OnnxGraph:
         self.constants = frozenset(constants)
 
     def with_outputs(self, names: Sequence[str]) -> tuple[bytes, list[str]]:
-        """Return the serialised model with these tensors as outputs as well, and their names.
+        """Return the serialised model with these tensors as outputs too, and these outputs' names.
 
         A node Identity makes each new output: ONNX Runtime 1.24.4 fuses a Conv with the Relu after
         it even if the Conv's result is itself an output, and then cannot return that result.

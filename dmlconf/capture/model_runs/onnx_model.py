@@ -57,7 +57,7 @@ _DIMENSION_LIMIT: Final = 1 << 63
 _MOST_NAMED: Final = 5
 
 _CANNOT: Final = 3
-"""The exit code if the model or its inputs cannot be used."""
+"""The exit code if the model or its inputs cannot be used, or what runs the model is missing."""
 
 OUTPUTS_DIFFER: Final = 4
 """The exit code if an output differs by more than `output_difference` permits."""
@@ -67,7 +67,7 @@ def parsed_dimension(text: str) -> tuple[str, int]:
     """Return the name and the size that a text such as `batch=1` states.
 
     Raises:
-        ModelError: the text is not of this form.
+        ModelError: the text is not of this form, or the size is 0 or too large.
     """
     name, _, size = text.rpartition("=")
     fits = size.isdecimal() and len(size) <= _MOST_DIGITS and 0 < int(size) < _DIMENSION_LIMIT
@@ -86,7 +86,7 @@ def generated(
     Args:
         kind: the type of the input as ONNX Runtime names it, such as `tensor(float)`.
         shape: the sizes of the input; a name or None for a size that the model leaves open.
-        dimensions: the open sizes by name; all others are 1.
+        dimensions: open sizes by name; all other open sizes are 1.
 
     Raises:
         ModelError: the type is not known, or the input is too large.
@@ -105,11 +105,11 @@ def generated(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a model once and compare its outputs, or find the first node whose output differs.
+    """Run a model in both providers and compare its outputs, or find the first node that differs.
 
     Returns:
-        the exit code: 0, `OUTPUTS_DIFFER`, 3 if the model or its inputs cannot be used, or 1 if
-        ONNX Runtime cannot load or run the model.
+        the exit code: 0, `OUTPUTS_DIFFER`, 3 if the model or its inputs cannot be used or what runs
+        the model is missing, or 1 if ONNX Runtime cannot load or run the model.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
@@ -167,7 +167,7 @@ def model_inputs(
 
     Raises:
         ModelError: the model lacks a dimension or an input that the user names, or has an input
-            without data.
+            that is not in the file and for which none can be generated.
     """
     inputs = session.runtime.get_inputs()
     dimensions = [size for each in inputs for size in each.shape if isinstance(size, str)]

@@ -32,9 +32,10 @@ class OutputDifference:
 def output_difference(actual: Any, expected: Any) -> OutputDifference:
     """Compare an output with that of the CPU provider.
 
-    Finite floating-point numbers may differ by the share in `_TOLERANCES` of the largest magnitude
-    in the CPU provider's tensor. Sizes, integers and BOOL may not differ, nor which elements are
-    NaN or an infinity. An output that is no tensor of numbers, such as a sequence, is not compared.
+    Finite floating-point numbers may differ by the share in `_TOLERANCES` of the largest finite
+    magnitude in the CPU provider's tensor. Sizes, integers and BOOL may not differ, nor which
+    elements are NaN or an infinity. An output that is no tensor of numbers, such as a sequence, is
+    not compared.
     """
     arrays = isinstance(actual, np.ndarray) and isinstance(expected, np.ndarray)
     if not arrays or actual.dtype.kind not in "fiub":

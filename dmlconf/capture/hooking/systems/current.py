@@ -1,4 +1,7 @@
-"""The module of this process's system: `windows` or `linux`, which have the same functions."""
+"""The module of this process's system: `windows`, or `linux` for every other one.
+
+Both have the same functions.
+"""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class _ProgramHeader(ctypes.Structure):
 
 @cache
 def debug_state() -> DebugState | None:
-    """Return the dynamic linker's `_r_debug`; None if it is another one than glibc's."""
+    """Return the dynamic linker's `_r_debug`; None if it has none, since it is not glibc's."""
     try:
         return DebugState.in_dll(ctypes.CDLL(None), "_r_debug")
     except ValueError:
@@ -92,7 +92,7 @@ def debug_state() -> DebugState | None:
 
 
 def loaded_libraries() -> Iterator[Library]:
-    """Yield the program, its libraries, and those that were loaded later."""
+    """Yield the program, its libraries, and those that were loaded later; none without glibc."""
     state = debug_state()
     address = None if state is None else state.r_map
     while address:
@@ -136,7 +136,7 @@ class Library:
 
     @property
     def size(self) -> int:
-        """How many bytes of memory its segments take up."""
+        """How many bytes of memory lie between its base and the end of its last segment."""
         first = int(ctypes.c_uint64.from_address(self.base + 0x20).value)
         count = int(ctypes.c_uint16.from_address(self.base + 0x38).value)
         headers = (_ProgramHeader * count).from_address(self.base + first)
@@ -198,7 +198,10 @@ def _gnu_hash(name: str) -> int:
 
 
 def _with_hash(table: int, wanted: int) -> Iterator[int]:
-    """Yield the indices of the symbols that have a hash, by a library's GNU hash table."""
+    """Yield the indices of symbols with a hash, or one that differs from it in the lowest bit.
+
+    `table` is the address of a library's GNU hash table, which does not keep that bit.
+    """
     buckets, first, bloom_words, _ = (ctypes.c_uint32 * 4).from_address(table)
     start = table + 16 + 8 * bloom_words
     index = (ctypes.c_uint32 * buckets).from_address(start)[wanted % buckets]

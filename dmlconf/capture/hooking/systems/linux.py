@@ -58,7 +58,7 @@ def refusal() -> str | None:
 
 
 def loaded_modules() -> tuple[int, ...]:
-    """Return the addresses of each DirectML that is loaded."""
+    """Return the address of each DirectML that is loaded."""
     return tuple(library.base for library in loaded_libraries() if is_directml(library))
 
 
