@@ -29,9 +29,9 @@ class Block:
     """A part of a graph.
 
     Attributes:
-        nodes: the names of its nodes in the graph; each comes after the nodes whose outputs it
-            reads.
-        parts: the parts of its entry in a case file; nodes have the same names as in the graph.
+        nodes: the names of its nodes; each comes after the nodes whose outputs it reads. `blocks`
+            takes the names that they have in the graph.
+        parts: the parts of its entry in a case file; nodes have the names in `nodes`.
         sources: what each of its inputs is in the graph: the name of an input, or a node's output
             as `NODE` or `NODE.TENSOR`.
     """

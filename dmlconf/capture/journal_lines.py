@@ -41,7 +41,7 @@ def graph_line(decoded: DecodedGraph, flags: int) -> Line:
 
 
 def _data(array: Array) -> Mapping[str, Any]:
-    """Return a constant's data as in a case file; several elements, all equal, are a constant fill."""
+    """Return a constant's data as in a case file: a fill if it is several equal elements."""
     if array.size > 1 and bool((array == array.flat[0]).all()):
         return {"fill": {"constant": {"value": array.flat[0].item()}}}
     return {"values": array.ravel().tolist()}

@@ -42,7 +42,7 @@ class LogLine(NamedTuple):
 
 
 def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> Iterator[LogLine]:
-    """Yield the lines of a run log, except for a last one that was cut off.
+    """Yield the lines of a run log; a last one that was cut off is left out unless it is the first.
 
     Args:
         own: whether this process has written or checked it, so that its form needs no check.

@@ -69,7 +69,8 @@ class Header:
         started: date and time in UTC, ISO 8601.
         backend: the backend as named on the command line.
         against: what gives the expected values that cases do not state, as named by `--against`.
-        environment: what the backend runs on, and Python, NumPy and the operating system.
+        environment: what the backend runs on, and Python, NumPy and the operating system; of a
+            fleet, that of its first worker.
         paths: the paths of the suite, as given.
         suite_digest: SHA-256 of all case files, as `Suite.digest`.
         catalogue_digest: SHA-256 of the catalogue.
