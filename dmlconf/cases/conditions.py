@@ -1,4 +1,4 @@
-"""Read conditions over cases, and find names in them that no case has.
+"""Read conditions over cases, and find names in them that no case of some operators has.
 
 `--where`, waivers, limits of a substrate and `faulty:zeros,where=...` take such conditions. A
 condition with an unknown name would hold for no case, so it is reported as a mistake.
@@ -25,7 +25,7 @@ _ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A name in a condition that no case has.
+    """A name in a condition that no case of the operators has.
 
     Attributes:
         hint: which name may have been meant, or where names are listed.

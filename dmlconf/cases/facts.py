@@ -54,7 +54,9 @@ _TENSOR: Final = re.compile(
 
 
 def element_count(facts: Mapping[str, Any]) -> int:
-    """Return how many elements the tensors of a case have in all.
+    """Return how many elements the tensors in a case's facts have in all.
+
+    Those of a graph are its inputs and outputs, without intermediates and constants.
 
     Args:
         facts: as `facts_of` returns them.
@@ -164,7 +166,8 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
 def names_of_node(node: Node) -> Namespace:
     """Return the names, with their values, that a condition over a graph's node may use.
 
-    Unlike those of a case, they lack `FeatureLevel`, and `Data`, `Tags` and `InPlace` are empty.
+    Unlike those of a case, they lack `FeatureLevel`; `Data` and `Tags` are empty, and `InPlace` is
+    false.
     """
     facts = {name: _plain(value) for name, value in node.desc.items() if value is not None}
     return names(node.operator, facts, ())
@@ -180,6 +183,7 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
     the function `products` returns it, 1 for graphs; `Packed`, whether all tensors are packed;
     `Broadcast`, whether any is broadcast; `InPlace`, whether an output shares an input's buffer;
     `Flags` of all tensors; `Data`, the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
+    The tensors of a graph are its inputs and outputs.
 
     Args:
         facts: as `facts_of` returns them.

@@ -1,8 +1,9 @@
 """Handles: short names of cases, the same in every run.
 
 `gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `d7fcg`. A handle is the beginning of a
-digest of the identifier: as many characters as tell it from all other handles, at least five. It
-begins with a letter and has no character that is special in a shell.
+digest of the identifier: as many characters as tell it from all other handles, at least five, so
+among more cases it may be longer. It begins with a letter and has no character that is special in a
+shell.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def handles(identifiers: Iterable[str]) -> Mapping[str, str]:
 def handles_in_order(identifiers: Iterable[str]) -> Iterator[str]:
     """Yield the handle of each case, the same as `handles` returns.
 
-    It keeps only a few bytes for each case, so it is for very many cases.
+    It keeps the digests and not the identifiers, so it is for very many cases.
     """
     import numpy as np
 

@@ -64,8 +64,8 @@ def fits(pattern: str, text: str) -> bool:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    # Brackets are part of identifiers, so they are literal. Wildcards do not backtrack, since
-    # patterns with many of them would take long.
+    # Brackets are part of identifiers, so they are literal. Only the last `*` backtracks, since
+    # patterns with many that do would take long.
     first, *others = (re.escape(part).replace(r"\?", ".") for part in name.split("*"))
     if not others:
         return re.compile(first, re.DOTALL)
@@ -98,7 +98,8 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
     returned as they are, and so are patterns that a case fits.
 
     Raises:
-        AmbiguousNameError: several identifiers end with a name, or several cases have a handle.
+        AmbiguousNameError: several identifiers or names of matrices end with a name, or several
+            cases have a handle.
     """
     exact = {*identifiers, *(identifier.partition("[")[0] for identifier in identifiers)}
     full: list[str] = []
@@ -123,8 +124,8 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
 def scope_of(names: Iterable[str]) -> Scope:
     """Return the scope of names of cases.
 
-    It is everything if a name does not begin with an operator, and all files of the operators if a
-    pattern does not name a file: `gemm/ma*`.
+    It is everything if a name does not begin with an operator and a slash, and all files of the
+    operators if a pattern does not name a file: `gemm/ma*`.
     """
     operators: set[str] = set()
     files: set[tuple[str, str]] | None = set()

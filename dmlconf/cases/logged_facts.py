@@ -54,7 +54,10 @@ def _fields(operator_name: str) -> Mapping[str, Field]:
 
 
 def _misfit(field: Field, value: Any) -> str | None:
-    """Return the kind of value that a field needs, in words; None if the value is of that kind."""
+    """Return the kind of value that a field needs, in words; None if the value is of that kind.
+
+    For a number, a list of numbers is accepted too, and the other way round.
+    """
     items = value if isinstance(value, list) else [value]
     if field.is_tensor:
         if isinstance(value, list) != field.is_array or not all(map(is_tensor, items)):

@@ -204,7 +204,8 @@ class Case:
     files: Mapping[str, str] = field(default_factory=dict)
     disputes: str | None = None
     source: str | None = field(default=None, init=False, repr=False, compare=False)
-    """A digest of its identifier, entry and parameters; None if unknown, as after a change."""
+    """A digest of its identifier, entry and parameters, but not of data files; None if unknown, as
+    after a change."""
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     most_variations: ClassVar[int] = 3
@@ -439,8 +440,8 @@ class CaseTemplate:
         data: the entry in the file, which fits the schema.
         tags: the tags for selection; the first is the name of its file without extension, such as
             `matrix`, which is the kind of case.
-        challenge: the number that changes the seeds of generated data; None for the file's own
-            seeds.
+        challenge: the number that changes the seeds and shifts of generated data; None for the
+            file's own.
         shared: whether the entry is of a shared file, so that other operators may have it too.
     """
 

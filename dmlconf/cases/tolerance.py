@@ -36,7 +36,7 @@ def read_tolerances(
     `absolute` and `relative` together permit the sum of both, as numpy.allclose does.
 
     Raises:
-        CaseError: there is no such output, or its limits are invalid.
+        CaseError: there is no such output, or its limits are missing or invalid.
     """
     return {
         name: _tolerance(entry, name, tensors, ("tolerance", name))

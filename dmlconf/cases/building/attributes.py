@@ -98,7 +98,10 @@ def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 
 
 def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] = ("desc",)) -> None:
-    """Raise `CaseError` for scalars that do not fit the data type given by another field."""
+    """Raise `CaseError` for scalars that do not fit the data type given by another field.
+
+    For a field that `wraps`, a negative integer needs to fit only the signed type of the same size.
+    """
     errors = CaseErrors()
     for field in operator.fields:
         name = None if field.type_field is None else desc.get(field.type_field)

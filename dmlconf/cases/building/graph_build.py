@@ -47,9 +47,9 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
     """Build a graph case.
 
     Args:
-        wired: whether to require what devices require of the edges, such as that each node feeds
-            something, and what the relation requires of the graph. A case that expects a rejection
-            need not meet either.
+        wired: whether to require `WIRING_RULES`, such as that each node feeds something, and what
+            the relation requires of the graph. A case that expects a rejection need not meet
+            either.
 
     Raises:
         CaseError: the entry is not a valid graph with these parameters.

@@ -210,7 +210,8 @@ class NodeReader:
         `conv` is the first output of the node `conv` or, if that is repeated, of its last copy.
 
         Raises:
-            CaseError: there is no source of that name, or the name is malformed.
+            CaseError: the name is malformed, or there is no node, graph input or constant of that
+                name although the case expects no rejection.
         """
         match = _REFERENCE.match(text) if isinstance(text, str) else None
         if match is None:

@@ -113,7 +113,7 @@ _Data = dict[str, Array | Fill]
 
 
 def challenged_data(data: _Data, challenge: int) -> _Data:
-    """Return a case's data by tensor, with the seeds of its fills changed by `challenge`."""
+    """Return a case's data by tensor, with its fills changed as `challenged` does."""
     return {
         name: replace(part, arguments=challenged(part.name, part.arguments, challenge))
         if isinstance(part, Fill)

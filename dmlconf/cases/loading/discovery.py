@@ -64,8 +64,8 @@ def distinct(paths: Iterable[Path]) -> list[Path]:
 def files_under(path: Path) -> list[Path] | None:
     """Return the case files in a folder or below, or a file itself; None if there is neither.
 
-    Case files of a folder end in `.yaml` or `.yml` and are sorted by path. Links to folders are not
-    followed.
+    Case files of a folder end in `.yaml` or `.yml` and are sorted by path. Links to folders inside
+    it are not followed.
 
     Raises:
         OSError: a path cannot be looked up or listed, for example if a name is too long

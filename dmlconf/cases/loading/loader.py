@@ -48,13 +48,14 @@ __all__ = ["Suite", "built_case", "case_problems", "load_suite", "require_valid"
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """All wanted cases found under the given paths.
+    """The cases found under the given paths: all that are wanted, and perhaps other graphs.
 
     Attributes:
         digest: SHA-256 of the folder, name and content of every case file, in hexadecimal.
         expansions: matrices that are already expanded, by template.
         valid: templates whose first case is known to be valid (`is_valid`).
-        challenge: the number that changes the seeds of generated data; None for the files' own.
+        challenge: the number that changes the seeds and shifts of generated data; None for the
+            files' own.
     """
 
     templates: tuple[CaseTemplate, ...]
@@ -107,13 +108,14 @@ def load_suite(
     Files that cannot hold a wanted case are not parsed, since parsing a large suite takes time.
 
     Args:
-        every_case: build all cases of every matrix as well, except in files that are `known`.
+        every_case: build all cases of every matrix as well, and check the constraints of all cases,
+            except in files that are `known`.
         known: returns whether all cases of a file (its path and bytes) are known to be valid.
         operators: the wanted operators; empty for all.
         files: the wanted files, each by operator and name without extension; empty for all.
         store: keeps the contents of checked files; not used for files whose every case is built.
-        challenge: changes the seeds of inputs' generated data, except for cases that a page gives
-            or that state outputs; a number from 0 to 2**64 - 1.
+        challenge: changes the seeds and shifts of inputs' generated data, except for cases that a
+            page gives or that state outputs; a number from 0 to 2**64 - 1.
 
     Raises:
         InvalidFilesError: with all problems of the paths or, if these have none, of the files.

@@ -24,7 +24,7 @@ _MOST_OBJECTS: Final = 1000
 
 
 class _MadeOnDemand(Sequence[PlannedCase]):
-    """Planned cases of which each is made when it is asked for; a slice keeps their indices."""
+    """Planned cases that can be made when they are asked for; a slice keeps their indices."""
 
     __slots__ = ()
 

@@ -34,13 +34,13 @@ _INT: Final = {"type": "integer", "minimum": -0x8000_0000, "maximum": 0x7FFF_FFF
 
 @cache
 def case_checker() -> Checker:
-    """Return the checker of everything in a case file except the desc."""
+    """Return the checker of everything in a case file except descs and names of outputs."""
     return Checker(bundled_schema("case"))
 
 
 @cache
 def entry_checker() -> Checker:
-    """Return the checker of everything in one entry of a case file except the desc."""
+    """Return the checker of one entry of a case file except its desc and names of outputs."""
     schema = bundled_schema("case")
     return Checker({"$ref": "#/$defs/case", "$defs": schema["$defs"]})
 
@@ -111,7 +111,7 @@ def desc_schema(
 
 
 def expect_schema(operator: Operator) -> Mapping[str, Any]:
-    """Return the JSON Schema of what a case may expect of the operator."""
+    """Return the JSON Schema of the outputs that a case may expect; a rejection always fits it."""
     outputs: dict[str, Any] = {field.name: {} for field in operator.of_kind(FieldKind.OUTPUT)}
     return {
         "if": {"type": "object", "not": {"required": ["rejected"]}},

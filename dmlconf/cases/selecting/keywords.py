@@ -38,7 +38,8 @@ def keyword_matcher(expression: str) -> Callable[[str], bool]:
     """Return a predicate: whether a case-folded identifier fits the expression.
 
     A word fits an identifier that contains it, in upper or lower case. Words combine by `and`,
-    `or`, `not` and parentheses; text with spaces or parentheses must be quoted.
+    `or`, `not` and parentheses. Text with spaces, quotes or parentheses must be quoted, and so must
+    these three words where they are to be found in an identifier.
 
     Raises:
         KeywordError: the expression cannot be read.

@@ -9,7 +9,7 @@ types and layouts: FLOAT16 packed, FLOAT32 padded, and INT32. The cases that mus
 one feature in common and no other, so one of each operator is taken.
 
 Nothing is random, and operators are independent of each other, so `-o` chooses the same cases of an
-operator as a run of all operators.
+operator as a run of all operators. It may choose other graphs, since it takes part of them only.
 """
 
 from __future__ import annotations

@@ -90,7 +90,10 @@ def _one_or_list(texts: list[str]) -> str | list[str]:
 
 
 def reference(node: str, tensor: str) -> str:
-    """Return how a case file names a node's output: `NODE.TENSOR`, or the name of a constant."""
+    """Return how a case file names a node's output or a constant: `NODE.TENSOR`, or `NODE` alone.
+
+    The first output of each operator that has an OutputTensor is that tensor, so it needs no name.
+    """
     return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"
 
 
