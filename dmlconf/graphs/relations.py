@@ -80,7 +80,10 @@ def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
 
 
 def lacking(graph: Graph, relation: Relation) -> str | None:
-    """Return why a graph has no other form for this relation; None if it has one."""
+    """Return why a graph has no other form for this relation; None if it has one.
+
+    Constants count as nodes for none of them, so one operator has no other order.
+    """
     if relation is Relation.OWNED:
         owned = any(tensor.Owned for tensor in graph.inputs.values())
         return None if owned or graph.constants else "it has no constant and no owned input"

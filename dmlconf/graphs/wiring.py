@@ -43,7 +43,8 @@ class WiringProblem:
 
     Attributes:
         rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
-        node: the node that it concerns; empty for the graph as a whole or an output of it.
+        node: the node that it concerns, which need not exist; empty for the graph as a whole or an
+            output of it.
         tensor: the tensor or attribute of the node, or the output of the graph; may be empty.
         message: what is wrong.
         hint: what to do; None if the message says it all.
