@@ -1,4 +1,4 @@
-"""Find the elements at which a runtime returned what a known wrong formula gives."""
+"""Find the elements at which a runtime returned what a deviation's or finding's formula gives."""
 
 from __future__ import annotations
 

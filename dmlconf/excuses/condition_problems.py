@@ -32,7 +32,7 @@ def condition_problems(
     operators: Collection[str] = (),
     cases: Collection[str] = (),
 ) -> Iterator[Problem]:
-    """Yield problems of a condition: that it cannot be read, or has a name that no case has.
+    """Yield problems of a condition: that it cannot be read, or has a name that its cases lack.
 
     Names are not checked if the entry names no operators and one of its cases may be a graph, whose
     tensors may have any name.

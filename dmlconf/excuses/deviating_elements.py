@@ -70,7 +70,7 @@ def _nan_before_activation(
 
 
 def _all(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """All elements, for findings whose scope names each case."""
+    """All elements, for findings whose scope lists cases."""
     return np.ones(right.shape, bool)
 
 
@@ -137,7 +137,7 @@ def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Ar
 
 
 def _out_of_range(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Integers converted from floating-point numbers that their type lacks: 300 as UINT8."""
+    """Integers converted from NaN or from numbers beyond the range of their type: 300 as UINT8."""
     out = np.zeros(right.shape, bool)
     if right.dtype.kind not in "iu":
         return out
@@ -178,7 +178,7 @@ def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual
 def _power_out_of_range(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Integers raised to floating-point numbers, if their type lacks the result: (-8) ^ 0.5."""
+    """Integers to powers of floating-point type that are NaN or beyond their range: (-8) ^ 0.5."""
     out = np.zeros(right.shape, bool)
     exponent = inputs["ExponentTensor"]
     if right.dtype.kind not in "iu" or exponent.dtype.kind != "f":

@@ -174,8 +174,8 @@ def patched(
     corrected.
 
     Elements count as wrong if any bit differs from the right one, even if their rule permits them.
-    Of deviations that concern the same elements, only the first is returned. Outputs of other sizes
-    or another data type than the right ones stay as they are.
+    A deviation is returned only if it concerns a wrong element that none before it concerns.
+    Outputs of other sizes or another data type than the right ones stay as they are.
     """
     results = Results(_operands(case), evaluate(case))
     elements = [(each, each.concerned(case, results)) for each in deviations]

@@ -32,7 +32,7 @@ class Finding:
     """A known mistake of a runtime.
 
     Attributes:
-        wrong: the finding's name, its cases and, for wrong values, its elements.
+        wrong: the finding's name, its cases and, for wrong values, its elements or its formula.
         title: what the runtime does.
         fails: the kind of the failures.
         message: a regular expression that is searched for in the failure's message.

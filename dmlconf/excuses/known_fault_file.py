@@ -60,7 +60,8 @@ def faults_of_version(version: Version, path: Path | None = None) -> tuple[Known
 
     An untested version has the faults of the tested ones before and after it: 1.14.0 those of
     1.13.1 and of 1.14.1. A version older than all tested ones has those of the oldest; a newer one
-    has none, since it may have fixed them.
+    has none, since it may have fixed them. One that only adds a number to the newest tested one has
+    its faults: 1.15.4.1 those of 1.15.4.
 
     Args:
         path: a list to read instead of `schemas/known-faults.yaml`.

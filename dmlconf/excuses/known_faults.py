@@ -119,7 +119,7 @@ class ConstantCondition:
 
     Attributes:
         when: a condition over `ByteCount`, `ElementCount` and `DataType` of the constant, and
-            `BytesRead`, the most bytes that any one node reads of it.
+            `BytesRead`, the most bytes that any one input of a node reads of it.
     """
 
     when: Expression
@@ -155,7 +155,7 @@ class KnownFault:
         reason: what DirectML does, as a sentence.
         first: the first tested version with the fault.
         last: the last tested version with the fault.
-        operators: the operators that have the fault, alone or as nodes.
+        operators: the operators that have the fault, alone or as nodes; `GRAPHS` for graphs.
         outcome: how the fault shows: `outputs` if they are wrong, `accepted` if a case runs that
             must be refused, `output not written`, `crash`, `device removed`, or a refusal such as
             `E_INVALIDARG by CreateOperator`.
@@ -367,7 +367,8 @@ class KnownFaults:
     """The faults of the DirectML under test.
 
     Attributes:
-        version: the version of DirectML, for messages; empty if no DirectML is tested.
+        version: the version of DirectML, for messages; empty if it is unknown, or if no DirectML is
+            tested.
         as_graph: whether the backend compiles single operators as graphs.
     """
 

@@ -34,7 +34,7 @@ class Limit:
         reason: why, as a sentence.
         stage: the call in which it shows, `Execute` for wrong values; for a single operator
             CompileOperator includes CompileGraph.
-        hresult: the name of the HRESULT; `S_OK` for wrong values.
+        hresult: the name of the HRESULT; `S_OK` if the case runs and fails, as by wrong values.
         operators: names of affected operators; None for any.
         data_types: the affected data types, by the tensor's field; None for any. Fields that a case
             lacks do not matter.

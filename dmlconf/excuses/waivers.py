@@ -138,14 +138,15 @@ class Waiver:
     def covers(self, case: Case, facts: Facts) -> bool:
         """Return whether the waiver is about the case.
 
-        If a case must be rejected, a waiver of wrong outputs covers it only by its identifier.
+        If a case must be rejected, a waiver of a failure that it cannot have covers it only by its
+        identifier.
         """
         if isinstance(case.expectation, ExpectedRejection) and self.scope.cases is None:
             return self.failure in _OF_REJECTED and self.scope.covers(case, facts)
         return self.scope.covers(case, facts)
 
     def mismatch(self, outcome: Outcome, verdict: Verdict) -> Reason | None:
-        """Return how a failure differs from the waived one; None if it does not."""
+        """Return how a failure differs from the waived one or exceeds its bound; None if not."""
         assert verdict.reason is not None
         actual = f"{verdict.reason.kind}: {verdict.reason.message}"
         if verdict.reason.kind is not self.failure:
