@@ -39,7 +39,7 @@ def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
     if site.correct.size == 1:
-        return  # A sum over all of an input does not depend on the order of its elements.
+        return  # One element is mostly a sum over all of an input, whose order has no effect.
     for name, array in site.case.inputs().items():
         if array.ndim > 1 and min(array.shape[-2:]) > 1:
             swapped = np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)
@@ -49,7 +49,10 @@ def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 
 def _matters(site: Site, name: str, array: Array) -> bool:
-    """Return whether the output depends on an input; one of several outputs may not."""
+    """Return whether the output differs for other elements of an input, or they are invalid.
+
+    One of several outputs may not depend on the input.
+    """
     with np.errstate(all="ignore"):
         other = recomputed(site, {name: np.where(array == 0, 3, 0).astype(array.dtype)})
     return other is None or other.tobytes() != site.correct.tobytes()

@@ -1,7 +1,7 @@
 """The strength figure "by deviation": how many errors the deviations of a target excuse.
 
-An output is perturbed so that it fails by DirectML's documentation. A deviation of ONNX or WebNN
-that permits the perturbed output excuses it.
+Outputs are perturbed, and those that then fail by DirectML's documentation count. A deviation of
+ONNX or WebNN that permits the perturbed output excuses it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["DeviationFigure", "measure_deviations"]
 
 @dataclass(slots=True)
 class DeviationFigure:
-    """The perturbations that deviations of targets excuse.
+    """The perturbations that fail, and those among them that deviations of targets excuse.
 
     Attributes:
         failing: perturbations that fail by DirectML's documentation, by target and operator, of
@@ -59,6 +59,9 @@ def measure_deviations(
 
     Cases that break a constraint, that no target expresses, or that do not pass with the
     reference's outputs are not used. `seed` decides which elements are perturbed.
+
+    Raises:
+        InvalidFilesError: a case cannot be built, or is not valid.
     """
     figure = DeviationFigure()
     for planned in plan:

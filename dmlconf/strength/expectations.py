@@ -42,7 +42,7 @@ class ExpectationTally:
     Attributes:
         tried: how many expected outputs were changed.
         noticed: how many of these changes make their case fail.
-        permitted: how many changed outputs the rule permits, by the source that says so.
+        permitted: how many of the others the rule permits, by the source that says so.
         missed: the first three changes that are neither noticed nor permitted, as case and output.
     """
 
@@ -53,7 +53,7 @@ class ExpectationTally:
 
     @property
     def counted(self) -> int:
-        """How many changes must be noticed: all that no rule permits."""
+        """How many changes must be noticed: all that are not counted as permitted."""
         return self.tried - self.permitted.total()
 
     def add(self, later: ExpectationTally) -> None:
@@ -119,8 +119,9 @@ def measure_expectations(
 ) -> ExpectationFigure:
     """Change each expected output in each way, and return which changes the cases notice.
 
-    Cases that state nothing and were not recorded, that break a constraint, or that dispute the
-    reference are not used. `seed` decides which elements are changed.
+    Cases that neither state nor have recorded outputs, that break a constraint, that dispute the
+    reference, or that do not pass unchanged are not used. `seed` decides which elements are
+    changed.
     """
     figure = ExpectationFigure()
     for case in cases:
@@ -190,7 +191,7 @@ class _Trial:
         return verdict.status
 
     def notices(self, name: str, changed: Array | Sample) -> bool:
-        """Return whether the case fails with a changed expectation of one output."""
+        """Return whether the case does not pass with a changed expectation of one output."""
         if contradiction_of(self.case, name, changed, self.allowances) is not None:
             return True  # The case then fails; to judge it would take longer.
         return self.status(name, changed) is not Status.PASSED
@@ -199,7 +200,10 @@ class _Trial:
 def _changes(
     case: Case, name: str, target: Array | Sample, allowances: CaseAllowances, seed: int
 ) -> Iterator[tuple[str, Array | Sample]]:
-    """Yield an expected output changed in each way; the seed and the names decide which element."""
+    """Yield an expected output changed in each way that is possible.
+
+    The seed and the names decide which elements are changed.
+    """
     defined = defined_elements(Site(case, allowances.right, name), allowances)
     if isinstance(target, Sample):
         values, defined = target.values, defined[target.indices]

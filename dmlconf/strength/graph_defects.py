@@ -43,14 +43,17 @@ class GraphSite:
 
     @cached_property
     def intermediates(self) -> tuple[Slot, ...]:
-        """The outputs of nodes that feed other nodes."""
+        """The outputs of operator nodes that feed other nodes."""
         links = self.case.graph.intermediate_edges
         constants = {node.name for node in self.case.graph.constants}
         slots = dict.fromkeys((link.from_node, link.from_tensor) for link in links)
         return tuple(slot for slot in slots if slot[0] not in constants)
 
     def stored(self, slot: Slot, change: Callable[[Array], Array]) -> Outputs:
-        """Return the outputs if one tensor is changed before other nodes read it."""
+        """Return the graph's outputs if other nodes read a changed tensor.
+
+        If the tensor is itself an output of the graph, that output stays right.
+        """
 
         def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
             return change(values) if (node.name, tensor) == slot else values

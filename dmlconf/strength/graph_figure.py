@@ -62,7 +62,7 @@ class GraphFigure:
 def measure_graphs(
     cases: Iterable[Case], against: Against, advance: Callable[[], None] = lambda: None
 ) -> GraphFigure:
-    """Return which defects the graphs among some cases notice.
+    """Return which defects and legitimate differences make the graphs among some cases fail.
 
     A graph without independent expected values is compared with the reference, which is enough
     since the figure measures the rules. Graphs that expect a rejection, that compare two forms, or

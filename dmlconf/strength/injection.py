@@ -43,13 +43,15 @@ def _has_inputs(site: Site) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One way in which an operator can be wrong.
+    """One way in which the output of an operator can differ, wrongly or legitimately.
 
     Attributes:
-        inject: yields wrong outputs for a site, each with a note that distinguishes it from the
-            others; nothing if the defect does not apply there.
-        shows: returns whether the site's output would be wrong with suitable data; a defect of
-            subnormal numbers, for example, shows only in outputs that have some.
+        inject: yields the outputs that a site may have with the defect, each with a note; notes
+            tell several apart. An output may equal the right one. Nothing is yielded if the defect
+            does not apply.
+        shows: returns whether a defect that leaves the site's output right counts as hidden by the
+            data, by default if the operator has inputs. A defect of special numbers alone, such
+            as subnormal ones, does not.
     """
 
     name: str
@@ -60,7 +62,7 @@ class Defect:
 def recomputed(
     site: Site, inputs: Mapping[str, Array] | None = None, desc: Mapping[str, Any] | None = None
 ) -> Array | None:
-    """Return the output for other inputs or attributes; None if these are invalid."""
+    """Return the output for other inputs or attributes; None if the reference fails with these."""
     case = replace(site.case, desc={**site.case.desc, **(desc or {})})
     try:
         with np.errstate(all="ignore"):

@@ -49,4 +49,4 @@ LEGITIMATE_DIFFERENCES: Final = (
     *(_added_up_in(order) for order in ORDERS),
     Defect("divided by way of the reciprocal", _reciprocal),
 )
-"""Ways in which right outputs of two devices differ."""
+"""Ways in which right outputs of two devices may differ."""

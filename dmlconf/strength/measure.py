@@ -1,4 +1,4 @@
-"""Inject every defect into every correct output of a suite, and count what its verdicts catch.
+"""Inject defects into the correct outputs of a suite, and count what its verdicts catch.
 
 Outputs of graphs are only perturbed; `graph_figure` injects their defects.
 """
@@ -38,6 +38,7 @@ class Mutant:
 
     Attributes:
         defect: the defect's name, with a note if it can be injected in several ways.
+        output: the desc's field; outputs of one array, such as OutputTensors, are not told apart.
     """
 
     operator: str
@@ -51,10 +52,10 @@ class Tally:
     """The results of all cases for one mutant.
 
     Attributes:
-        injected: cases whose output the defect changes to one that the rule does not permit.
-        caught: cases among these that fail.
-        within: cases whose output the defect changes to one that the rule permits.
-        hidden: cases to which the defect applies, but whose output it does not change.
+        injected: how many outputs the defect changes to ones that the rule does not permit.
+        caught: how many of these make their case fail.
+        within: how many outputs the defect changes to ones that the rule permits.
+        hidden: how many outputs it leaves right because of their data (`Defect.shows`).
         missed: the first case that should have caught it and did not.
     """
 
@@ -94,7 +95,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What to try on each case; `seed` decides which elements are perturbed."""
+    """What to try on each case; `seed` decides which elements are perturbed.
+
+    Attributes:
+        defects: whether to inject defects and legitimate differences into single operators.
+    """
 
     defects: bool = True
     perturbations: bool = True
@@ -114,7 +119,7 @@ class Strength:
         refused: the legitimate differences that failed.
         cases: how many cases were used.
         unused: cases whose right outputs have no independent expectation or do not pass.
-        noticed: how many defects each case noticed, by identifier; none for graphs.
+        noticed: how many defects each case noticed, by identifier; without graphs.
         perturbed: the tallies of perturbations, by kind and operator.
     """
 
@@ -146,9 +151,9 @@ def measure(
     advance: Callable[[], None] = lambda: None,
     method: Method = _EVERYTHING,
 ) -> Strength:
-    """Inject the defects into the cases, and return which of them the cases notice.
+    """Try on the cases what `method` says, and return what they notice.
 
-    Cases that break a constraint are not used.
+    Cases that break a constraint are left out; those in `Strength.unused` are not used either.
     """
     strength = Strength()
     for case in cases:

@@ -39,7 +39,7 @@ def measured_in_processes(
     chunk: int,
     advance: Callable[[], None] = lambda: None,
 ) -> tuple[_Result, Sequence[RecordingAgainst]]:
-    """Return the tally of all cases, and the recordings that gave expected values.
+    """Return the tally of all cases, and the suite's recordings, which remember stale cases.
 
     Args:
         result: an empty tally, to which those of all cases are added.

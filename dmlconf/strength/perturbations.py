@@ -1,4 +1,4 @@
-"""Change one or two elements of a right output, the finest defects that verdicts can notice."""
+"""Change one or two elements of a right output, and count which changes verdicts notice."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Exceptional:
 
     Attributes:
         target: the share in percent.
-        operators: the operators that lower the share; the others must reach the usual one.
+        operators: the operators that lower the share; the others together must reach the usual one.
     """
 
     target: float
@@ -208,7 +208,7 @@ def perturbations(site: Site, allowances: CaseAllowances, seed: int) -> Iterator
 
 
 def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
-    """Return which elements of an output the documentation defines, flat, BOOL."""
+    """Return which elements of an output `perturbations.yaml` leaves defined, flat, BOOL."""
     everything = np.ones(site.correct.size, bool)
     entry = _facts()["undefined"].get(site.case.operator_name)
     if entry is None or site.name not in entry["outputs"]:

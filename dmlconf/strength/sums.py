@@ -29,7 +29,7 @@ _LEAST_TERMS: Final = 8
 """Number of terms below which every order and precision gives about the same."""
 
 _LEAST_PARTS: Final = 2
-"""The fewest parts of which an element must be the sum: one part is not added to anything."""
+"""At least one element must be the sum of so many parts: one part is not added to anything."""
 
 _ROUNDING: Final = 1e-9
 """Relative error of the sum of all parts up to which an operator counts as linear.
@@ -62,8 +62,9 @@ def partial_sums(site: Site) -> list[Array] | None:
     most `MOST_PARTS`, is what some elements of that input along an axis add to it.
 
     Returns:
-        The parts; None if the output is not a floating-point sum, an input is not finite, the axis
-        has fewer than 8 elements, or the output is not linear in the first input.
+        The parts; None if the output is not a floating-point sum, the first input has integers, an
+        input or the sum is not finite, the axis has fewer than 8 elements, no element is the sum of
+        two parts, or the output is not linear in the first input.
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None

@@ -13,7 +13,7 @@ class CaseTally:
 
     Attributes:
         ran: how many defects the case may catch: they change its output, or would do so with other
-            data.
+            data. The defects of `measure` whose change the rule permits do not count.
         caught: how many of them make the case fail.
     """
 

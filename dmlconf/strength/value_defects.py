@@ -32,7 +32,7 @@ def _float_defect(
                 yield "", change(site.correct)
 
     def shows(site: Site) -> bool:
-        """Return whether the change shows in the output for inputs with many digits."""
+        """Return whether a change of ordinary numbers shows for inputs with many digits."""
         output = recomputed(site, _unround(site.case.inputs())) if everywhere else None
         if output is None:
             return False
@@ -43,7 +43,7 @@ def _float_defect(
 
 
 def _unround(inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the inputs with floating-point numbers near 1 that have many digits."""
+    """Return numbers from 0.5 to 1.5 with many digits for each floating-point input."""
     return {
         name: (0.5 + np.arange(1, array.size + 1) * _GOLDEN_RATIO % 1)
         .reshape(array.shape)
@@ -54,7 +54,10 @@ def _unround(inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _ulp_away(steps: int) -> Callable[[Array], Array]:
-    """Return a function that moves each number away from zero by a number of ULP."""
+    """Return a function that moves numbers away from zero by a number of ULP.
+
+    Zeros, infinities and NaN stay, and so do numbers that would overflow.
+    """
 
     def moved(values: Array) -> Array:
         bits = values.view(f"i{values.itemsize}")

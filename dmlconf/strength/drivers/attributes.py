@@ -20,7 +20,8 @@ _OTHERS: Final = {
 def set_attributes(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with other attributes; settings: attributes and what they become.
 
-    Attributes that the operator does not have are ignored. None if no attribute changes.
+    Attributes that the operator does not have are ignored. None if no attribute changes, or if the
+    reference fails with the others.
     """
     desc = {
         name: _value(right.desc, name, value)

@@ -68,7 +68,7 @@ class DriverDefect:
         effect: the name of its effect on the outputs.
         report: the public report that it is rebuilt from, or None.
         plausible: the kind of kernel that may have it, if there is no report.
-        survives: for each operator whose cases do not catch the defect, the reason.
+        survives: why no case catches the defect, by operator, where the entry explains it.
     """
 
     name: str
@@ -169,9 +169,10 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 
 
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
-    """Return whether a documented desc of an operator can meet the conditions.
+    """Return whether a desc of an operator may meet the conditions.
 
-    Only conditions on data types and on shared buffers are checked; others count as possible.
+    Only named conditions on the first tensor's data type and on shared buffers are checked; others
+    count as possible.
     """
     entry = operator(name)
     for one in conditions:
@@ -190,7 +191,7 @@ def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
 
 
 def _data_types(entry: Operator, kind: FieldKind) -> set[DataType]:
-    """Return the data types that the first tensor of a kind may have."""
+    """Return the data types, documented or not, that the first tensor of a kind may have."""
     first = next(entry.of_kind(kind), None)
     if first is None:
         return set()

@@ -34,7 +34,7 @@ class Condition:
     Attributes:
         when: an expression over the features, and over VALUE.
         text: what a case that meets the condition has, in words.
-        value: the number or word that the expression and the text know as VALUE.
+        value: what the expression and the text know as VALUE; None if the entry is an expression.
     """
 
     when: Expression
@@ -156,7 +156,10 @@ def _repeats(tensor: TensorDesc) -> bool:
 
 
 def _axis_size(case: Case, tensor: TensorDesc) -> int:
-    """Return how many elements the axes, window or filter span; else the last dimension's size."""
+    """Return how many elements the axes, the window or the filter span.
+
+    Without these it is the size of the last dimension, or of the one before if TransA transposes.
+    """
     desc, sizes = case.desc, tensor.Sizes
     axes = desc.get("Axes")
     if isinstance(axes, Sequence) and axes and max(axes) < len(sizes):

@@ -1,4 +1,4 @@
-"""Effects of driver defects in any operator: wrong reads, arithmetic and writes.
+"""Effects of driver defects: wrong reads, arithmetic and writes, most of them in any operator.
 
 `EFFECTS` also names the effects of `attributes`, `elements` and `long_sums`. Effects that are wrong
 formulas of some operators are in the modules `..._formulas`.
@@ -91,7 +91,7 @@ def _narrow_output(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _noise(right: Computation, settings: Settings) -> Arrays | None:
-    """Move floating-point outputs by `steps` ULP, up or down; the case's name is the seed."""
+    """Move normal floating-point outputs by `steps` ULP up or down; the case's name is the seed."""
     changed = {}
     rng = np.random.default_rng(crc32(right.case.identifier.encode()))
     for name, array in right.outputs.items():
@@ -425,4 +425,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "wrap": _wrap,
     "write": write,
 }
-"""Effects by the names that entries of driver defects have for them."""
+"""Effects by the names that entries of driver defects have for them.
+
+`catalogue` adds `formula`, `partly` and `quantize`.
+"""

@@ -69,12 +69,12 @@ class DefectResult:
 
     @property
     def explanation(self) -> str:
-        """Why no case catches the defect; empty if that is not known."""
+        """The entry's reason why no case catches the defect; empty if it gives none."""
         return self.defect.survives.get(self.operator, "")
 
     @property
     def missing(self) -> str:
-        """A sentence about the case that would catch the defect; empty if a case does."""
+        """What keeps the suite from catching the defect, in words; empty if a case catches it."""
         having = _having(self.defect, self.operator)
         count = counted(len(self.met.cases), "case")
         if self.fate is Fate.UNMET:

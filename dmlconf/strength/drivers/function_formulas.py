@@ -16,7 +16,10 @@ _Formula = Callable[[Array, Array], Array]
 
 
 def _first(right: Computation) -> tuple[str, Array, Array] | None:
-    """Return the first output's name, the first input and that output; None if sizes differ."""
+    """Return the first output's name, the first input and that output.
+
+    None if there is no input, or if sizes differ.
+    """
     name, output = next(iter(right.outputs.items()))
     source = next(iter(right.inputs.values()), None)
     return None if source is None or source.shape != output.shape else (name, source, output)
@@ -37,7 +40,7 @@ def _unary(formula: _Formula) -> Effect:
 
 
 def _binary(formula: Callable[[Array, Array, Array], Array]) -> Effect:
-    """Return an effect that computes the output from two inputs and the right output."""
+    """Return an effect that computes the output from the right one and two inputs of its sizes."""
 
     def effect(right: Computation, settings: Settings) -> Arrays | None:
         name, output = next(iter(right.outputs.items()))

@@ -108,7 +108,7 @@ def _nibbles_unsigned(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _blocks(right: Computation, name: str, like: Array) -> Array | float:
-    """Return a scale or zero point with each element repeated to the size of what it applies to."""
+    """Return a scale or zero point with elements repeated to the sizes of `like`; 0 if absent."""
     array = right.inputs.get(name)
     if array is None:
         return 0.0

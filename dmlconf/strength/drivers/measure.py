@@ -23,7 +23,7 @@ from dmlconf.verdicts.verdict import Status
 __all__ = ["DriverStrength", "DriverTally", "measure_case"]
 
 _NOT_NUMBERS = ("Ind", "Length", "Mask", "Step", "State", "ZeroPoint")
-"""Parts of the names of inputs that hold indices or counts, for which not every number is valid."""
+"""Parts of the names of integer inputs that keep their data, such as indices and zero points."""
 
 
 @dataclass(slots=True)
@@ -149,9 +149,10 @@ def _fails(right: Computation, judged: CaseJudge, defect: DriverDefect, changed:
 
 
 def _with_other_data(right: Computation) -> Computation | None:
-    """Return the case with random inputs, whose elements mostly differ, and its right outputs.
+    """Return the case with random numbers, which mostly differ, and its right outputs.
 
-    None if it has none for such inputs.
+    Booleans stay, and so do integers such as indices. None if the reference fails with these
+    inputs.
     """
     rng = np.random.default_rng(1)
     inputs = {name: _random(name, array, rng) for name, array in right.inputs.items()}

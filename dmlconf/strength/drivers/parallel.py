@@ -37,8 +37,9 @@ def measure_drivers(
     """Return which cases each defect applies to, and which defects the cases notice.
 
     A defect that fewer than `FEW` cases of its sample notice is tried on all other cases too,
-    unless its entry explains why. If the sample is smaller than `FEW`, that is done only for
-    defects that no case notices. Defects that the caller gives are tried on their samples alone.
+    unless its entry explains why, or no case of the sample could be used. If the sample is smaller
+    than `FEW`, that is done only for defects that no case notices. Defects that the caller gives
+    are tried on their samples alone.
 
     Args:
         jobs: how many processes; 1 measures in this one.

@@ -16,7 +16,10 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["TENSOR_FORMULAS"]
 
 _Statistics = Callable[[Array, tuple[int, ...]], tuple[Array, Array]]
-"""Returns mean and variance over some axes, which stay with a size of 1."""
+"""Returns the mean and variance by which a kernel normalizes along some axes.
+
+Their sizes broadcast to the sizes of the tensor.
+"""
 
 
 def _axes(right: Computation) -> tuple[int, ...]:
@@ -74,7 +77,7 @@ def _variance_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, A
 
 
 def _in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """Add up one element after the other in FLOAT16."""
+    """Compute the mean by adding up one element after the other in FLOAT16."""
     count = int(np.prod([source.shape[axis] for axis in axes]))
     moved = np.moveaxis(source, axes, range(-len(axes), 0))
     rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1).astype(np.float16)
