@@ -42,7 +42,8 @@ def window_written_without_gaps(case: Case) -> Computed | None:
     """Return SLICE_GRAD's outputs, wrong if InputGradientTensor holds only a part of the window.
 
     Axes are merged as in `window_read_without_gaps`: with a window over all of a 2x4 tensor, [[1],
-    [5]] becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]].
+    [5]] becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]]. None if no axes are
+    merged, or if an element would be written before the tensor.
     """
     desc, gradient = case.desc, case.inputs()["InputGradientTensor"]
     sizes = desc["OutputGradientTensor"].Sizes

@@ -25,7 +25,7 @@ __all__ = ["gradient_of_bias_in_passes", "gradients_in_passes"]
 def gradients_in_passes(case: Case) -> Computed | None:
     """Return the gradients of a batch normalization with both sums in passes.
 
-    None if the output is not FLOAT16, or if one pass is enough.
+    None if the tensors are not FLOAT16, or if one pass is enough.
     """
     return _computed(case, both=True)
 
@@ -66,7 +66,7 @@ def _gradients(case: Case, for_scale: Combine, for_bias: Combine, for_mean: Comb
     """Return the gradients with three functions that add up FLOAT64 elements.
 
     Args:
-        for_mean: adds up the gradients whose mean the gradient of the input lacks in training.
+        for_mean: adds up the gradients; in training, their mean is subtracted from each of them.
     """
     values, gradient, mean, variance, scale = (
         case.inputs()[f"{name}Tensor"].astype(np.float64)

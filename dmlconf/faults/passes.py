@@ -1,4 +1,4 @@
-"""A fault of FLOAT16 means and sums: DirectML computes them in two passes, and truncates the first.
+"""A fault of FLOAT16 means and sums: DirectML computes them in passes that each truncate.
 
 The order of adding was found by sums of 16384, -16384 and 1, where the 1 is lost if it is added to
 one of the other two first.

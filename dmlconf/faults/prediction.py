@@ -31,7 +31,8 @@ class Prediction:
     Attributes:
         changed: the outputs that differ from the right ones in some bit, or that `unknown` lists.
         allowance: returns what an output's rule permits around these outputs; None if changed
-            outputs must agree in every bit but those of `unknown`. Of a graph it is never None.
+            outputs must agree in every bit but those of `unknown`. It is never None if the formula
+            applies to single nodes of a graph.
         unknown: by tensor, which elements may have any value. In a graph, elements that are
             computed from such elements do not count.
         spills: as in `Computed`; False if the formula applies to single nodes of a graph.
@@ -67,7 +68,7 @@ def predictions(
 
 
 def _around(computed: Computed) -> Callable[[str], Allowance] | None:
-    """Return a function from an output's name to its allowance; None if every bit is known."""
+    """Return a function from an output's name to its allowance; None if no attribute gives one."""
     if computed.allowance is not None:
         return computed.allowance
     if computed.around is not None:

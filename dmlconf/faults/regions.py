@@ -17,7 +17,8 @@ def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
 
     Each output is the maximum of a part of a region. Along a row, part i ends ((i + 1) * width +
     PooledSize.Width - 1) // PooledSize.Width columns after the region begins. If the dividend wraps
-    around, the part counts as outside the tensor. None if a region's corner does not fit INT32.
+    around, the part counts as outside the tensor. None if no dividend wraps around, or if a
+    region's corner does not fit INT32.
     """
     desc = case.desc
     regions = case.inputs()["ROITensor"].reshape(-1, 5).astype(np.float32)

@@ -38,6 +38,9 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
 
     Numbers are read at multiples of the last stride, also in gaps. If blocks are single elements,
     updates with strides are read at wrong addresses too.
+
+    None if the input has more dimensions, or if IndicesDimensionCount is at most 4 and all updates
+    are written.
     """
     scatter = _Scatter.of(case, compiled_as_graph=False)
     if scatter is None:

@@ -44,8 +44,9 @@ def sequences_in_place_of_each_other(case: Case) -> Computed | None:
 
     With the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs or constants is 1, 3,
     5, although the second sequence feeds it. Each sequence is laid out by its own desc, so it may
-    leave elements of an output unwritten, and extend past the output's end. None unless
-    `numbers_written` gives exactly the indices of the outputs that sequences feed.
+    leave elements of an output unwritten, and extend past the output's end. None if each is written
+    to its own output, or if `numbers_written` gives other indices than those of the outputs that
+    sequences feed.
     """
     graph = case.graph
     names = list(graph.outputs)

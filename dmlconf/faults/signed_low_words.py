@@ -59,7 +59,7 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
     """Return the outputs of an operator that compares INT64 numbers in the wrong order.
 
     The operators are those of `_CHOSEN`, CLIP and its gradient, and REDUCE with MIN, MAX, ARGMIN or
-    ARGMAX.
+    ARGMAX. None for others, or if no input is INT64.
     """
     inputs = case.inputs()
     if not any(array.dtype == np.int64 for array in inputs.values()):

@@ -208,7 +208,8 @@ def columns_counted_without_padding(case: Case) -> Computed | None:
     counted.
 
     Of 6 elements and a window of 3, a row has 4 columns, also with padding: the fifth counts as the
-    first of the next row. What is left at the end is not added.
+    first of the next row. What is left at the end is not added. None unless the model holds the
+    input.
     """
     desc = case.desc
     if desc["DimensionCount"] != 1 or not desc["InputTensor"].Owned:

@@ -44,7 +44,9 @@ def data_of_unread_inputs(case: Case) -> Computed | None:
 
 
 def constants_combined_first(case: Case) -> Computed | None:
-    """Return the only output of two operators if their constants are combined before the input.
+    """Return the only output of two operators if their second operands are combined first.
+
+    These are constants or inputs of the graph.
 
     (x + c) - d becomes x + (c - d), and (x * c) / d becomes x * (c / d), which overflow for other
     numbers. None if the first operator's result is an output too.

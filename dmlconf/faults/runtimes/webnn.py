@@ -218,7 +218,7 @@ def greatest_of_infinities_as_0(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_CONSTANT_POW")
 def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return ELEMENT_WISE_CONSTANT_POW's outputs if infinite powers become the greatest numbers."""
+    """Return ELEMENT_WISE_CONSTANT_POW's outputs if infinite powers become finite in FLOAT32."""
     right = evaluate(case)["OutputTensor"]
     limits = np.finfo(np.float32)
     with np.errstate(over="ignore"):
@@ -272,7 +272,8 @@ def zeros_without_sign_beyond_six_dimensions(case: Case) -> Computed | None:
 def updates_added_to_0(case: Case) -> Computed | None:
     """Return SCATTER_ND's outputs if all updates with the same indices are added up, from 0.
 
-    -0 and subnormal updates become 0, and three updates of 52 with equal indices become 156.
+    -0 and updates that are subnormal in FLOAT32 become 0, and three updates of 52 with equal
+    indices become 156. None if an index is out of range.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, indices, updates = (inputs[f"{name}Tensor"] for name in ("Input", "Indices", "Updates"))

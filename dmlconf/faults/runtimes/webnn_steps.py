@@ -1,7 +1,8 @@
 """Compute cases as WebNN in Chromium does: by the kernels of LiteRT and XNNPACK, with their flaws.
 
 Within a graph, WebNN computes float16 tensors in float32. A kernel's flaw also changes the
-results of later kernels, so a case is computed with all flaws, and with all except one.
+results of later kernels, so a case is computed with all flaws and with all except one, and with
+that one alone and with none.
 """
 
 from __future__ import annotations
