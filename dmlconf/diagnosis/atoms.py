@@ -178,7 +178,8 @@ class TableBuilder:
         known = np.isfinite(values)
         for value in (0, 1):
             if value in distinct:
-                self.add(f"{text} == {value}", bits + 0.2, values == value)
+                if len(distinct) > most:
+                    self.add(f"{text} == {value}", bits + 0.2, values == value)
                 self.add(f"{text} != {value}", bits + _NEGATION, (values != value) & known)
         bounds = self._bounds(distinct, values, most)
         if bounds:
