@@ -25,9 +25,9 @@ MOST_BOUNDS: Final = 16
 """The most bounds of a number, such as `Axis > 2`, besides those at the ends of groups."""
 
 _NEGATION: Final = 1.0
-"""Bits that `!=` adds."""
+"""Bits that `!=` adds where a fact is compared with a constant."""
 _FAR_BOUND: Final = 1.5
-"""Bits that a bound other than 0 and 1 adds."""
+"""Bits that a bound adds, unless it is 0 or 1, or `< 2` for whole numbers."""
 _REMAINDER: Final = 2.5
 """Bits that a remainder adds."""
 
@@ -162,10 +162,11 @@ class TableBuilder:
         There are none if fewer than two finite numbers occur.
 
         Args:
-            bits: how far-fetched a bound of 0 or 1 is.
+            bits: how far-fetched `> 0` and `> 1` are; no other atom takes fewer bits.
             values: the number of each case; NaN if there is none.
-            divisors: the divisors of remainders, which only whole numbers get.
-            most: how many bounds to add besides those at the ends of groups.
+            divisors: the divisors of remainders; if a finite number is not whole, there are none.
+            most: the most bounds to add besides those at the ends of groups. If there are more
+                different numbers than this, only 0 and 1 get atoms for exact values.
         """
         distinct = np.unique(values[np.isfinite(values)])
         if len(distinct) < 2:
@@ -262,8 +263,9 @@ def _shown(value: float) -> str:
 def round_number(low: float, high: float, *, whole: bool) -> float:
     """Return a round number n with `low <= n < high`, such as 1024 for 1000 and 1100.
 
-    It is 0, 1, or a multiple of the largest power of two for which there is one; if not `whole`, a
-    decimal of at most 5 digits, else `low`.
+    It is 0 or 1 if one of these fits. Otherwise, if `whole`, it is a multiple of the largest power
+    of two for which there is one; if not, the middle rounded to as few digits as possible, at most
+    5, or `low` if none of these fits.
     """
     for natural in (0.0, 1.0):
         if low <= natural < high:

@@ -22,9 +22,9 @@ __all__ = ["Bench", "open_bench"]
 
 
 class Bench:
-    """Backends under test, each opened when the first case runs on it.
+    """Backends under test, each opened when it is first needed.
 
-    Every method that runs cases raises BackendError if the backend cannot be used.
+    `open`, and every method that runs cases, raises BackendError if the backend cannot be used.
 
     Attributes:
         backend: the backend that runs cases, unless a call names another one.

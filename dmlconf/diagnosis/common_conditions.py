@@ -23,8 +23,8 @@ __all__ = ["SharedGroups", "shared_groups"]
 MOST_PAIRED: Final = 60
 """The most expressions that are combined into pairs, `A and B`.
 
-For each expression of at most `_PLAIN` bits, the failures of the groups that nearly all meet it are
-added up; the expressions with the largest totals are combined.
+Each expression of at most `_PLAIN` bits counts the failures of every group of which nearly all
+failures meet it; the expressions with the largest totals are combined.
 """
 
 _NEARLY: Final = 0.9
@@ -84,8 +84,8 @@ def shared_groups(
 ) -> tuple[list[SharedGroups], list[Group]]:
     """Return the groups that a condition explains together, and the others.
 
-    Groups are explained together if they have the same outcome and variants, and belong to two
-    operators or more.
+    Groups may be explained together only if they have the same outcome and variants, and belong to
+    two operators or more.
     """
     by_outcome: dict[tuple[str, str], list[_Member]] = {}
     for of in operators:
@@ -209,6 +209,8 @@ def _with_pairs(
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:
     """Return which conditions explain nearly all of a group, or explain it nearly as well as its
     own best condition.
+
+    None does if the facts of no failure are known.
     """
     of, total = len(group.failures), group.compared
     nearly = (failures >= _NEARLY * of) & (passes <= (1 - _NEARLY) * failures)

@@ -36,7 +36,7 @@ _FAMILIES: Final = (
 """Data types that have a width or a kind in common."""
 
 _MOST_PAIRED: Final = 3
-"""How many of an operator's first tensors are compared with each other."""
+"""At most this many of an operator's tensors, the first ones, are compared with each other."""
 
 _MOST_SIZES: Final = 8
 """The most bounds on one dimension's size, besides those at the ends of groups."""
@@ -111,7 +111,7 @@ def _kind(value: Any) -> str:
 
 
 def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
-    """Add atoms of `OutputElements` and of `Products`, the number of terms of each sum."""
+    """Add atoms of `OutputElements` and `Products`; none for graphs or unknown operators."""
     entry = _catalogue_entry(verdicts)
     if entry is None:
         return
@@ -290,7 +290,7 @@ def _pairs(builder: TableBuilder, tensors: _Tensors) -> None:
 
 
 def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensors) -> None:
-    """Add atoms that compare Axis and Axes with the dimensions of the first tensor."""
+    """Add atoms that relate Axis and Axes to the dimensions of the first tensor."""
     if not tensors:
         return
     name, (column, descs) = next(iter(tensors.items()))

@@ -21,15 +21,15 @@ from dmlconf.verdicts.verdict import OF_VALUES, ReasonKind, Status, Verdict
 __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
 REPETITIONS: Final = 10
-"""How often a failing case runs again alone, to see whether it always fails."""
+"""How often a case runs alone in all, to see whether it always fails."""
 _BROKEN_REPETITIONS: Final = 2
-"""Fewer runs for a case that breaks the backend, since each costs a process."""
+"""Fewer runs if the case breaks the backend in the first, since each costs a process."""
 
 
 _BATCH: Final = 8
-"""How many copies of a case run together if it passes alone."""
+"""How many copies of a case run together if it never fails alone."""
 _ATTEMPTS: Final = 4
-"""How often a case runs before it counts as passed, if the diagnosed case fails only sometimes."""
+"""How often a case runs at most, until it fails, if the diagnosed case fails only sometimes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Trial:
     """An experiment and its verdict.
 
     Attributes:
-        verdict: None if the case could not run.
-        message: why the case could not run.
+        verdict: None if the case was not run, or its backend cannot be used.
+        message: why there is no verdict; otherwise empty.
     """
 
     experiment: Experiment
@@ -58,19 +58,19 @@ class Diagnosis:
     Attributes:
         verdict: the first failing verdict on the case; if none failed, the first one.
         failures: how often the case failed alone; 1 if a known fault waives the first run.
-        runs: how often the case ran alone.
+        runs: how often the case ran alone to see whether it fails.
         in_batch: whether the case failed among copies of itself; None if that was not tried.
-        reduced: the smallest case found that fails in the same way; None if the case could not be
-            reduced.
-        reduced_verdict: the verdict on the reduced case; if there is none, on the case itself.
-            None if that did not fail in the same way.
+        reduced: the smallest case found that fails in the same way; None if none was sought, or if
+            the case did not fail so again without the outputs that it states.
+        reduced_verdict: the latest verdict on the reduced case, or without one on the case itself,
+            that is the same kind of failure; None if there is none.
         trials: the reduced case with one factor changed at a time, and the verdicts.
-        culprit: the factor that is to blame; None if no factor is.
+        culprit: the factor that is to blame; None if none was found.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
-            None for operators, and if no such rewrite is known.
+            None for operators, and if no such rewrite was found.
         notes: sentences for the user about what could not be done.
-        interrupted: whether Ctrl+C ended the diagnosis; the other attributes say what was found
-            until then.
+        interrupted: whether Ctrl+C ended the reduction or the trials; the other attributes say what
+            was found nevertheless.
     """
 
     case: Case
@@ -88,7 +88,7 @@ class Diagnosis:
 
     @property
     def reproduced(self) -> bool:
-        """Whether the case failed at all."""
+        """Whether the case failed in any run, and no known fault explains the first one."""
         return self.verdict.status.fails_run
 
     @property
@@ -214,7 +214,10 @@ class _Again:
         return self.verdict(case) is not None
 
     def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict | None:
-        """Return the first verdict that is the same kind of failure; None if there is none."""
+        """Return the first verdict that is the same kind of failure; None if there is none.
+
+        A verdict by which only signs of zeros differ counts only if the diagnosed one is such too.
+        """
         for _ in range(self._attempts):
             for verdict in self._bench.verdicts([case] * self._batch, backend):
                 kind = verdict.reason.kind if verdict.reason else None
@@ -239,7 +242,10 @@ class _Again:
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
-    """Return whether only signs of zeros differ; other failures must not be reduced to that."""
+    """Return whether all listed differences are signs of zeros.
+
+    Other failures must not be reduced to that.
+    """
     differences = verdict.reason.differences if verdict.reason else ()
     return bool(differences) and all(
         {str(difference["expected"]), str(difference["actual"])} == {"0.0", "-0.0"}

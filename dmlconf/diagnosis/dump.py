@@ -1,4 +1,4 @@
-"""Write a failing case to files: its desc, inputs, expected, permitted and actual values."""
+"""Write failing cases to files: the desc, and inputs, expected, permitted and actual values."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def dump_cases(
 ) -> list[Path]:
     """Run cases again, and write each to a case file with a folder of NumPy files.
 
-    The files are `TENSOR.input.npy` and, as far as they are known, `TENSOR.expected.npy`,
-    `TENSOR.actual.npy`, and the ends of what the rule permits: `TENSOR.lowest.npy` and
-    `TENSOR.highest.npy`.
+    The files are `TENSOR.input.npy`, unless the case must be rejected, and, as far as they are
+    known, `TENSOR.expected.npy`, `TENSOR.actual.npy`, and the ends of what the rule permits:
+    `TENSOR.lowest.npy` and `TENSOR.highest.npy`. Constants of graphs are in `NAME.constant.npy`.
 
     Returns:
         the case files.

@@ -43,7 +43,7 @@ class Experiment:
         case: the case to run.
         backend: another backend or other options than those under test; None for the same.
         tells: whether a pass shows what is to blame; with other data, for example, it does not.
-        form: the form in which a graph runs; None for the graph itself.
+        form: the other form in which a graph runs; None if the case itself runs.
     """
 
     factor: str
@@ -71,7 +71,8 @@ class Culprit:
 def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
     """Yield a case with one factor changed at a time, the options of the backend first.
 
-    For graphs, the option `compile` is left out: its place takes a run of the nodes one by one.
+    For graphs, the option `compile` is left out: a run of the nodes one by one takes its place,
+    unless the graph has a relation or must be rejected.
     """
     options = option_experiments(case, backend)
     if case.forms:
@@ -122,7 +123,10 @@ blame.
 
 
 def _of_graph(case: Case) -> Iterator[Experiment]:
-    """Yield a graph in other forms, with owned inputs instead of constants, or with none owned."""
+    """Yield a graph in other forms, with owned inputs instead of constants, or with none owned.
+
+    Nothing is yielded if it has a relation or must be rejected.
+    """
     if case.relation is not None or isinstance(case.expectation, ExpectedRejection):
         return
     for form, (factor, change, blame) in _FORMS.items():

@@ -40,7 +40,7 @@ class Mutant:
 
 
 def mutants_of(graph: Graph) -> Iterator[Mutant]:
-    """Yield the mutants of a graph; kinds with few mutants come first."""
+    """Yield the mutants of a graph; kinds that usually have few mutants come first."""
     for mutant in (
         *_merged(graph),
         *_overwritten(graph),
@@ -137,7 +137,7 @@ def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
 def _fed_by(
     graph: Graph, changes: Mapping[Slot, Slot], readers: frozenset[Slot] | None = None
 ) -> Graph:
-    """Return the graph after some inputs of nodes are fed by other tensors.
+    """Return the graph after some inputs of nodes, and graph outputs, are fed by other tensors.
 
     Args:
         changes: by tensor, the one that is read instead of it.

@@ -42,7 +42,7 @@ class Group:
         failing: the failures, as columns of `OperatorFailures.table.holds`. All columns together
             are the operator's failures and passes.
         passing: the passes that the failures were compared with, as such columns.
-        variants: the only variants of the backend that fail; empty if all do.
+        variants: the variants of the backend that fail, if not all do; otherwise empty.
     """
 
     operator: str
@@ -58,7 +58,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class OperatorFailures:
-    """The groups of one operator, and the atoms that explain them."""
+    """The groups of one operator, and the atoms of which their explanations are made."""
 
     operator: str
     groups: tuple[Group, ...]

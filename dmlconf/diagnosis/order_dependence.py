@@ -53,7 +53,8 @@ class Symptom:
         cases: the case that failed; for such a breakdown, every case that may have caused it.
         before: the cases that ran earlier in the process, in order.
         verdict: the verdict of the case; None for such a breakdown.
-        breakdown: how the process broke down; None if it did not.
+        breakdown: how the process broke down; None if the case failed otherwise than by a crash, a
+            hang or a removed device.
     """
 
     cases: tuple[str, ...]
@@ -69,8 +70,8 @@ class OrderResult:
     Attributes:
         case: the case that failed again; if none did, the first of `symptom.cases` that is in the
             plan.
-        earlier: the fewest earlier cases found after which the case fails; all of them if it did
-            not fail again.
+        earlier: the fewest earlier cases found after which the case fails; if it did not fail
+            again, all those of the suite.
         before: how many cases of the suite ran earlier in the case's process.
         missing: how many cases that the suite lacks ran earlier.
         runs: how many sequences were run.
@@ -137,7 +138,7 @@ def minimal(
     """Return a small part, of one item or more, of a failing sequence that still fails, in order.
 
     Args:
-        items: a sequence that fails.
+        items: a sequence of one item or more that fails.
         until: when to stop, by `time.monotonic`.
 
     Returns:
@@ -218,11 +219,12 @@ def search_order(
         backend: runs each sequence in a new process.
         against: gives the expected outcome of cases that state none.
         timeout: seconds that one case may take.
-        seconds: how long the search may leave out cases.
+        seconds: how long after the call the search may begin to run a part of the sequence.
         known_faults: whether a known fault of DirectML waives a failure.
 
     Raises:
         BackendError: the backend cannot be used.
+        InvalidFilesError: a case cannot be built.
     """
     sequences = _Sequences(symptom, plan, backend, against, timeout, known_faults=known_faults)
     before = tuple(case for case in symptom.before if case in plan)

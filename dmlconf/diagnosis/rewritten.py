@@ -25,8 +25,8 @@ _MOST_RUNS: Final = 12
 """The most mutants whose nodes run one by one on the device."""
 
 _NEAR: Final = 0.02
-"""A mutant runs on the device if the reference's outputs for it differ from the device's by at most
-this share of the greatest size in the output.
+"""A mutant may run on the device if the reference's outputs for it differ from the device's by at
+most this share of the greatest finite size in the device's output. Integers must be equal.
 """
 
 
@@ -50,9 +50,11 @@ def same_as_rewritten(
 ) -> Mutant | None:
     """Return a mutant of a graph that gives the device's outputs bit by bit; None if none is found.
 
+    All NaN are equal.
+
     Args:
         outputs: the device's outputs.
-        own: the mutant of the case's own rewrite, which is tried first.
+        own: the mutant of the case's own rewrite, which is tried first; None if it has none.
         one_by_one: runs a graph's nodes on the device, whose exponentials, for example, differ from
             the reference's in their last bits.
     """
@@ -96,7 +98,10 @@ def _computed(case: Case) -> Outputs | None:
 
 
 def _all(alike: Callable[[Array, Array], bool], computed: Outputs, outputs: Outputs) -> bool:
-    """Return whether the device's outputs are like the computed ones; integers must be equal."""
+    """Return whether the device's outputs are like the computed ones.
+
+    Shapes, data types and integers must be equal.
+    """
 
     def fits(one: Array, other: Array) -> bool:
         if one.shape != other.shape or one.dtype != other.dtype:

@@ -97,8 +97,8 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
     """Return the condition that separates the cases best; None if nothing separates them.
 
     If nearly every case fails, as with 401 failures and 16 passes, a condition that only some
-    failures meet is an accident. Then the condition that every case meets is returned, and also if
-    there are no passes.
+    failures meet is an accident. If the best condition is such an accident, or if there are no
+    passes, the condition that every case meets is returned.
 
     Args:
         failing: indices of the group's failures.
@@ -121,10 +121,10 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
 
 
 _ODD: Final = 8.0
-"""Atoms of this many bits or more fit a few failures by accident, so pairs are tried too."""
+"""Pairs are tried unless an exact atom has fewer bits; others may fit failures by accident."""
 
 _MOST_SINGLE: Final = 20
-"""The most single atoms that are candidates; further ones are if they are exact."""
+"""The most single atoms that are considered; further ones are if they are exact."""
 
 
 def _chosen(candidates: list[Explanation]) -> Explanation:
@@ -144,8 +144,8 @@ def _chosen(candidates: list[Explanation]) -> Explanation:
 
 
 def _explaining_bits(failures: Array, passes: Array, of: int, total: int) -> Array:
-    """Return `description_bits`; infinity for conditions that passes meet at least as often as
-    failures.
+    """Return `description_bits`; infinity for conditions that at least as large a share of the
+    passes meets as of the failures.
     """
     against = failures.astype(np.int64) * total <= passes.astype(np.int64) * of
     return np.where(against, np.inf, description_bits(failures, passes, of, total))

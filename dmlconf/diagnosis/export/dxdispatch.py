@@ -1,4 +1,4 @@
-"""Write a case as a DxDispatch model: JSON, with the inputs' bytes in files next to it.
+"""Write a case as a DxDispatch model: JSON, with the bytes of data in files next to it.
 
 Source: DxDispatch/doc/Guide.md and DxDispatch/models/_schema.json of microsoft/DirectML.
 """
@@ -45,7 +45,7 @@ def write_model(
     half: bool = False,
     graph: bool = False,
 ) -> None:
-    """Write the model, and a file `TENSOR.dat` for each input and constant.
+    """Write the model, and a file `TENSOR.dat` for each input that a node reads and each constant.
 
     The nodes of a graph are dispatched one after another: DxDispatch reads graphs only from binary
     files that ONNX Runtime wrote (the guide's "DML Serialized Graph Dispatchable"). A graph of one
@@ -55,7 +55,7 @@ def write_model(
         case: the case, whose data are arrays.
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
-        graph: whether an operator is compiled as a graph of one node.
+        graph: whether each operator is compiled as a graph of one node.
 
     Raises:
         OSError: a file cannot be written.

@@ -32,7 +32,7 @@ class Part(Enum):
     FIRST = "first"
     LAST = "last"
     SPECIAL = "special"
-    """The most special elements are kept: NaN, then infinite, subnormal, negative and so on."""
+    """The most special elements are kept, such as NaN and infinities; ordinary ones come last."""
 
 
 def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, Array] | None:
@@ -43,7 +43,8 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
         part: which elements are kept.
 
     Returns:
-        arrays by input; None if `part` is SPECIAL and no element is special.
+        arrays by input, of ones for inputs that the case lacks; None if `part` is SPECIAL and no
+        element is special.
     """
     fitting: dict[str, Array] = {}
     special = False
@@ -182,9 +183,9 @@ def plain_values(case: Case, word: str | None = None) -> dict[str, Array]:
     """Return other data of the same sizes for a case.
 
     Args:
-        case: the case, whose data are arrays.
+        case: the case; data that are not arrays stay as they are.
         word: a word of `DATA_WORDS`: the elements that it describes become 1 (indices 0); if None,
-            every element gets an ordinary value.
+            every element gets an ordinary value (indices 0).
     """
     data: dict[str, Any] = dict(case.data)
     for name, field, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT):

@@ -1,7 +1,7 @@
 """Change descs of a graph's nodes, and all tensors that must change with them.
 
-A new size propagates along edges, since both ends have the same buffer, and within each node, whose
-broken constraints are solved (`reduction.repair`).
+A new size or data type propagates along edges, since both ends have the same buffer, and within
+each node, whose broken constraints are solved (`reduction.repair`).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Change:
         self._queue = deque(name for name in self._nodes if name in changes)
 
     def spread(self) -> bool:
-        """Propagate the changes; return whether they fit together."""
+        """Propagate the changes; return whether all fit together before the steps run out."""
         steps = _MOST_STEPS * len(self._nodes)
         while self._queue:
             steps -= 1
@@ -180,7 +180,10 @@ def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> T
 def _viewed(
     sizes: tuple[int, ...], before: TensorDesc, changed: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the sizes of one view of a buffer after another view changed from `before`."""
+    """Return the sizes of one view of a buffer after another view changed from `before`.
+
+    None if they cannot be told.
+    """
     rank = len(changed)
     if before.DimensionCount != rank:
         return None

@@ -114,7 +114,7 @@ def _graph(search: Search) -> Graph:
 
 
 def _attempt(search: Search, graph: Graph) -> bool:
-    """Replace the graph if the case still fails with the new one and some part of the data."""
+    """Try a graph with each part of the data until the search adopts one."""
     return any(search.attempt(candidate) for candidate in _with_graph(search, graph))
 
 

@@ -51,7 +51,10 @@ class Search:
 
     @cached_property
     def permitted(self) -> frozenset[str]:
-        """The constraints that the original case breaks, which smaller cases may break too."""
+        """The constraints that the original case breaks, which smaller cases may break too.
+
+        A smaller case that must be rejected breaks all of them.
+        """
         return frozenset(self.case.documented_violations())
 
     def repaired(self, desc: Desc, fixed: frozenset[NumberRef]) -> Desc | None:
@@ -87,11 +90,11 @@ class Search:
         return True
 
     def attempt_desc(self, desc: Desc) -> bool:
-        """Adopt another desc if the case still fails with it and some part of the data."""
+        """Attempt another desc with each part of the data until one case is adopted."""
         return any(self.attempt(candidate) for candidate in self._with_desc(desc))
 
     def attempt_data(self, data: Mapping[str, Array]) -> bool:
-        """Adopt other data if the case still fails with it."""
+        """Attempt the case with other data."""
         return self.attempt(replace(self.case, data=dict(data)))
 
     def _with_desc(self, desc: Desc) -> list[Case]:
