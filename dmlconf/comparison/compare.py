@@ -14,8 +14,8 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["Change", "Changed", "Comparison", "Difference", "compare"]
 
 DRIFT: Final = 0.1
-"""A passed case has drifted if its margin, the share of its limit that it uses, grows by more than
-this, as from 0.3 to 0.45."""
+"""A case that passes in both runs has drifted if its margin, the share of its limit that it uses,
+grows by more than this, as from 0.3 to 0.45."""
 
 
 class Change(StrEnum):
@@ -110,9 +110,9 @@ class Comparison:
 
     Attributes:
         base: the run with which the new one is compared, usually an earlier one.
-        differences: the differences of their environments, suites and options.
+        differences: what else differs: environments, versions, suites, options and the like.
         changes: one entry for each case that is in either run, the most severe change first.
-        timing: which operators take longer on the device.
+        timing: the times on the device, and which operators take longer.
     """
 
     base: RunLog
@@ -204,7 +204,10 @@ def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
 
 
 def _differences(base: RunLog, new: RunLog) -> list[Difference]:
-    """Return the differences of the runs: environment first, then suite and options."""
+    """Return the differences of the runs: environment first, then suite and options.
+
+    Facts that only the new run has come last.
+    """
     before, after = _facts(base), _facts(new)
     return [
         Difference(name, before.get(name, ""), after.get(name, ""))

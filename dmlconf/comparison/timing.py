@@ -4,8 +4,8 @@ The time of a case is that of its fastest dispatch by the device's own clock, si
 can only make a dispatch slower. The ratio of a case is its new time divided by its time in the base
 run. Two measures of an operator may show that it is slower: the median of its cases' ratios, and
 the ratio of the sums of their times, on which large cases have more influence. An operator counts
-as slower only if one of them exceeds the median of this measure over all operators, or 1 if the
-median is less, by more than noise. How much slower the whole run is, is reported separately.
+as slower only if one of them exceeds the median of this measure over all judged operators, or 1 if
+the median is less, by more than noise. How much slower the whole run is, is reported separately.
 
 The standard error of a measure has two parts. The first is how much the ratios of one operator's
 cases differ; it falls with their number. The second is how much the measures of operators differ;
@@ -14,7 +14,8 @@ not. Both are estimated from the two runs by medians of absolute deviations, so 
 that are really slower hardly matter. On a busy machine there are also bursts, in which all cases of
 an operator take several times as long. As many bursts happen in the base run, where they make an
 operator seem quicker, as in the new run, where they make one seem slower. So the amount by which an
-operator is slower must also exceed the amount by which the quickest operators are quicker.
+operator is slower must also exceed the amount by which the quickest operators are quicker, as
+`_QUICK_SHARE` says.
 
 Source of the factors: 1.4826 makes the median absolute deviation an estimate of a normal
 distribution's standard deviation; the standard error of a median is 1.2533 times that of a mean.
@@ -59,9 +60,9 @@ LEAST_OPERATORS: Final = 5
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
-"""An operator is judged if both runs timed at least `LEAST_CASES` of its cases, or if those that
-both timed take at least `LEAST_SECONDS` in each run. A few short dispatches tell nothing: one may
-wait for its turn a hundred times as long as it runs."""
+"""An operator is judged if at least `LEAST_CASES` of its cases are timed in both runs, or if those
+timed in both take at least `LEAST_SECONDS` in each run. A few short dispatches tell nothing: one
+may wait for its turn a hundred times as long as it runs."""
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
@@ -80,7 +81,8 @@ class Slowdown:
     Attributes:
         operator: its name, or `ALL_OPERATORS`.
         cases: how many of its cases both runs timed.
-        ratio: how many times as long it takes, by the measure that exceeds noise by more.
+        ratio: how many times as long it takes, by the measure that exceeds noise by more; for all
+            operators, the median of their median ratios.
         least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
             explain.
         base_seconds: the seconds that all these cases take in the base run.
@@ -111,10 +113,10 @@ class Timing:
 
     Attributes:
         cases: how many cases both runs timed.
-        ratio: the median of the operators' median ratios, of those that have enough timed cases; 1
-            if none has.
-        slower: first all operators together, if they take longer than noise explains; then each
-            operator that takes longer than that slowdown and noise explain, by falling ratio.
+        ratio: the median of the judged operators' median ratios; 1 if none can be judged.
+        slower: first all operators together, if at least `LEAST_OPERATORS` are judged and they take
+            longer than noise explains; then each operator that takes longer than that slowdown and
+            noise explain, by falling ratio.
     """
 
     cases: int
@@ -159,7 +161,8 @@ class _Measure:
     Attributes:
         middle: the median over all operators.
         spread: the part of the standard error that all cases of an operator share.
-        quick: how much quicker than the median the quickest operators are, as `_QUICK_SHARE` says.
+        quick: how much quicker than the median the quickest operators are, as `_QUICK_SHARE` says;
+            0 if none is.
     """
 
     middle: float
@@ -177,7 +180,7 @@ class _Measure:
 
     @property
     def noise(self) -> float:
-        """How far noise alone may move an operator from the median."""
+        """How far noise alone may move an operator of very many cases from the median."""
         return max(DEVIATIONS * self.spread, _QUICK_FACTOR * self.quick)
 
     def reach(self, error: float) -> float:
@@ -224,7 +227,7 @@ def timing(base: RunLog, new: RunLog) -> Timing:
 
 
 def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ...]:
-    """Return the slowdown of all operators, if it exceeds the noise of one operator.
+    """Return the slowdown of all operators, if they are enough and it exceeds the noise of one.
 
     All operators together have no less noise than one, since a busy machine slows all of them.
     """
