@@ -3,7 +3,8 @@
 `dmlconf.judging.contradictions` decides whether an output contradicts the reference; `valid_files`
 remembers which files `dmlconf validate` need not check at all. The result for a file and an
 operator is cached under a digest of both, of the recordings that are checked with them, and of
-everything that determines what the rules permit.
+everything that determines what the rules permit. It is not cached if other files may hold data of
+the cases, or if a case did not fit into memory.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def _checked(
 
 
 def _recorded(case: Case, recordings: Sequence[RecordingAgainst]) -> dict[str, Array | Sample]:
-    """Return the outputs that the first recording of the case has and the case does not state."""
+    """Return the outputs in the first recording with the case, without those the case states."""
     answers = (recording(case) for recording in recordings)
     answer = next((answer for answer in answers if answer is not None), None)
     if answer is None or not isinstance(answer.outcome, Outputs):
@@ -204,9 +205,9 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
 
 
 def fingerprint() -> bytes:
-    """Return a digest of what the check of any case file depends on.
+    """Return a digest of what the checks of all case files depend on.
 
-    It depends on the sources, the version of NumPy and the processor's architecture.
+    These are the sources, the schemas, the version of NumPy and the processor's architecture.
     """
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
     return sources_digest(form, *_SOURCES)

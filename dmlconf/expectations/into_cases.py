@@ -35,7 +35,7 @@ The outputs of an array, such as `OutputTensors` of SPLIT, are always written as
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason, in one sentence, why nothing is written into a case."""
+    """The reason why nothing is written into a case."""
 
     case: str
     message: str
@@ -133,7 +133,8 @@ def changed_files(
 
     Args:
         device: what computed the outputs, as `device_name` returns it.
-        save: writes an array that is too large for a list, given the path of its file.
+        save: writes an array that is too large for a list, given the path of its file; called
+            before the case file's text is yielded.
     """
     by_file: dict[Path, _Additions] = {}
     for planned, outputs in recorded:

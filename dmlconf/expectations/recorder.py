@@ -29,7 +29,8 @@ class LeftOut:
 
     Attributes:
         broken: whether the backend broke down or misbehaved; false if the case is left out for
-            another reason, such as a known fault or a missing feature level.
+            another reason, such as a missing feature level or a known fault, even if that is a
+            breakdown.
         reason: the kind of reason, one of a fixed set of texts.
     """
 
@@ -49,7 +50,7 @@ def record(
     Args:
         engine: the engine, with a run whose outcomes are not judged.
         substrate: the layers below DirectML; failures caused by their limits are not recorded.
-        on_case: called after every case, with True if the backend broke down or misbehaved.
+        on_case: called after every case, with its `broken` if it is left out, otherwise False.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

@@ -34,14 +34,17 @@ def parts_kept(
 ) -> Mapping[str, Mapping[str, Entry]]:
     """Return, by operator, the entries to keep: those of cases that exist but are not in the plan.
 
+    Operators without any case in the plan are left out. A damaged file has no entries to keep.
+
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
         plan: the cases that will be recorded.
         source: a recording without entries, of the backend that will run these cases.
 
     Raises:
-        BackendError: entries to keep were recorded on another device.
-        InvalidFilesError: a case file cannot be read.
+        BackendError: entries to keep were recorded with another backend, adapter or driver, or with
+            other capabilities.
+        InvalidFilesError: a case file cannot be read, or is not valid.
     """
     by_name: dict[str, list[PlannedCase]] = {}
     for planned in plan:
@@ -66,9 +69,9 @@ def parts_kept(
 def renewed(
     path: Path, recording: Recording, others: Mapping[str, Mapping[str, Entry]]
 ) -> Iterator[Part]:
-    """Yield the file of each operator with recorded cases.
+    """Yield the file of each operator of which cases were recorded now.
 
-    A file that was recorded on the same device with the same outcomes stays as it is: new bytes
+    A file that has the same outcomes from the same source stays as it is: new bytes
     would differ only because another version of dmlconf, Python or zlib wrote the old ones.
 
     Args:
