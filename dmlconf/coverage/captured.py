@@ -20,7 +20,7 @@ from dmlconf.coverage.graphs import GraphCoverage
 __all__ = ["CapturedCoverage", "CapturedUses", "Use"]
 
 _CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATOR)
-"""The kinds of attributes whose values are features; numbers would be too many."""
+"""The kinds of attributes whose values are features, except arrays; numbers would be too many."""
 
 Feature = tuple[str, str]
 """A feature that a case may use: a kind, which is `operator`, `data type`, `attribute` or
@@ -53,7 +53,7 @@ class CapturedCoverage:
     uses: Mapping[Feature, Use]
 
     def only_captured(self) -> list[Feature]:
-        """Return the features that no other case has."""
+        """Return the features of captured cases that no other case has."""
         return sorted(feature for feature, use in self.uses.items() if not use.others)
 
 
@@ -85,8 +85,8 @@ class CapturedUses:
 
         Args:
             plan: cases, of which the captured graphs count.
-            graphs: which operators all graphs of the suite contain; captured graphs without any of
-                these operators do not count.
+            graphs: the coverage of the suite's graphs, captured ones included; captured graphs with
+                none of its operators do not count.
         """
         captured: Counter[Feature] = Counter()
         for planned in graphs_in(plan):

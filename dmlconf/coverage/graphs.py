@@ -15,13 +15,14 @@ __all__ = ["GraphCoverage", "graph_coverage"]
 
 @dataclass(frozen=True, slots=True)
 class GraphCoverage:
-    """The operators that the graphs of a suite contain.
+    """Which of some operators the graphs of a suite contain.
 
     Attributes:
         cases: number of graphs with any of the operators.
-        most_nodes: how many nodes the largest of these graphs has; 0 without graphs.
+        most_nodes: how many nodes, constants included, the largest of these graphs has; 0 without
+            graphs.
         neighbours: the number of graphs for each pair of operators in which the first feeds the
-            second.
+            second; one of the two may be another operator.
     """
 
     cases: int
@@ -31,7 +32,7 @@ class GraphCoverage:
 
 
 def graph_coverage(plan: Iterable[PlannedCase], operators: Collection[str]) -> GraphCoverage:
-    """Return the operators that the graphs of a plan contain.
+    """Return which of some operators the graphs of a plan contain.
 
     Args:
         operators: graphs and pairs without any of these do not count.

@@ -105,7 +105,7 @@ def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
 def documented_parts(operator: Operator) -> Iterator[Part]:
     """Yield the documented parts of an operator, those that no case can cover included.
 
-    Values of attributes that a constraint excludes are no parts.
+    Values of enum attributes that a constraint on the attribute alone excludes are no parts.
     """
     for table in operator.support:
         for tensor, support in table.tensors.items():

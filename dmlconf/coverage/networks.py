@@ -25,7 +25,7 @@ class NetworkCoverage:
     """The coverage of one network by a suite.
 
     Attributes:
-        layers: how many of its layers the suite has.
+        layers: how many of its layers the suite has; one counts for each operator that it uses.
         operators: how many operators they use.
     """
 
@@ -36,7 +36,7 @@ class NetworkCoverage:
 
 
 def network_coverage(plan: Iterable[PlannedCase]) -> list[NetworkCoverage]:
-    """Return the coverage of each network by cases with the tag `model`, sorted by name."""
+    """Return the coverage of the networks that notes of cases tagged `model` name, by name."""
     layers: dict[str, set[tuple[str, str]]] = {}
     cases: Counter[str] = Counter()
     for planned in plan:

@@ -49,8 +49,8 @@ class Question:
 
     Attributes:
         because: what was once wrong: the name of a known fault, or a sentence.
-        operators: the only operators to ask; None for all.
-        has_field: at least one of these fields is needed; empty for none.
+        operators: the only operators to ask, or `GRAPHS`; None for all operators, but no graphs.
+        has_field: an operator needs at least one of these fields; if empty, it needs none.
         inputs: the inputs whose data decide whether a case asks the question.
         data_types: the data types for which the question is asked of `inputs`.
         data: the class of data; None if `conditions` decide instead.
@@ -97,7 +97,7 @@ class Question:
         return [DataType(name) for name in self.data_types if name in supported]
 
     def asked_by(self, case: Case) -> Iterator[str]:
-        """Yield the parts that a valid case asks."""
+        """Yield the parts that a valid case asks; `parts` of its operator may lack some of them."""
         operator = case.entry
         if self.operators is not None and case.operator_name not in self.operators:
             return
@@ -165,7 +165,7 @@ def read_questions() -> tuple[Question, ...]:
     """Return the questions.
 
     Raises:
-        InvalidFilesError: the file cannot be read or does not fit its schema.
+        InvalidFilesError: the file cannot be read or is not valid.
     """
     document = checked_document(schemas_directory() / "questions.yaml", "questions", _problems)
     return tuple(map(_question, document.data["questions"]))

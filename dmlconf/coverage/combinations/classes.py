@@ -42,7 +42,7 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 
 
 def data_input(operator: Operator) -> str | None:
-    """Return the input whose data has a class: the first that holds no indices; None if all do."""
+    """Return the input whose data has a class: the first without indices; None if there is none."""
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
 
@@ -56,8 +56,8 @@ def data_classes(data_types: Sequence[DataType]) -> tuple[str, ...]:
 def data_class(case: Case) -> str | None:
     """Return the class of the data of `data_input`.
 
-    None if that input is absent, has no known data, has more than `MOST_ELEMENTS` elements, or is
-    all zeros.
+    None if there is no such input, or if it is absent, has no known data, has more than
+    `MOST_ELEMENTS` elements, or is all zeros.
     """
     data_name = data_input(case.operator)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)

@@ -66,10 +66,10 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
 
 
 def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
-    """Return why no output can share the buffer of an input; None if one can.
+    """Return why no output can share the buffer of an input; None if the values allow it.
 
     Args:
-        values: the pair's other value, by parameter.
+        values: both values of the pair, by parameter.
     """
     sources = {pair.input for pair in operator.in_place}
     inputs = {each.name for each in operator.of_kind(FieldKind.INPUT)}
@@ -83,11 +83,11 @@ def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
 def _without_layout(
     operator: Operator, name: str, layout: str, values: Mapping[str, str]
 ) -> str | None:
-    """Return why a tensor cannot have a layout; None if it can.
+    """Return why a tensor cannot have a layout; None if the values allow it.
 
     Args:
         name: the parameter of the tensor's layout.
-        values: the pair's other value, by parameter.
+        values: both values of the pair, by parameter.
     """
     tensor = name.removeprefix(_LAYOUT)
     if values.get(tensor) == ABSENT:

@@ -18,7 +18,7 @@ def graph_facts(case: Case) -> Namespace:
     `Nodes`, how many operators; `DataTypes` of all tensors; `ConstantBytes` of the largest
     constant, 0 if there is none; `FitsHalf`, whether FLOAT16 holds the FLOAT32 constants exactly
     (None without such a constant); `Owned`, whether DirectML owns an input; `Fans`, whether a
-    node's output feeds several inputs; `Outputs` of the graph, how many.
+    node's output, or a constant, feeds several inputs of nodes; `Outputs` of the graph, how many.
     """
     graph = case.graph
     sources = [(edge.from_node, edge.from_tensor) for edge in graph.intermediate_edges]

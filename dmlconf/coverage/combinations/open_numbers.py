@@ -183,7 +183,7 @@ class OneOf(_Open):
 
 
 class OpenSizes(_Open):
-    """The sizes of a tensor when neither the sizes nor the number of dimensions are known."""
+    """The sizes of a tensor if none is known; their number counts as unknown too."""
 
     __hash__ = _Open.__hash__
 

@@ -34,8 +34,8 @@ LAYOUT: Final = "layout"
 CLASS: Final = "class"
 
 _ANSWERS: Final = Answers()
-"""The answers that all values of `open_numbers` share. `possible` resets them for each
-condition."""
+"""The answers that all values of `open_numbers` share. `possible` resets them for each evaluation
+of a condition."""
 
 _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
 """Properties that a layout implies besides not being packed, by layout."""
@@ -43,9 +43,11 @@ _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}
 _NO_TABLE: Final = "no table of tensor support lists them together"
 
 _MOST_OPTIONAL: Final = 10
-"""The most unknown optional fields that are tried both present and absent if one part is known.
+"""The most unknown optional fields of a condition that are tried both present and absent, if the
+condition reads one known field.
 
-With n known parts, the limit is this number divided by n."""
+With n known fields the limit is this number divided by n, rounded down. A condition with more such
+optional fields counts as possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,10 @@ def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | Non
 def _impossible_with_each_value(
     operator: Operator, known: Mapping[str, Any], field: Field
 ) -> str | None:
-    """Return why parts of a desc are impossible with each value of a field; None if one fits."""
+    """Return why parts of a desc are impossible with each value of a field: why with the first.
+
+    None if one fits, or if the field is neither a flag nor an enumeration.
+    """
     reasons = []
     for value in _values(field):
         why = _impossible(operator, {**known, field.name: value})
@@ -116,7 +121,7 @@ def _impossible_with_each_value(
 
 
 def _values(field: Field) -> tuple[Any, ...]:
-    """Return the values of a flag or an enumeration."""
+    """Return the values of a flag or an enumeration; none for data types and other fields."""
     match field.attribute_kind:
         case AttributeKind.BOOL:
             return (False, True)
@@ -130,6 +135,7 @@ def _unfit_sizes(
 ) -> str | None:
     """Return why no sizes fit the known layouts and classes of sizes; None if some sizes do.
 
+    None is also returned unless a layout other than `packed` is known.
     A transposed tensor has two dimensions larger than 1: each pair of dimensions is tried.
     """
     layouts = {each.field: each.value for each in assigned if each.part == LAYOUT}
@@ -158,7 +164,7 @@ def _unfit_sizes(
 
 @cache
 def _forms(operator: Operator, name: str, layout: str) -> tuple[tuple[_Tensor, ...], str]:
-    """Return tensors of all ranks that have a layout, or why there are none."""
+    """Return tensors of all ranks that have a layout, and the reason to give if there are none."""
     forms, reason = [], ""
     for rank in sorted(ranks_of(operator, name), reverse=True):
         always_one = {at: _always_one(operator, name, rank, at) for at in range(rank)}
@@ -260,7 +266,10 @@ def _opened(operator: Operator, name: str, value: Any) -> Any:
 
 @cache
 def _open(operator: Operator, field: Field) -> Any:
-    """Return a value of `open_numbers` for a field that is present and otherwise unknown."""
+    """Return a value for a field that is present and otherwise unknown.
+
+    It is one of `open_numbers`, or a tensor that consists of these; of an array nothing is known.
+    """
     if field.is_array:
         return _Tensor()
     return _opened(operator, field.name, _Tensor()) if field.is_tensor else OpenNumber(_ANSWERS)

@@ -29,7 +29,8 @@ class FamilyParameter:
     """A parameter that a family's file describes.
 
     Attributes:
-        value: an expression over the desc's fields, which fails if a desc lacks the parameter.
+        value: an expression over the desc's fields, or over `graph_facts`; it fails or is None if a
+            desc or graph lacks the parameter.
         classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
 
@@ -118,7 +119,7 @@ def read_spaces() -> tuple[Space, ...]:
     """Return all spaces, in the order of their files.
 
     Raises:
-        InvalidFilesError: a file cannot be read or does not fit its schema.
+        InvalidFilesError: a file cannot be read or is not valid.
     """
     folder = schemas_directory() / "combinations"
     documents = [read_document(path) for path in sorted(folder.glob("*.yaml"))]
