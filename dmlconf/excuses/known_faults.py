@@ -53,6 +53,7 @@ __all__ = [
 _OUTPUTS: Final = "outputs"
 _ACCEPTED: Final = "accepted"
 _NOT_WRITTEN: Final = "output not written"
+_INPUT_CHANGED: Final = "input changed"
 
 _OF_UNDEFINED: Final = frozenset(
     {
@@ -157,8 +158,8 @@ class KnownFault:
         last: the last tested version with the fault.
         operators: the operators that have the fault, alone or as nodes; `GRAPHS` for graphs.
         outcome: how the fault shows: `outputs` if they are wrong, `accepted` if a case runs that
-            must be refused, `output not written`, `crash`, `device removed`, or a refusal such as
-            `E_INVALIDARG by CreateOperator`.
+            must be refused, `output not written`, `input changed`, `crash`, `device removed`, or a
+            refusal such as `E_INVALIDARG by CreateOperator`.
         cases: identifiers of affected cases, or patterns of these; None for all.
         when: a condition on the desc of affected cases and nodes; None for all.
         node: affected cases are graphs with a node that meets this condition; None for all.
@@ -267,9 +268,9 @@ class KnownFault:
                 return isinstance(case.expectation, ExpectedRejection)
             case Outputs() if self.outcome == _NOT_WRITTEN:
                 # What a node leaves unwritten gives wrong values where another node reads it.
-                return bool(case.nodes) or any(
-                    fault.kind is FaultKind.NOT_WRITTEN for fault in outcome.faults
-                )
+                return bool(case.nodes) or _observed(FaultKind.NOT_WRITTEN, outcome)
+            case Outputs() if self.outcome == _INPUT_CHANGED:
+                return _observed(FaultKind.INPUT, outcome)
             case Outputs():
                 return self.outcome == _OUTPUTS
             case Rejection():
@@ -284,10 +285,10 @@ class KnownFault:
         """Return whether the fault can cause a failure for this reason."""
         if self.formula is not None:
             return reason in OF_VALUES or reason in _OF_UNDEFINED
+        if self.outcome == _INPUT_CHANGED:
+            return reason is ReasonKind.INPUT_CHANGED
         if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
             return True
-        if reason is ReasonKind.INPUT_CHANGED:
-            return True  # What is missing in the output may have been written to an input.
         unsteady = reason is ReasonKind.NOT_DETERMINISTIC
         return bool(case.nodes) and (unsteady or reason in OF_VALUES)
 
@@ -298,6 +299,10 @@ class KnownFault:
         if self.when is not None and not Scope(None, None, self.when).covers(case):
             return None
         return self.formula(case)
+
+
+def _observed(kind: FaultKind, outcome: Outputs) -> bool:
+    return any(fault.kind is kind for fault in outcome.faults)
 
 
 def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:

@@ -19,6 +19,8 @@ from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
     Environment,
+    Fault,
+    FaultKind,
     Outcome,
     Outputs,
     Rejection,
@@ -127,6 +129,20 @@ def test_a_fault_that_removes_the_device_does_not_waive_a_crash(tmp_path: Path) 
     fault = replace(FAULT, outcome="device removed")
     assert verdict(fault, case(tmp_path), removed_device).status is Status.WAIVED
     assert verdict(fault, case(tmp_path), CRASHED).status is Status.BROKEN
+
+
+def test_a_changed_input_is_waived_by_a_fault_that_shows_so_and_by_no_other(
+    tmp_path: Path,
+) -> None:
+    changed = Fault(FaultKind.INPUT, "InputTensor changed")
+    observed = replace(RIGHT, faults=(changed,))
+    fault = replace(FAULT, outcome="input changed")
+    assert verdict(fault, case(tmp_path), observed).status is Status.WAIVED
+    assert verdict(fault, case(tmp_path), WRONG).status is Status.FAILED
+    unwritten = replace(FAULT, outcome="output not written")
+    missing = Fault(FaultKind.NOT_WRITTEN, "OutputTensor", "OutputTensor", np.array([0]))
+    both = replace(RIGHT, faults=(changed, missing))
+    assert verdict(unwritten, case(tmp_path), both).status is Status.FAILED
 
 
 def test_a_case_that_passes_despite_the_fault_has_passed(tmp_path: Path) -> None:
