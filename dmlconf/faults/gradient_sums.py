@@ -5,9 +5,10 @@ The passes are those of `dmlconf/faults/passes.py`, and what a pass gives is tru
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from dmlconf.reference.numbers.floats import single
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["gradient_of_bias_in_passes", "gradients_in_passes"]
+
+_INPUTS: Final = ("Input", "InputGradient", "Mean", "Variance", "Scale")
 
 
 def gradients_in_passes(case: Case) -> Computed | None:
@@ -41,10 +44,11 @@ def gradient_of_bias_in_passes(case: Case) -> Computed | None:
 
 @np.errstate(all="ignore")
 def _computed(case: Case, *, both: bool) -> Computed | None:
-    tensor = case.desc["InputGradientTensor"]
-    over = shared_dimensions(case.inputs()["ScaleTensor"])
-    if case.inputs()["InputGradientTensor"].dtype != np.float16:
+    tensor, inputs = case.desc["InputGradientTensor"], case.inputs()
+    over = shared_dimensions(inputs["ScaleTensor"])
+    if inputs["InputGradientTensor"].dtype != np.float16:
         return None
+    values = [inputs[f"{name}Tensor"].astype(np.float64) for name in _INPUTS]
     ways = combinations_in_passes(tensor, over, np.sum)[:MOST_WAYS]
     if not ways:
         return None
@@ -55,23 +59,27 @@ def _computed(case: Case, *, both: bool) -> Computed | None:
 
     def each() -> Iterator[Computed]:
         for way in ways:
-            yield _gradients(case, way if both else whole, way, way)
+            yield _gradients(case, values, way if both else whole, way, way)
             if not both:
-                yield _gradients(case, whole, way, whole)
+                yield _gradients(case, values, whole, way, whole)
 
     return replace(next(each()), others=lambda: islice(each(), 1, None))
 
 
-def _gradients(case: Case, for_scale: Combine, for_bias: Combine, for_mean: Combine) -> Computed:
+def _gradients(
+    case: Case,
+    inputs: Sequence[Array],
+    for_scale: Combine,
+    for_bias: Combine,
+    for_mean: Combine,
+) -> Computed:
     """Return the gradients with three functions that add up FLOAT64 elements.
 
     Args:
+        inputs: the tensors of `_INPUTS`, FLOAT64.
         for_mean: adds up the gradients; in training, their mean is subtracted from each of them.
     """
-    values, gradient, mean, variance, scale = (
-        case.inputs()[f"{name}Tensor"].astype(np.float64)
-        for name in ("Input", "InputGradient", "Mean", "Variance", "Scale")
-    )
+    values, gradient, mean, variance, scale = inputs
     centred, root = values - mean, np.sqrt(variance + single(case.desc["Epsilon"]))
     sums, total = for_scale(gradient * centred), for_bias(gradient)
     sizes = for_scale(np.abs(gradient) * (np.abs(values) + np.abs(mean)))

@@ -53,11 +53,11 @@ def fill_value_sequence_candidates(
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         exact = sequence_of(OutputTensor, ValueStart, ValueDelta)
-        product = np.abs(exact - np.array(ValueStart, dtype).astype(np.float64))
+        start = np.array(ValueStart, dtype).astype(np.float64)
+        product = exact - start
         step = STEP if dtype.itemsize < 8 else 2.0**-52
-        candidates = [rounded_interval(exact, product * step, dtype)]
+        candidates = [rounded_interval(exact, np.abs(product) * step, dtype)]
         if dtype == np.float16:
-            start = np.array(ValueStart, dtype).astype(np.float64)
-            rounded = (start + to_nearest(exact - start)).astype(dtype)
+            rounded = (start + to_nearest(product)).astype(dtype)
             candidates.append((rounded, rounded))
     return candidates

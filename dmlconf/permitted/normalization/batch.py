@@ -78,8 +78,8 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         steps = 4 * sizes[0] + 14 * product + 4 * sizes[1]
         error_scale = ErrorScale(sizes[0] + sizes[1]).at_most(steps_beside_sum(steps, _TERMS))
         # A subnormal quotient of scale and deviation has few digits, or counts as 0.
-        fewer_digits = underflow_error(wide(desc.InputTensor) - mean, scale, 1 / deviation) / STEP
-        error_scale += ErrorScale(np.where(np.isfinite(fewer_digits), fewer_digits, 0.0))
+        fewer_digits = underflow_error(wide(desc.InputTensor) - mean, scale, 1 / deviation)
+        error_scale += ErrorScale(fewer_digits / STEP)
         error_scale = error_scale.growing(np.abs(factor), values)
         error_scale = error_scale.overflowing_where(
             overflows(greatest_product(added, scale, 1 / deviation))
@@ -254,8 +254,7 @@ def _sum_error_scale(
     error_scale = _quotient_error_scale(desc, moments).scaled(desc.ScaleTensor)
     error_scale = error_scale.growing(np.abs(factor), moments.centred * factor)
     scales = wide(desc.ScaleTensor), 1 / moments.deviation
-    fewer_digits = underflow_error(moments.centred, *scales) / STEP
-    error_scale += ErrorScale(np.where(np.isfinite(fewer_digits), fewer_digits, 0.0))
+    error_scale += ErrorScale(underflow_error(moments.centred, *scales) / STEP)
     bias = sizes_of(desc.BiasTensor)
     error_scale = error_scale.overflowing_where(overflows(error_scale.sums + bias))
     error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, moments.count)))

@@ -107,7 +107,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
 
         condition = _condition(base, terms, exponent + 1)
         error_scale, sums = sizes(condition, 0.0 if is_half else underflow)
-        growth = np.fmax.reduce(condition, None)
+        growth = window_sums(desc, np.fmax(condition, 0.0))
         stored, others = None, []
         if is_half:
             _, sums = sizes(2 + (exponent + 1) * terms / base, underflow)

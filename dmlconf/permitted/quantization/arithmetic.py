@@ -95,12 +95,12 @@ def matrix_multiply_integer_to_float_error_scale(
     dtype = desc.OutputTensor.DataType.dtype
     largest = float(np.finfo(dtype).max)
     with np.errstate(all="ignore"):
-        sums = (a @ b) * first * second
+        integers = a @ b
         # The product of the scales may be subnormal although the result is not.
-        sums = sums + underflow_error(first, second) * (a @ b) / STEP
+        sums = integers * first * second + underflow_error(first, second) * integers / STEP
         beyond = np.isfinite(sums) & (sums > LARGEST_FLOAT32)
         # A sum that the first scale makes infinite is NaN if the second one is 0.
-        beyond |= (a @ b) * np.maximum(first, second) > LARGEST_FLOAT32
+        beyond |= integers * np.maximum(first, second) > LARGEST_FLOAT32
         beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
         beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
         bias = 0.0 if desc.BiasTensor is None else wide(desc.BiasTensor)
