@@ -15,15 +15,15 @@ __all__ = [
 ]
 
 _BIAS_ADDED_TO_SUM: Final[Sites] = frozenset({"bias", "sum with bias", "product", "state"})
-"""The values that DirectML 1.15.4 stores in FLOAT16 if there is one input: the sum of both biases,
+"""The values that DirectML stores in FLOAT16 if there is one hidden node: the sum of both biases,
 the input's products plus that sum, the products with the state, and hidden nodes.
 
-Measured: a simulation that stores these gives all 210 elements of two random cases with one input,
-bit by bit."""
+Measured on DirectML 1.8.2 and 1.15.4: a simulation that stores these gives all 441 elements of 21
+cases with 1 to 8 inputs and one hidden node, bit by bit."""
 
 _HELD: Final[Sites] = _BIAS_ADDED_TO_SUM | {"sum"}
-"""The values that DirectML stores if there are more inputs: those above, and the input's products
-alone."""
+"""The values that DirectML stores if there are more hidden nodes: those above, and the input's
+products alone. The simulation gives all 2,646 elements of 42 cases with 2 or 4 hidden nodes."""
 
 
 @of_fields(RnnDesc)
