@@ -10,7 +10,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
-from dmlconf.permitted.numbers.rounding import STEP, underflow_error
+from dmlconf.permitted.numbers.rounding import STEP, greatest_product, underflow_error
 from dmlconf.permitted.quantization.quotients import is_power_of_two, quantized_candidates
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
@@ -161,6 +161,10 @@ def quantized_sum_candidates(
       127 * 3.4e38 is infinite, whatever it is multiplied by
     - the error scale, or the quotient plus a zero point, may exceed 32 bits
 
+    A result may be infinite before it is converted if a product of some factors is. Measured: 1
+    times scales of 3.4e38 and 1.2e-38, divided by 0.18, is 22, but DirectML 1.12.1 gives 127, since
+    it multiplies by 3.4e38 / 0.18 first.
+
     Args:
         sums: the sums of products of integers less their zero points, and of a bias if any.
         error_scale: the sums of the sizes of these terms.
@@ -179,9 +183,15 @@ def quantized_sum_candidates(
         overflow |= error_scale > _LARGEST
         longest = np.fmin(error_scale, _LONGEST_FACTOR)
         overflow |= longest * np.fmax(np.abs(first), np.abs(second)) > LARGEST_FLOAT32
+        partial = greatest_product(np.fmax(longest, 1.0), first, second, 1 / last)
         undefined = overflow | (first * second == 0) | (last == 0)
     candidates = quantized_candidates(
-        (quotient, error), (zero_point, zero_point), output.DataType, undefined, last
+        (quotient, error),
+        (zero_point, zero_point),
+        output.DataType,
+        undefined,
+        last,
+        partial > LARGEST_FLOAT32,
     )
     # Scales may have more dimensions than the matrices.
     return [(low.reshape(output.Sizes), high.reshape(output.Sizes)) for low, high in candidates]

@@ -32,6 +32,7 @@ def quantized_candidates(
     data_type: DataType,
     undefined: Array,
     divisor: Array | None = None,
+    overflow: Array | None = None,
 ) -> list[Interval]:
     """Return the candidates of `quantized`: one interval, or three if a quotient is NaN.
 
@@ -50,16 +51,19 @@ def quantized_candidates(
         data_type: an integer type of at most 8 bits.
         undefined: the elements for which any value is right.
         divisor: what the quotients are divided by; None if it is not subnormal.
+        overflow: which quotients may be infinite for another reason; used with `divisor` only.
     """
     exact, error = quotient
     if divisor is not None:
         candidates = quantized_candidates(quotient, zero_points, data_type, undefined)
         size = np.abs(divisor)
-        small = np.broadcast_to((size > 0) & (size < LEAST_NORMAL_FLOAT32), exact.shape)
-        if small.any():
+        infinite = np.broadcast_to((size > 0) & (size < LEAST_NORMAL_FLOAT32), exact.shape)
+        if overflow is not None:
+            infinite = infinite | overflow
+        if infinite.any():
             with np.errstate(invalid="ignore"):
-                infinite = np.where(small, exact * np.inf, exact)
-            quotient = infinite, np.where(small, 0.0, error)
+                overflowed = np.where(infinite, exact * np.inf, exact)
+            quotient = overflowed, np.where(infinite, 0.0, error)
             candidates += quantized_candidates(quotient, zero_points, data_type, undefined)
         return candidates
     ends = rounded_interval(exact, error, np.dtype(np.float32))

@@ -1,4 +1,4 @@
-"""A quotient by a subnormal scale may be infinite, since the scale's reciprocal is.
+"""Quantized products whose scales, their products or their reciprocals leave the normal numbers.
 
 The tested code is in `quantized_candidates` of `dmlconf/permitted/quantization/quotients.py`, and
 `quantized_sum_candidates` of `dmlconf/permitted/quantization/arithmetic.py`.
@@ -49,6 +49,22 @@ def test_a_subnormal_product_of_two_scales_may_have_fewer_digits(tmp_path: Path)
     assert products(tmp_path, *scales, 0, 0, 0)
     assert not products(tmp_path, *scales, -1, 0, 0)
     assert not products(tmp_path, "1.2e-36", "2.4e-36", 0, 0, 0)
+
+
+def test_a_scale_may_overflow_before_it_is_multiplied_by_a_small_one(tmp_path: Path) -> None:
+    """-4 * 2^125 * 2^-126 / 2^-4 is -32, and 2^125 / 2^-4 is infinite."""
+    large = PRODUCTS.replace("0.6657384", f"{2.0**125!r}")
+    desc = large.replace("B_SCALE", f"{2.0**-126!r}").replace("OUTPUT_SCALE", "0.0625")
+    case = single(tmp_path, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", desc)
+    assert accepts(case, "OutputTensor", [127, -32, 0])
+    assert accepts(case, "OutputTensor", [127, -128, 0])
+    assert not accepts(case, "OutputTensor", [127, 127, 0])
+    normal = PRODUCTS.replace("0.6657384", "0.5").replace("B_SCALE", "1")
+    case = single(
+        tmp_path, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", normal.replace("OUTPUT_SCALE", "0.0625")
+    )
+    assert accepts(case, "OutputTensor", [127, -32, 0])
+    assert not accepts(case, "OutputTensor", [127, -128, 0])
 
 
 def test_a_number_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
