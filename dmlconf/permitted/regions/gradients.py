@@ -95,19 +95,20 @@ class _UncertainGradients(RoiGradients):
         """Yield the samples of all outputs, those of some outputs at a time."""
         for part in self.parts():
             block = uncertain_block(part.block, self.y, self.x)
-            yield UncertainPart(block, part.reading, part.gradient)
+            gradient = self.gradients[block.outputs][:, np.newaxis, np.newaxis]
+            yield UncertainPart.of(block, part, gradient if self.greatest else None)
 
     def input_errors(self) -> tuple[Array, Array]:
         """Return how far OutputGradientTensor may be below and above the reference's.
 
         Both are infinite where any result is right. A sample gives an element a share between the
         least and the greatest that its uncertain coordinate permits, or nothing if it may be
-        outside.
+        outside, or if another sample may be the first of the greatest.
         """
         sizes = self.reading.values.size
         sums, below, above, error_scales, terms = (np.zeros(sizes) for _ in range(5))
         for part in self.uncertain_parts():
-            inner, certain = part.inner_gradient(), part.certainly_inside()
+            inner, certain = part.inner_gradient(), part.certainly_added()
             possible = part.possible_gradient()
             size = np.abs(possible)
             for elements, share in part.shares():
@@ -167,7 +168,8 @@ class _UncertainGradients(RoiGradients):
         """Return how far OutputROIGradientTensor may be below and above the reference's.
 
         The arrays have the sizes {regions, 4}, and are infinite where any result is right. The
-        slope of a sample may be that at any coordinate within its error.
+        slope of a sample may be that at any coordinate within its error, and an output's gradient
+        may go to any sample that may be the first of the greatest.
         """
         sums, below, above, positive, negative, differences, terms = (
             np.zeros((len(self.gradients), 4)) for _ in range(7)
@@ -182,7 +184,9 @@ class _UncertainGradients(RoiGradients):
             for axis in range(2):
                 of_region = regions, slice(axis, None, 2)
                 right = self._of_slopes(part, axis, [samples]).sum(axis=(1, 2))
-                low, high = self._slope_ends(part, axis)
+                low, high = self._slope_ends(part.without_doubt(), axis)
+                for end, total in ((np.minimum, low), (np.maximum, high)):
+                    total += self._slope_end_in_doubt(part, axis, end)
                 sums[of_region] += right
                 below[of_region] += right - low
                 above[of_region] += high - right
@@ -226,6 +230,27 @@ class _UncertainGradients(RoiGradients):
         ]
         least, most = np.minimum.reduce(ends[0]), np.maximum.reduce(ends[1])
         return least.sum(axis=(1, 2)), most.sum(axis=(1, 2))
+
+    def _slope_end_in_doubt(self, part: UncertainPart, axis: int, end: np.ufunc) -> Array:
+        """Return the least or the greatest gradients from outputs whose greatest is in doubt.
+
+        Sizes {regions, 2}. One of an output's candidates gets the gradient of each channel.
+
+        Args:
+            end: np.minimum or np.maximum.
+        """
+        if not part.in_doubt.any():
+            return np.zeros((1, 2))
+        none = np.inf if end is np.minimum else -np.inf
+        terms = []
+        for y, x in product(*part.coordinates()):
+            inside = part.reading.inside(y, x)
+            term = np.where(inside, slopes(part.reading, y, x)[axis] * part.in_doubt, 0)
+            terms.append(np.where(part.may_be_chosen(y, x), term, none))
+        extreme: Array = end.reduce(end.reduce(terms), axis=(1, 2), keepdims=True)
+        extreme = np.where(np.isinf(extreme), 0, extreme).sum(axis=-1)
+        total: Array = self.of_ends(part, axis, extreme).sum(axis=(1, 2))
+        return total
 
     def _of_slopes(
         self,

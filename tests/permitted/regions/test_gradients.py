@@ -1,6 +1,7 @@
-"""ROI_ALIGN_GRAD permits several results for infinite gradients and offsets that are NaN.
+"""ROI_ALIGN_GRAD permits several results for special numbers and samples whose order is in doubt.
 
-The tested code is in `dmlconf/permitted/regions/gradients.py`.
+The tested code is in `dmlconf/permitted/regions/gradients.py` and
+`dmlconf/permitted/regions/parts.py`.
 """
 
 from __future__ import annotations
@@ -38,3 +39,35 @@ def test_any_gradient_is_right_if_the_offset_of_a_region_is_nan(
     case = single(tmp_path, "ROI_ALIGN_GRAD", desc)
     for gradients in ([0, 5, 1], [np.nan, 1e30, -np.inf]):
         assert accepts(case, "OutputGradientTensor", gradients) is any_result, gradients
+
+
+GREATEST = """InputTensor: {Sizes: [1, 1, 4, 1], DataType: FLOAT32, values: [VALUES, 0]},
+  InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]},
+  ROITensor: {Sizes: [1, 4], DataType: FLOAT32, values: [0, 0, 0, 3]},
+  BatchIndicesTensor: {Sizes: [1], DataType: UINT32, values: [0]},
+  OutputGradientTensor: {Sizes: [1, 1, 4, 1], DataType: FLOAT32},
+  OutputROIGradientTensor: {Sizes: [1, 4], DataType: FLOAT32},
+  ReductionFunction: MAX, InterpolationMode: NEAREST_NEIGHBOR, SpatialScaleX: 1, SpatialScaleY: 1,
+  InputPixelOffset: 0, OutputPixelOffset: OFFSET, MinimumSamplesPerOutput: 3,
+  MaximumSamplesPerOutput: 3, AlignRegionsToCorners: false"""
+
+
+def greatest_accepts(tmp_path: Path, values: str, offset: str, gradients: list[float]) -> bool:
+    """Return whether the gradients of four elements are right; rows are sampled at 0, 1 and 2.
+
+    OFFSET, the offset of the output's pixels, is subtracted from these rows.
+    """
+    desc = GREATEST.replace("VALUES", values).replace("OFFSET", offset)
+    case = single(tmp_path, "ROI_ALIGN_GRAD", desc)
+    return accepts(case, "OutputGradientTensor", gradients)
+
+
+def test_the_gradient_goes_to_one_of_the_elements_that_may_be_the_greatest_read(
+    tmp_path: Path,
+) -> None:
+    """Samples at 0.5, 1.5 and 2.5 may read the elements 1, 2 and 3, or 0, 1 and 2."""
+    assert greatest_accepts(tmp_path, "9, 5, 7", "-0.5", [0, 0, 3, 0])
+    assert greatest_accepts(tmp_path, "9, 5, 7", "-0.5", [3, 0, 0, 0])
+    assert not greatest_accepts(tmp_path, "9, 5, 7", "-0.5", [0, 0, 0, 3])
+    assert greatest_accepts(tmp_path, "9, 5, 7", "0", [3, 0, 0, 0])
+    assert not greatest_accepts(tmp_path, "9, 5, 7", "0", [0, 0, 3, 0])
