@@ -106,6 +106,7 @@ def test_a_file_that_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
         ("--log", "tile.yaml"),
         ("--slower-than", "earlier.jsonl", "--log", "earlier.jsonl"),
         ("--slower-than", "earlier.jsonl", "--log", "./earlier.jsonl"),
+        ("--shard", "1/1", "--shard-by", "earlier.jsonl", "--log", "earlier.jsonl"),
         ("--cases", "list.txt", "--report", "json:list.txt"),
         ("--cases", "list.txt", "--report", "json:link.txt"),
         ("--cases", "list.txt", "--log", "list.txt"),

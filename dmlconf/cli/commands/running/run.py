@@ -236,8 +236,8 @@ def command(
 
     Exit codes: 0 no verdict fails the run; 1 at least one does, or --fail-on, --min-passed or
     --fail-slower is not met; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5
-    no case selected; 6 an incomplete run; 7 nothing passed; 8 a report that could not be written;
-    70 a bug in dmlconf itself.
+    no case selected; 6 an incomplete run; 7 nothing passed or was waived; 8 a report that could not
+    be written; 70 a bug in dmlconf itself.
     """
     check_scheduler_options(scheduler, by_adapter=by_adapter, dump_folder=dump_folder)
     log_file = log_to_resume(resumed_log, log_file, several=by_adapter)
@@ -269,7 +269,8 @@ def command(
     files = files_of(reports)
     files += [(f"--log {log_file}", log_file)] if log_file else []
     files += [(f"--dump {dump_folder}", dump_folder / "case.yaml")] if dump_folder else []
-    inputs = _inputs(paths, names, against, selection, waiver_file, substrate, slower_than)
+    others = (waiver_file, substrate, slower_than, shard_log)
+    inputs = _inputs(paths, names, against, selection, *others)
     prepare_files(files, inputs=inputs, log=log_file)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     given = {
@@ -375,6 +376,6 @@ def _inputs(
 def _digested(path: Path | None) -> str | None:
     """Return the SHA-256 of a file in hexadecimal; None without a file.
 
-    It tells whether two runs used the same file.
+    It tells whether two runs used the same content.
     """
     return None if path is None else sha256(path.read_bytes()).hexdigest()
