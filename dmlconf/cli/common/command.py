@@ -1,4 +1,7 @@
-"""Commands and options, whose values environment variables and the configuration file can set."""
+"""Commands, groups of subcommands, options and arguments.
+
+Environment variables can set options, and the configuration file both options and arguments.
+"""
 
 from __future__ import annotations
 
@@ -108,6 +111,7 @@ class Option(click.Option):
 
         Raises:
             click.MissingParameter: it is required and missing; the message says what it is.
+            click.BadParameter: the value is not one of the option's.
         """
         try:
             return super().process_value(ctx, value)
@@ -208,7 +212,10 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command with groups of options, which variables and the configuration file can set too."""
+    """A command with groups of options, which environment variables can set too.
+
+    The configuration file can set the options of the commands in `COMMANDS`.
+    """
 
     def __init__(self, name: str | None, **attributes: Any) -> None:
         super().__init__(name, **attributes)
@@ -229,6 +236,7 @@ class Command(click.Command):
 
         Raises:
             InvalidFilesError: the configuration file is invalid, or needs a permission.
+            click.UsageError: the arguments are wrong, or the file lacks the profile that they name.
         """
         old_spelling = self._configure(ctx, args)
         with _placed(ctx):
@@ -252,7 +260,11 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; if it rejects a value of the configuration file, report the line."""
+        """Run the command.
+
+        Raises:
+            InvalidFilesError: the command rejects a value of the configuration file.
+        """
         with _placed(ctx):
             return super().invoke(ctx)
 

@@ -32,7 +32,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the operators that begin with the text."""
+    """Return the names of the operators that begin with the text, in capitals or not."""
     return [name for name in operator_names() if name.startswith(incomplete.upper())]
 
 
@@ -70,7 +70,7 @@ def complete_config_profile(
 
 
 def completion_among(words: Iterable[str]) -> Complete:
-    """Return a function that completes to one of the words."""
+    """Return a function that completes a text to those of the words that begin with it."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
@@ -102,7 +102,9 @@ def _suite(paths: Sequence[Path] = (), operators: Collection[str] = ()) -> Suite
 
 
 def operators_of(identifiers: Iterable[str]) -> set[str]:
-    """Return the operators named before the slashes of identifiers; none if one is unknown.
+    """Return the operators named before the first slashes of identifiers; none if one is unknown.
+
+    A text without a slash names none.
 
     Args:
         identifiers: whole identifiers or their beginnings, such as `gather/doc`.

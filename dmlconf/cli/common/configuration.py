@@ -2,8 +2,8 @@
 
 The file is `dmlconf.toml`, or the table `tool.dmlconf` of `pyproject.toml`, in the working
 directory or in the nearest folder above that has one of them. Its keys are the long names of
-options of `run`. Some, such as those that choose cases, also apply to other commands that have
-them. A table with the name of a command applies to that command only; a table
+options of `run`, and `paths`. Some, such as those that choose cases, also apply to other commands
+that have them. A table with the name of a command applies to that command only; a table
 `profile.NAME` applies if `--config-profile NAME` is given.
 
 `command` gives the values to click, and `trust` says which of them the user must allow.
@@ -80,7 +80,7 @@ BACKEND_GROUP: Final = "Run them"
 _SHARED_GROUPS: Final = (CHOICE_GROUP, BACKEND_GROUP)
 _SHARED: Final = ("color", "paths")
 _NEVER: Final = ("config-profile", "failed", "help", "history", "profile", "trust-config")
-"""Options that the file cannot set, as they concern a single run or the file itself."""
+"""Options that the file cannot set, even in the table of a command."""
 
 _PROFILES: Final = "profile"
 
@@ -115,7 +115,7 @@ class Setting:
         return f"{location}, profile {self.profile}" if self.profile else location
 
     def problem(self, message: str, hint: str | None = None) -> Problem:
-        """Return a problem with this message, which points at the setting's line if it is known."""
+        """Return a problem with this message; it points at the key in its line if that is known."""
         name = self.key[-1]
         column = self.source.find(name) + 1
         if not self.line or not column:
@@ -141,7 +141,7 @@ class Configuration:
     """A configuration file.
 
     Attributes:
-        base: settings that always apply.
+        base: settings outside profiles, which apply unless those of a profile override them.
         profiles: settings that apply with `--config-profile NAME`, by name.
         digest: SHA-256 of the file's content, in hexadecimal.
     """
@@ -162,7 +162,10 @@ def configured_profiles() -> list[str]:
 
 
 def configuration_file() -> Path | None:
-    """Return the nearest configuration file in the working directory and above, if any."""
+    """Return the nearest configuration file in the working directory and above, if any.
+
+    A `pyproject.toml` counts if its text looks as if it had a table of dmlconf.
+    """
     try:
         folder = Path.cwd()
     except OSError:  # The folder was removed.
@@ -238,7 +241,11 @@ def read_configuration() -> Configuration | None:
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
-    """Return the file as a table of TOML, its lines, and its digest."""
+    """Return the file as a table of TOML, its lines, and its digest.
+
+    Raises:
+        InvalidFilesError: the file cannot be read, or is not TOML.
+    """
     try:
         content = read_bytes(path, LARGEST_CONFIGURATION)
         text = content.decode("utf-8")
@@ -326,7 +333,10 @@ _KEY: Final = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*[\w-]+)*)\
 
 
 def _lines_of_keys(lines: list[str]) -> Iterator[tuple[Key, int]]:
-    """Yield the keys of a TOML file with their line numbers, which `tomllib` does not give."""
+    """Yield keys of a TOML file with their line numbers, which `tomllib` does not give.
+
+    Keys in inline tables are left out.
+    """
     table: Key = ()
     for number, line in enumerate(lines, 1):
         if header := _HEADER.fullmatch(line):
@@ -347,7 +357,7 @@ def configurable_parameters(command: str) -> dict[str, click.Parameter]:
 
 
 def long_name(parameter: click.Parameter) -> str:
-    """Return a parameter's long name without the hyphens before it: `timeout` for `--timeout`."""
+    """Return an option's longest name without the hyphens before it, or an argument's name."""
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len).lstrip("-")
     return parameter.name or ""

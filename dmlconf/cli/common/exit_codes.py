@@ -13,22 +13,25 @@ class ExitCode(IntEnum):
     """How a command ended."""
 
     SUCCESS = 0
-    """All is well; of a run, every selected case was run, and nothing fails it."""
+    """All is well; of a run, every selected case has a verdict, and none fails it."""
     FAILED = 1
-    """A verdict fails the run, or a demand of the user is not met."""
+    """A verdict fails the run, a check or a captured program fails, or a demand is not met."""
     USAGE = 2
-    """The command was used wrongly."""
+    """The command was used wrongly, or a key or a history cannot be used."""
     INVALID_FILE = 3
-    """A file that was read, such as a case file, is invalid, or a certificate was changed."""
+    """A file that was read, such as a case file, is invalid, or a certificate is refused."""
     BACKEND = 4
     """A backend could not be used."""
     NOTHING_SELECTED = 5
     INCOMPLETE = 6
-    """A run did not get as far as a verdict on every selected case."""
+    """A command was interrupted, or a run lacks a verdict on a selected case."""
     NOTHING_CHECKED = 7
-    """The run is complete and nothing fails it, but no case passed or was waived."""
+    """The run is complete and nothing fails it, but no case passed or was waived.
+
+    Of a comparison, the runs have no case in common.
+    """
     OUTPUT = 8
-    """Output, such as a report, could not be written, although nothing failed."""
+    """Output, such as a report, could not be written."""
     INTERNAL = 70
     """A bug in dmlconf itself."""
 

@@ -45,17 +45,18 @@ DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
 """How many of the latest logs, with that of the current run, are never removed for their age."""
 KEPT_FOR: Final = timedelta(days=1)
-"""A log that had a verdict within this time is removed only on account of `KEPT_BYTES`."""
+"""A log that was written to within this time is removed only on account of `KEPT_BYTES`."""
 KEPT_BYTES: Final = 512 << 20
-"""The oldest logs beyond this total size are removed, but never the latest."""
+"""The oldest logs beyond this total size are removed, but not the latest, nor one that is covered
+by `KEPT_WHILE_WRITTEN`."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
-"""A log that had a verdict within this time is never removed: its run may still go on."""
+"""A log that was written to within this time is never removed: its run may still go on."""
 _FIRST_BYTES: Final = 1 << 16
 """How many bytes must fit on the disk before a run begins its log there."""
 
 
 def log_directory() -> Path:
-    """Return the folder for the run logs of runs without `--log`.
+    """Return the folder for the run logs of runs without `--log`, unless it cannot be written to.
 
     Raises:
         OSError: this account has no home folder.
@@ -109,7 +110,8 @@ def new_temporary_log() -> Path:
     """Create an empty run log in `temporary_log_directory`, and remove logs as `new_log` does.
 
     Raises:
-        OSError: the log cannot be created, or the folder belongs to another user.
+        OSError: the log cannot be created, the disk is full, there is no folder for temporary
+            files, or the folder of logs is a link or can be written to by other users.
     """
     return _new_log(temporary_log_directory(), mode=0o700)
 
@@ -171,7 +173,7 @@ def _older_than(path: Path, moment: datetime) -> bool:
 
 
 def named_or_latest(log: Path | None) -> Path:
-    """Return the log that the user names, or that of the latest run.
+    """Return the path of the log that the user names, or of the latest run's log.
 
     Raises:
         click.UsageError: there is neither.
@@ -225,8 +227,8 @@ def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, foot
         footer: has the counts of verdicts, for the error.
 
     Raises:
-        LogWriteError: the file was removed, replaced, or written to by something else; `failing`
-            says whether a verdict fails the run.
+        LogWriteError: the file was removed, replaced, or written to by something else, or cannot
+            be read; `failing` says whether a verdict fails the run.
     """
     what = "was changed by something else"
     try:

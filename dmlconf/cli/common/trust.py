@@ -1,8 +1,9 @@
 """Settings that a configuration file may have only if its user has allowed that very file.
 
 A file that comes with a checkout of somebody else's repository must not load code, reach the
-network, write outside its folder or decide what a certificate must meet. Such settings are errors
-until the user has allowed the file with `dmlconf config allow`, or gives `--trust-config`.
+network, write outside its folder or decide what a certificate must meet. Such settings, if nothing
+overrides them, are errors until the user has allowed the file with `dmlconf config allow`, or gives
+`--trust-config`.
 
 Permission is an empty file in the user's own folder, named by the digest of the configuration
 file's path and content, so that a changed or moved file must be allowed again.
@@ -42,11 +43,14 @@ _BACKENDS: Final = frozenset({"against", "also", "backend"})
 _OF_VERIFICATION: Final = frozenset(
     {"allow-backend", "challenge", "key", "max-waived", "paths", "substrate"}
 )
-"""Options that say what `verify` demands of a certificate, whose sender may also send a
-configuration file."""
+"""Options and arguments that say what `verify` demands of a certificate, whose sender may also send
+a configuration file."""
 
 _NETWORK_SHARE: Final = re.compile(r"(?:[a-z]+:)?[\\/]{2}[^\\/\s]")
-"""A path such as `//host/share`, for which Windows logs in to another machine."""
+"""The beginning of a path such as `//host/share`, for which Windows logs in to another machine.
+
+A word and a colon, such as `html:`, may come before it.
+"""
 
 _OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
 """Folders in which nothing may be written, since files there name programs to run."""
@@ -149,7 +153,7 @@ def require_allowed(
 
 
 def is_allowed(configuration: Configuration) -> bool:
-    """Return whether this file, with this content, was allowed."""
+    """Return whether this file, with this content, is allowed."""
     try:
         return _record(configuration).is_file()
     except OSError:  # An account without a folder of its own has allowed nothing.
@@ -160,7 +164,7 @@ def allow(configuration: Configuration) -> None:
     """Allow a file, with its present content.
 
     Raises:
-        OSError: the record cannot be written.
+        OSError: the record cannot be written, or this account has no home folder.
     """
     record = _record(configuration)
     record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -171,7 +175,7 @@ def deny(configuration: Configuration) -> bool:
     """Withdraw the permission of a file; return whether it had one.
 
     Raises:
-        OSError: the record cannot be removed.
+        OSError: the record cannot be removed, or this account has no home folder.
     """
     record = _record(configuration)
     try:
