@@ -120,7 +120,7 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
 @challenge_option(
     "Vary the data of all generated cases by this number, chosen by the party that will verify."
 )
-@option("--resume", is_flag=True, help="Continue a certification that was interrupted.")
+@option("--resume", is_flag=True, help="Continue a certification whose outcomes were kept.")
 @single_device_options
 @option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 @color_option
@@ -143,8 +143,9 @@ def command(
 
     It holds every output, so that `dmlconf verify` can judge them again without the device. The
     cases are those of the bundled suite, or those under PATHS. Outcomes are kept in
-    FILE.dmlcert.partial until the certificate is written; --resume continues from there. If
-    verdicts do not allow a certificate, FILE.dmlcert.jsonl is the log of the run.
+    FILE.dmlcert.partial until the certificate is written, unless a recording lacks some; --resume
+    continues from there. If verdicts do not allow a certificate, FILE.dmlcert.jsonl is the log of
+    the run.
 
     Exit codes: 0 the certificate is written; 1 verdicts do not allow one; 6 the run is incomplete
     (a message lists what is missing); 8 the certificate could not be written; otherwise the same as

@@ -31,8 +31,8 @@ __all__ = ["command"]
 def command(file: Path, key: Path) -> int:
     """Add a signature to the certificate FILE.
 
-    Several parties may sign one certificate. A file that was changed after it was made is not
-    signed: exit code 3.
+    Several parties may sign one certificate. A file that is not a certificate, or was changed after
+    it was made, is not signed: exit code 3.
     """
     private = read_private_key(key)
     try:

@@ -1,4 +1,4 @@
-"""`dmlconf compare`: what changed between two or more runs."""
+"""`dmlconf compare`: what changed from one run to each of others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def command(
     the device than noise explains. With two runs NEW or more, as of the same cases on several
     backends, it also shows in which cases one run alone fails or alone passes. The exit code is 1
     if there is a new failure or --fail-slower is not met, else 6 if a run NEW is incomplete, else 7
-    if it has no case in common with BASE.
+    if one has no case in common with BASE, else 8 if a report could not be written.
     """
     from rich.console import Group
 

@@ -40,7 +40,10 @@ _MOST_GROUPS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A case to diagnose, what its group of failures shares, and the cases of the group."""
+    """A case to diagnose, what its group of failures shares, and the cases of the group.
+
+    A case that the user names has no group.
+    """
 
     case: str
     shared: str | None = None
@@ -75,7 +78,7 @@ class _Failure:
     show_default=True,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Diagnose at most N groups, the largest first.",
+    help="Diagnose at most N groups, the largest first; with --order, N failures.",
 )
 @option(
     "--time",
@@ -84,7 +87,7 @@ class _Failure:
     show_default=True,
     metavar="SECONDS",
     type=Number(min=0),
-    help="How long the reduction of one case may take.",
+    help="How long the reduction of one case may take; with --order, the search for one sequence.",
 )
 @timeout_option("How long one case may take on the backend.", 10.0, group=BACKEND_GROUP)
 @option(
@@ -112,16 +115,16 @@ def command(
     For each group of failures that share something, the simplest case is run again: alone and ten
     times over, with one factor changed at a time, and reduced as long as it fails in the same way.
     A known fault of DirectML is only named. Ctrl-C ends a reduction and keeps the smallest case so
-    far, which also survives if the process dies.
+    far, which with -o FOLDER also survives if the process dies.
 
     With --order the first failures of the log run alone, each in a new process, and those that pass
     run again after the cases that the log says came before them. Halving that sequence gives the
     smallest one after which a case fails. The same is done for a process that broke down if each of
     its cases ran without a breakdown afterwards.
 
-    Exit codes: 0 every failure was reproduced, or is a known fault; 1 one was not; 2 wrong usage;
-    3 an invalid file; 4 a backend that cannot be used; 5 nothing failed; 6 the diagnosis was
-    interrupted.
+    Exit codes: 0 every failure that was diagnosed was reproduced, or is a known fault; 1 one was
+    not; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5 nothing failed, or the
+    suite has none of the cases; 6 the diagnosis was interrupted; 8 FOLDER could not be written.
     """
     log = _log(failure)
     if log is None and failure is None:
@@ -196,7 +199,7 @@ def command(
 
 
 def _log(failure: str | None) -> RunLog | None:
-    """Return the log that `failure` names, by default the latest; None if there is no log."""
+    """Return the log that `failure` names, by default the latest; None if it names no log."""
     path = Path(failure) if failure is not None else latest_log()
     if path is None or not (path.exists() or path.suffix in (".jsonl", ".json")):
         return None

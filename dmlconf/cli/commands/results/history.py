@@ -281,7 +281,7 @@ def _show_new(markdown: bool, database: str | None, as_json: bool) -> int:
 def _show_drivers(
     operators: tuple[str, ...], every: bool, database: str | None, as_json: bool
 ) -> int:
-    """Show the failing cases of each operator in each environment's latest whole run."""
+    """Show how many cases of each operator fail in each environment's latest whole run."""
     from dmlconf.history.questions import driver_states
     from dmlconf.reports.history.answers import (
         aligned,

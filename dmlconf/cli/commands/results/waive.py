@@ -90,10 +90,10 @@ def command(
 ) -> int:
     """Write waivers for what failed in the run of LOG, by default the latest run.
 
-    There is one for each operator and kind of failure. Each fails the run until you have filled in
-    why the cases fail; then pass the file to `run --waivers`.
+    There is one for each operator, kind of failure and, for refusals, HRESULT and call. A run
+    refuses the file until you have filled in why the cases fail; then pass it to `run --waivers`.
 
-    Exit codes: 0 the file was written; 2 wrong usage; 3 an invalid log; 5 nothing failed.
+    Exit codes: 0 the waivers were written; 2 wrong usage; 3 an invalid log; 5 nothing failed.
     """
     run = read_log(named_or_latest(log))
     text = draft(run, link, until, _chosen(run, cases) if cases else None)

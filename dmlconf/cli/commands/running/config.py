@@ -59,9 +59,9 @@ def command(
     configuration file, then defaults. The file is dmlconf.toml, or the table tool.dmlconf of
     pyproject.toml, in the working directory or the nearest directory above it.
 
-    In the file, options that load code, reach the network or write outside its folder are errors
-    before `dmlconf config allow`, which holds until the file changes; `dmlconf config deny`
-    withdraws it.
+    In the file, options that load code, reach the network, write outside its folder or decide what
+    a certificate must meet are errors before `dmlconf config allow`, which holds until the file
+    changes or moves; `dmlconf config deny` withdraws it.
     """
     configuration = read_configuration()
     if name in _PERMISSIONS:

@@ -35,7 +35,7 @@ _WIDE: Final = 120
     help="Check what devices must do besides running operators: "
     "minimum levels, queries, creation and release, removal.",
 )
-@option("--json", "as_json", is_flag=True, help="List as JSON.")
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
 @color_option
 def command(path: str | None, check: bool, as_json: bool, color: str) -> int:
     """List the adapters of this machine by the INDEX of `--backend directml:adapter=INDEX`.

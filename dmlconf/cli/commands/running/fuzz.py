@@ -60,7 +60,7 @@ __all__ = ["command"]
 
 _CASES: Final = 100
 _ROUND: Final = 100
-"""How many cases a round generates before they run; a run with --time ends after a round."""
+"""Maximum number of cases that a round generates; --time ends a run only between rounds."""
 
 _MOST_SAVED: Final = 100
 """Maximum number of failing cases of one group that are written; more would show nothing new."""
@@ -109,7 +109,8 @@ def _operators(
     "--rewrites/--no-rewrites",
     default=True,
     group=_CHOICE_GROUP,
-    help="Plant a rewrite of graph compilers, or a near miss of one, in every third graph.",
+    help="Plant a rewrite of graph compilers, or a near miss of one, in a random third of the "
+    "graphs.",
 )
 @option(
     "--invalid",
@@ -122,8 +123,8 @@ def _operators(
     type=click.IntRange(min=0),
     metavar="N",
     group=_CHOICE_GROUP,
-    help="Generate the cases of this seed; a random one if not given. The same seed and number "
-    "give the same case on every machine.",
+    help="Generate the cases of this seed; a random one if not given. With the same choices, the "
+    "same seed and number give the same case on every machine.",
 )
 @option(
     "--cases",
@@ -131,7 +132,7 @@ def _operators(
     type=click.IntRange(min=1),
     metavar="N",
     group=_CHOICE_GROUP,
-    help=f"Generate N cases of each operator, or N graphs; {_CASES} if not given.",
+    help=f"Generate N cases of each operator, or N graphs; {_CASES} without --time and --number.",
 )
 @option(
     "--time",
@@ -139,7 +140,7 @@ def _operators(
     type=Number(0, min_open=True),
     metavar="SECONDS",
     group=_CHOICE_GROUP,
-    help="Generate cases for this long.",
+    help="Generate cases for this long, and end with a whole round.",
 )
 @option(
     "--number",
@@ -148,7 +149,7 @@ def _operators(
     type=click.IntRange(min=0),
     metavar="N",
     group=_CHOICE_GROUP,
-    help="Generate only the case of this number.",
+    help="Generate only the case of this number, for each operator.",
 )
 @single_device_options
 @option("--no-known-faults", is_flag=True, group=BACKEND_GROUP, help=NO_KNOWN_FAULTS_HELP)
@@ -201,9 +202,10 @@ def command(
     failures: int | None,
     color: str,
 ) -> int:
-    """Generate random cases that the catalogue calls valid, run them on a backend, and report.
+    """Generate random cases, run them on a backend, and report.
 
-    The reference gives the expected values. Exit codes are those of `dmlconf run`.
+    The catalogue calls the cases valid, except with --invalid. The reference gives the expected
+    values. Exit codes are those of `dmlconf run`.
     """
     if sum(map(bool, (count, seconds, numbers))) > 1:
         raise click.UsageError("--cases, --time and --number exclude each other")
@@ -309,7 +311,7 @@ def _rounds(
     Args:
         folder: the folder in which a case's file will be if it fails.
         numbers: the numbers of the cases to generate; None for all from 0 on.
-        seconds: how long to generate cases; None for no limit.
+        seconds: after how long no further round begins; None for no limit.
     """
     end = None if seconds is None else monotonic() + seconds
     generated = iter(fuzz.cases(numbers))
@@ -323,7 +325,10 @@ def _rounds(
 def _save(
     folder: Path, log: RunLog, cases: dict[str, PlannedCase]
 ) -> list[tuple[PlannedCase, Verdict]]:
-    """Write failing cases, say where, and return one of each group with its verdict."""
+    """Write failing cases, say where, and return one of each group with its verdict.
+
+    If they cannot be written, none is returned.
+    """
     groups = [group.failures for group in shared_properties(log)]
     chosen = [cases[verdict.case] for group in groups for verdict in group[:_MOST_SAVED]]
     if not chosen:

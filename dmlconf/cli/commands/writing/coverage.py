@@ -1,4 +1,4 @@
-"""`dmlconf coverage`: which parts of the documentation a suite covers."""
+"""`dmlconf coverage`: how much a suite covers, and how much of it a target can express."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Options:
 
     Attributes:
         missing: whether to list what no case covers.
-        excluded: whether to list impossible pairs.
+        excluded: whether to list impossible pairs of values.
         fail_under: the least share in percent; None if any will do.
     """
 

@@ -41,8 +41,8 @@ def command(files: tuple[Path, ...], folder: Path, block_nodes: int | None) -> i
     programs that are not Python. The cases are like those of `dmlconf capture`; weights become
     inputs. This needs `pip install '.[capture]'`.
 
-    Exit codes: 0 cases were written; 3 a file cannot be read; 5 dmlconf's own rules refuse all
-    cases.
+    Exit codes: 0 cases were written; 2 wrong usage; 3 a file cannot be read; 5 dmlconf's own rules
+    refuse all cases; 8 cases could not be written.
     """
     require_empty(folder)
     try:

@@ -83,7 +83,8 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None)
 @option(
     "--name",
     metavar="NAME",
-    help="The name of the files in FOLDER; by default BACKEND-VERSION, such as directml-1.15.4.",
+    help="The name of the files in FOLDER, without .dmlrec; by default BACKEND-VERSION, such as "
+    "directml-1.15.4.",
 )
 @single_device_options
 @long_selection_options
@@ -102,9 +103,9 @@ def command(
 ) -> int:
     """Run the cases under PATHS (by default the bundled suite) and record their outcomes.
 
-    Cases that break, and those that the backend may decline, are not recorded but reported on
-    standard error. With -o FOLDER, entries of cases that are not selected are kept, and files whose
-    outcomes are the same are not rewritten. No file changes until all cases have run.
+    Cases that break, and those that the backend declines as it may, are not recorded but reported
+    on standard error. With -o FOLDER, entries of cases that are not selected are kept, and files
+    whose outcomes are the same are not rewritten. No file changes until all cases have run.
 
     With --into-case, each selected case gets its outputs as `expect`, marked as `recorded`;
     comments and layout of its file stay. Matrices, cases that state what they expect,

@@ -1,4 +1,4 @@
-"""`dmlconf strength`: measure how many defects a suite notices, in several figures."""
+"""`dmlconf strength`: measure what defects a suite notices, and what a target's promises excuse."""
 
 from __future__ import annotations
 

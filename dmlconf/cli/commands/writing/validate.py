@@ -1,4 +1,4 @@
-"""`dmlconf validate`: check case files and the catalogue without running anything."""
+"""`dmlconf validate`: check case files, the catalogue, known faults and rewrites."""
 
 from __future__ import annotations
 
@@ -48,15 +48,16 @@ __all__ = ["command"]
 def command(
     paths: tuple[Path, ...], with_recordings: bool, no_warnings: bool, as_json: bool
 ) -> int:
-    """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
+    """Check the case files under PATHS, every case of every matrix, and dmlconf's own files.
 
-    All problems of the files are shown at once, each with its line; expectations are checked once
+    Those are the catalogue, the known faults and the rewrites. All problems of the files are shown
+    at once, each with its line where it has one; expectations are checked once
     there are none. Outputs that a case states must be permitted by its rules around what the
     reference computes, unless the case disputes the reference; with --recordings, recorded outputs
     too. A case in which the precision rules permit any value of every element gets a warning,
     unless it has the tag `undefined`. Finding these takes as long as a run, so cases with the tag
-    `model` are left out. A case that may take more than 250 MiB of memory needs the tag `large` or
-    `model`.
+    `model` are left out. A case that may take more than 250 MiB of memory, unless it
+    must be rejected, needs the tag `large` or `model`.
     """
     valid_files = ValidFiles(user_store())
     problems = _catalogue_problems() + lint_known_faults() + lint_rewrites()
@@ -130,7 +131,10 @@ def _keep(
 
 
 def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each entry that has a case of much memory and no tag that says so."""
+    """Yield a problem for each entry that has a case of much memory and no tag that says so.
+
+    Only entries of the files in `unknown` count, and no case that must be rejected.
+    """
     seen: set[CaseTemplate] = set()
     for planned in suite.plan():
         template = planned.template
@@ -161,7 +165,10 @@ def _plain(problem: Problem) -> dict[str, Any]:
 
 
 def _warnings(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a warning for each entry that has cases which any output would pass."""
+    """Yield a warning for each entry that has cases which any output would pass.
+
+    Only entries of the files in `unknown` count, without the tags `undefined` and `model`.
+    """
     open_cases: dict[CaseTemplate, list[str]] = {}
     for planned in suite.plan():
         template = planned.template
