@@ -87,7 +87,8 @@ class _Failure:
     show_default=True,
     metavar="SECONDS",
     type=Number(min=0),
-    help="How long the reduction of one case may take; with --order, the search for one sequence.",
+    help="How long the first runs and the reduction of one case may take; with --order, the search "
+    "for one sequence.",
 )
 @timeout_option("How long one case may take on the backend.", 10.0, group=BACKEND_GROUP)
 @option(
@@ -112,8 +113,9 @@ def command(
 ) -> int:
     """Diagnose the failures in a run LOG (by default that of the latest run), or one CASE.
 
-    For each group of failures that share something, the simplest case is run again: alone and ten
-    times over, with one factor changed at a time, and reduced as long as it fails in the same way.
+    For each group of failures that share something, the simplest case is run again alone, ten times
+    or, if it breaks the backend, twice. It is reduced as long as it fails in the same way, and the
+    smallest case is run with one factor changed at a time.
     A known fault of DirectML is only named. Ctrl-C ends a reduction and keeps the smallest case so
     far, which with -o FOLDER also survives if the process dies.
 

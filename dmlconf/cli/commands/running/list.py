@@ -28,7 +28,7 @@ __all__ = ["command"]
 @paths_argument
 @selection_options
 @shard_options
-@option("--json", "as_json", is_flag=True, help="Print JSON, with operators and tags.")
+@option("--json", "as_json", is_flag=True, help="Print JSON, with operators, tags and locations.")
 def command(
     paths: tuple[Path, ...],
     as_json: bool,
@@ -36,7 +36,10 @@ def command(
     shard_log: Path | None,
     **selection: Any,
 ) -> int:
-    """List the cases under PATHS (by default the bundled suite), one per line."""
+    """List the cases under PATHS (by default the bundled suite) that the options select.
+
+    Those with the tag `model` are listed too, although some runs leave them out.
+    """
     _, planned = load_chosen(paths, **selection)
     if not planned:
         return nothing_selected(paths, selection)

@@ -61,10 +61,10 @@ def command(
     timeout: float,
     color: str,
 ) -> int:
-    """Show the CASE with this identifier: its desc, tensors, expectation and source.
+    """Show the CASE with this identifier or handle: its desc, tensors, expectation and source.
 
-    It is looked up under PATHS, by default in the bundled suite. Exit codes: as for run, but 0 even
-    if the backend fails the case.
+    If CASE is a pattern, the first case that matches is shown. It is looked up under PATHS, by
+    default in the bundled suite. Exit codes: as for run, but 0 even if the backend fails the case.
     """
     from dmlconf.cli.output.console import make_console
 

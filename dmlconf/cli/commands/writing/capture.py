@@ -128,8 +128,9 @@ def command(
     that is kept.
 
     With --model, the outputs are compared with those of ONNX Runtime's CPU provider. If they
-    differ, the first node whose output does is named. With --data all, the dispatches are judged as
-    well: if every one is right, what turned the model into DirectML's operators is suspect.
+    differ, the first node whose output does is named. With --data all, the dispatches are then
+    judged as well: if every one is right, what turned the model into DirectML's operators is
+    suspect.
 
     Exit codes: 0 cases were written; 1 the program failed after DirectML compiled something for it;
     2 wrong usage; 4 capturing does not work on this system; 5 DirectML compiled nothing, or nothing

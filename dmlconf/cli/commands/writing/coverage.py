@@ -132,6 +132,8 @@ def command(
     enumerations, optional fields, sizes, classes of data), whether each possible pair of values,
     such as TransA = TRANSPOSE with rows = tile + 1, has a case.
 
+    With --questions and --combinations, cases with the tag `model` do not count.
+
     Exit codes: as for `run`; 1 if the share is below --fail-under.
     """
     if questions + combinations + (target is not None) > 1:

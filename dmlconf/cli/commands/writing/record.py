@@ -103,6 +103,8 @@ def command(
 ) -> int:
     """Run the cases under PATHS (by default the bundled suite) and record their outcomes.
 
+    Cases with the tag `model` are left out unless you ask for them or give --into-case.
+
     Cases that break, and those that the backend declines as it may, are not recorded but reported
     on standard error. With -o FOLDER, entries of cases that are not selected are kept, and files
     whose outcomes are the same are not rewritten. No file changes until all cases have run.

@@ -113,7 +113,8 @@ def command(
 ) -> int:
     """Corrupt correct outputs, and measure what share of the defects the suite notices.
 
-    Figures, for every case under PATHS (by default the bundled suite) that would pass in a run:
+    Figures, for every selected case under PATHS (by default the bundled suite) that would pass in a
+    run; those with the tag `model` are left out unless you ask for them or only for sizes:
 
     By defect and by case: kinds of defects of every operator. A defect is caught if the verdict of
     at least one case fails; "by case" counts every case that runs its code. Differences that
@@ -128,7 +129,7 @@ def command(
     those that fewer than three cases notice are listed.
 
     By defect of size, only with --figure sizes: errors of kernels at the sizes of real layers,
-    tried on the cases with the tag `model`.
+    tried on the cases with the tag `model` and without the tag `captured`.
 
     By expectation, only with --figure expectations: each output that a case states or that was
     recorded is changed in the ways of "By perturbation", and the case must fail.
