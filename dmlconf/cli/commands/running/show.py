@@ -63,8 +63,9 @@ def command(
 ) -> int:
     """Show the CASE with this identifier or handle: its desc, tensors, expectation and source.
 
-    If CASE is a pattern, the first case that matches is shown. It is looked up under PATHS, by
-    default in the bundled suite. Exit codes: as for run, but 0 even if the backend fails the case.
+    Of several cases, as of a pattern or a matrix, the first is shown. CASE is looked up under
+    PATHS, by default in the bundled suite. Exit codes: as for run, but 0 even if the backend fails
+    the case.
     """
     from dmlconf.cli.output.console import make_console
 

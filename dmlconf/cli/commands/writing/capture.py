@@ -115,11 +115,11 @@ def command(
 ) -> int:
     """Run PROGRAM, a Python script or `-m MODULE`, and write case files of what it compiles.
 
-    Every operator and graph that DirectML compiles for the program, and that dmlconf's own rules
-    permit, becomes a case with the tag `captured`, once, with its sizes, strides, attributes and
-    flags; the data is generated. The
-    program runs as it would without dmlconf, in the same Python, so a `python` in front of it may
-    be left out. Nothing leaves the machine.
+    Every operator, also as a node of a graph, and every graph that the program gives to DirectML to
+    compile, and that dmlconf's own rules permit, becomes a case with the tag `captured`, once, with
+    its sizes, strides, attributes and flags; the data is generated. The program runs as it would
+    without dmlconf, in the same Python, so a `python` in front of it may be left out. Nothing
+    leaves the machine.
 
     With --data all, each dispatch that is kept also becomes a case with the program's own data, and
     what the program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in
@@ -132,10 +132,10 @@ def command(
     judged as well: if every one is right, what turned the model into DirectML's operators is
     suspect.
 
-    Exit codes: 0 cases were written; 1 the program failed after DirectML compiled something for it;
-    2 wrong usage; 4 capturing does not work on this system; 5 DirectML compiled nothing, or nothing
-    that dmlconf's own rules permit; 6 the program was interrupted after DirectML compiled
-    something; 8 cases could not be written.
+    Exit codes: 0 cases were written; 1 the program failed after it gave DirectML something; 2 wrong
+    usage; 4 capturing does not work on this system; 5 the program gave DirectML nothing, or nothing
+    that dmlconf's own rules permit; 6 the program was interrupted after it gave DirectML something;
+    8 cases could not be written.
     """
     require_empty(folder)
     _require_data(data)
