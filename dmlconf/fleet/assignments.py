@@ -1,6 +1,6 @@
 """Assign cases to the workers of a fleet, and reassign those of lost workers.
 
-Cases of a lost worker go to others one at a time, since any of them may have ended it.
+Cases of a lost worker are assigned again one at a time, since any of them may have ended it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dmlconf.cases.model import PlannedCase
 __all__ = ["MOST_LOSSES", "Assignments", "Loss"]
 
 MOST_LOSSES: Final = 3
-"""A case whose workers were lost this many times is `broken`."""
+"""A case is `broken` after workers were lost this many times while they had it."""
 
 _LARGEST_BATCH: Final = 256
-"""The most cases that a worker gets at once; its first batch has one."""
+"""The most cases that a worker gets at once; a worker's first batch has one."""
 
 _SHORT_SECONDS: Final = 0.5
 """A worker's next batch is twice as large if a full one takes less, since round trips cost time."""
@@ -30,7 +30,7 @@ _LONG_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A case whose workers were lost `MOST_LOSSES` times, and the name of the worker each time."""
+    """A case that `MOST_LOSSES` lost workers had, and their names, which may be the same."""
 
     case: PlannedCase
     workers: tuple[str, ...]
@@ -39,7 +39,7 @@ class Loss:
 class Assignments:
     """The cases of a plan that have no verdict yet, and the workers that run them.
 
-    The methods take a worker's address, which is another one after a restart.
+    The methods take a worker's address, which usually is another one after a restart.
 
     Attributes:
         unfinished: how many cases have no verdict.
@@ -73,11 +73,13 @@ class Assignments:
             self._size[worker] = max(size // 2, 1)
 
     def give_back(self, worker: str) -> None:
-        """Give a worker's cases to others; they are not suspected of having ended the worker."""
+        """Let a worker's cases, if any, be assigned again one at a time; this counts as no loss."""
         self._singles.extend(self._given.pop(worker, ()))
 
     def reassign(self, worker: str, name: str) -> list[Loss]:
-        """Give a lost worker's cases to others, and return those with `MOST_LOSSES` losses.
+        """Record the loss of a worker, and let its cases be assigned again one at a time.
+
+        Those with `MOST_LOSSES` losses are returned instead; they are no longer unfinished.
 
         Args:
             name: the worker's name, for `Loss.workers`.

@@ -33,7 +33,7 @@ RESOURCE: Final = "adapter"
 _REFRESH_SECONDS: Final = 0.5
 """Seconds between two requests to the scheduler for its workers."""
 _SILENT_SECONDS: Final = 30.0
-"""Seconds without a heartbeat after which a worker is given up."""
+"""Seconds without a heartbeat after which a worker counts as gone, until another one comes."""
 _CONNECT_SECONDS: Final = 15.0
 """Seconds that the connection to the scheduler may take."""
 _SCHEDULER_SECONDS: Final = 20.0
@@ -41,7 +41,7 @@ _SCHEDULER_SECONDS: Final = 20.0
 _RESULT_SECONDS: Final = 30.0
 """Seconds that a worker may take to deliver the result of a call that has ended."""
 _FAREWELL_SECONDS: Final = 5.0
-"""Seconds to wait at the end for workers that may hang."""
+"""Seconds for a last call to all workers, and for closing the connection; some may hang."""
 
 
 class MissingDaskError(BackendError):
@@ -53,7 +53,7 @@ class WorkerInfo:
     """A worker, as the scheduler knows it.
 
     Attributes:
-        address: where the worker listens; a restarted process has another address.
+        address: where the worker listens; a restarted process usually has another address.
         adapters: how many of Dask's resource `adapter` it has.
     """
 
@@ -69,10 +69,11 @@ class Answer:
     Attributes:
         call: the number that `Cluster.call` returned.
         worker: the worker's address.
-        value: what the function returned; None without a result.
-        error: what it raised, or what Dask raised for a lost worker; otherwise None.
-        lost: whether the worker was lost before it delivered the result.
-        done: whether the function of a lost worker had finished.
+        value: what the function returned; None if no value arrived.
+        error: what the function raised, or Dask, such as `KilledWorker`; None for most lost
+            workers, and with a value.
+        lost: whether no result arrived, since the worker is gone or cannot be reached.
+        done: whether the function of a lost worker had returned; otherwise False.
     """
 
     call: int
@@ -85,7 +86,7 @@ class Answer:
 
 @dataclass(slots=True)
 class _Seen:
-    """A worker's last heartbeat: its time on the scheduler's clock, and on this machine's."""
+    """A worker's last heartbeat: its time by the scheduler, and when it was noticed here."""
 
     heartbeat: float
     at: float = field(default_factory=monotonic)
@@ -95,8 +96,8 @@ class Cluster:
     """A connection to a scheduler, and a context manager that closes it.
 
     `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, for which Dask's own configuration
-    sets security. `local:N` starts one with N workers on this machine; no other process can use
-    it, since its TLS key is only in memory.
+    sets security. `local:N` starts one with N workers on this machine, with a new TLS key, so that
+    other users of the machine cannot use it.
     """
 
     def __init__(self, address: str) -> None:
@@ -158,7 +159,10 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Wait for no call any more, and close the connection; interrupts are ignored meanwhile."""
+        """Wait for no call any more, close the connection, and end the processes of `local:N`.
+
+        Interrupts are ignored meanwhile.
+        """
         with discarded_interrupts():
             self._ended.set()
             with suppress(Exception):  # Processes that are gone need not be ended.
@@ -224,7 +228,10 @@ class Cluster:
                 future.release()
 
     def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function on all workers, even busy ones, and wait at most 5 seconds for it."""
+        """Run a function on all of `workers`, even busy ones; wait at most 5 seconds.
+
+        Errors are ignored.
+        """
         workers = list(self._workers)
         with suppress(Exception):  # Workers that are gone need no call.
             within(
@@ -248,14 +255,18 @@ class Cluster:
         deadline = monotonic() + _RESULT_SECONDS
         while monotonic() < deadline and number in self._futures:
             try:
-                return Answer(number, worker, future.result(timeout=1.0))
+                # The function's own error is not raised here, so it may be an OSError as well.
+                error = future.exception(timeout=1.0)
+                if error is None:
+                    return Answer(number, worker, future.result(timeout=1.0))
             except TimeoutError:
                 continue
             except OSError:
                 break
-            except Exception as error:
-                lost = type(error).__name__ in ("KilledWorker", "FutureCancelledError")
-                return Answer(number, worker, error=error, lost=lost)
+            except Exception as raised:
+                error = raised
+            lost = type(error).__name__ in ("KilledWorker", "FutureCancelledError")
+            return Answer(number, worker, error=error, lost=lost)
         return Answer(number, worker, lost=True, done=done)
 
     def _keep_refreshing(self) -> None:
@@ -293,7 +304,10 @@ def _client_class() -> Any:
 
 
 def _silence_dask() -> None:
-    """Keep Dask from logging lost workers, which dmlconf reports itself."""
+    """Let Dask, asyncio and Tornado log nothing below `CRITICAL`.
+
+    dmlconf reports lost workers itself.
+    """
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     for name in (*names, "distributed", "asyncio", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -306,7 +320,7 @@ def _configure(settings: Mapping[str, Any]) -> None:
 
 
 class _LocalCluster:
-    """A scheduler and workers on this machine, which other users of the machine cannot reach.
+    """A scheduler and workers on this machine, which other users of the machine cannot use.
 
     Attributes:
         address: the scheduler's address.
@@ -343,7 +357,7 @@ class _LocalCluster:
         self.address: str = self._cluster.scheduler_address
 
     def close(self) -> None:
-        """End the processes; interrupts are ignored meanwhile."""
+        """End the processes, or give up after 10 seconds; interrupts are ignored meanwhile."""
         with discarded_interrupts():
             if self._cluster is not None:
                 close = partial(self._cluster.close, timeout=_FAREWELL_SECONDS)

@@ -31,7 +31,7 @@ _SPARE_SECONDS: Final = 60.0
 """How long to wait for a batch beyond twice the time limits of its cases."""
 
 _MOST_ATTEMPTS: Final = 3
-"""How often to try to prepare a worker whose answers do not arrive."""
+"""A connected worker whose answers to `prepare` were lost this many times cannot be used."""
 
 _WITHOUT_WORKERS_SECONDS: Final = 60.0
 """How long to wait if there is no worker; processes restart within seconds."""
@@ -80,16 +80,17 @@ class Fleet:
         self._unreached: Counter[str] = Counter()
 
     def close(self) -> None:
-        """End the job on all workers."""
+        """End the job on the connected workers, as `Cluster.tell_all` calls them."""
         with discarded_interrupts():
             self._cluster.tell_all(finish, self._job.identifier)
 
     def prepare(self) -> list[Member]:
-        """Prepare all connected workers that have an adapter; return them in order of their names.
+        """Prepare the connected workers with an adapter; return those that are left, by name.
 
         Raises:
             BackendError: there are none after a minute, or after 5 seconds if others are connected;
-                one of them cannot run the job; or the scheduler is gone.
+                one of them cannot run the job, or is not ready in time; all were lost; or the
+                scheduler is gone.
         """
         began = monotonic()
         while not self._cluster.workers:
@@ -125,8 +126,8 @@ class Fleet:
 
         The first verdict of each batch comes with the batch, every other verdict with None.
 
-        New workers are used if their device is that of the others. If the scheduler is gone, or no
-        worker was there for a minute, the rest of the plan gets no verdict.
+        New workers are used if their device is that of `members`. If the scheduler is gone, or no
+        worker was there or being prepared for a minute, the rest of the plan gets no verdict.
 
         Args:
             waivers: accepted failures, for the cases that end their workers; the workers apply
@@ -135,6 +136,7 @@ class Fleet:
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
             KeyboardInterrupt: there was an interrupt; running batches have had time to end.
+            Exception: another error of dmlconf itself, which a worker sent.
         """
         run = _Pass(Assignments(plan), {member.info.address: member for member in members})
         with grace() as interrupt:
@@ -157,7 +159,7 @@ class Fleet:
                     return
 
     def _last_batches(self, run: _Pass, waivers: Waivers) -> Iterator[tuple[Verdict, Batch | None]]:
-        """Yield the verdicts of running batches until all of them have ended."""
+        """Yield the verdicts of running batches until all have ended, or the scheduler is gone."""
         while run.busy and self._cluster.alive:
             answer = self._cluster.answer(0.25)
             if answer is not None and answer.call not in self._preparing:
@@ -248,7 +250,7 @@ class Fleet:
                 self._preparing[call] = info, monotonic() + _PREPARE_SECONDS
 
     def _admitted(self, answer: Answer, like: Mapping[str, Any] | None = None) -> list[str]:
-        """Handle a worker's answer to `prepare`; return a message if the worker cannot be used."""
+        """Handle a worker's answer to `prepare`; return a message if the worker is refused."""
         info, _ = self._preparing.pop(answer.call)
         if info.address not in self._cluster.workers:
             return []  # Its process may restart with another address.
@@ -291,7 +293,8 @@ class _Pass:
     """The state of one pass over a plan.
 
     Attributes:
-        device: the environment that workers must have, as in a log's header.
+        device: the environment of the first member, as in a log's header; new ones must have its
+            device.
         busy: for each worker with a batch, the number of its call, its start and its deadline.
         with_workers: when a worker was last there or being prepared, by `time.monotonic`.
     """

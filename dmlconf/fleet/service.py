@@ -1,7 +1,7 @@
 """The worker side of a scheduler: open the backend once, then run and judge the given cases.
 
-Each worker process has one session for a job. The session has a thread of its own, because a
-backend's processes end with the thread that started them.
+Each worker process has at most one session, for one job. The session has a thread of its own,
+because a backend's processes end with the thread that started them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Job:
         suite_digest: SHA-256 of the case files.
         catalogue_digest: SHA-256 of the catalogue.
         paths: where the suite is, as given; empty for the bundled one.
-        operators: those of the planned cases.
+        operators: those of the planned cases; `GRAPHS` for graphs.
         challenge: the number that changes the seeds of generated data, as `load_suite` takes it.
         against: what gives expected values that cases do not state.
         limits: what each of Dask's workers may use.
@@ -200,11 +200,12 @@ _LOCK: Final = threading.RLock()
 
 
 def prepare(job: Job) -> Prepared | Refusal:
-    """End the sessions of other jobs in this process, and open the job's backend.
+    """End the sessions of other jobs in this process, and open the job's backend unless it is open.
 
     Returns:
-        `Prepared`; a refusal if dmlconf, the suite or the catalogue differs from the job's, or the
-        backend cannot be used.
+        `Prepared`; a refusal if the version of dmlconf, the suite or the catalogue differs from the
+        job's, the suite is invalid, or the backend or what gives expected values cannot be used.
+        With another version of dmlconf, the sessions stay.
     """
     if job.dmlconf != dmlconf.__version__:
         versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"
@@ -230,7 +231,8 @@ def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
         job: its identifier.
 
     Returns:
-        `Batch`; a refusal if this process has not prepared the job, or the backend fails.
+        `Batch`; a refusal if this process has not prepared the job, or if the backend or the
+        operating system fails, which ends the job here.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -241,7 +243,7 @@ def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
             return Refusal("its process has not prepared the job", again=True)
         try:
             return session.run(identifiers)
-        except BackendError as error:
+        except (BackendError, OSError) as error:
             finish(job)
             return Refusal(str(error))
 

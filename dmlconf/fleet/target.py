@@ -1,4 +1,4 @@
-"""The `Target` of a run on many machines: the workers of a scheduler."""
+"""Targets on many machines: the workers of a scheduler, or those with each kind of device."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _job(run: Run) -> Job:
 def fleet_targets(
     cluster: Cluster, run: Run, warn: Callable[[str], None], *, by_adapter: bool
 ) -> Iterator[list[Target]]:
-    """Prepare a scheduler's workers; yield one `Target`, or one for each kind of device.
+    """Prepare a scheduler's workers; yield a list of one `Target`, or of one for each device kind.
 
     The job ends on the workers when the block does.
 

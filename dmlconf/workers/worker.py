@@ -161,6 +161,7 @@ def work(
     """
     _isolate(diagnostics)
     collect_garbage_seldom()
+    instance: Backend | None = None
     try:
         instance = registry.create(backend)
         if isinstance(instance, WaitsForDevice):
@@ -172,11 +173,13 @@ def work(
             # A plugin may forward another backend's capabilities without having `exercise`.
             capabilities = replace(capabilities, circumstances=frozenset())
         connection.send(Ready(environment, capabilities, committed_bytes()))
-    except BackendError as error:
-        connection.send(Refused(str(error)))
-        return
     except Exception as error:
-        connection.send(Refused(f"{backend}: {described(error)}"))
+        if instance is not None:
+            with suppress(Exception):
+                instance.close()
+        reason = str(error) if isinstance(error, BackendError) else f"{backend}: {described(error)}"
+        # This is sent last, since dmlconf then ends the process at once.
+        connection.send(Refused(reason))
         return
     sender = _Sender(connection)
     batches: SimpleQueue[Any] = SimpleQueue()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.fleet.cluster import Cluster
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import DMLCONF, beginning, dmlconf_here, environment, text_of, write
@@ -65,6 +66,23 @@ def test_a_local_cluster_writes_the_same_log_as_an_ordinary_run(tmp_path: Path) 
     log = read_log(tmp_path / "many.jsonl")
     assert [worker["name"] for worker in log.header.workers] == ["0", "1"]
     assert {verdict.execution.worker for verdict in log.verdicts} <= {"0", "1"}
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def test_an_error_of_the_system_in_a_call_is_an_answer_and_no_lost_worker() -> None:
+    with Cluster("local:1") as cluster:
+        while not cluster.workers:
+            time.sleep(0.1)
+        [worker] = cluster.workers
+        for error in (OSError("the disk is full"), TimeoutError("no answer")):
+            call = cluster.call(worker, _raise, error)
+            answer = cluster.answer(10.0)
+            assert answer is not None
+            assert (answer.call, answer.lost) == (call, False)
+            assert repr(answer.error) == repr(error)
 
 
 def run_in_progress(folder: Path, machines: Machines) -> tuple[subprocess.Popen[str], Path]:

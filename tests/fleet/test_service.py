@@ -76,6 +76,20 @@ def test_a_worker_refuses_a_job_that_does_not_fit_and_says_why(
     assert reason in refusal.message
 
 
+def test_a_worker_that_the_system_fails_gives_up_the_job(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    assert isinstance(prepare(job), Prepared)
+    monkeypatch.setattr("dmlconf.fleet.service.verdicts", fail)
+    assert run_cases("job", ["tile/tile/wrong"]) == Refusal("the disk is full")
+    assert run_cases("job", ["tile/tile/wrong"]) == Refusal(
+        "its process has not prepared the job", again=True
+    )
+
+
 def test_a_worker_without_the_job_asks_to_prepare_it_again() -> None:
     refusal = run_cases("another", ["tile/tile/wrong"])
     assert isinstance(refusal, Refusal)

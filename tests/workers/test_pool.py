@@ -264,6 +264,8 @@ class Unruly:
                 os.abort()
         if fault == "no further start" and not first:
             os.abort()
+        if fault == "has no capabilities":
+            self.capabilities = self.fail
         if fault == "forks and dies at the start":
             self.fork()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -283,7 +285,11 @@ class Unruly:
             time.sleep(60)
             os._exit(0)
 
+    def fail(self):
+        raise ValueError("no device answers")
+
     def close(self):
+        self.first("closed")
         if self.fault == "hangs as it closes":
             time.sleep(60)
 
@@ -320,6 +326,15 @@ def unruly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     marks.mkdir()
     monkeypatch.setenv("MARKS_FOLDER", str(marks))
     return marks
+
+
+def test_a_backend_whose_capabilities_fail_is_refused_and_closed(unruly: Path) -> None:
+    with (
+        WorkerPool(registry.parse("unruly:has no capabilities"), 1, 60) as pool,
+        pytest.raises(BackendError, match="no device answers"),
+    ):
+        pool.ready()
+    assert (unruly / "closed").exists()
 
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
