@@ -1,4 +1,4 @@
-"""Options for backends, worker processes, an early end and colours, which commands share."""
+"""Shared options for backends, worker processes, an early end and colours; a type of numbers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 
 
 def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds the option `--jobs`, which is None if the user gives none.
+    """Return a decorator that adds the option `--jobs`, whose value is None if it is not given.
 
     Args:
         otherwise: what the help says of the default, such as `1`.

@@ -1,4 +1,4 @@
-"""Options that `capture` and `import` share: the folder for case files, and blocks of graphs."""
+"""What `capture` and `import` share: options, and checks of the folder for case files."""
 
 from __future__ import annotations
 

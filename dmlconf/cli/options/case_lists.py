@@ -27,7 +27,8 @@ class CaseList:
         name: `--case`, `--cases`, `--failed`, or `the log` for `diagnose --order`.
         cases: identifiers, the ends of identifiers, handles, or patterns.
         source: the file of `--cases`, which may be `-`, or the log of `--failed`; otherwise empty.
-        paths: for `--failed`, the paths of the earlier run; empty for other lists.
+        paths: for `--failed`, the paths of the earlier run, which are empty for the bundled suite;
+            empty for other lists.
         backend: for `--failed`, the backend of the earlier run; empty for other lists.
     """
 
@@ -46,7 +47,7 @@ def listed_cases(
 ) -> CaseList | None:
     """Return the list that `--cases` names, in a file or on standard input; None if not given.
 
-    The list has one case per line.
+    The list has one case per line; empty lines and those that begin with `#` are left out.
 
     Raises:
         click.BadParameter: the file cannot be read, or names no case.
@@ -77,11 +78,14 @@ def listed_cases(
 def failed_cases(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> CaseList | None:
-    """Return the cases that fail the run whose log `--failed` names; None without the option.
+    """Return the cases that fail the run whose log `--failed` names.
+
+    Returns:
+        None without the option, and while the shell completes a command.
 
     Raises:
         click.UsageError: there is no earlier run, or the value is a path of cases instead of a log.
-        InvalidLogError: the log is invalid.
+        InvalidLogError: the log cannot be read, or is invalid.
     """
     if value is None or ctx.resilient_parsing:
         return None

@@ -40,7 +40,7 @@ class DeviceOptions:
 
         Raises:
             BackendError: there is no such backend, or there are several.
-            click.UsageError: it cannot use a DirectML file.
+            click.UsageError: it cannot use the DirectML file, or the path has a comma.
         """
         [name] = with_directml([registry.parse(backend)], self.directml)
         return name

@@ -20,7 +20,10 @@ def leave_out_models(
     selection: Mapping[str, Any],
     why: str,
 ) -> Sequence[PlannedCase]:
-    """Return the plan without cases of models, and warn of it, unless the user asks for such cases.
+    """Return the plan without cases of models, and warn if there were any.
+
+    The plan stays as it is if the user lists cases, as with `--case` or `--failed`, or asks for
+    models by the profile, a file, a tag or a keyword.
 
     Args:
         selection: the options, as `load_chosen` takes them.

@@ -1,4 +1,4 @@
-"""The option `-o`, for names of operators in DirectML, ONNX or WebNN; `Conv` means CONVOLUTION."""
+"""Options for names of operators in DirectML, ONNX or WebNN; `Conv` means CONVOLUTION."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def expand_operators(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the operators that names stand for; if a name is not DirectML's own, print which ones.
+    """Return the operators that names stand for, in which a name of graphs stays as it is.
+
+    If a name is not DirectML's own, or stands for several operators, print which ones.
 
     Raises:
         click.UsageError: a name stands for no operator.

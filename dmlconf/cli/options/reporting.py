@@ -51,8 +51,9 @@ def parse_reports(
         log: the file that `--log` names, if any.
 
     Raises:
-        click.UsageError: a format is unknown, a file must not be replaced or is named twice, or
-            two reports go to standard output.
+        click.UsageError: a format is unknown or takes no file although one is named, no file
+            follows a colon, a file must not be replaced or is named twice, or two reports go to
+            standard output.
     """
     try:
         reports = [parse_report(each, formats) for each in options]

@@ -41,7 +41,8 @@ def log_to_resume(
             need not exist.
 
     Raises:
-        click.UsageError: the options name different files, or `--resume` alone names no file.
+        click.UsageError: the options name different files, or `--resume` alone names one that does
+            not exist and `several` is false.
     """
     if resumed_log is None:
         return log_file
@@ -71,7 +72,7 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
 
 
 def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: bool) -> None:
-    """Check that a run is the one that its log holds, and say how many cases are left.
+    """Check that a run is the one that its log holds; unless `quiet`, say how many cases are left.
 
     Raises:
         click.UsageError: plan, selection or environment differ; the message lists how.

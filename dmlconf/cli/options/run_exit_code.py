@@ -1,4 +1,4 @@
-"""The exit code of a run, from its verdicts and the demands of `--fail-on` and `--min-passed`."""
+"""The exit code of a run, and the options `--fail-on` and `--min-passed`, which decide on it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ demand_options: Final = options(
         metavar="STATUS,...",
         callback=parse_statuses,
         group=EXIT_GROUP,
-        help=f"Also fail the run if a case is {', '.join(FAIL_ON)}.",
+        help="Also fail the run if a case has this status: "
+        f"{', '.join(FAIL_ON[:-1])} or {FAIL_ON[-1]}.",
     ),
     option(
         "--min-passed",

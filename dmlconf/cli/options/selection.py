@@ -136,8 +136,8 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             metavar="[LOG]",
             callback=failed_cases,
             group=CHOICE_GROUP,
-            help="Only the cases that failed in the run of this log, by default the latest. Paths "
-            "and backend are those of that run if none are given.",
+            help="Only the cases that failed in the run of this log, by default the latest. Paths, "
+            "and the backend of `run`, are those of that run if none are given.",
         ),
         option(
             "--feature-level",
@@ -179,7 +179,10 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
 
 
 def _like_the_failed_run(function: _Function) -> _Function:
-    """Give a command with `--failed` the earlier run's paths and backend unless it has its own."""
+    """Give a command with `--failed` the earlier run's paths, and its backend if it takes several.
+
+    The user's own paths and backends stay.
+    """
 
     @functools.wraps(function)
     def command(**parameters: Any) -> Any:
@@ -222,6 +225,9 @@ def load(
         every_case: whether to build all cases of every matrix as well.
         known: says of a file and its content whether all its cases are known to be valid.
         operators: as `load_suite` takes them.
+
+    Raises:
+        InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
     """
     return load_suite(
         suite_paths(paths),

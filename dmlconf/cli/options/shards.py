@@ -43,8 +43,8 @@ shard_options: Final = options(
         type=_ShardType(),
         metavar="N/COUNT",
         group=CHOICE_GROUP,
-        help="Of the cases left by other options, only part N of COUNT, such as 3/8. A case's "
-        "identifier alone decides its part. `dmlconf merge` joins the logs.",
+        help="Of the cases left by other options, only part N of COUNT, such as 3/8. Without "
+        "--shard-by, a case's identifier alone decides its part. `dmlconf merge` joins the logs.",
     ),
     option(
         "--shard-by",
@@ -62,7 +62,7 @@ def shard_of(plan: Sequence[PlannedCase], shard: Shard | None, shard_log: Path |
 
     Raises:
         click.UsageError: `--shard-by` is given without `--shard`.
-        InvalidLogError: the file of `--shard-by` is not a run log.
+        InvalidLogError: the file of `--shard-by` cannot be read, or is no valid run log.
     """
     if shard is None and shard_log is not None:
         raise click.UsageError("--shard-by balances shards: select one with --shard")

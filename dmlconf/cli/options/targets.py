@@ -1,4 +1,4 @@
-"""The options that say where a run's cases run: on this machine, or on a scheduler's workers."""
+"""Where a run's cases run: on this machine, or on a scheduler's workers, as options say."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ scheduler_options: Final = options(
         "--by-adapter",
         is_flag=True,
         group=BACKEND_GROUP,
-        help="If the workers' adapters or drivers differ, run all cases on each kind, and write "
-        "a log for each, named by the adapter. Without this, such workers are an error.",
+        help="Run all cases on each kind of worker, by adapter, driver and DirectML, and write a "
+        "log for each, named by adapter and driver. Without this, workers that differ are an "
+        "error.",
     ),
 )
 
@@ -47,7 +48,8 @@ def check_scheduler_options(
     """Check the options about a scheduler.
 
     Raises:
-        click.UsageError: the options cannot be combined, or the address is invalid.
+        click.UsageError: the options cannot be combined, or `scheduler` is neither an address nor
+            `local:N`.
     """
     if scheduler is None:
         if by_adapter:
@@ -92,7 +94,7 @@ def opened_targets(
 
 @contextmanager
 def connected(scheduler: str | None) -> Iterator[Cluster | None]:
-    """Connect to a scheduler, if one is named.
+    """Yield the connection to a scheduler, and close it after the block; None if none is named.
 
     Raises:
         BackendError: the scheduler cannot be reached, or Dask is not installed.

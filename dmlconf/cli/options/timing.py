@@ -23,7 +23,7 @@ __all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints", "timed_again", "to
 
 
 class _Factor(ParamType[float]):
-    """A factor above 1, such as `3x` or `1.5`."""
+    """A finite factor above 1, such as `3x` or `1.5`."""
 
     name = "factor"
 
@@ -86,6 +86,9 @@ def slower_complaints(
 
 
 def too_slow(compared: Timing, factor: float | None) -> list[str]:
-    """Return the complaints about operators that take at least `factor` times as long."""
+    """Return the complaints about operators that take at least `factor` times as long.
+
+    Without a factor there are none.
+    """
     failing = compared.slower_than(factor) if factor is not None else []
     return [f"--fail-slower {factor:g}x: {each.sentence}" for each in failing]
