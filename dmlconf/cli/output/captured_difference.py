@@ -1,6 +1,7 @@
 """Report the first node whose output differs from the CPU provider's, and what software is suspect.
 
-The suspect is DirectML if one of its dispatches is wrong, ONNX Runtime's provider if all are right.
+The suspect is DirectML if one of its dispatches fails, ONNX Runtime's provider if all are right;
+otherwise there is none.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST_NAMED: Final = 5
 
 
 def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool) -> None:
-    """Find the first node whose output differs, and judge the dispatches of DirectML.
+    """Find the first node whose output differs, and judge the dispatches of DirectML that are kept.
 
     Args:
         program: the module that ran the model, and its arguments.
@@ -54,7 +55,7 @@ def _judged(dispatches: Path) -> list[Verdict]:
 
 
 def suspect(verdicts: Sequence[Verdict]) -> str:
-    """Return a sentence on the suspect, from the verdicts on dispatches in their order."""
+    """Return what the verdicts on dispatches, in their order, say about the suspect."""
     wrong = next((each for each in verdicts if each.status.traits.fails_run), None)
     if wrong is not None:
         return f"DirectML is suspect: its dispatch {wrong.case} is wrong."
@@ -70,7 +71,7 @@ def suspect(verdicts: Sequence[Verdict]) -> str:
 
 
 def _known_errors(verdicts: Sequence[Verdict]) -> str:
-    """Return a note on operators whose pages are wrong, since the provider may rely on one."""
+    """Return a note on operators whose pages are wrong, if any: the provider may rely on one."""
     names = dict.fromkeys(verdict.operator for verdict in verdicts)
     # Graphs have no page of their own.
     known = [name for name in names if getattr(entry_of(name), "page_errors", ())]

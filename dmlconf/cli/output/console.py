@@ -25,7 +25,8 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     """Return a console for standard output or standard error.
 
     Args:
-        color: `auto`, `always` or `never`; `auto` uses colour on a terminal unless NO_COLOR is set.
+        color: `auto`, `always` or `never`; `auto` lets Rich decide: it uses colour on a terminal
+            and heeds variables such as NO_COLOR and FORCE_COLOR.
     """
     from rich.console import Console
 
@@ -59,7 +60,10 @@ def warn(message: str | None) -> None:
 
 @contextmanager
 def silenced_when_closed() -> Iterator[None]:
-    """Continue after the block if the reader of standard output closed it, as `head` does."""
+    """Continue after the block if the reader of standard output closed it, as `head` does.
+
+    What is printed later is discarded. A pipe to elsewhere that is closed counts as the same.
+    """
     try:
         yield
         sys.stdout.flush()
@@ -68,7 +72,11 @@ def silenced_when_closed() -> Iterator[None]:
 
 
 def output_error(error: Exception) -> str | None:
-    """Return why standard output could not be written; None if an error is about something else."""
+    """Return why standard output could not be written, and discard what is printed later.
+
+    Returns:
+        None if the error is about something else; then nothing is discarded.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -81,6 +89,6 @@ def output_error(error: Exception) -> str | None:
 
 
 def _discard() -> None:
-    """Discard what is still buffered, so that Python does not complain at exit."""
+    """Discard what is buffered or printed later, so that Python does not complain at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

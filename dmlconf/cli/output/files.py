@@ -21,7 +21,7 @@ class OutputError(ExpectedError):
 def replaced(
     path: Path, content: bytes | None, option: str = "-o", *, own: str | None = None
 ) -> None:
-    """Replace a file atomically; without content, only check that this is possible.
+    """Write or replace a file atomically; without content, only check that its folder allows it.
 
     Args:
         option: the option that names the file, for messages.

@@ -33,7 +33,7 @@ def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
 def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
     """Yield hints on cases that this run left unchecked for want of an expectation.
 
-    Cases of the bundled suite get no hints.
+    Cases of the bundled suite get no hints, and neither do those whose folder has a recording.
     """
     templates = {each.identifier: each.template for each in outside_the_bundled_suite(plan)}
     unchecked = dict.fromkeys(
@@ -90,7 +90,7 @@ def _recordings(folder: Path) -> list[Path]:
 
 
 def _missing_recording(template: CaseTemplate) -> Path | None:
-    """Return the bundled recording that a copied case file lacks, or None."""
+    """Return the bundled recording that a copied case file lacks; None if it lacks none."""
     file = _file(template)
     origin = cases_directory() / template.operator_name.lower()
     if template.shared:

@@ -1,7 +1,7 @@
 """Check that a command may and can write its files, before a typo costs hours.
 
-`prepare_files` does this for all files of a run before its first case. `files` writes files, and
-calls `require_replaceable` for each.
+`prepare_files` does this for all files of a command before its work. `files.replaced`, which writes
+a file, calls `require_replaceable`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _is_same(one: Path, other: Path) -> bool:
 def prepare_files(
     files: Sequence[tuple[str, Path]], *, inputs: Sequence[Path] = (), log: Path | None = None
 ) -> None:
-    """Check that each file can be written, and create the folders that the files need.
+    """Check that each file, except pipes and devices, can be written; create missing folders.
 
     Args:
         files: pairs of the option that names a file, for messages, and the file.
@@ -83,7 +83,7 @@ def prepare_files(
 
 
 def _require_writable(file: Path) -> None:
-    """Raise `OSError` if the file cannot be written, and leave it as it is."""
+    """Raise `OSError` if a file, except a pipe or device, cannot be written; leave it unchanged."""
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:
@@ -93,4 +93,4 @@ def _require_writable(file: Path) -> None:
         return
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         os.close(os.open(file, os.O_WRONLY))
-    # A pipe is left alone: its reader would take closing it for the end of the report.
+    # A pipe or device is left alone: a reader would take closing a pipe for the report's end.

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, otherwise an occasional line."""
+"""Progress on standard error: a bar on a terminal, otherwise occasional lines; spoken times."""
 
 from __future__ import annotations
 

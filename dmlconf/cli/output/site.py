@@ -27,9 +27,9 @@ _FOLDERS: Final = ("cases", "environments", "operators")
 
 
 def prepared_folder(folder: Path) -> None:
-    """Create the folder if there is none; refuse one that is not an earlier site but has files.
+    """Create the folder if there is none; refuse one that is not empty and no earlier site.
 
-    Hidden files do not count, and files beside an earlier site stay.
+    What has a name that begins with a dot does not count.
 
     Raises:
         click.UsageError: the folder is refused, or cannot be created or read.
@@ -54,6 +54,7 @@ def _is_site(folder: Path) -> bool:
 def write_site(folder: Path, site: Site) -> int:
     """Write the site, remove other pages of an earlier one, and return how many pages it has.
 
+    These are all other HTML files in the folders of pages; whatever else is there stays.
     `index.html` is written last, so that all pages to which it links exist.
 
     Raises:

@@ -1,7 +1,7 @@
 """Keep printed text from being taken for commands to the runner of GitHub Actions.
 
-The runner obeys each line that begins with `::` or contains `##[`; the text of a driver, a plugin
-or a worker may have such a line.
+The runner obeys each line that begins with `::`, also after spaces, or contains `##[`; the text of
+a driver, a plugin or a worker may have such a line.
 
 Source: Workflow commands for GitHub Actions, GitHub Docs; ActionCommand.cs of actions/runner.
 """

@@ -1,4 +1,4 @@
-"""How many cases of an operator the bundled suite has."""
+"""How many cases of each operator a plan has, or of one operator the bundled suite."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _STYLES: Final = {
 
 
 def checked_devices(path: str | None, *, as_json: bool, color: str) -> ExitCode:
-    """Check the devices of every adapter, and print the results.
+    """Check the devices of every adapter, print the results, and return the exit code.
 
     Args:
         path: the file of DirectML, or None to look for it.

@@ -17,10 +17,13 @@ MOST_BLOCKS: Final = 6
 
 
 def grid(tensor: Array) -> str:
-    """Return the tensor's elements in aligned columns, up to 12 columns, 12 rows and 6 blocks.
+    """Return the tensor's elements: up to 6 blocks, of each up to 12 rows and 12 columns.
+
+    Columns are aligned within a block. A mark, such as `...`, says that something is left out.
 
     The last dimension gives the columns, the one before it the rows, and each set of leading
-    coordinates, such as `[0, 1]`, a block. A tensor of no elements gives `(no elements)`.
+    coordinates, such as `[0, 1]`, a block. A tensor of fewer dimensions has one block, and a scalar
+    one element in it. A tensor of no elements gives `(no elements)`.
     """
     if not tensor.size:
         return "(no elements)"

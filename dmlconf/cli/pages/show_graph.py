@@ -15,7 +15,9 @@ __all__ = ["graph_lines"]
 def graph_lines(
     graph: Graph, tensor_text: Callable[[TensorDesc], str], value_text: Callable[[Any], str]
 ) -> Iterator[str]:
-    """Yield lines that show each node, where its inputs come from, and where its outputs go.
+    """Yield lines on each node: where its inputs come from and its outputs go, and attributes.
+
+    Counts of elements and attributes without a value are left out.
 
     Args:
         tensor_text: formats a tensor's desc.

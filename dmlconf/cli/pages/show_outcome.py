@@ -32,13 +32,15 @@ _NO_BACKEND = registry.BackendName("", "")
 
 
 def with_expectation(case: Case, against: str, suite_paths: Sequence[Path]) -> Case:
-    """Return the case with an expectation: its own or, if it states none, that of `against`.
+    """Return the case with an expectation: its own and, for other outputs, that of `against`.
+
+    It has none if neither gives one.
 
     Args:
         against: `auto`, or a backend as named on the command line.
 
     Raises:
-        BackendError: there is no such backend.
+        BackendError: there is no such backend, or it cannot be used.
     """
     return replace(case, expectation=expectation_of(case, _source(against, suite_paths)))
 
@@ -71,10 +73,11 @@ def outcome_lines(
     Args:
         case: the planned case, built.
         against: what gives expected values, as for a run.
-        timeout: seconds that the backend may take.
+        timeout: seconds that the case may take in a worker process.
 
     Raises:
-        BackendError: a backend cannot be used.
+        BackendError: a backend or a recording cannot be used.
+        InvalidFilesError: a case of a matrix cannot be built.
     """
     with closing(open_backend(name, Limits(timeout=timeout))) as backend:
         expected = expectations(against, backend, suite, [planned], suite_paths)

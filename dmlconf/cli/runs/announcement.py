@@ -15,7 +15,7 @@ from dmlconf.run_log.log import Header
 __all__ = ["announcement", "graphs_note"]
 
 _LEAST_CASES: Final = 1000
-"""Runs of fewer cases take seconds and are not announced."""
+"""Runs of fewer cases are not announced, since most of them take seconds."""
 
 _REFERENCE: Final = "numpy"
 _PER_SECOND: Final = 400
@@ -29,8 +29,10 @@ _PER_SECOND_OF_FEW: Final = 160
 def announcement(header: Header, total: int | None, processes: int) -> str | None:
     """Return a line such as `Testing the NumPy reference, against ...: 1,419 cases, about 9 s`.
 
+    Only a line on the reference says how long the run takes.
+
     Returns:
-        None if `total`, the number of the run's cases, is small or unknown.
+        None if `total`, the number of the run's cases, is below 1,000 or unknown.
     """
     if total is None or total < _LEAST_CASES:
         return None

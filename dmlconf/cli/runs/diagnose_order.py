@@ -44,7 +44,7 @@ _VERBS: Final = {
     ReasonKind.HANG: ("hangs", "hang", "hung"),
     ReasonKind.DEVICE_REMOVED: ("loses its device", "lose its device", "lost its device"),
 }
-"""The verb for a failing case, by how its process broke down; None if it did not."""
+"""The verb for a failing case, by how its process broke down; None for any other failure."""
 
 
 def diagnose_order(
@@ -68,11 +68,13 @@ def diagnose_order(
         known_faults: whether a known fault of DirectML waives a failure.
 
     Returns:
-        The exit code: `NOTHING_SELECTED` if nothing failed or the suite has none of the failures,
-        `SUCCESS` if every failure that was looked at occurred again, otherwise `FAILED`.
+        The exit code: `NOTHING_SELECTED` if nothing failed, or the suite has no case of the
+        failures to look at; `SUCCESS` if every failure that was looked at occurred again; otherwise
+        `FAILED`.
 
     Raises:
         BackendError: the backend cannot be used.
+        InvalidFilesError: a case file is invalid, or a case cannot be built.
         OutputError: a sequence cannot be written.
     """
     failures = symptoms(log)

@@ -52,6 +52,8 @@ def reduce_groups(
 ) -> None:
     """For each failing case, write its reduced case, and report it.
 
+    This ends when the time is up, or a file cannot be written.
+
     Args:
         folder: the folder in which `reduced` is created, with a case file for each reduced case.
         failures: one failing case of each group, with its verdict, the largest group first.

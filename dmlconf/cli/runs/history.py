@@ -20,7 +20,7 @@ def require_history() -> None:
     """Check before a run that the history can be opened, and create it if there is none.
 
     Raises:
-        HistoryError: the history cannot be opened.
+        HistoryError: the history cannot be opened or created.
     """
     from dmlconf.history.database import opened
 
@@ -29,7 +29,11 @@ def require_history() -> None:
 
 
 def add_to_history(log: Path) -> bool:
-    """Add the run of a log to the history; return whether it was added, and say so if not."""
+    """Add the run of a log to the history, and return whether it is there; say why if not.
+
+    Raises:
+        InvalidLogError: the log cannot be read.
+    """
     from dmlconf.history.adding import add
     from dmlconf.history.database import opened
 

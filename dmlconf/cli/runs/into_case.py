@@ -50,13 +50,17 @@ def record_into_cases(
 ) -> int:
     """Run cases, and write the outputs of each into its entry as the expected ones.
 
+    Cases that give no outputs to record are named on standard error, and the exit code is `FAILED`.
+
     Args:
         arguments: case files and folders, and identifiers of cases in them.
 
     Raises:
-        click.UsageError: the reference is to be recorded, a challenge is given, or no case file is
-            named.
+        click.UsageError: the reference is to be recorded, a challenge is given, no case file is
+            named, an option is wrong, or a file must not be replaced.
         InvalidFilesError: a file is invalid, or an entry cannot hold expected outputs.
+        BackendError: the backend cannot be used.
+        OutputError: a file cannot be written.
     """
     if tested.name == "numpy":
         message = "expected values never come from the reference that they are to check: name "

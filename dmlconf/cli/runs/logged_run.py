@@ -41,7 +41,10 @@ def default_log() -> Path:
 
 
 def failures_folder(log: Path) -> Path:
-    """Return the folder for failing cases of `fuzz`: beside its log, unless that is in memory."""
+    """Return the folder for failing cases of `fuzz`.
+
+    It is beside the log or, if that is in memory, in the current folder.
+    """
     return Path("fuzz-failures") if is_in_memory(log) else log.with_suffix(".failures")
 
 

@@ -51,7 +51,8 @@ class Presentation:
     """What to write, show and demand of a run.
 
     Attributes:
-        log_file: where the log goes; None for the folder of logs.
+        log_file: where the log goes, to which the target's label is added; None for where
+            `default_log` creates it.
         resume: whether to continue the run in that log.
         dump_folder: where failing cases are written; None for nowhere.
         base_run: an earlier run whose times are compared; None for none.
@@ -72,7 +73,7 @@ class Presentation:
 
     @property
     def quiet(self) -> bool:
-        """Whether the terminal shows failures only."""
+        """Whether the terminal shows failures and the last line only."""
         return bool(self.details["quiet"])
 
 
@@ -102,7 +103,10 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
 
     Raises:
         click.UsageError: the log belongs to another run, or cannot be opened.
-        LogWriteError: the log can no longer be written.
+        InvalidLogError: the log to resume cannot be continued.
+        LogWriteError: the log can no longer be written, or something else has changed it.
+        BackendError: a recording or the backend cannot be used, or not any more.
+        InvalidFilesError: a case of a matrix cannot be built.
         KeyboardInterrupt: the run was interrupted before its end.
     """
     ends: list[_Ended] = []

@@ -49,7 +49,7 @@ _REFUSED: Final = (
 
 
 class Application:
-    """The WSGI application: it answers requests that contain `token` with the history's pages.
+    """The WSGI application: it answers requests with `token`, in a cookie or the query, with pages.
 
     If the database cannot be read, `report` gets a message.
     """
