@@ -105,7 +105,8 @@ class Cluster:
 
         Raises:
             MissingDaskError: Dask is not installed.
-            BackendError: the scheduler cannot be reached or started.
+            BackendError: the scheduler cannot be reached or started, or there is no folder for
+                temporary files.
         """
         try:
             client_class = _client_class()
@@ -124,7 +125,12 @@ class Cluster:
         self._answered = monotonic()
         self._ended = threading.Event()
         # Without it, Dask leaves `dask-scratch-space` in the folder for temporary files.
-        self._scratch = TemporaryDirectory(prefix="dmlconf-cluster-", ignore_cleanup_errors=True)
+        try:
+            scratch = TemporaryDirectory(prefix="dmlconf-cluster-", ignore_cleanup_errors=True)
+        except OSError as error:
+            hint = "The environment variable TMPDIR (on Windows TEMP) names another one"
+            raise BackendError(f"--scheduler needs a temporary folder: {error}", hint) from error
+        self._scratch = scratch
         local, _, count = address.partition(":")
         try:
             _configure({"temporary-directory": self._scratch.name})

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dmlconf.capture.captured import captured_from
-from dmlconf.capture.dispatch_cases import write_dispatches
+from dmlconf.capture.dispatch_cases import FOLDER, write_dispatches
 from dmlconf.capture.hooking.arrays import ArrayStore
 from dmlconf.capture.journal import read_journal
 from dmlconf.cli.output.captured_difference import report_difference, suspect
@@ -55,6 +55,14 @@ def test_the_report_on_a_capture_without_data_suggests_capturing_data(
 ) -> None:
     report_difference(tmp_path, PROGRAM, has_dispatches=False)
     assert "Capture it with --data all to learn whether" in capfd.readouterr().err
+
+
+def test_nothing_is_suspect_if_all_dispatches_were_left_out(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / FOLDER).mkdir()
+    report_difference(tmp_path, PROGRAM, has_dispatches=True)
+    assert "All dispatches were left out, so it is unknown whether" in capfd.readouterr().err
 
 
 def test_if_every_dispatch_is_right_an_operator_whose_page_is_wrong_is_named() -> None:

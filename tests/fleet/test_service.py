@@ -17,9 +17,11 @@ from unittest.mock import patch
 import pytest
 
 import dmlconf
+from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.registry import parse
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.fleet.cluster import Cluster
 from dmlconf.fleet.service import Batch, Job, Prepared, Refusal, finish, prepare, run_cases
 from dmlconf.workers.execution import Limits
 from tests.cli.process import dmlconf_here, write
@@ -115,6 +117,19 @@ def test_without_dask_the_option_scheduler_is_refused_with_a_command_to_install_
     assert "[fleet]'" in done.stderr
     # A package index may have somebody else's package of this name.
     assert "dmlconf[fleet]" not in done.stderr
+
+
+def test_without_a_folder_for_temporary_files_no_scheduler_can_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("distributed")
+
+    def fail(**_: object) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory")
+
+    monkeypatch.setattr("dmlconf.fleet.cluster.TemporaryDirectory", fail)
+    with pytest.raises(BackendError, match="--scheduler needs a temporary folder"):
+        Cluster("local:1")
 
 
 @pytest.mark.parametrize(

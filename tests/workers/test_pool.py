@@ -351,7 +351,8 @@ def test_a_worker_that_breaks_down_after_its_last_outcome_breaks_no_case(
 ) -> None:
     outcomes = run(tmp_path, f"unruly:{fault}", 70, workers=workers, timeout=2)
     mark = "died" if fault.startswith("dies") else "hung"
-    assert {path.name for path in unruly.iterdir()} == {"started", mark}
+    # With two workers, the other one closes its backend.
+    assert {path.name for path in unruly.iterdir()} - {"closed"} == {"started", mark}
     assert all(isinstance(outcome, Outputs) for outcome in outcomes.values())
 
 

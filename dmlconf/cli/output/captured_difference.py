@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from dmlconf.capture.dispatch_cases import FOLDER
+from dmlconf.capture.dispatch_cases import FOLDER, RECORDING
 from dmlconf.capture.launching import program_environment
 from dmlconf.catalogue.loader import entry_of
 from dmlconf.cli.output.console import say
@@ -38,12 +38,23 @@ def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool
     # A process without hooks, since the graphs that the search compiles must not be captured.
     command = [sys.executable, *program, "--find-difference"]
     subprocess.run(command, env=program_environment(), check=False)
-    say(suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)
+    dispatches = folder / FOLDER
+    if not has_dispatches:
+        say(_UNKNOWN)
+    elif not (dispatches / RECORDING).exists():
+        say(_LEFT_OUT)
+    else:
+        say(suspect(_judged(dispatches)))
 
 
 _UNKNOWN: Final = (
     "Capture it with --data all to learn whether DirectML's dispatches are right. If they are, "
     "ONNX Runtime's DirectML provider is suspect: what it makes of that node."
+)
+
+_LEFT_OUT: Final = (
+    "All dispatches were left out, so it is unknown whether DirectML or ONNX Runtime's DirectML "
+    "provider is suspect."
 )
 
 
