@@ -100,7 +100,8 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             shell_complete=complete_tag,
             metavar="TAG",
             group=CHOICE_GROUP,
-            help="Only cases with this tag, such as documented or boundary.",
+            help="Only cases with this tag (or, if repeated, with one of the tags), such as "
+            "documented or boundary.",
         ),
         option(
             "--without-tag",
@@ -318,14 +319,14 @@ def _loaded(
 
 
 def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
-    """Return the certification profile of that name.
+    """Return the certification profile of that name, such as `5_0+model`, or in that file.
 
     Args:
         others: profiles of the configuration file, which the error lists as well.
 
     Raises:
-        click.UsageError: there is no such profile.
-        InvalidFilesError: the file of the profile is invalid.
+        click.UsageError: there is no such profile, or it has no such part.
+        InvalidFilesError: the file of the profile cannot be read, or is invalid.
     """
     from dmlconf.certification.profiles import UnknownProfileError, read_profile
 
