@@ -67,5 +67,5 @@ def recomputed(
     try:
         with np.errstate(all="ignore"):
             return evaluate(case, {**site.case.inputs(), **(inputs or {})})[site.name]
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
         return None  # The reference fails somewhere if attributes do not fit the sizes.

@@ -359,6 +359,39 @@ def test_a_defect_that_its_sample_hides_is_tried_on_all_cases(tmp_path: Path, se
     assert pair.fate is Fate.CAUGHT
 
 
+IGNORED = "cumulation ignores HasExclusiveSum"
+WRONG = """
+  - name: wrong-expectation
+    desc:
+      InputTensor: {Sizes: [2, 300], DataType: INT32, fill: {sequence: {start: 1}}}
+      OutputTensor: {Sizes: [2, 300], DataType: INT32}
+      Axis: 1
+      AxisDirection: INCREASING
+      HasExclusiveSum: true
+    expect: {OutputTensor: {fill: {constant: {value: 7}}}}
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_defect_whose_sample_is_unusable_is_tried_on_all_cases(tmp_path: Path, seed: int) -> None:
+    """Whichever case the sample is, the one that passes with the right output is tried."""
+    file = tmp_path / "suite.yaml"
+    file.write_text(CUMULATION.replace("LENGTH", "300") + WRONG, encoding="utf-8")
+    plan = list(load_suite([file]).plan())
+    applicability, strength = measure_drivers(plan, [file], 1, 1, seed)
+    figure = DriverFigure.of(driver_defects(), applicability, strength)
+    [pair] = [pair for pair in figure.pairs if pair.defect.name == IGNORED]
+    assert pair.fate is Fate.CAUGHT
+
+
+def test_a_survivor_of_which_no_case_could_be_used_says_so(tmp_path: Path) -> None:
+    actual = results_by_defect(tmp_path, "operator: CUMULATIVE_SUMMATION\ncases:" + WRONG)
+    assert actual[IGNORED].missing == (
+        "1 case of CUMULATIVE_SUMMATION with `HasExclusiveSum`, "
+        "and none passes with the right outputs"
+    )
+
+
 def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:
     actual = results_by_defect(tmp_path, SECOND_DISPATCH)
     assert actual["second dispatch adds to the first"].fate is Fate.CAUGHT

@@ -84,6 +84,8 @@ class DefectResult:
                 return f"no case of {self.operator} has {' or '.join(unmet)}"
             texts = [one.text for one in self.defect.conditions]
             return f"no case of {self.operator} has all at once: {', '.join(texts)}"
+        if self.fate is Fate.NO_EFFECT and not self.tally.tried:
+            return f"{count} of {having}, and none passes with the right outputs"
         if self.fate is Fate.NO_EFFECT:
             return f"{count} of {having}, and it changes no output of those tried"
         if self.fate is Fate.HIDDEN:

@@ -13,7 +13,7 @@ from dmlconf.judging.judge import Against
 from dmlconf.strength.drivers.applicability import Applicability, OperatorDefect, applicability_of
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
 from dmlconf.strength.drivers.figure import FEW, tells_few
-from dmlconf.strength.drivers.measure import DriverStrength, measure_case
+from dmlconf.strength.drivers.measure import DriverStrength, DriverTally, measure_case
 from dmlconf.workers.mapping import Mapping as Applied
 from dmlconf.workers.mapping import in_processes
 
@@ -37,9 +37,8 @@ def measure_drivers(
     """Return which cases each defect applies to, and which defects the cases notice.
 
     A defect that fewer than `FEW` cases of its sample notice is tried on all other cases too,
-    unless its entry explains why, or no case of the sample could be used. If the sample is smaller
-    than `FEW`, that is done only for defects that no case notices. Defects that the caller gives
-    are tried on their samples alone.
+    unless its entry explains why. If the sample is smaller than `FEW`, that is done only for
+    defects that no case notices. Defects that the caller gives are tried on their samples alone.
 
     Args:
         jobs: how many processes; 1 measures in this one.
@@ -62,7 +61,8 @@ def measure_drivers(
             for _ in range(cases):
                 advance()
         if defects is None:
-            rest = applicability.rest(sample, seed, _noticed_by_few(strength, sample))
+            few = _noticed_by_few(applicability, strength, sample)
+            rest = applicability.rest(sample, seed, few)
             for _, part in _measured(mapped, plan, rest):
                 strength.add(part)
     return applicability, strength
@@ -78,8 +78,13 @@ def _measured(
         yield len(chunk), part
 
 
-def _noticed_by_few(strength: DriverStrength, sample: int | None) -> list[OperatorDefect]:
-    """Return the defects that too few cases notice, without those whose entries explain it."""
+def _noticed_by_few(
+    applicability: Applicability, strength: DriverStrength, sample: int | None
+) -> list[OperatorDefect]:
+    """Return the defects that too few cases notice, without those whose entries explain it.
+
+    A defect has no tally if no case of its sample could be used.
+    """
     least = FEW if tells_few(sample) else 1
     explained = {
         OperatorDefect(defect.name, operator)
@@ -88,8 +93,8 @@ def _noticed_by_few(strength: DriverStrength, sample: int | None) -> list[Operat
     }
     return [
         pair
-        for pair, tally in strength.pairs.items()
-        if tally.caught < least and pair not in explained
+        for pair in applicability.met
+        if strength.pairs.get(pair, DriverTally()).caught < least and pair not in explained
     ]
 
 
