@@ -7,6 +7,7 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.regions.outputs import scaled_regions
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["parts_beyond_32_bits_left_out"]
@@ -21,10 +22,9 @@ def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
     region's corner does not fit INT32.
     """
     desc = case.desc
-    regions = case.inputs()["ROITensor"].reshape(-1, 5).astype(np.float32)
-    with np.errstate(all="ignore"):
-        corners = np.rint(regions[:, 1:] * np.float32(desc["SpatialScale"])).astype(np.float64)
-    if not (np.abs(corners) < 1 << 31).all():
+    _, corners = scaled_regions(case.inputs()["ROITensor"], desc["SpatialScale"])
+    limits = np.iinfo(np.int32)
+    if not ((corners >= limits.min) & (corners <= limits.max)).all():
         return None
     pooled = desc["PooledSize"]
     columns = _wraps(corners[:, 2] - corners[:, 0] + 1, pooled["Width"])

@@ -215,8 +215,8 @@ def test_outputs_that_openvino_gives_are_explained_unless_an_element_is_changed(
 TWO_SUMS: Final = """
 inputs:
   x: {Sizes: [1], DataType: FLOAT32, values: [1]}
-  c: {Sizes: [1], DataType: FLOAT32, values: [3.0e+38]}
-  d: {Sizes: [1], DataType: FLOAT32, values: [3.0e+38]}
+  c: {Sizes: [1], DataType: FLOAT32, held: owned, values: [3.0e+38]}
+  d: {Sizes: [1], DataType: FLOAT32, held: owned, values: [3.0e+38]}
 nodes:
   first: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: c, OutputTensor: {}}}
   second: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: first, BTensor: d, OutputTensor: {}}}
@@ -232,6 +232,12 @@ def test_combined_constants_explain_no_difference_if_the_first_sum_is_an_output(
     outputs = evaluate(sums)
     wrong = Outputs({**outputs, "difference": np.ones(1, np.float32)})
     assert "known finding" not in reason_of_case(OPENVINO, sums, wrong)
+
+
+def test_operands_that_the_model_does_not_hold_are_not_combined_first() -> None:
+    name = "graphs/rewrites-patterns/merge-factors--factors-do-not-overflow[Held=input]"
+    wrong = np.array([INFINITE, INFINITE, -INFINITE], np.float32).reshape(1, 1, 1, 3)
+    assert "known finding" not in reason(name, Outputs({"y": wrong}))
 
 
 SQUARES: Final = (

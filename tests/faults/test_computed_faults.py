@@ -28,6 +28,7 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.engine.session import reference
 from dmlconf.excuses.known_fault_file import known_faults
+from dmlconf.faults.regions import parts_beyond_32_bits_left_out
 from dmlconf.judging.circumstances import judge_circumstances
 from dmlconf.judging.conclusion import Conclusion, JudgeOptions
 from dmlconf.judging.judge import judge
@@ -841,3 +842,18 @@ def test_a_graph_may_have_the_outputs_of_either_of_two_kernels_with_the_fault(
     wrong = np.array([last, 6], np.float64).reshape(1, 1, 1, 2)
     assert status_and_fault(case, {"y": wrong}, "1.13.1")[0] is Status.WAIVED
     assert status_and_fault(case, {"y": wrong + 1}, "1.13.1") == (Status.FAILED, "")
+
+
+def test_the_least_int32_is_a_corner_whose_parts_may_be_left_out(tmp_path: Path) -> None:
+    desc = (
+        "{InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 4]}, "
+        "ROITensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32, values: [0, CORNER, 0, 3, 0]}, "
+        "OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, SpatialScale: 1, "
+        "PooledSize: {Width: 2, Height: 1}}"
+    )
+    least = case_of(tmp_path, "ROI_POOLING", desc.replace("CORNER", "-2147483648"))
+    predicted = parts_beyond_32_bits_left_out(least)
+    assert predicted is not None
+    assert predicted.outputs["OutputTensor"].ravel().tolist() == [0, 0]
+    beyond = case_of(tmp_path, "ROI_POOLING", desc.replace("CORNER", "-2147483904"))
+    assert parts_beyond_32_bits_left_out(beyond) is None

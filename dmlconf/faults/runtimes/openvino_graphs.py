@@ -46,7 +46,7 @@ def data_of_unread_inputs(case: Case) -> Computed | None:
 def constants_combined_first(case: Case) -> Computed | None:
     """Return the only output of two operators if their second operands are combined first.
 
-    These are constants or inputs of the graph.
+    These are constants, or inputs of the graph whose data the model holds.
 
     (x + c) - d becomes x + (c - d), and (x * c) / d becomes x * (c / d), which overflow for other
     numbers. None if the first operator's result is an output too.
@@ -57,19 +57,18 @@ def constants_combined_first(case: Case) -> Computed | None:
     sources = case.graph.sources()
     if sources.get((second.name, "ATensor")) != (first.name, "OutputTensor"):
         return None
-    held = {each.name: each.data for each in case.graph.constants}
+    constants = {each.name: each.data for each in case.graph.constants}
     inputs = case.inputs()
 
-    def read(slot: Slot) -> Array | None:
+    def held(slot: Slot) -> Array | None:
         source = sources.get(slot)
-        return (
-            inputs[source] if isinstance(source, str) else held.get(source[0]) if source else None
-        )
+        if isinstance(source, str):
+            return inputs[source] if case.graph.inputs[source].Owned else None
+        return constants.get(source[0]) if source else None
 
-    x, c, d = (
-        read(slot)
-        for slot in ((first.name, "ATensor"), (first.name, "BTensor"), (second.name, "BTensor"))
-    )
+    source = sources.get((first.name, "ATensor"))
+    x = inputs[source] if isinstance(source, str) else held((first.name, "ATensor"))
+    c, d = held((first.name, "BTensor")), held((second.name, "BTensor"))
     if x is None or c is None or d is None or x.dtype.kind != "f":
         return None
     names = first.operator_name, second.operator_name

@@ -17,9 +17,9 @@ from dmlconf.reference.regions.outputs import (
     LOWEST,
     RoiAlign1Desc,
     greatest_of_parts,
-    integer_regions,
     reading_and_placements,
     roi_pooling,
+    scaled_regions,
 )
 from dmlconf.tensors.datatypes import Array
 
@@ -45,8 +45,8 @@ def roi_pooling_interval(
     most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)
     unbounded = greatest_of_parts(InputTensor, ROITensor, *attributes, np.float32(-np.inf))
     least = np.where(np.isneginf(unbounded), unbounded, most).astype(most.dtype)
-    _, corners = integer_regions(ROITensor, SpatialScale)
-    beyond = np.abs(corners) >= np.iinfo(np.int32).max
+    _, corners = scaled_regions(ROITensor, SpatialScale)
+    beyond = (corners < np.iinfo(np.int32).min) | (corners > np.iinfo(np.int32).max)
     return anything_where(beyond.any(axis=1).reshape(-1, 1, 1, 1), (least, most))
 
 

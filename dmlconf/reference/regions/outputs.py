@@ -33,6 +33,7 @@ __all__ = [
     "reading_and_placements",
     "roi_align1",
     "roi_pooling",
+    "scaled_regions",
 ]
 
 LOWEST: Final = np.finfo(np.float32).min
@@ -118,13 +119,22 @@ def integer_regions(regions: Array, scale: float) -> tuple[Array, Array]:
 
     Source: Direct3D 11.3 functional specification, 3.2.3.1 (conversion to integers).
     """
+    batch, corners = scaled_regions(regions, scale)
+    limits = np.iinfo(np.int32)
+
+    def integers(numbers: Array) -> Array:
+        whole: Array = np.clip(np.nan_to_num(numbers, nan=0.0), limits.min, limits.max)
+        return whole.astype(np.int64)
+
+    return integers(batch), integers(corners)
+
+
+def scaled_regions(regions: Array, scale: float) -> tuple[Array, Array]:
+    """Return the batch of each region, and its scaled and rounded corners, as FLOAT64."""
     numbers = regions.reshape(-1, 5).astype(np.float32)
     with np.errstate(all="ignore"):
-        numbers[:, 1:] = np.rint(numbers[:, 1:] * np.float32(scale))
-    limits = np.iinfo(np.int32)
-    whole = np.clip(np.nan_to_num(numbers.astype(np.float64), nan=0.0), limits.min, limits.max)
-    integers = whole.astype(np.int64)
-    return integers[:, 0], integers[:, 1:]
+        corners = np.rint(numbers[:, 1:] * np.float32(scale))
+    return numbers[:, 0].astype(np.float64), corners.astype(np.float64)
 
 
 def _of_parts(

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.regions.outputs import roi_pooling_interval
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.permitted.intervals import is_permitted
@@ -56,6 +57,22 @@ def test_roi_pooling_takes_the_parts_of_regions_that_the_page_defines(
             if 0 <= row < values.shape[2] and 0 <= column < values.shape[3]
         ]
         assert actual[region, channel, y, x] == max(seen, default=0)
+
+
+@pytest.mark.parametrize(
+    ("corner", "lowest"), [(-(2.0**31), 3), (-(2.0**31) - 256, -math.inf), (2.0**31, -math.inf)]
+)
+def test_any_result_is_permitted_only_for_corners_that_int32_does_not_hold(
+    corner: float, lowest: float
+) -> None:
+    least, _ = roi_pooling_interval(
+        np.array([1, 2, 3, 4], np.float32).reshape(1, 1, 1, 4),
+        np.array([0, corner, 0, 2, 0], np.float32).reshape(1, 1, 1, 5),
+        TensorDesc(DataType.FLOAT32, (1, 1, 1, 1)),
+        1.0,
+        {"Height": 1, "Width": 1},
+    )
+    assert least.item() == lowest
 
 
 def part(index: int, parts: int, first: int, last: int) -> range:
