@@ -135,8 +135,9 @@ def _of_graph(case: Case) -> Iterator[Experiment]:
     graph = owned_otherwise(case.graph)
     if graph.content() == case.graph.content():
         return
-    data = {**case.data, **{constant.name: constant.data for constant in case.graph.constants}}
-    constants = bool(case.graph.constants)
+    held = {constant.name: constant.data for constant in case.graph.constants}
+    data = {**case.data, **{name: held[name] for name in held.keys() & graph.inputs.keys()}}
+    constants = len(graph.constants) < len(case.graph.constants)
     yield Experiment(
         "ownership",
         "owned inputs for constants" if constants else "no owned inputs",

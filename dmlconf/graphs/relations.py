@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.buffers import flagged, node_flagged
-from dmlconf.graphs.model import Graph, InputEdge, Node, OutputEdge, Slot
+from dmlconf.graphs.model import Constant, Graph, InputEdge, Node, OutputEdge, Slot
 
 __all__ = [
     "Part",
@@ -86,7 +86,8 @@ def lacking(graph: Graph, relation: Relation) -> str | None:
     """
     if relation is Relation.OWNED:
         owned = any(tensor.Owned for tensor in graph.inputs.values())
-        return None if owned or graph.constants else "it has no constant and no owned input"
+        other = owned or _replaceable(graph)
+        return None if other else "it has no constant and no owned input"
     if relation is Relation.EXPORTED and not _unexported(graph):
         return "every intermediate is an output already"
     return "it has a single node" if len(graph.operator_nodes) < 2 else None
@@ -125,8 +126,11 @@ def reversed_nodes(graph: Graph) -> Graph:
 
 
 def owned_otherwise(graph: Graph) -> Graph:
-    """Return the graph with owned inputs instead of constants, and its own inputs not owned."""
-    constants = {node.name: node for node in graph.constants}
+    """Return the graph with owned inputs instead of constants, and its own inputs not owned.
+
+    A constant that is an output of the graph stays, since no input can be one.
+    """
+    constants = {node.name: node for node in _replaceable(graph)}
     inputs = {name: flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
     inputs |= {name: flagged(node.tensor, owned=True) for name, node in constants.items()}
     edges = list(graph.input_edges)
@@ -137,10 +141,19 @@ def owned_otherwise(graph: Graph) -> Graph:
         else:
             links.append(link)
     owned = {(edge.node, edge.tensor): edge.graph_input in constants for edge in edges}
-    nodes = tuple(node_flagged(node, owned) for node in graph.operator_nodes)
+    nodes = tuple(
+        node_flagged(node, owned) if isinstance(node, Node) else node
+        for node in graph.nodes
+        if node.name not in constants
+    )
     return replace(
         graph, inputs=inputs, nodes=nodes, input_edges=tuple(edges), intermediate_edges=tuple(links)
     )
+
+
+def _replaceable(graph: Graph) -> list[Constant]:
+    given = {edge.node for edge in graph.output_edges}
+    return [node for node in graph.constants if node.name not in given]
 
 
 def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -92,6 +92,7 @@ def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | St
         computed = yield from _node_by_node(case)
         if isinstance(computed, Stopped):
             return computed
+        computed |= _held(case)
         return {name: computed[slot] for name, slot in case.graph.output_sources().items()}
     if relation is Relation.CUT:
         return (yield from _in_parts(case))
@@ -156,11 +157,16 @@ def _node_by_node(case: Case) -> Steps[dict[Slot, Array] | Stopped]:
     return computed
 
 
+def _held(case: Case) -> dict[Slot, Array]:
+    """Return the data of the graph's constants."""
+    return {(node.name, name): node.data for node in case.graph.constants for name in node.outputs}
+
+
 def node_alone(case: Case, node: Node, computed: Mapping[Slot, Array]) -> Case:
     """Return a node of a graph as a case of its own, given what the earlier nodes gave."""
     graph, inputs = case.graph, case.inputs()
     sources, nodes = graph.sources(), graph.by_name
-    constants = {(n.name, name): n.data for n in graph.constants for name in n.outputs}
+    constants = _held(case)
     data: dict[str, Array | Fill] = {}
     for name, tensor in node.inputs.items():
         source = sources[node.name, name]
@@ -185,6 +191,7 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
         if not isinstance(outcome, Outputs) or outputs_problem(half, outcome) is not None:
             return Stopped(f"part {number} of 2", outcome)
         computed |= {slot: outcome.arrays[name] for name, slot in piece.gives.items()}
+    computed |= _held(case)
     return {name: computed[slot] for name, slot in case.graph.output_sources().items()}
 
 

@@ -94,6 +94,39 @@ def test_the_form_owned_frees_owned_inputs_and_makes_constants_owned_inputs(
     assert total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
 
 
+CONSTANT_OUTPUT = """
+inputs:
+  x: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+constants:
+  c: {Sizes: [2], DataType: FLOAT32, values: [3, 4]}
+  d: {Sizes: [2], DataType: FLOAT32, values: [5, 6]}
+nodes:
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: c, OutputTensor: {}}}
+  product: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: sum, BTensor: d, OutputTensor: {}}}
+outputs: {y: product, held: c}
+"""
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_each_form_of_a_graph_with_a_constant_as_an_output_gives_that_output(
+    tmp_path: Path, relation: Relation
+) -> None:
+    graph = graph_case(tmp_path, CONSTANT_OUTPUT)
+    outputs = answered(in_other_form(graph, relation), run_case)
+    assert isinstance(outputs, dict)
+    assert {name: array.tolist() for name, array in outputs.items()} == {
+        "y": [20, 36],
+        "held": [3, 4],
+    }
+
+
+def test_a_constant_that_is_an_output_does_not_become_an_input(tmp_path: Path) -> None:
+    other = owned_otherwise(graph_case(tmp_path, CONSTANT_OUTPUT).graph)
+    assert [node.name for node in other.constants] == ["c"]
+    assert other.inputs.keys() == {"x", "d"}
+    assert graph_problems(other) == ()
+
+
 def test_a_relation_that_is_unknown_or_does_not_apply_to_the_graph_is_refused(
     tmp_path: Path,
 ) -> None:
