@@ -54,16 +54,13 @@ def _fields(operator_name: str) -> Mapping[str, Field]:
 
 
 def _misfit(field: Field, value: Any) -> str | None:
-    """Return the kind of value that a field needs, in words; None if the value is of that kind.
-
-    For a number, a list of numbers is accepted too, and the other way round.
-    """
+    """Return the kind of value that a field needs, in words; None if the value is of that kind."""
     items = value if isinstance(value, list) else [value]
     if field.is_tensor:
         if isinstance(value, list) != field.is_array or not all(map(is_tensor, items)):
             return f"a list, each {_TENSOR}" if field.is_array else _TENSOR
     elif field.attribute_kind in _NUMERIC:
-        if not all(map(_is_number, items)):
+        if isinstance(value, list) != field.is_array or not all(map(_is_number, items)):
             return "a list of numbers" if field.is_array else "a number"
     elif not _is_plain(value):
         return "a value of a desc"

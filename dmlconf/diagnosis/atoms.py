@@ -107,10 +107,13 @@ class Column:
 
 
 def floats(numbers: Iterable[float]) -> Array:
-    """Return numbers as FLOAT64; integers that are too large become its largest number."""
+    """Return numbers as FLOAT64; integers that do not fit become its largest or lowest number."""
     largest = int(np.finfo(np.float64).max)
     return np.array(
-        [min(number, largest) if isinstance(number, int) else number for number in numbers],
+        [
+            max(-largest, min(number, largest)) if isinstance(number, int) else number
+            for number in numbers
+        ],
         np.float64,
     )
 

@@ -150,7 +150,7 @@ def _parted(
         yield _group(operator, verdicts, failing, passing, explanation)
         if not len(left):
             return
-        failing, explanation = left, explain(table, left, passing)
+        failing, explanation = left, _explained(table, verdicts, left, passing)
     yield _group(operator, verdicts, failing, passing, explanation)
 
 

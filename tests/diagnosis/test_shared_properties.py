@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dmlconf.diagnosis.atoms import round_number
+from dmlconf.diagnosis.atoms import floats, round_number
 from dmlconf.diagnosis.shared_properties import SharedProperty, shared_properties
 from dmlconf.reports.runs.shared_properties import shared_lines, shown_failures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
@@ -174,6 +175,22 @@ def test_rejections_that_passed_do_not_count_against_a_condition() -> None:
 def test_logs_without_facts_give_groups_without_conditions() -> None:
     verdicts = [each.of_case(facts={}) for each in convolutions(has_bias)]
     assert only(*verdicts).condition is None
+
+
+def test_failures_without_facts_that_a_condition_leaves_over_get_no_condition() -> None:
+    verdicts = convolutions(has_bias)
+    more = {"figures": logs.figures(0.0), "tags": ()}
+    for name in ("a", "b", "c"):
+        case = f"convolution/unknown/{name}"
+        verdicts.append(logs.verdict(case, Status.FAILED, WRONG, "CONVOLUTION", **more))
+    parts = shared_properties(logs.run_log(*verdicts))
+    found = {len(part.failures): part.condition and part.condition.text for part in parts}
+    assert found == {48: "Bias", 3: None}
+
+
+def test_integers_beyond_float64_become_its_largest_or_lowest_number() -> None:
+    largest = float(np.finfo(np.float64).max)
+    assert floats([10**400, -(10**400), 7, 0.5]).tolist() == [largest, -largest, 7, 0.5]
 
 
 def test_every_failure_is_in_exactly_one_group() -> None:
