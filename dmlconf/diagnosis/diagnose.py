@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -28,8 +29,10 @@ _BROKEN_REPETITIONS: Final = 2
 
 _BATCH: Final = 8
 """How many copies of a case run together if it never fails alone."""
-_ATTEMPTS: Final = 4
-"""How often a case runs at most, until it fails, if the diagnosed case fails only sometimes."""
+_MISSED: Final = 0.05
+"""If the diagnosed case fails only sometimes, others run so often that one which fails as often as
+it passes every time with this probability at most.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,9 @@ def diagnose(
         )
         if reduced.interrupted:
             bench.close()  # A process may still be running the interrupted case.
+    elif again.attempts > 1:
+        note = f"The case did not fail again in {again.attempts} runs, so it was not reduced."
+        reduced, notes = None, (*notes, note)
     else:
         note = "The case fails only against the outputs that it states or that were recorded for it"
         reduced, notes = None, (*notes, f"{note}, so smaller cases cannot be judged.")
@@ -199,6 +205,10 @@ class _Again:
 
     The case runs several times if the diagnosed one fails only sometimes, and in a batch if it
     fails only in a batch.
+
+    Attributes:
+        attempts: how often a case runs at most, until it fails.
+        latest: the latest verdict that is the same kind of failure; None if there is none yet.
     """
 
     def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:
@@ -206,7 +216,7 @@ class _Again:
         self._status = diagnosis.verdict.status
         self._kind = diagnosis.verdict.reason.kind if diagnosis.verdict.reason else None
         self._batch = 2 if diagnosis.in_batch else 1
-        self._attempts = _ATTEMPTS if 0 < diagnosis.failures < diagnosis.runs else 1
+        self.attempts = _attempts(diagnosis.failures, diagnosis.runs)
         self._in_signs = _differs_in_signs_of_zero(diagnosis.verdict)
         self.latest: Verdict | None = None
 
@@ -218,7 +228,7 @@ class _Again:
 
         A verdict by which only signs of zeros differ counts only if the diagnosed one is such too.
         """
-        for _ in range(self._attempts):
+        for _ in range(self.attempts):
             for verdict in self._bench.verdicts([case] * self._batch, backend):
                 kind = verdict.reason.kind if verdict.reason else None
                 alike = verdict.status is self._status and kind is self._kind
@@ -229,7 +239,7 @@ class _Again:
 
     def of_experiment(self, experiment: Experiment) -> Verdict:
         """Return the first failing verdict; the last verdict if none fails."""
-        for _ in range(self._attempts):
+        for _ in range(self.attempts):
             for verdict in self._verdicts(experiment):
                 if verdict.status.fails_run:
                     return verdict
@@ -239,6 +249,16 @@ class _Again:
         if experiment.form is not None:
             return [self._bench.verdict_in_form(experiment.case, experiment.form)]
         return self._bench.verdicts([experiment.case] * self._batch, experiment.backend)
+
+
+def _attempts(failures: int, runs: int) -> int:
+    """Return how often to run a case until it fails; 1 if all runs failed, or none.
+
+    It is 5 if half of the runs failed, and 29 if one of ten did.
+    """
+    if not 0 < failures < runs:
+        return 1
+    return math.ceil(math.log(_MISSED) / math.log(1 - failures / runs))
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:

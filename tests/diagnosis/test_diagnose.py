@@ -8,15 +8,19 @@ The tested code is in `dmlconf/diagnosis/diagnose.py`, `dmlconf/diagnosis/factor
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dmlconf.backends.numpy.backend import NumpyBackend
+from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.diagnose import Diagnosis, diagnose
+from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.engine.session import environment_record
 from dmlconf.reports.diagnoses.folder import write_diagnosis
 from dmlconf.reports.diagnoses.report import culprit_sentence
@@ -65,6 +69,32 @@ def test_a_case_that_passes_is_not_reproduced() -> None:
     diagnosis = diagnosed("gemm/matrix", "faulty:negated,where=GroupCount > 1")
     assert not diagnosis.reproduced
     assert "passes: in each of 10 runs alone" in diagnosis.notes[0]
+
+
+class Rarely(NumpyBackend):
+    """A backend that gives wrong outputs in each tenth run, and right ones in the others."""
+
+    def __init__(self) -> None:
+        self._runs = 0
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for outcome in super().run(cases):
+            assert isinstance(outcome, Outputs)
+            wrong = self._runs % 10 == 9
+            self._runs += 1
+            negated = {name: -array - 1 for name, array in outcome.arrays.items()}
+            yield Outputs(negated) if wrong else outcome
+
+
+def test_a_case_that_fails_in_one_of_ten_runs_is_reduced() -> None:
+    """Ten runs show that it fails sometimes; those that follow go on until it fails again."""
+    bench = InProcessBench("faulty:negated", Rarely())
+    diagnosis = diagnose(case_of("tile/boundary"), bench, 30)
+    assert (diagnosis.failures, diagnosis.runs, diagnosis.notes) == (1, 10, ())
+    assert diagnosis.culprit is not None
+    assert diagnosis.culprit.factor == "repetition"
+    assert diagnosis.reduced is not None
+    assert element_count(diagnosis.reduced.case) < element_count(diagnosis.case)
 
 
 def test_only_trials_in_half_precision_or_with_other_data_cannot_tell_a_culprit() -> None:
