@@ -121,10 +121,17 @@ def _const(value: Any, schema: _Schema, definitions: _Definitions) -> Fits:
 
 
 def _one_of(parts: Sequence[_Schema], schema: _Schema, definitions: _Definitions) -> Fits:
-    if sum("array" in part.get("type", "array") for part in parts) > 1:
-        _refuse_guesses(parts)  # An array may fit several of them.
+    if sum(_may_fit_arrays(part, definitions) for part in parts) > 1:
+        _refuse_guesses(parts)
     alternatives = [_fits(part, definitions) for part in parts]
     return lambda data: sum(alternative(data) for alternative in alternatives) == 1
+
+
+def _may_fit_arrays(part: _Schema, definitions: _Definitions) -> bool:
+    """Return whether an array may fit the schema; `const` and `enum` have none here."""
+    if "$ref" in part:
+        return _may_fit_arrays(definitions.schema(part["$ref"]), definitions)
+    return not part.keys() & {"const", "enum"} and "array" in part.get("type", "array")
 
 
 def _pattern(value: str, schema: _Schema, definitions: _Definitions) -> Fits:

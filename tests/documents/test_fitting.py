@@ -115,6 +115,16 @@ def test_the_quick_check_of_a_schema_with_an_unknown_reference_refuses_everythin
     assert not any(map(fits({"$ref": "#/$defs/none", "$defs": {}}), VALUES))
 
 
+@pytest.mark.parametrize(
+    "other", [{"const": "any"}, {"enum": ["a", "b"]}, {"$ref": "#/$defs/word"}], ids=json.dumps
+)
+def test_the_quick_check_decides_between_a_word_and_a_list_of_words(other: dict[str, Any]) -> None:
+    words = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    check = fits({"oneOf": [other, words], "$defs": {"word": {"enum": ["any"]}}})
+    assert check(["any", "a"])
+    assert not check(["a", "a"])
+
+
 def positions(data: Any) -> list[tuple[Any, Any]]:
     """Return each list and mapping in the data, once with each of its indices or keys."""
     items = data.items() if isinstance(data, dict) else enumerate(data)
