@@ -1,9 +1,9 @@
-"""Handles: short names of cases, the same in every run.
+"""Handles: short names of cases, the same in nearly every run.
 
 `gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `d7fcg`. A handle is the beginning of a
-digest of the identifier: as many characters as tell it from all other handles, at least five, so
-among more cases it may be longer. It begins with a letter and has no character that is special in a
-shell.
+digest of the identifier: as many characters as tell it from the handles of all other cases of the
+run, at least five. So it is longer in a run with another case that shares these. It begins with a
+letter and has no character that is special in a shell.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def renewed(
 ) -> Iterator[Part]:
     """Yield the file of each operator of which cases were recorded now.
 
-    A file that has the same outcomes from the same source stays as it is: new bytes
-    would differ only because another version of dmlconf, Python or zlib wrote the old ones.
+    A file that has the same outcomes from the same source stays as it is. New bytes could differ
+    only in what says nothing about the source, such as Python's version, or in compression.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.

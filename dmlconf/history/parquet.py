@@ -104,7 +104,7 @@ def _rows(file: Path, table: Table) -> Iterator[list[dict[str, Any]]]:
             revision = (source.schema_arrow.metadata or {}).get(_MARK, b"").decode(errors="replace")
             if revision != NEWEST:
                 problem = (
-                    "is of another version of dmlconf"
+                    "was written by another version of dmlconf"
                     if revision
                     else "is not a table of a history"
                 )

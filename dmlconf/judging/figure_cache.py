@@ -7,10 +7,10 @@ faults or look as if the operator had not run are not cached.
 
 There are three kinds of record:
 
-- `cases`: values that follow from a case's entry in its file alone, such as its facts
+- `cases`: values that follow from a case's entry and its data files alone, such as its facts
 - `figures`: the figures of a comparison
-- `judged`: the key of such figures, by digests of the case's entry, the outputs and the source of
-  expected values, which then need not be read or computed
+- `judged`: the key of such figures, by digests of the case's entry, its data files, the outputs and
+  the source of expected values, which then need not be read or computed
 
 The key is no secret, so whoever can write to the user's cache folder can make a wrong output pass
 (docs/security.md). Certificates are judged without the cache.
@@ -140,7 +140,7 @@ class FigureCache:
         return FigureCache, (self.store,)
 
     def recall(self, case: Case) -> None:
-        """Give a case the values that follow from its entry, if an earlier run has derived them.
+        """Give a case what follows from its entry and data files, if an earlier run derived it.
 
         Only cases that break no constraint have such a record.
         """

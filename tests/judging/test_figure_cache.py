@@ -9,10 +9,16 @@ The tested code is in `dmlconf/judging/figure_cache.py`.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
+
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.model import Case, Provenance
 from dmlconf.documents.store import LARGEST_ENTRY, Store
-from dmlconf.judging.figure_cache import CachedRecord, FigureCache
+from dmlconf.judging.figure_cache import CachedRecord, FigureCache, KnownJudgement
 
 LONG = "x" * (LARGEST_ENTRY // 10)
 """A record; nine of this length fit into one file."""
@@ -64,3 +70,31 @@ def test_a_record_that_is_larger_than_a_file_may_be_is_not_kept(tmp_path: Path) 
     cache.unsaved.append(CachedRecord("tile/tile/boundary", "figures", "a", "x" * LARGEST_ENTRY))
     cache.close()
     assert keys_in(tmp_path / "cache") == []
+
+
+FROM_FILE = """
+operator: ELEMENT_WISE_ABS
+cases:
+  - name: read
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: {file: x.npy}}
+      OutputTensor: {Sizes: [2], DataType: FLOAT32}
+"""
+
+
+def test_what_is_recalled_of_a_case_depends_on_its_data_files(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(FROM_FILE)
+
+    def case_of(numbers: list[float]) -> Case:
+        np.save(tmp_path / "x.npy", np.array(numbers, np.float32), allow_pickle=False)
+        return build(next(load_suite([file]).plan()))
+
+    first = case_of([1, 2])
+    cache = FigureCache(Store(tmp_path / "cache"))
+    cache.add_judgement(first, "a", "b", KnownJudgement({}, Provenance.REFERENCE, ()))
+    cache.close()
+    for numbers, known in (([1.0, 2.0], True), ([1.0, math.nan], False)):
+        case = case_of(numbers)
+        FigureCache(Store(tmp_path / "cache")).recall(case)
+        assert (case.recalled("facts") is not None) == known

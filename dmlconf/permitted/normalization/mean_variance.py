@@ -188,7 +188,10 @@ def _divided(
 
 
 def _steps(desc: MeanVarianceNormalization2Desc) -> int:
-    """Return how often a result is rounded at most: root, quotient and product with the scale."""
+    """Return how often a result is rounded at most: root, quotient and product with the scale.
+
+    Root and quotient also count without UseVariance, where there are none.
+    """
     return 2 if desc.ScaleTensor is None else 3
 
 

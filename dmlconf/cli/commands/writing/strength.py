@@ -121,8 +121,8 @@ def command(
     hardware may legitimately show are injected too, and must not fail. Graphs have their own
     figure.
 
-    By perturbation: a random element of each output is 1% off, zeroed, swapped with another,
-    negated, off by one, or some ULP away.
+    By perturbation: in each output, a random element is 1% off, swapped with another, negated, off
+    by one or some ULP away, or the largest is zeroed.
 
     By driver defect: a catalogue of realistic defects, many rebuilt from public reports, each
     tried on the cases that meet its conditions. A defect that survives names the missing case, and
