@@ -65,6 +65,15 @@ def test_a_file_that_is_cut_off_never_gives_another_value(path: Path) -> None:
         assert Archive(path).get("b") in (None, VALUES["b"])
 
 
+def test_a_number_that_is_cut_off_is_not_taken_for_a_smaller_one(path: Path) -> None:
+    """The beginning of a number is valid JSON as well, so only the digest shows that it is cut."""
+    number = 1234567890123456789
+    content = archive_content({"number": number})
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        assert Archive(path).get("number") in (None, number)
+
+
 @pytest.mark.parametrize(
     "header",
     [

@@ -1,6 +1,7 @@
 """Outputs of graphs may be as far off as the errors and overflows of their nodes permit.
 
-The tested code is in `dmlconf/permitted/graphs/allowance.py`.
+The tested code is in `dmlconf/permitted/graphs/allowance.py` and
+`dmlconf/permitted/graphs/bands.py`.
 """
 
 from __future__ import annotations
@@ -181,3 +182,29 @@ def test_candidates_of_a_reduction_have_the_sizes_of_the_output(tmp_path: Path) 
     assert accepts(case, "y", right)
     others = ([*right[:n], 60000, *right[n + 1 :]] for n in range(len(right)))
     assert not all(accepts(case, "y", other) for other in others)
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_a_power_that_may_be_infinite_may_also_be_finite_and_inexact(
+    negated: bool, tmp_path: Path
+) -> None:
+    """DirectML 1.12.1 gives 1.3377088e22 for a FLOAT16 exponent, and infinity is right too.
+
+    The second node, if there is one, negates the power.
+    """
+    inputs = "\n  x: {Sizes: [1], DataType: FLOAT32, values: [-0.46211717]}"
+    inputs += "\n  k: {Sizes: [1], DataType: FLOAT16, values: [-66]}"
+    power = "ELEMENT_WISE_POW, desc: {InputTensor: x, ExponentTensor: k, OutputTensor: {}}"
+    nodes = f"\n  node: {{operator: {power}}}"
+    sign = 1.0
+    if negated:
+        nodes = nodes.replace("node:", "n:")
+        nodes += (
+            "\n  node: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: n, OutputTensor: {}}}"
+        )
+        sign = -1.0
+    case = graph(tmp_path, inputs, nodes)
+    for right in (1.33770814e22, 1.3377088e22, np.inf):
+        assert accepts(case, "y", [sign * right]), right
+    for wrong in (1.3395e22, 1.336e22, 0.0):
+        assert not accepts(case, "y", [sign * wrong]), wrong
