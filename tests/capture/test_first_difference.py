@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dmlconf.capture.model_runs.first_difference import Search, first_difference, search_lines
-from dmlconf.capture.model_runs.onnx_graph import read_graph
+from dmlconf.capture.model_runs.onnx_graph import OnnxGraph, read_graph
 from dmlconf.capture.model_runs.onnx_sessions import OnnxSession, SessionSettings
 from dmlconf.capture.model_runs.output_difference import output_difference
 
@@ -89,6 +89,28 @@ def test_a_first_node_that_reads_inputs_of_the_model_is_tried_alone() -> None:
     assert result.first.alone is not None
     assert result.first.alone.beyond
     assert "before it" not in "\n".join(search_lines(result))
+
+
+@needs_onnx
+def test_the_model_of_a_single_node_has_the_sparse_constant_that_it_reads() -> None:
+    import onnx
+    from onnx import helper
+
+    values = helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], [5])
+    indices = helper.make_tensor("at", onnx.TensorProto.INT64, [1], [1])
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "sum",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [3])],
+        sparse_initializer=[helper.make_sparse_tensor(values, indices, [3])],
+    )
+    whole = OnnxGraph(helper.make_model(graph))
+    x = np.array([1, 2, 3], np.float32)
+    alone = whole.alone(whole.nodes[0], {"x": x})
+    assert alone is not None
+    [small] = onnx.ModelProto.FromString(alone).graph.sparse_initializer
+    assert (small.values.name, list(small.dims)) == ("w", [3])
 
 
 @needs_onnx

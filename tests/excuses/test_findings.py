@@ -103,6 +103,41 @@ def test_an_error_of_a_graph_as_large_as_that_of_its_sigmoids_is_explained(
     assert found.startswith("known finding sigmoid-far-below-zero ") is named
 
 
+NEGATED_LAYER = """
+  layer:
+    operator: RNN
+    desc:
+      InputTensor: x
+      WeightTensor: w
+      RecurrenceTensor: w
+      OutputSequenceTensor: {Sizes: [1, 1, 1, 1]}
+      ActivationDescs: [{operator: ACTIVATION}]
+      Direction: FORWARD
+  node: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: layer, OutputTensor: {}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("activation", "error", "named"),
+    [
+        ("ACTIVATION_SIGMOID", 2.3e-7, True),
+        ("ACTIVATION_SIGMOID", 1e-5, False),
+        ("ACTIVATION_RELU", 2.3e-7, False),
+    ],
+)
+def test_an_error_of_a_sigmoid_in_a_layer_of_a_graph_is_explained(
+    tmp_path: Path, activation: str, error: float, named: bool
+) -> None:
+    inputs = """
+  x: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [-15]}
+  w: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}"""
+    nodes = NEGATED_LAYER.replace("{operator: ACTIVATION}", f"{{operator: {activation}}}")
+    failing = graph(tmp_path, inputs, nodes, "node")
+    wrong = {"y": evaluate(failing)["y"] - np.float32(error)}
+    found = reason_of_case(CPU, failing, Outputs(wrong))
+    assert found.startswith("known finding sigmoid-far-below-zero ") is named
+
+
 def test_an_error_of_an_output_that_no_sigmoid_reaches_is_not_explained(tmp_path: Path) -> None:
     nodes = "\n  node: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: x, OutputTensor: {}}}"
     failing = graph(tmp_path, "\n  x: {Sizes: [1], DataType: FLOAT32, values: [1]}", nodes, "node")

@@ -117,6 +117,9 @@ class OnnxGraph:
         feeding = (each for each in graph.node if each.op_type in _NOTHING_COMPUTED)
         small.graph.node.extend([*(each for each in feeding if names & {*each.output}), proto])
         small.graph.initializer.extend(each for each in graph.initializer if each.name in names)
+        small.graph.sparse_initializer.extend(
+            each for each in graph.sparse_initializer if each.values.name in names
+        )
         for name, value in inputs.items():
             kind = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
             info = onnx.helper.make_tensor_value_info(name, kind, value.shape)
