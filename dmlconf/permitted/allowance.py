@@ -77,6 +77,8 @@ class CaseAllowances:
     def of(self, output: str) -> Allowance:
         """Return the allowance of an output tensor: the same object at every call.
 
+        Its parts for kinds of rules that the operator does not have raise MissingFunction.
+
         Raises:
             ValueError: the case has no such output.
         """
@@ -154,7 +156,7 @@ class _Limits:
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
         """The right outputs, and the right outputs if subnormal operands count as zeros.
 
-        None if no operand is subnormal.
+        None if no FLOAT32 operand is subnormal.
         """
         without = without_subnormals(self._case)
         return None if without is self._case else (self.right, evaluate(without))

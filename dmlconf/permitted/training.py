@@ -94,8 +94,8 @@ def _of_the_other_sign(desc: AdamOptimizerDesc, moments: _Moments) -> Iterator[_
     """Yield the moments with a V of 0 where a negative V may come out as 0 or more.
 
     Then yield them with a V of -1 where a V of 0 or more may come out negative: the root of any
-    negative V is NaN. Neither is yielded if no element has such a V. Measured: with a Beta2 of
-    1.4e-45, a V of -0.5 and a gradient of 0, DirectML 1.12.1 flushes the new V to 0.
+    negative V is NaN. Each of the two is yielded only if an element has such a V. Measured: with a
+    Beta2 of 1.4e-45, a V of -0.5 and a gradient of 0, DirectML 1.12.1 flushes the new V to 0.
     """
     m, v, m_error, v_error = moments
     m_reach, v_reach = np.abs(m) * STEP + m_error, np.abs(v) * STEP + v_error

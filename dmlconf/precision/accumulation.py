@@ -88,7 +88,10 @@ class Accumulation:
 
     @property
     def may_overflow(self) -> bool:
-        """Whether an intermediate may overflow FLOAT32, so that results far off are right."""
+        """Whether results far off may be right, since a sum or an intermediate may overflow.
+
+        True whenever `errors` has an array of overflows, even if it marks no element.
+        """
         if self.errors.overflows is not None:
             return True
         finite = np.isfinite(self.errors.sums)
@@ -103,8 +106,9 @@ class Accumulation:
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
         """Return the least and the greatest right values, both infinite if every value is right.
 
-        An end beyond the largest number is infinite too, unless the other end is also beyond it.
-        Infinities and NaN may lie outside of them although `overflowing` calls them right.
+        In FLOAT32, a lower end of -2^128 or less is -infinity, and an upper end of 2^128 or more is
+        infinity, unless both are so far off; in FLOAT16 that holds from 2^16 on. Infinities and NaN
+        may lie outside of the ends although `overflowing` calls them right.
 
         Args:
             expected: the expected values in the output's type; if `dtype` is given, FLOAT64 values
@@ -202,9 +206,10 @@ class Accumulation:
         return share, apart
 
     def _error_scale(self, expected: Array, dtype: np.dtype[Any]) -> Array:
-        """Return the error scale, at most the largest number of a sum, times the growth of errors.
+        """Return the error scale, limited to the largest number of a sum.
 
-        Where it is not finite, the magnitude of the expected value replaces it.
+        A growth of errors above 1 multiplies that limit. Where the error scale is not finite, the
+        magnitude of the expected value replaces it.
         """
         sums, largest = self.errors.sums, self._largest_sum(dtype)
         error_scale = np.where(np.isfinite(sums), sums, np.abs(expected))
@@ -218,7 +223,7 @@ class Accumulation:
     ) -> _Limits:
         """Return the greatest permitted error of each element.
 
-        A FLOAT16 output may be off by `stores` ULPs because it is itself rounded.
+        A FLOAT16 output of sums in FLOAT32 may be off by `stores` ULPs since it is rounded itself.
         """
         info, terms = np.finfo(dtype), self.rule.products
         stored = self._lost_in_stores(self.errors.stored)
@@ -278,7 +283,7 @@ class Accumulation:
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
     def _exact(self, error_scale: Array, bits: int) -> Array | None:
-        """Return which sums are exact in a type of `bits` significant bits; None for none."""
+        """Return which sums are exact in a type of `bits` significant bits; None if unknown."""
         if not self.errors.quantum:
             return None
         exact: Array = error_scale <= self.errors.quantum * 2.0**bits

@@ -46,8 +46,8 @@ class SumErrors:
         quantum: a power of two that all terms are multiples of: sums up to 2^24 quanta are exact in
             FLOAT32 in any order. 0 if there is none, or if no rule needs it.
         overflows: for each element, whether an intermediate may overflow, so that infinities and
-            NaN are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None if no
-            element is marked.
+            NaN are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None marks
+            no element.
         others: other outputs, in the output's data type, each element of which is as right as the
             reference's.
         terms_vary: whether each sum has many terms whose roundings are independent.
@@ -144,7 +144,7 @@ class Allowance:
 
     @cached_property
     def errors(self) -> SumErrors | None:
-        """The error scale, for the rule `accumulate`; None for others."""
+        """The error scale that the rule `accumulate` needs; None if it was not given."""
         return _value(self._errors)
 
     @cached_property
@@ -154,19 +154,22 @@ class Allowance:
 
     @cached_property
     def interval(self) -> Interval | None:
-        """The least and the greatest right values, for the rule `interval`; None for others."""
+        """The least and the greatest right values for the rule `interval`; None if not given."""
         return _value(self._interval)
 
     @cached_property
     def candidates(self) -> Sequence[Interval]:
-        """Intervals for the rule `one of`; each right element lies in at least one of them."""
+        """Intervals for the rule `one of`; each right element lies in at least one of them.
+
+        Empty if they were not given.
+        """
         return _value(self._candidates)
 
     @cached_property
     def flushed(self) -> tuple[Array, Array] | None:
         """The right values, and the right values if subnormal operands count as zeros.
 
-        None if no operand is subnormal.
+        None if no FLOAT32 operand is subnormal, or if they were not given.
         """
         return _value(self._flushed)
 
@@ -174,7 +177,8 @@ class Allowance:
     def in_range(self) -> Array | None:
         """The right values, with infinities, NaN and zeros that the range of FLOAT32 makes.
 
-        None if it makes none, or if the operator's rule says itself what may overflow.
+        None if it makes none, for a graph, if the operator's rule says itself what may overflow,
+        and if they were not given.
         """
         return _value(self._in_range)
 
@@ -220,7 +224,8 @@ def elements_at(array: Array, indices: Array | slice) -> Array:
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
     """Return the intervals of a rule of the kind `interval` or `one of`; none for other kinds.
 
-    If there are any, each right element lies in at least one of them.
+    There are none either if the allowance lacks them. If there are any, each right element lies in
+    at least one of them.
     """
     if kind == RuleKind.ONE_OF:
         return tuple(allowance.candidates)

@@ -29,7 +29,7 @@ Ends = tuple[float | int, float | int]
 def allowed_at(
     expected: Array, rule: PrecisionRule, allowance: Allowance, indices: Sequence[int]
 ) -> list[list[Ends]]:
-    """Return the intervals of right values of some elements.
+    """Return the intervals of right values of some elements; what `room` leaves out is left out.
 
     Args:
         indices: the elements, by their indices in row-major order.
@@ -39,7 +39,8 @@ def allowed_at(
         interval or, for a rule `one of`, the first `MOST_INTERVALS` at most.
 
     Raises:
-        ValueError: the rule needs something that the allowance does not have.
+        ValueError: a rule `accumulate` or `interval` needs something that the allowance does not
+            have.
     """
     flat = np.ascontiguousarray(expected).ravel()
     if rule.kind != RuleKind.ONE_OF:
@@ -66,7 +67,8 @@ def off_by(
 
     For floating-point types, the unit is `ULP` with a rule of the kind `ulp`, and `relative` with
     one of the kind `relative` unless 0 is expected. Else the distance is the difference itself, and
-    the unit is empty. If either value is NaN or infinite, the distance is None.
+    the unit is empty. If either value is NaN or infinite, the distance is None, and
+    the unit is empty.
 
     Args:
         like: an array of the output's data type.

@@ -59,7 +59,7 @@ class Comparison:
             pair is NaN and the other is not.
         worst_coordinates: the coordinates of the element that uses most of its limit or, if none
             uses any, has the greatest distance in ULP; None if that is 0.
-        first: the first elements outside the rule, in row-major order.
+        first: the first elements outside the rule, `MOST_DIFFERENCES` at most, in row-major order.
         margin: the share of the limit that the worst element uses, above 1 for one outside it.
         spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0
             if there are too few different values. A block of 2^15 elements counts as 0 if one is

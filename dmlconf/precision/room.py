@@ -46,7 +46,8 @@ NO_ROOM: Final = Room()
 def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
     """Return how many elements of an output a rule hardly judges.
 
-    Subnormal numbers flushed to zero, and `others` and `overflows` of sums, do not count as room.
+    Subnormal numbers flushed to zero, what the range of FLOAT32 changes (`Allowance.in_range`), and
+    `others` and `overflows` of sums do not count as room.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.

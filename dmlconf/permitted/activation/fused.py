@@ -86,6 +86,8 @@ _MOST_ROUNDINGS: Final = 256.0
 def slope(activation: Mapping[str, Any] | None) -> float:
     """Return the greatest slope of an activation: how much it magnifies a small error at most.
 
+    Without an activation it is 1.
+
     It is no bound at the jumps of SHRINK and THRESHOLDED_RELU, nor for CELU with a negative Alpha.
     """
     if activation is None:
@@ -249,7 +251,8 @@ def _spanned_where_steep(
 ) -> ErrorScale:
     """Return an error scale with a span where it exceeds FLOAT32, as it does after a steep slope.
 
-    The span has the results of the activation for all values that its sums may have. The rule
+    The span encloses the activation's results for the right sums, and for the least and the
+    greatest values that the sums may have. The rule
     treats an error scale beyond the largest number as that of a sum that overflowed, and limits it
     to the largest number. But some activations multiply errors: CELU with an Alpha of -1 multiplies
     those of sums near -88 by 1e38. Then nothing has overflowed, and errors are as large as the

@@ -103,7 +103,7 @@ activation_thresholded_relu_interval = _interval("ACTIVATION_THRESHOLDED_RELU")
 def activation_parameterized_relu_interval(
     InputTensor: Array, SlopeTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the interval of PARAMETERIZED_RELU, whose product may be rounded either way.
+    """Return the interval of PARAMETERIZED_RELU: products rounded toward zero or to nearest.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding).
     """

@@ -1,8 +1,8 @@
 """Permitted errors of SOFTMAX, LOG_SOFTMAX and HARDMAX, and of a softmax fused into GEMM.
 
 A share is an output of SOFTMAX: a power of e divided by the sum of the powers. The shares of 0 and
-1 are 1 / (1 + e) = 0.27 and 0.73. Relative errors of shares and powers are counted in half ULPs of
-FLOAT32, 2^-24.
+1 are 1 / (1 + e) = 0.27 and 0.73. For error scales, relative errors of shares and powers are
+counted in half ULPs of FLOAT32, 2^-24.
 
 Derived in docs/bounds.md, Softmax.
 """
@@ -140,8 +140,8 @@ def activation_log_softmax1_candidates(
 
     A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16. If the sum is NaN, its
     logarithm may be any number, since log2 of NaN is a number on some devices. Then any result is
-    right for an element whose difference to the greatest is finite. A difference of -infinity gives
-    -infinity or NaN, and one of NaN gives NaN.
+    right for an element whose difference from the greatest number of the row is finite. A
+    difference of -infinity gives -infinity or NaN, and one of NaN gives NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: if only the sum and the result are truncated to FLOAT16, and everything else is

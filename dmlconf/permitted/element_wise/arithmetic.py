@@ -1,7 +1,7 @@
 """Permitted results of arithmetic on two tensors, from ADD1 to SUBTRACT.
 
-Functions that return intervals of sums, differences and products are for floating-point tensors:
-the rules of integers are exact. `modulus` has the remainders, `power` POW and ATAN_YX.
+Only the function of DIVIDE takes integers as well: for the other operators, the rules of integers
+are exact. `modulus` has the remainders, `power` POW and ATAN_YX.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def element_wise_add1_interval(
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Interval:
-    """Return the interval of ADD1: the sum, rounded up or down, or its activation.
+    """Return the interval of ADD1: the sum, rounded toward zero or to nearest, or its activation.
 
     The activation has its own error besides that of the sum. Any value is right where the
     activation of an overflowed sum is NaN, and that of the exact sum is not.
@@ -80,7 +80,7 @@ def element_wise_add1_interval(
 def element_wise_subtract_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the interval of SUBTRACT: the difference, rounded up or down."""
+    """Return the interval of SUBTRACT: the difference, rounded toward zero or to nearest."""
     exact = _sum_toward_zero(wide(ATensor), -wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
@@ -88,7 +88,7 @@ def element_wise_subtract_interval(
 def element_wise_multiply_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the interval of MULTIPLY: the product, rounded up or down."""
+    """Return the interval of MULTIPLY: the product, rounded toward zero or to nearest."""
     exact = computed(np.multiply, wide(ATensor), wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
@@ -108,7 +108,7 @@ def element_wise_max_interval(ATensor: Array, BTensor: Array, OutputTensor: Tens
 def element_wise_mean_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> list[Interval]:
-    """Return the candidates of MEAN: half the sum, rounded up or down.
+    """Return the candidates of MEAN: half the sum, rounded toward zero or to nearest.
 
     If the sum of FLOAT32 numbers overflows, infinity is as right as the mean, but nothing between.
     """

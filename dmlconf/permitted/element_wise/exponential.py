@@ -70,7 +70,10 @@ def _exp_error(x: Array) -> Array:
 
 
 def _of_exponentials(x: Array, value: Array) -> Array:
-    """Return the error of `value`, the size of sinh or cosh: up to 2^128 if exp may overflow."""
+    """Return the error of `value`, the size of sinh or cosh.
+
+    If exp may overflow, and `value` is below 2^128, both add up to 2^128.
+    """
     error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
     exponential = np.exp(np.abs(x))
     overflows = exponential + _exp_error(np.abs(x)) >= np.finfo(np.float32).max
@@ -162,8 +165,8 @@ element_wise_exp_interval = unary_interval(
 element_wise_log_interval = unary_interval(
     "element_wise_log",
     _log_interval,
-    "`log2(x) * log(2)`; for a subnormal number, the logarithm of any number between 0 and 2^-126, "
-    "since a device may take it for the smallest normal number, as was measured",
+    "`log2(x) * log(2)`; for a positive number below 2^-126, the logarithm of any number from 0 to "
+    "2^-126, since a device may take it for the smallest normal number, as was measured",
 )
 
 element_wise_tanh_interval = unary_interval(

@@ -52,7 +52,7 @@ together."""
 def _scaled_with_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
     """Return the scaled elements, and the absolute errors of their sines and cosines.
 
-    Errors are infinite beyond 100 pi.
+    Errors are infinite beyond 100 pi, and for NaN.
     """
     exact = scaled(tensor, scale_bias)
     low, high = scaled_interval(tensor, scale_bias)

@@ -124,9 +124,9 @@ class Band:
 
 @np.errstate(all="ignore")
 def stored(values: Array, like: Array) -> Array:
-    """Return FLOAT64 values in the data type of `like`; to integers they are truncated and clipped.
+    """Return values in the data type of `like`; to integers they are truncated and clipped.
 
-    Elements that equal those of `like` become those of `like`.
+    With integers, elements that equal those of `like` as FLOAT64 numbers become those of `like`.
     """
     if like.dtype.kind == "f":
         return values.astype(like.dtype)
@@ -203,7 +203,10 @@ def bands_of(
 
 
 def is_one_to_one(operator: Operator) -> bool:
-    """Return whether each element of an output follows from one element of each input."""
+    """Return whether each element of an output follows from one element of each input.
+
+    Only operators of the families in `_ONE_TO_ONE` count.
+    """
     return catalogue.family_of(operator).startswith(_ONE_TO_ONE)
 
 

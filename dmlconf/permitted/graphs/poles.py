@@ -167,9 +167,10 @@ def _at_ends(
     right: NodeValues,
     allows_anything: Callable[[Case], bool],
 ) -> list[_Replaced]:
-    """Return the replacements by the numbers in `_ENDS`.
+    """Return the replacements by the numbers that ScaleBias turns into those in `_ENDS`.
 
-    Rules permit any value where rounding may lead beyond the domain; such numbers are left out.
+    The number 0 is left out, since `_at_zero` tries it. Rules permit any value where rounding may
+    lead beyond the domain; such numbers are left out too.
     """
     replacements: list[_Replaced] = []
     for name, case in right.cases.items():

@@ -93,7 +93,11 @@ def open_elements(
     poles: Mapping[Slot, Array],
     jumps: Mapping[Slot, Array],
 ) -> Open:
-    """Return the elements that are open by a rule or at a jump, and all that follow from these.
+    """Return the open elements of the outputs of nodes.
+
+    These are elements at a jump, and results of unknown bits (`_of_unknown_bits`). In outputs that
+    later nodes read, they are also elements near a pole, and those for which a rule permits values
+    far from the right one. All elements that follow from these are open too.
 
     Args:
         poles: elements of outputs near a pole, which later nodes may read as any value.
@@ -208,8 +212,8 @@ def _axes_of_lines(case: Case) -> tuple[int, ...] | None:
 def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
     """Return how many values are tried for open indices: 3 for indices in a line of 3 elements.
 
-    The longest range counts, as far as `_FEW_INDICES` and `_MOST_ELEMENTS` permit. 0 if no index or
-    mark is open.
+    The longest range counts, as far as `_FEW_INDICES` and `_MOST_ELEMENTS` permit. 0 if
+    `ranges_at_most` knows the range of no open element.
     """
     most = 0
     for (name, tensor), mask in starts.items():
@@ -223,7 +227,7 @@ def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
 def _index(case: Case, tensor: str, number: int) -> Array | None:
     """Return an index that elements of an output may be: `number`, or the last if that is less.
 
-    None if the output has no indices or marks.
+    None if `ranges_at_most` knows no range of the output.
     """
     ranges = ranges_at_most(case, tensor)
     if not ranges:
@@ -236,7 +240,7 @@ def _index(case: Case, tensor: str, number: int) -> Array | None:
 def _mixed_indices(case: Case, tensor: str, mask: Array, number: int) -> Array | None:
     """Return an index for each element of an output, the least or the greatest of its range.
 
-    None if the output has no indices or marks.
+    None if `ranges_at_most` knows no range of the output.
     """
     ranges = ranges_at_most(case, tensor)
     if not ranges:
@@ -297,7 +301,7 @@ def _of_unknown_bits(
 
 
 def _distinct(arrays: Sequence[Array]) -> Array:
-    """Return how many different values each element has in some arrays; each NaN counts as one."""
+    """Return how many different values each element has in some arrays; no NaN equals another."""
     ordered = np.sort(np.stack(arrays), axis=0)
     count: Array = 1 + (ordered[1:] != ordered[:-1]).sum(0)
     return count

@@ -190,7 +190,7 @@ def _alike(
 def _inside(candidate: Interval, values: Array) -> Array:
     """Return the middle of a candidate; of 65504 to infinity, 65504.
 
-    Elements that may have any value keep the right one, which is given.
+    Elements that may have any value, or only NaN, keep the given one.
     """
     low, high = (end.astype(np.float64) for end in candidate)
     middle = low + (high - low) / 2

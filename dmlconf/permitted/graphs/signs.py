@@ -35,7 +35,8 @@ _ALWAYS: Final = frozenset(
 def never_negative(slot: Slot, right: NodeValues) -> Array | None:
     """Return which elements of an output are known not to be negative.
 
-    None for integers, and for operators other than `_ALWAYS` and powers with known exponents.
+    None for integers, and for operators other than `_ALWAYS` and powers whose exponents are an
+    attribute or an input of the graph.
     """
     case, values = right.cases[slot[0]], right.outputs[slot]
     if values.dtype.kind != "f":

@@ -25,10 +25,10 @@ _MOST_NUMBERS: Final = 16
 def nonzero_coordinates_interval(
     InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
 ) -> tuple[Interval, Interval]:
-    """Return the intervals of the count and the coordinates, which are exact.
+    """Return the intervals of the count, which is exact, and of the coordinates.
 
     Rows after the last coordinates may have any numbers. Hardware may take subnormal FLOAT32
-    elements for zeros, so one more row for each of them may have any numbers.
+    elements for zeros, so as many of the last rows before may have any numbers too.
     """
     count, lowest = nonzero_coordinates(InputTensor, OutputCountTensor, OutputCoordinatesTensor)
     defined = int(count.ravel()[0])

@@ -79,7 +79,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
 
 @dataclass(frozen=True, slots=True)
 class _Centred:
-    """The elements x less their mean, or x itself without UseMean; FLOAT64 throughout.
+    """The elements x less their mean, or x itself without UseMean; numbers are FLOAT64.
 
     Attributes:
         terms: the absolute values that are added up: `|x| + mean(|x|)`, or `|x|`.

@@ -87,8 +87,8 @@ def means_of(
 ) -> Iterator[list[Span]]:
     """Yield the means that a kernel may use, a list for each way to compute and store them.
 
-    The first are in FLOAT32; the others are those that stores in FLOAT16 give, unless these are
-    equal to earlier ones.
+    The first are in FLOAT32; the others are those that stores in FLOAT16 give. A stored mean that
+    equals an earlier one is left out, unless `of_held_sums` adds it.
 
     Args:
         exact: which means are the same however they are computed.

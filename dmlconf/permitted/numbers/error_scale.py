@@ -57,9 +57,9 @@ class ErrorScale(SumErrors):
         return self.map(lambda values: values[index])
 
     def __add__(self, other: ErrorScale) -> ErrorScale:
-        """Return the sums, stores and overflows of a sum of two outputs.
+        """Return the sums, stores, overflows and growth of a sum of two outputs.
 
-        The rounding of this addition is not included.
+        The growth is the greater one of both. The rounding of this addition is not included.
         """
         stored = other.stored if self.stored is None else self.stored
         if self.stored is not None and other.stored is not None:
@@ -118,7 +118,7 @@ class ErrorScale(SumErrors):
         return narrow.overflowing_where(overflows(self.sums))
 
     def overflowing_where(self, beyond: Array) -> ErrorScale:
-        """Return the error scale with further elements whose intermediates overflow."""
+        """Return the error scale with further elements whose intermediates may overflow."""
         before = False if self.overflows is None else self.overflows
         return replace(self, overflows=before | beyond)
 
@@ -233,7 +233,7 @@ class ErrorScale(SumErrors):
         return scale.open_where(beyond) if beyond.any() else scale
 
     def scaled(self, factor: Array | float) -> ErrorScale:
-        """Return the sums, stores, deviations and overflows of the product with a factor."""
+        """Return the sums, stores, deviations, overflows and growth of a product with a factor."""
         size = np.abs(factor)
         stored = None if self.stored is None else self.stored * size
         deviation = None if self.deviation is None else self.deviation * size

@@ -40,8 +40,9 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     Returns:
         Whether there are 4,096 sums at most, and all of this holds for the n terms of each, as
         FLOAT32: n is at least 64; a sample of at most 128 terms has more different last bytes than
-        half its terms; no term but 0 occurs more than sqrt(n) times; the sizes of the terms below h
-        are together at most sqrt(n) * h, where h is 2^-24 times the sum of all sizes.
+        half its terms; no term but 0 occurs more than r times; the sizes of the terms below h are
+        together at most r * h, where r is sqrt(n), rounded down, and h is 2^-24 times the sum of
+        all sizes.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if count < _LEAST or terms.size // count > _MOST_SUMS:

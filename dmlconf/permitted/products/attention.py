@@ -372,7 +372,7 @@ def _shares_error_scale(
 def _sizes(parts: Heads, fields: Mapping[str, Any]) -> Array:
     """Return the error scale of each score, given heads and fields with absolute values.
 
-    It is the sum of the score's terms, times their number.
+    It is the sum of the score's terms, times their number, in which a mask of 0 does not count.
     """
     fit, position, mask = score_terms(parts, fields)
     sizes: Array = np.abs(fit)

@@ -36,9 +36,10 @@ def quantized_candidates(
 ) -> list[Interval]:
     """Return the candidates of `quantized`: one interval, or three if a quotient is NaN.
 
-    A subnormal divisor counts as 0 if it is flushed, and its reciprocal is infinite below 2^-128.
-    So the quotient may be infinite too. Measured: with an output scale of 1.4e-45, DirectML 1.15.4
-    makes 127 of every positive sum of QUANTIZED_LINEAR_MATRIX_MULTIPLY.
+    If a divisor is subnormal, there are one or three more: it counts as 0 if it is flushed, and its
+    reciprocal is infinite below 2^-128, so the quotient may be infinite too. Measured: with an
+    output scale of 1.4e-45, DirectML 1.15.4 makes 127 of every positive sum of
+    QUANTIZED_LINEAR_MATRIX_MULTIPLY.
 
     Measured: for NaN DirectML gives the least number, 0 or the zero point, depending on the
     operator. A clamp turns NaN into the least number; a conversion to an integer turns it into 0,
@@ -50,7 +51,7 @@ def quantized_candidates(
         zero_points: the least and the greatest right zero point; None for 0.
         data_type: an integer type of at most 8 bits.
         undefined: the elements for which any value is right.
-        divisor: what the quotients are divided by; None if it is not subnormal.
+        divisor: what the quotients are divided by; None if none is subnormal.
         overflow: which quotients may be infinite for another reason; used with `divisor` only.
     """
     exact, error = quotient

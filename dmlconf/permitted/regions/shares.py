@@ -65,7 +65,8 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
 def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:
     """Return the coordinates at which a function that is linear between elements is extreme.
 
-    These are the ends of each coordinate's interval and, if elements lie in it, the nearest one.
+    These are the ends of each coordinate's interval and, if elements lie in it, the nearest one. If
+    no coordinate has an error, they are the coordinates alone.
     """
     low, high = at - errors, at + errors
     return (low, np.clip(np.rint(at), low, high), high) if errors.any() else (at,)

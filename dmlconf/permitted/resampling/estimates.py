@@ -91,7 +91,7 @@ def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> 
 def _exactness(
     of: Estimate, axis: int, at: UncertainCoordinates, first: Array, second: Array, weight: Array
 ) -> tuple[Array, Array]:
-    """Return quanta and spans of interpolated elements: the first element's if the weight is 0."""
+    """Return quanta and spans of interpolated elements; the first's if the weight is surely 0."""
     single_element = along(weight == 0, axis, of.values.ndim)
     share = along(np.where(at.errors > 0, 0.0, quanta(weight)), axis, of.values.ndim)
     (quantum, span), (other, larger) = (

@@ -94,7 +94,7 @@ def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
 
 
 def _power_error(base: Array, exponent: float) -> Array:
-    """Return the relative error of exp2(exponent * log2(base)); 0 for a base of 0 or infinity."""
+    """Return the relative error of exp2(exponent * log2(base)); 0 for 0, infinity and NaN."""
     logarithm = np.abs(np.log2(base))
     inner = exponent * (LOG2_ERROR * np.maximum(logarithm, 1) + STEP * logarithm)
     return np.where(np.isfinite(logarithm), np.log(2) * inner + EXP2_ERROR, 0)
