@@ -171,7 +171,7 @@ class Accumulation:
         """Return each error as a share of its limit, and as a share of the permitted deviation.
 
         The permitted deviation limits the root mean square of the errors of many elements. The
-        expected values of a FLOAT16 output may be FLOAT64 numbers that have not been rounded.
+        expected values may be FLOAT64 numbers that have not been rounded to the output's type.
 
         Infinity counts as the number that `_beyond` returns. If an intermediate may overflow, or
         the error scale exceeds the largest number of a sum, infinities and NaN are right as well.

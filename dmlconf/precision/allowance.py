@@ -50,10 +50,10 @@ class SumErrors:
             no element.
         others: other outputs, in the output's data type, each element of which is as right as the
             reference's.
-        terms_vary: whether each sum has many terms whose roundings are independent.
+        terms_vary: whether each sum is known to have many terms whose roundings are independent.
         sums_shared: whether many elements have the same error, that of a sum or a factor which all
             of them contain.
-        spans: FLOAT64 intervals in which an output may lie before it is stored, if some
+        spans: FLOAT64 intervals in which an output may lie before it is stored, for instance if
             intermediates are stored in FLOAT16. All numbers in them are as right as the
             reference's. NaN ends stand for a span that is not known, which permits nothing.
         growth: by how much later steps multiply the errors of what is added up, as `sums` contains

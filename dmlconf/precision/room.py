@@ -76,6 +76,8 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
 def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
     """Return the lowest and the highest permitted value of each element; `expected` is flat.
 
+    What does not count as room (`room`) is not taken into account.
+
     Raises:
         ValueError: the rule needs something that the allowance does not have.
     """

@@ -38,7 +38,7 @@ def used(
             each candidate.
 
     Raises:
-        ValueError: the rule needs accumulated shares or an interval, and there are none.
+        ValueError: the rule needs accumulated shares or intervals, and there are none.
     """
     kind = rule.kind
     if kind in (RuleKind.INTERVAL, RuleKind.ONE_OF):

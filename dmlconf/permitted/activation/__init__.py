@@ -1,1 +1,1 @@
-"""Permitted errors of activations and softmax, alone and fused, and RELU's gradient."""
+"""Permitted errors of activations, softmax and HARDMAX, alone or fused, and of RELU's gradient."""

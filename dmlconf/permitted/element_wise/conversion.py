@@ -39,7 +39,7 @@ def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[In
 def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
     """Return the interval of a cast: rounded toward zero to rounded to nearest, or one number.
 
-    Narrower floats, integers in FLOAT16 and 64-bit integers in FLOAT32 may be rounded either way:
+    Narrower floats, integers in FLOAT16 and 64-bit integers in FLOAT32 may be rounded in both ways:
     2051 in FLOAT16 may be 2050 or 2052. What exceeds 65504 may also be infinite there. Of other
     casts the reference's result alone is right.
 

@@ -279,7 +279,10 @@ class _Evaluations:
 
 
 def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
-    """Yield infinities and NaN, which are right too where a sum in the last node may overflow."""
+    """Yield what is right too where a sum in the last node may overflow: infinities and NaN.
+
+    In FLOAT16 the largest numbers are right as well.
+    """
     overflows = [band.overflows for band in bands if band.overflows is not None]
     if not overflows:
         return

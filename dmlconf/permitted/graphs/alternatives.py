@@ -4,7 +4,7 @@ Some choices of a device do not matter for one operator, but they matter for lat
 may be 0 or -0, which are equal, but 1 / MIN(0, -0) is then infinity or -infinity. So the whole
 graph is also evaluated
 
-- with zeros instead of subnormal inputs and attributes, for nodes that may flush them to zero;
+- with zeros instead of subnormal FLOAT32 inputs and attributes, for nodes that may flush them;
 - with zeros of the other sign, for nodes whose rule compares numbers and not bits.
 
 In an alternative, all nodes or some of them make such a choice. The results of each alternative are

@@ -3,7 +3,7 @@
 If a quotient is 1 with an error of 2^-23, its FLOOR is 0 or 1, and nothing between or beyond. So
 FLOOR is applied to both ends of the quotient's range, and each whole number from one result to the
 other is a candidate of its own. The same holds for a later node that depends on this number alone:
-3 * FLOOR is 0 or 3. `of_choices` finds what follows from the other right indices of `choices`.
+3 * FLOOR is 0 or 3. `of_choices` finds what follows from the other right values of `choices`.
 """
 
 from __future__ import annotations

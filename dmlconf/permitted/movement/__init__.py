@@ -1,1 +1,1 @@
-"""Permitted results, besides the reference's outputs, of operators that move elements."""
+"""Permitted results, besides the reference's, of moving, selecting and generating elements."""

@@ -369,8 +369,8 @@ def saturated(
     """Return two arrays of quotients, FLOAT64, that are right if the variance overflows its type.
 
     A kernel that truncates stores the largest number instead, and divides by its root. A kernel
-    that rounds to nearest stores infinity, and its quotient is 0. Where nothing overflows, both
-    arrays have the right quotients.
+    that rounds to nearest stores infinity, and its quotient is 0, as it is if the sum of squares
+    overflows FLOAT32. Where nothing overflows, both arrays have the right quotients.
 
     Args:
         centred: the dividends: `x - mean`, or x.

@@ -176,7 +176,7 @@ class ErrorScale(SumErrors):
         )
 
     def spanned(self, *spans: Span) -> ErrorScale:
-        """Return the error scale with spans of FLOAT16 intermediates instead of their errors.
+        """Return the error scale with spans of the output instead of errors of FLOAT16 stores.
 
         Each element of the output lies in one of the spans before it is stored. For an element, a
         span may have an end that is not finite, after an overflow. This span is then unknown: the
@@ -206,10 +206,10 @@ class ErrorScale(SumErrors):
     ) -> ErrorScale:
         """Return the error scale of long sums, which a kernel may cut into slices of FLOAT16.
 
-        Measured on DirectML 1.8.0 to 1.15.4: for FLOAT16, GEMM with 192 terms or more and
-        CONVOLUTION with 108 or more cut a sum into 4 or 8 slices. They add up each slice in
-        FLOAT32, truncate its sum to FLOAT16, and add up these sums. Where a slice ends depends on
-        the device, so its sum is estimated as that of terms with random signs.
+        Measured on DirectML 1.8.0 to 1.15.4: for FLOAT16, GEMM cuts sums of 192 terms or more into
+        4 or 8 slices, and CONVOLUTION some of 108 or more. They add up each slice in FLOAT32,
+        truncate its sum to FLOAT16, and add up these sums. Where a slice ends depends on the
+        device, so its sum is estimated as that of terms with random signs.
         Truncation turns greater sums into 65504: -65504 - 2671 + 8104 is -57400, not -60071. So any
         result is right where a slice may exceed 65504 together with what it is added to.
 

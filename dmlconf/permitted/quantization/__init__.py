@@ -1,1 +1,1 @@
-"""Permitted results, besides the reference's outputs, of operators on quantized tensors."""
+"""Permitted results, besides the reference's, of quantization and of operators on its tensors."""
