@@ -67,6 +67,7 @@ class CaseAllowances:
 
         Raises:
             MissingFunction: the operator has no error scale.
+            UnknownOperatorError: the case is a graph.
         """
         return self._limits.error_scales
 
@@ -77,7 +78,8 @@ class CaseAllowances:
     def of(self, output: str) -> Allowance:
         """Return the allowance of an output tensor: the same object at every call.
 
-        Its parts for kinds of rules that the operator does not have raise MissingFunction.
+        Its `errors`, `interval` and `candidates` raise MissingFunction if no rule of the operator
+        needs them. For a graph, `errors` and `interval` raise UnknownOperatorError.
 
         Raises:
             ValueError: the case has no such output.

@@ -23,6 +23,7 @@ def permitted_function(name: str, part: Part) -> Callable[..., Any]:
 
     Raises:
         MissingFunction: the operator has no such function.
+        UnknownOperatorError: the catalogue has no such operator.
     """
     try:
         return operator_function("dmlconf.permitted", name, f"_{part}")

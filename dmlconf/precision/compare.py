@@ -99,6 +99,7 @@ def compare(
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
+        LookupError: the rule needs what the reference computes, and the allowance does not have it.
     """
     flat, target = np.ascontiguousarray(actual).ravel(), np.ascontiguousarray(expected).ravel()
     totals = _Totals()

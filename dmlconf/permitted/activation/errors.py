@@ -38,7 +38,7 @@ def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
 
 
 def _magnified(factor: float, value: Array, error: Array) -> Array:
-    """Return the error of factor * value, which has the error `error`.
+    """Return the error of factor * value if `value` has the error `error`.
 
     It is ANY_RESULT if the product may be infinity times 0, and 0 for other products with infinity.
     """
