@@ -349,7 +349,7 @@ def roundings(terms: int | Array) -> float | Array:
 
 
 def float16_ulps(values: Array) -> Array:
-    """Return the unit in the last place of FLOAT16 at each value, FLOAT64: 2^-10 at 1.5."""
+    """Return the unit in the last place of FLOAT16 at finite values, FLOAT64: 2^-10 at 1.5."""
     least = 2.0**-14
     _, exponent = np.frexp(np.maximum(np.abs(values), least))
     ulp: Array = np.ldexp(1.0, exponent - _FLOAT16_BITS)

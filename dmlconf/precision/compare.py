@@ -98,8 +98,9 @@ def compare(
     where the rule permits the expected value around what the reference computes.
 
     Raises:
-        ValueError: the rule needs something that the allowance does not have.
-        LookupError: the rule needs what the reference computes, and the allowance does not have it.
+        ValueError: bits differ, and the rule needs something that the allowance does not have.
+        LookupError: bits differ, the rule needs what the reference computes, and the allowance does
+            not have that.
     """
     flat, target = np.ascontiguousarray(actual).ravel(), np.ascontiguousarray(expected).ravel()
     totals = _Totals()

@@ -346,7 +346,7 @@ class Quantity(Values):
         return _product(Quantity(value, error_scale, carried, terms), self.value, matrix)
 
     def where(self, chosen: Array, other: Values) -> Quantity:
-        """Return this quantity where `chosen` is true, and the other elsewhere."""
+        """Return this quantity where `chosen` is true, and the other elsewhere; without `terms`."""
         other = quantity_of(other)
         value = np.where(chosen, self.value, other.value)
         single, half = (
