@@ -68,7 +68,7 @@ def evaluate_nodes(
         store: None if edges hold the outputs themselves.
         known: an earlier evaluation of the same nodes from the case's own inputs, without `store`
             and perhaps with other edges. A node is not computed again if it reads the same data
-            from the same sources as it did then.
+            from the same sources as it did then, unless it reads `inputs`.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs

@@ -101,7 +101,8 @@ def _sigmoid(x: Array) -> Array:
 
 def _softplus(x: Array, Steepness: float) -> Array:
     product = Steepness * x
-    # Measured: where the product is NaN, the output is x.
+    # Measured: where the product is NaN, the output is x. So it is for large products, which makes
+    # no difference unless Steepness is infinite.
     return np.where(product < _LARGE_EXPONENT, _log_1_and_exp(product) / Steepness, x)
 
 

@@ -1,6 +1,7 @@
-"""The functions of activations that are fused into other operators, such as RELU into GEMM.
+"""The functions of activations inside other operators: fused, such as RELU into GEMM, or of layers.
 
-They are the formulas of `formulas`, except RELU, and CLIP. A fused SOFTMAX is in `softmax`.
+They are CLIP and those of `formulas`; a fused RELU has a formula of its own. A fused SOFTMAX is in
+`softmax`.
 """
 
 from __future__ import annotations

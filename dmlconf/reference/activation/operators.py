@@ -96,14 +96,14 @@ activation_parametric_softplus = _reference(
     "ACTIVATION_PARAMETRIC_SOFTPLUS", "Alpha log(1 + exp(Beta x))"
 )
 activation_scaled_elu = _reference(
-    "ACTIVATION_SCALED_ELU", "Gamma x if x > 0 else Gamma Alpha (exp(x) - 1)"
+    "ACTIVATION_SCALED_ELU", "Gamma x if x >= 0 else Gamma Alpha (exp(x) - 1)"
 )
 activation_scaled_tanh = _reference("ACTIVATION_SCALED_TANH", "Alpha tanh(Beta x)")
 activation_sigmoid = _reference("ACTIVATION_SIGMOID", "1 / (1 + exp(-x))")
 activation_softplus = _reference(
     "ACTIVATION_SOFTPLUS",
     "log(1 + exp(Steepness x)) / Steepness",
-    "x if `Steepness x` is NaN",
+    "x if `Steepness x` is NaN or at least 80",
 )
 activation_softsign = _reference("ACTIVATION_SOFTSIGN", "x / (1 + abs(x))")
 activation_swish = _reference("ACTIVATION_SWISH", "x / (1 + exp(-SigmoidInputScale x))")

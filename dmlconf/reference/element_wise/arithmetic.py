@@ -36,7 +36,8 @@ def element_wise_add1(
     Return `a + b`, or `FusedActivation(a + b)`. Integers, which only ELEMENT_WISE_ADD takes, wrap
     around.
 
-    Sums beyond the range of the data type are infinite before the activation is applied.
+    The sum is rounded to the data type before the activation is applied; beyond its range it is
+    infinite.
 
     Source: the page of DML_ELEMENT_WISE_ADD1_OPERATOR_DESC; wrapping and overflow were measured.
     """

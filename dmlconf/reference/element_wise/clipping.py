@@ -1,7 +1,7 @@
 """Operators that keep each element within bounds, and the gradient of CLIP.
 
-Bounds are converted to the output's type, CLIP's and CLIP_GRAD's as `bound_of` describes, and
-THRESHOLD's as `threshold_of` does.
+The bounds of CLIP and CLIP_GRAD are converted to the output's type, as `bound_of` describes, that
+of THRESHOLD to FLOAT32 or an integer type, as `threshold_of` does.
 
 Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
 measured.
@@ -155,7 +155,7 @@ def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
 
     The operators' pages require bounds of that type; what DirectML makes of others was measured.
     Bounds are truncated and clamped for integers, rounded to nearest and clamped to finite numbers
-    for another floating-point type.
+    for another floating-point type. `_OF_NAN` says which integer NaN becomes; elsewhere it stays.
 
     `data_type` is the bound's own type. If it has 4 bits, the value's lowest byte, with zeros above
     it, is read as the bits of a number of the tensor's type. If it is UNKNOWN, the bound is 0.

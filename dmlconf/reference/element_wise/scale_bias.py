@@ -5,7 +5,8 @@ they are rounded to FLOAT32; Scale 1 with Bias 0 changes no number. `unary` make
 operators that apply one function to each scaled element.
 
 Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. On the software adapter of
-the lab, DirectML 1.15.4 rounds the product and then the sum; here only the sum is rounded.
+the lab, DirectML 1.15.4 rounds the product and then the sum; here only the sum is rounded, unless
+Bias is infinite or NaN.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def scaled_function(
 ) -> Array:
     """Return what a function gives for the scaled elements, cast to the output's type.
 
-    The function takes scaled integers without their fraction, and 0 for NaN.
+    Of an integer tensor, the function takes the scaled elements without their fraction, and 0 where
+    they are NaN.
 
     Args:
         function: a function of FLOAT64 numbers and, if it rounds once, also of numbers of the

@@ -1,7 +1,4 @@
-"""Operators that copy, negate, round or classify each element, or return its magnitude or sign.
-
-Others of one tensor are in `exponential` and `trigonometry`.
-"""
+"""Operators that copy, negate, round or classify each element, or return its magnitude or sign."""
 
 from __future__ import annotations
 

@@ -68,8 +68,7 @@ def local_response_normalization(desc: LocalResponseDesc) -> Array:
     The sum is over a window around x: of LocalSize channels if CrossChannel, else of LocalSize rows
     and LocalSize columns, yet Alpha is divided by LocalSize alone. Along each of these axes the
     window goes from `(LocalSize - 1) // 2` elements before x to `LocalSize // 2` after it, as far
-    as there are elements. The power of a
-    negative number is NaN, unless Beta is 0.
+    as there are elements. The power of a negative number is NaN, unless Beta is 0.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window and what negative
     numbers give were measured.

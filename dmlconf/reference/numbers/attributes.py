@@ -27,7 +27,7 @@ __all__ = [
 def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
     """Return an attribute in a tensor's data type, as an array without dimensions.
 
-    FLOAT32 becomes an integer as on x86-64: 300.5 becomes 44 for UINT8, NaN becomes 0.
+    FLOAT32 becomes an integer as on x86-64: for UINT8, 300.5 becomes 44 and NaN becomes 0.
 
     `data_type` is the attribute's own type: "FLOAT32", or else that of the tensor.
     """

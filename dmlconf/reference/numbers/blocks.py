@@ -53,7 +53,8 @@ def in_slices(
 ) -> Array:
     """Apply a function to tensors, slice by slice along one of their axes.
 
-    The axis is the first one of more than one element that is not in `together`.
+    The axis is the first one of more than one element that is not in `together`. Tensors without
+    such an axis are one slice.
 
     Args:
         function: takes a slice of each tensor, or None, and returns a tensor with the sizes of the

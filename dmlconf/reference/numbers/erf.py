@@ -41,9 +41,10 @@ def erf(values: Array) -> Array:
 
 
 def erfc(values: Array) -> Array:
-    """Return `1 - erf` of FLOAT64 numbers, with a relative error below 2^-38; NaN stays NaN.
+    """Return `1 - erf` of FLOAT64 numbers; NaN stays NaN.
 
-    From 11 - 1/8192 on, where the last node is the nearest, the result is 0.
+    The relative error is below 2^-38 for numbers below 11 - 1/8192. From there on, where the last
+    node is the nearest, the result is 0.
     """
     return _series(values, _of_erfc())
 

@@ -1,5 +1,7 @@
 """Convert FLOAT32 to FLOAT16 by integer arithmetic on bits, which is faster than NumPy's `astype`.
 
+Only arrays with NaN, or with a number that becomes infinite, are left to `astype`.
+
 `Store` is the type of functions that round to FLOAT16; `dmlconf.permitted.numbers.half` has them.
 
 Source: IEEE 754-2019, 3.4 (the encodings) and 4.3.1 (to nearest, halves to even).

@@ -61,7 +61,7 @@ def gemm(desc: GemmDesc) -> Array:
 
 
 def fused_softmax_axes(activation: Mapping[str, Any] | None) -> Sequence[int] | None:
-    """Return the axes of a fused SOFTMAX or SOFTMAX1; None for other activations."""
+    """Return the axes of a fused SOFTMAX or SOFTMAX1; None for other activations and for none."""
     if activation is None or not activation["operator"].startswith("ACTIVATION_SOFTMAX"):
         return None
     axes: Sequence[int] = activation.get("Axes", (-1,))

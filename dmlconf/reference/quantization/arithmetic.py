@@ -132,7 +132,7 @@ def matrix_multiply_integer_to_float(desc: MatrixMultiplyIntegerToFloatDesc) -> 
 
     Return the product of two dequantized matrices plus a bias.
 
-        ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale) + Bias
+        ((A - AZeroPoint) x (B - BZeroPoint)) AScale BScale + Bias
 
     A has one scale and zero point or one for each row, and B has one or one for each column; absent
     zero points are 0.
@@ -157,7 +157,7 @@ def quantized_linear_matrix_multiply(desc: QuantizedLinearDesc) -> Array:
 
     Return the quantized product of two dequantized matrices.
 
-        product = ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale)
+        product = ((A - AZeroPoint) x (B - BZeroPoint)) AScale BScale
         clamp(round(product / OutputScale) + OutputZeroPoint)
 
     A and the output have one scale and zero point or one for each row, and B has one or one for

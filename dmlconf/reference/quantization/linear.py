@@ -165,7 +165,7 @@ def dynamic_quantize_linear(
 
 
 def less_zero_point(values: Array, zero_point: Array | None) -> Array:
-    """Return `values - zero_point`, exact: FLOAT32 for 8-bit integers, else FLOAT64."""
+    """Return `values - zero_point`, exact: FLOAT32 for integers of 4 or 8 bits, else FLOAT64."""
     wide = values.astype(np.float32 if values.dtype.itemsize == 1 else np.float64)
     return wide if zero_point is None else wide - zero_point.astype(wide.dtype)
 

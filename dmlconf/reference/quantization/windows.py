@@ -49,9 +49,10 @@ def convolution_integer(
     EndPadding: Sequence[int],
     GroupCount: int,
 ) -> Array:
-    """InputTensor {N, C, H, W}, [InputZeroPointTensor {1, ...}], FilterTensor {O, C / G, FH, FW},
-    [FilterZeroPointTensor {1, 1 or O, 1, ...}] -> OutputTensor {N, O, OH, OW}; INT32; InputTensor,
-    InputZeroPointTensor, FilterTensor, FilterZeroPointTensor: INT8, UINT8
+    """InputTensor {N, C, D0, ...}, [InputZeroPointTensor {1, ...}],
+    FilterTensor {O, C / G, F0, ...}, [FilterZeroPointTensor {1, 1 or O, 1, ...}] ->
+    OutputTensor {N, O, E0, ...}; INT32; InputTensor, InputZeroPointTensor, FilterTensor,
+    FilterZeroPointTensor: INT8, UINT8
 
     Return the convolution of integers minus their zero points; sums wrap around at 32 bits.
 
@@ -109,18 +110,16 @@ class QuantizedLinearConvolutionDesc:
 
 @of_fields(QuantizedLinearConvolutionDesc)
 def quantized_linear_convolution(desc: QuantizedLinearConvolutionDesc) -> Array:
-    """InputTensor {N, C, H, W}, InputScaleTensor {1, ...}, [InputZeroPointTensor {1, ...}],
-    FilterTensor {O, C / G, FH, FW}, FilterScaleTensor {1, 1 or O, 1, ...},
+    """InputTensor {N, C, D0, ...}, InputScaleTensor {1, ...}, [InputZeroPointTensor {1, ...}],
+    FilterTensor {O, C / G, F0, ...}, FilterScaleTensor {1, 1 or O, 1, ...},
     [FilterZeroPointTensor {1, 1 or O, 1, ...}], [BiasTensor {1, O, 1, ...}],
-    OutputScaleTensor {1, ...}, [OutputZeroPointTensor {1, ...}] -> OutputTensor {N, O, OH, OW};
+    OutputScaleTensor {1, ...}, [OutputZeroPointTensor {1, ...}] -> OutputTensor {N, O, E0, ...};
     INT8, UINT8; InputScaleTensor, FilterScaleTensor, OutputScaleTensor: FLOAT32; BiasTensor: INT32
 
     Return the quantized convolution of dequantized tensors, plus a bias.
 
-        input = (Input - InputZeroPoint) InputScale
-        filter = (Filter - FilterZeroPoint) FilterScale
-        sum = convolution(input, filter) + Bias InputScale FilterScale
-        clamp(round(sum / OutputScale) + OutputZeroPoint)
+        sum = convolution(Input - InputZeroPoint, Filter - FilterZeroPoint) + Bias
+        clamp(round(sum InputScale FilterScale / OutputScale) + OutputZeroPoint)
 
     The filter has one scale and zero point or one for each output channel, and is not mirrored.
     Absent zero points are 0. Halves are rounded to even, and a NaN quotient becomes

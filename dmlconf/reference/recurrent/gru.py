@@ -51,7 +51,8 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
             or with LinearBeforeReset g(Xt @ Wh^T + rt * (Ht-1 @ Rh^T + Rbh) + Wbh)
         Ht = (1 - zt) * ht + zt * Ht-1
 
-    BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0.
+    BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0. `initial`
+    says where absent hidden nodes are not multiplied by an infinite recurrence.
 
     Where an infinite zt, ht or Ht-1 makes Ht infinite or NaN, and none of the three is NaN, any
     value is right: DirectML 1.8.0 gives finite numbers there, and 1.15.4 does not.

@@ -81,7 +81,8 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
         Ht = ot * h(Ct)
 
     BiasTensor holds Wb, then Rb; biases, peepholes and initial states that are absent are 0.
-    The arguments of f and g are clipped to -ClipThreshold and ClipThreshold, and without
+    `initial` says where absent hidden nodes are not multiplied by an infinite recurrence. The
+    arguments of f and g are clipped to -ClipThreshold and ClipThreshold, and without
     UseClipThreshold to the finite FLOAT32 numbers. NaN becomes the lower bound. The argument of h
     is not clipped.
 

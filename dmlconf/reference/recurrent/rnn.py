@@ -61,8 +61,9 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 
         Ht = f(Xt @ W^T + Ht-1 @ R^T + Wb + Rb)
 
-    BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0. The
-    argument of f is clipped to the finite FLOAT32 numbers; NaN becomes the lowest of them.
+    BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0. `initial`
+    says where absent hidden nodes are not multiplied by an infinite recurrence. The argument of f
+    is clipped to the finite FLOAT32 numbers; NaN becomes the lowest of them.
 
     A backward direction reads each sequence from its own end. OutputSequenceTensor is 0 after the
     end of a sequence. If T is 1, OutputSingleTensor of a forward direction has the hidden nodes of

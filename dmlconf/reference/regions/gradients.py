@@ -181,9 +181,8 @@ class RoiGradients:
         """Return the shares of the samples' values that the start and the end of regions get.
 
         For x (axis 0) the shares in each row of samples are summed, and for y (axis 1) those in
-        each column.
-        `values` has the sizes {regions, samples, samples, rows, columns}, and the result {regions,
-        samples, rows, 2} for x and {regions, samples, columns, 2} for y.
+        each column. `values` has the sizes {regions, samples, samples, rows, columns}, and the
+        result {regions, samples, rows, 2} for x and {regions, samples, columns, 2} for y.
         """
         regions, rows, columns = part.block.outputs
         size = self.reading.values.shape[2 - axis] - int(self.reading.edges)

@@ -122,7 +122,7 @@ def lp_pooling1(desc: LpPooling1Desc) -> Array:
     Return the p-norm of each window, `sum(|x|^P)^(1 / P)`; its elements are Dilations apart.
 
     With a P of 0, the exponent 1 / P is infinity: a window with one element besides padding gives
-    1, and a window with several gives infinity.
+    1, a window with several gives infinity, and one of nothing but padding 0.
 
     Source: the page of DML_LP_POOLING1_OPERATOR_DESC; a P of 0 was measured on DirectML 1.15.4.
     """
