@@ -30,7 +30,7 @@ OWNED: Final = "OWNED_BY_DML"
 class TensorDesc:
     """A `DML_BUFFER_TENSOR_DESC`; members that the header has are spelled as there.
 
-    Its properties are what constraints in the catalogue read besides.
+    Constraints in the catalogue may read its properties as well.
 
     Attributes:
         DataType: type of the elements.

@@ -129,6 +129,8 @@ def entry_of(name: str) -> Entry:
 def operator_name(name: str) -> str:
     """Return the catalogue's name for a name or alias, such as `TILE` for `DML_OPERATOR_TILE`.
 
+    It is `GRAPHS` for the names of graphs.
+
     Raises:
         UnknownOperatorError: the catalogue has no such operator.
         InvalidFilesError: the file of an operator that may have this alias cannot be read.
@@ -167,7 +169,9 @@ def _operator_file(name: str) -> Path:
 def operator_data(name: str) -> Mapping[str, Any]:
     """Return the content of an operator's file, in the form of operator.schema.json.
 
-    An unknown name raises `UnknownOperatorError`.
+    Raises:
+        UnknownOperatorError: the catalogue has no such operator.
+        InvalidFilesError: a file cannot be read, or the name is that of graphs, which have none.
     """
     data: Mapping[str, Any] = read_document(_operator_file(operator_name(name))).data
     return data

@@ -185,7 +185,7 @@ class SupportTable:
 
 @dataclass(frozen=True, slots=True)
 class LevelRequirement:
-    """A part of a desc that needs a higher feature level than the support tables say.
+    """A part of a desc that needs a higher feature level than its operator, and no table says so.
 
     Attributes:
         part: its readable name, such as `a ScaleTensor without a BiasTensor`.

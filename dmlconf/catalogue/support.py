@@ -54,7 +54,7 @@ def desc_values(operator: Operator, desc: Desc) -> Mapping[str, Any]:
 def tables_that_hold(
     operator: Operator, desc: Desc, names: Namespace | None = None
 ) -> tuple[SupportTable, ...]:
-    """Return the tables for the desc's attribute values, newest first.
+    """Return the tables for the desc's attribute values, of equal conditions the newest first.
 
     `names` are the desc's values and the operator's terms, if the caller has them.
 
@@ -71,7 +71,11 @@ def tables_that_hold(
 
 
 def tables_that_list(operator: Operator, desc: Desc) -> tuple[SupportTable, ...]:
-    """Return the support tables that list all of the desc's tensors, newest first."""
+    """Return the support tables that list all of the desc's tensors, ordered as those that hold.
+
+    Raises:
+        ExpressionError: a table's condition cannot be evaluated.
+    """
     return _listing(tables_that_hold(operator, desc), tensor_forms(operator, desc))
 
 

@@ -21,7 +21,7 @@ class TensorRef:
 
     @classmethod
     def of(cls, name: str) -> TensorRef:
-        """Parse a name such as `InputTensors[2]`."""
+        """Parse a name such as `InputTensors[2]`; raise ValueError if the index is no number."""
         field, bracket, index = name.partition("[")
         return cls(field, int(index[:-1])) if bracket else cls(field)
 
@@ -33,6 +33,7 @@ class TensorRef:
 
         Raises:
             LookupError: the mapping lacks the field, or the array has no such index.
+            TypeError: there is an index, but no array.
         """
         value = desc[self.field]
         return value if self.index is None else value[self.index]

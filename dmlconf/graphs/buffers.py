@@ -66,7 +66,7 @@ def _permits_owned(graph: Graph, slot: Slot) -> bool:
 
 
 def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
-    """Return the graph with these inputs owned by DirectML."""
+    """Return the graph with these inputs, and the tensors that they feed, owned by DirectML."""
     inputs = {
         name: flagged(tensor, owned=True) if name in names else tensor
         for name, tensor in graph.inputs.items()
@@ -103,7 +103,7 @@ def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
 
     The operator's page must permit the pair, a single edge must leave the input, and both tensors
     must have the same layout in the graph's desc as in the operator's. For graphs that CompileGraph
-    compiles, see also `may_share_buffers`.
+    compiles, see also `may_share_buffers`. More or fewer operators raise a ValueError.
     """
     [node] = graph.operator_nodes
     readers = Counter(edge.graph_input for edge in graph.input_edges)

@@ -82,7 +82,7 @@ def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
 def lacking(graph: Graph, relation: Relation) -> str | None:
     """Return why a graph has no other form for this relation; None if it has one.
 
-    Constants count as nodes for none of them, so one operator has no other order.
+    Constants do not count as nodes, so one operator has no other order.
     """
     if relation is Relation.OWNED:
         owned = any(tensor.Owned for tensor in graph.inputs.values())

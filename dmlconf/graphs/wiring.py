@@ -18,16 +18,16 @@ __all__ = ["WIRING_RULES", "WiringProblem", "edge_problems", "graph_problems", "
 
 WIRING_RULES: Final = {
     "graph-has-output": "A graph has at least one output.",
-    "edge-ends-exist": "Both ends of an edge exist.",
+    "edge-ends-exist": "Both ends of an edge exist, and each output of the graph is such an end.",
     "edge-size": "Both ends of an edge see a buffer of the same number of bytes.",
     "edge-data-type": "Both ends of an edge have the same data type.",
-    "single-source": "One edge feeds each input tensor of a node.",
+    "single-source": "At most one edge feeds an input tensor of a node.",
     "required-input": "An edge feeds each input tensor that a node's desc has.",
     "acyclic": "Nodes do not feed each other in a cycle.",
     "node-feeds-something": "A node feeds another node or is an output of the graph.",
     "owned-by-graph-input": "A tensor with the flag OWNED_BY_DML is fed by a graph input.",
     "owned-by-all-consumers": "All consumers of a graph input are OWNED_BY_DML, or none is.",
-    "single-output-source": "One edge leads to each output of the graph.",
+    "single-output-source": "At most one edge leads to an output of the graph.",
     "constant-size": "A constant has at least one byte.",
 }
 """The rules for every graph, by the name that a rejection may state.
@@ -63,7 +63,11 @@ def graph_problems(graph: Graph) -> tuple[WiringProblem, ...]:
 
 
 def wiring_problems(graph: Graph) -> tuple[WiringProblem, ...]:
-    """Return the violations of `WIRING_RULES`; the constraints of operators are not checked."""
+    """Return the violations of `WIRING_RULES`; the constraints of operators are not checked.
+
+    `edge-size`, `edge-data-type` and the rules on OWNED_BY_DML are checked of the edges that
+    `Graph.sources` has: none that leads to an output, and one for each input tensor.
+    """
     return (
         *_ends(graph),
         *_outputs(graph),

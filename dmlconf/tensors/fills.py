@@ -76,7 +76,7 @@ def _sequence(
     The first element of the tensor is the one with index `shift` in the period. By default the
     period ends before the data type lacks an integer: at 2048 in FLOAT16, or at -2048 if `step` is
     negative. It has at most 2^32 elements, and in 8-bit types 251: a prime number, since rows of
-    2^k elements should differ.
+    2^k elements should differ. A `start` beyond the last integer of that period is repeated.
     """
     _require_held(data_type, start)
     if period is not None:
@@ -119,7 +119,7 @@ _ALL: Final = 2**64
 def _integers(
     first: int, count: int, data_type: DataType, *, low: int, high: int, seed: int = 0
 ) -> Array:
-    """Pseudo-random integers from `low` to `high`, inclusive."""
+    """Pseudo-random integers from `low` to `high`, inclusive, in the data type."""
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
     _require_held(data_type, low, high)
@@ -150,7 +150,7 @@ def _uniform(
     """Pseudo-random real numbers from `low` to `high`, in the data type; integer types truncate.
 
     With a `step` they are rounded to multiples of it, so that their sums may be exact; one may then
-    be beyond `low` or `high` by up to half a step.
+    be beyond `low` or `high` by up to half a step. That an integer type holds them is not checked.
     """
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
@@ -211,12 +211,12 @@ def _normal(
 ) -> Array:
     """Normally distributed numbers, rounded to the data type and clamped to its range.
 
-    Each is the value of the quantile function at a pseudo-random probability; `_quantiles` gives
-    the linear pieces of that function. Only operations whose results IEEE 754 defines are used, so
-    that all machines give the same numbers. With `least: 0` the numbers are like the output of a
-    RELU. With `outliers: N`, every Nth element is 60 standard deviations from the mean. `deviation`
-    is divided by the square root of `fan_in`, as is usual for weights of a layer with so many
-    inputs.
+    Each but outliers is the value of the quantile function at a pseudo-random probability;
+    `_quantiles` gives the linear pieces of that function. Only operations whose results IEEE 754
+    defines are used, so that all machines give the same numbers. With `least: 0` the numbers are
+    like the output of a RELU. With `outliers: N`, every Nth element is 60 standard deviations from
+    the mean. `deviation` is divided by the square root of `fan_in`, as is usual for weights of a
+    layer with so many inputs.
     """
     if deviation < 0:
         raise ValueError(f"deviation is {deviation}, but must be at least 0")
@@ -264,8 +264,9 @@ def _specials(
 
     There are 13 for floating-point types: signed zeros, infinities, NaN, two subnormal numbers, the
     least normal number with a minus sign, the lowest and the highest number, 1/3, -pi, and the
-    number after 1. There are 7 for integer types: the limits, values near them, 0, 1, and one whose
-    bytes differ, if there are several. With `every: N` only every Nth element is one of these;
+    number after 1. There are 7 for integer types, some of them equal: the limits, values near them,
+    0, 1, and one whose bytes differ, if there are several. With `every: N` only every Nth element
+    is one of these;
     those between are ordinary numbers: for floating-point types from `uniform` between -1 and 1,
     else integers from 0 to 7.
     """
@@ -396,7 +397,8 @@ def fill(
         KeyError: there is no such generator.
         ValueError: an argument is out of range.
         OverflowError: an integer does not fit a NumPy type, such as a `value` of 300 in UINT8.
-        TypeError: the generator has no such argument, or needs one that is missing.
+        TypeError: the generator has no such argument, needs one that is missing, or cannot compute
+            with one, such as a text.
     """
     count, generator = math.prod(sizes), FILLS[name]
     if count <= _BLOCK:
