@@ -155,7 +155,8 @@ def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
 
     The operators' pages require bounds of that type; what DirectML makes of others was measured.
     Bounds are truncated and clamped for integers, rounded to nearest and clamped to finite numbers
-    for another floating-point type. `_OF_NAN` says which integer NaN becomes; elsewhere it stays.
+    for another floating-point type. An infinite FLOAT16 bound counts as 65504 or -65504 for types
+    of more bits. `_OF_NAN` says which integer NaN becomes; in floating-point types it stays NaN.
 
     `data_type` is the bound's own type. If it has 4 bits, the value's lowest byte, with zeros above
     it, is read as the bits of a number of the tensor's type. If it is UNKNOWN, the bound is 0.

@@ -203,8 +203,8 @@ def max_unpooling(InputTensor: Array, IndicesTensor: Array, OutputTensor: Tensor
     FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8; IndicesTensor: UINT64, UINT32
 
     Return zeros, with each element of the input at its index in the flat output. Elements with an
-    index beyond the output are dropped; of several with one index, the last in row-major order
-    counts.
+    index beyond the output are dropped. If several have one index, it is not defined which one
+    counts; here it is the last in row-major order.
 
     Source: the page of DML_MAX_UNPOOLING_OPERATOR_DESC; indices out of range were measured.
     """

@@ -51,8 +51,8 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
     UseVariance there is no division. Scale and bias are broadcast along dimensions of size 1; an
     absent scale is 1, and an absent bias 0.
 
-    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC only names the fields; what
-    the operator computes was measured.
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC for Axes and broadcasting; it
+    has no formula, and neither UseMean nor UseVariance is explained. These were measured.
     """
     over = tuple(sorted(set(desc.Axes)))
 

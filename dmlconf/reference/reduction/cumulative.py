@@ -29,7 +29,7 @@ def cumulative_summation(
     AxisDirection DECREASING from the end of the axis. With HasExclusiveSum the element itself is
     left out, so the first sum is 0. Integers wrap around.
 
-    Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC.
+    Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC; wrapping was measured.
     """
     return cumulated(np.add, InputTensor, Axis, AxisDirection, HasExclusiveSum)
 
@@ -45,9 +45,9 @@ def cumulative_product(
     UINT32
 
     Return for each element the product of the elements up to it, as `cumulative_summation` returns
-    the sum. With HasExclusiveProduct the first product is 1.
+    the sum. With HasExclusiveProduct the element itself is left out, and the first product is 1.
 
-    Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC.
+    Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC; wrapping was measured.
     """
     return cumulated(np.multiply, InputTensor, Axis, AxisDirection, HasExclusiveProduct)
 

@@ -129,7 +129,8 @@ def convolution(desc: ConvolutionDesc) -> Array:
     dimension. The last OutputPadding elements of each spatial dimension are the activation of 0,
     without the bias. The sizes above are those of FORWARD; the filter of BACKWARD is
     {C, O / G, F0, ...}. G is GroupCount. EndPadding is not read, as the output's sizes include its
-    effect.
+    effect. Of the other spatial arrays, `FilterGeometry.of` completes short ones; `reached_input`
+    has what a second StartPadding means in one spatial dimension.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
