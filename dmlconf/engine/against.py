@@ -43,7 +43,9 @@ __all__ = [
 ]
 
 AUTO: Final = "auto"
-"""Stands for the suite's own recordings, and the reference for outcomes that these lack."""
+"""Stands for the suite's own recordings and, for outcomes that these lack, the reference, unless it
+is under test.
+"""
 
 _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
@@ -56,7 +58,7 @@ _TELLING: Final = frozenset({"E_INVALIDARG"})
 class RecordingAgainst:
     """Gives recorded outcomes, and remembers the cases that have changed since (stale ones).
 
-    An operator's file is read when a case of the operator is asked for.
+    An operator's file is read when a case of the operator, or the file's digest, is asked for.
     """
 
     def __init__(

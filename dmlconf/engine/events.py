@@ -60,7 +60,7 @@ class Executed:
     """The backend has run a case whose outcome is not judged.
 
     Attributes:
-        case: the case, with its inputs.
+        case: the case.
         outcome: what the backend returned, or how it broke down.
     """
 

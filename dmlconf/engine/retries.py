@@ -15,7 +15,7 @@ __all__ = ["Retries", "verdict_of_attempts"]
 
 
 class Retries:
-    """Runs a plan, and then each failing case up to `times` more times.
+    """Runs a plan, and then each failing case `times` more times, even if it passes meanwhile.
 
     Attributes:
         attempts: the judgements on each case that failed and has no verdict yet, in order.

@@ -413,7 +413,7 @@ def _judged_part(
 
 
 def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
-    """Return a verdict that names the process in which its case ran."""
+    """Return the verdict with the worker process in which its case ran, if one did."""
     if ran is None:
         return verdict
     lost = tuple(
@@ -469,7 +469,7 @@ def runnable(
     aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
     recall: Callable[[Case], None] = _nothing,
 ) -> Iterator[Case]:
-    """Yield the cases that the backend must run; collect the verdicts on others in `unsupported`.
+    """Yield the cases that the backend must run; `unsupported` gets verdicts on those it need not.
 
     Args:
         aside: returns whether the caller runs a case elsewhere, so that it is not yielded.

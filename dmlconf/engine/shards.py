@@ -112,7 +112,8 @@ def selected(
     Args:
         plan: the whole plan.
         shard: the shard to take; None for the whole plan.
-        seconds: how long cases took, by identifier, so that shards take equally long.
+        seconds: how long cases took, by identifier, so that shards take about equally long; cases
+            without seconds, or all if None, are distributed by their identifiers.
     """
     digest = cases_digest(planned.identifier for planned in plan)
     if shard is None:

@@ -109,7 +109,8 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
 def combined(
     verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
 ) -> Verdict:
-    """Return the most severe verdict of a case's variants; its message says which share its status.
+    """Return the most severe verdict of a case's variants; its reason, if any, says which share its
+    status.
 
     Args:
         differing: for each variant and output, how many elements differ in bits from those of the

@@ -33,7 +33,7 @@ class Condition:
     enforced: bool
 
     def holds(self, desc: Desc) -> bool:
-        """Return whether a desc meets the condition."""
+        """Return whether a desc meets the condition; False if that cannot be evaluated."""
         names = namespace(operator_sets())
         for field in self.fields:
             names[field] = desc[field]

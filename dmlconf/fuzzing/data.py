@@ -21,7 +21,8 @@ _SEEDS: Final = 1 << 32
 def data_of(operator: Operator, desc: Desc, chance: Chance) -> InputData:
     """Return data for the inputs of a desc.
 
-    In two of three cases all inputs are ordinary, so that no NaN hides other errors.
+    In at least two of three cases, on average, no input is special, so that no NaN hides other
+    errors. An input of which several elements may be written to one index is constant.
     """
     inputs = list(tensors_of(operator, desc, FieldKind.INPUT))
     longest = max((max(tensor.Sizes) for _, _, tensor in inputs), default=1)

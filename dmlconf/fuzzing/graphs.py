@@ -1,7 +1,8 @@
 """Generate random graphs, node after node.
 
-As in NNSmith, a graph grows by one valid operator at a time. Where possible, one input of the
-operator's desc is an earlier tensor; the other fields are solved for it, so that every edge fits.
+As in NNSmith, a graph grows by one valid operator at a time. In most attempts, an input of the
+operator's desc is an earlier tensor, for which the other fields are solved; further inputs may be
+earlier tensors that happen to fit.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class _Growth:
     def _feeder(self) -> _Value | None:
         """Return a tensor to feed the next node; None if there is none yet.
 
-        It is mostly the latest one that feeds nothing.
+        It is mostly the latest output of a node that feeds nothing, if there is one.
         """
         if not self.values:
             return None

@@ -1,8 +1,9 @@
 """Judge dispatches under circumstances, and decide whether a circumstance is to blame.
 
-Each dispatch is judged by what the case expects or, if it had other inputs, by the reference.
-Outputs with the same bits as the plain run's, except those of NaNs, are not judged again. A
-circumstance is to blame for a wrong dispatch only if a plain run with the same inputs is right.
+Each dispatch is judged by what the case expects or, if it had other inputs, by what the source of
+expected outcomes gives for them. Outputs of the case's own inputs without faults whose bits are the
+plain run's, except those of NaNs, are not judged again. A circumstance is to blame for a wrong dispatch
+only if a plain run with the same inputs is right or excused.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ INAPPLICABLE: Final = "not applicable"
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """A wrong dispatch of a case under a circumstance.
+    """What a case did wrong under a circumstance: a dispatch, or its whole run there.
 
     Attributes:
         variation: which inputs the dispatch had, as in `varied`; 0 for the case's own.

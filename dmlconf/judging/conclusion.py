@@ -108,8 +108,9 @@ class Conclusion:
     def judging(self, case: Case) -> JudgeOne:
         """Return a function that judges as `judge` does.
 
-        What the case expects, and what its rules permit, is computed once for all its outcomes: a
-        failing graph is judged again unfused, and without what deviations and findings explain.
+        Unless the reference is under test, what the case expects, and what its rules permit, is
+        computed once for all its outcomes: a failing graph is judged again unfused, and without
+        what deviations and findings explain.
         """
         if self.is_reference:
             return self.judge
@@ -137,7 +138,7 @@ class Conclusion:
         """Return the verdict, which known faults, deviations and a substrate's limits may excuse.
 
         A finding only changes the reason, and a dispute excuses only the reference's own outputs.
-        Nothing excuses a case that contradicts the reference; waivers are applied later.
+        Nothing here excuses a case that contradicts the reference; waivers are applied later.
 
         Args:
             judge: judges other outcomes of the case, if not `self.judge`.
@@ -243,7 +244,8 @@ def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) 
     """Run a case or an exercise, and return the verdict on it.
 
     Args:
-        item: the case or exercise; the verdict names the first circumstance under which it fails.
+        item: the case or exercise; if the plain run passes, the verdict names the first
+            circumstance that is to blame for a failure.
         execute: runs the item, as `OpenBackend.execute` does; nothing else may be running.
     """
     run_one = alone_on(execute)

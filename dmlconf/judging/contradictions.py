@@ -36,8 +36,9 @@ class Contradiction:
 
     Attributes:
         comparison: that of the expected values with the reference's outputs.
-        message: one sentence about the first element that contradicts the reference.
-        differences: the first such elements as in a verdict, without the backend's value:
+        message: one sentence about the first element that contradicts the reference or, if each
+            is near enough, about the mean of their squared errors.
+        differences: the first such elements, if any, as in a verdict, without the backend's value:
             `expected` is what the case expects, `allowed` what the rules permit.
     """
 

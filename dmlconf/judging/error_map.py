@@ -17,8 +17,9 @@ MOST_COLUMNS: Final = 32
 """A cell has several elements of an output with more rows or columns than these."""
 
 _DECADES: Final = 8
-"""Errors have levels from 1, below 1e-8 of the largest expected number, to 9, from 0.1 of it on;
-equal elements have level 0.
+"""Errors have levels from 1, below 1e-8 of the largest expected number, to 9, from 0.1 of it on
+or if the error is not finite. Equal bits and two NaN have level 0. The largest counts as 1 if it
+is 0, or if no expected number is finite.
 """
 
 

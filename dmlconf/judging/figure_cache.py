@@ -1,7 +1,8 @@
 """A cache of the figures of right outputs, and of facts about cases.
 
 Its key is a digest of all that the figures depend on: the case, the expected values, the backend's
-values, dmlconf's own sources, NumPy's version and the processor's architecture. For example, a
+values, whether FLOAT16 outputs may be computed in FLOAT16, the sources of dmlconf that matter,
+NumPy's version and the processor's architecture. For example, a
 second run of 1,000 cases of GEMM on `numpy` computes no limit of any sum. Outputs that fail, have
 faults or look as if the operator had not run are not cached.
 
@@ -80,7 +81,7 @@ _EXPECTATION_SOURCES: Final = (
 """Further sources, on which expected outcomes depend."""
 
 _MOST_GROUPS: Final = 8
-"""How many groups are in memory; the cases of a group follow each other in a plan."""
+"""At most so many groups are in memory; the cases of a group follow each other in a plan."""
 
 _MOST_OVERFLOWS: Final = 2
 """When a group has become too large this often, all its records are of this run, and no more of
@@ -140,7 +141,7 @@ class FigureCache:
         return FigureCache, (self.store,)
 
     def recall(self, case: Case) -> None:
-        """Give a case what follows from its entry and data files, if an earlier run derived it.
+        """Give a case what follows from its entry and data files, if the cache has it.
 
         Only cases that break no constraint have such a record.
         """
@@ -197,7 +198,8 @@ class FigureCache:
     def add_judgement(self, case: Case, key: str, figures_key: str, known: KnownJudgement) -> None:
         """Add the judgement on right outputs, whose figures `add` stores under `figures_key`.
 
-        The values that follow from the case's entry are added too.
+        The values that follow from the case's entry are added too. Nothing is added to a group that
+        is full.
         """
         group = _group_of(case)
         if self._is_full(group):
@@ -252,14 +254,14 @@ class FigureCache:
             return None
 
     def add(self, case: Case, key: str, figures: Mapping[str, Figures]) -> None:
-        """Add the figures of a case whose outputs are right."""
+        """Add the figures of a case whose outputs are right, unless its group is full."""
         group = _group_of(case)
         if not self._is_full(group):
             records = {name: record_of(each) for name, each in figures.items()}
             self.unsaved.append(CachedRecord(group, _FIGURES, key, records))
 
     def take(self) -> tuple[CachedRecord, ...]:
-        """Return the records added since the last call."""
+        """Return the records that are not stored yet, and forget them here."""
         unsaved = tuple(self.unsaved)
         self.unsaved.clear()
         return unsaved
@@ -364,7 +366,7 @@ def _sources_digest() -> bytes:
 
 
 def _digest_of(array: Array | Sample) -> list[Any]:
-    """Return the data type and the shape of an array, and a digest of its bits."""
+    """Return the data type and the shape of an array or a sample, and digests of its bits."""
     if isinstance(array, Sample):
         known = [_digest_of(array.indices), _digest_of(array.values)]
         return ["sample", array.dtype.str, array.shape, array.digest, known]

@@ -1,4 +1,4 @@
-"""Judge an outcome: compare what the case expects with what the backend returned."""
+"""Judge an outcome by what the case expects, and make the verdicts on cases without an outcome."""
 
 from __future__ import annotations
 

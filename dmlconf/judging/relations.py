@@ -60,10 +60,10 @@ _COMPARED: Final = OF_VALUES | {
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Why another form of a graph did not run.
+    """Why another form of a graph did not run, or did not give the outputs of the graph.
 
     Attributes:
-        step: the form, node or part that did not run, for messages.
+        step: the form, node or part that did not run or gave other outputs, for messages.
     """
 
     step: str
@@ -84,7 +84,7 @@ class Stopped:
 
 
 def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | Stopped]:
-    """Return the graph's outputs from another form, or why that form did not run.
+    """Return the graph's outputs from another form, or why there are none.
 
     The cases to run for the form are yielded.
     """
@@ -115,7 +115,7 @@ def _transformed(case: Case, relation: Relation) -> GraphCase:
 
 
 def intermediates(case: Case, relation: Relation) -> Steps[dict[Slot, Array] | Stopped]:
-    """Return what the nodes of a graph give in another form, by output, or why that did not run.
+    """Return what the nodes of a graph give in another form, by output, or why there is nothing.
 
     Args:
         relation: `EXPORTED`, which lacks outputs that are neither read nor given by the graph, or
@@ -196,11 +196,13 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
 
 
 def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool) -> Steps[Verdict]:
-    """Return the verdict on a relation: whether another form of the graph gives the same outputs.
+    """Return the verdict on a relation: whether another form of the graph gives outputs
+    that differ no more than the rules permit.
 
     If it does, the graph passes, unless its own values are wrong. If the other form does not run,
-    the graph fails; but it is `unsupported` if the backend cannot express the form, and `unchecked`
-    if a recording lacks it. The cases of the other form are yielded.
+    the graph fails; but it is `unchecked` if a recording lacks the form, and `unsupported` if the
+    backend cannot express the form and the graph's own values do not fail. A verdict that is not
+    about values is returned as it is. The cases of the other form are yielded.
 
     Args:
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
@@ -282,7 +284,8 @@ def with_unfused(
     """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
 
     A failure's reason then says what is at fault: the graph compiler if the nodes are right one by
-    one, a node if the bits are the same.
+    one, a node if the bits are the same. If neither, it says that the nodes are wrong too or, if
+    they did not run, why.
     """
     unfused = yield from in_other_form(case, Relation.UNFUSED)
     if not isinstance(unfused, Stopped) and outputs_problem(case, Outputs(unfused)) is not None:

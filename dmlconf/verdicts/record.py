@@ -87,8 +87,10 @@ def record_of(value: Any) -> dict[str, Any]:
 def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _Value:
     """Return the dataclass that `record_of` wrote; `values` are fields that the record lacks.
 
+    Types of values are not checked: one of another JSON type may raise any error, or none.
+
     Raises:
-        TypeError: a field without a default is missing, or a value has another JSON type.
+        TypeError: a field without a default is missing.
         ValueError: a value is none of an enumeration's.
     """
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.

@@ -87,7 +87,7 @@ class Reason:
 
     Attributes:
         message: the particulars, one sentence.
-        differences: for wrong values, the first elements that differ; each has at least `tensor`,
+        differences: for values that differ, the first such elements; each has at least `tensor`,
             `coordinates` and `expected`.
         diagnostics: of a breakdown, what the backend's process wrote to standard error, a traceback
             or debug messages; of an error of dmlconf, its trace; otherwise empty.

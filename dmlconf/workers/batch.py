@@ -21,7 +21,8 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
 
     A backend may run a whole batch before it returns the first outcome. So after an exception, or
     too few outcomes, the remaining cases run one at a time, and one that raises an exception alone
-    breaks down. If there are too many outcomes, the last case breaks down.
+    breaks down. If there are too many outcomes, the batch's last case breaks
+    down.
     """
     done, together = 0, len(cases)
     while done < len(cases):

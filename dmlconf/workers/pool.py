@@ -1,4 +1,4 @@
-"""Run cases in worker processes, so that a crash or a hang costs only one case its result.
+"""Run cases in worker processes, so that a crash or a hang costs few cases their results.
 
 - If a worker breaks down in a batch, all cases of the batch without an outcome run again, one at a
   time, since any of them may be the cause.
@@ -134,7 +134,7 @@ class WorkerPool:
         """Make the folder for the workers' files; workers are started as they are needed.
 
         Args:
-            workers: how many processes run side by side.
+            workers: how many processes run side by side at most.
             timeout: as in `Limits`; likewise `memory` and `second_tries`.
             task: what a worker does with cases; it must be possible to pickle it.
 
