@@ -206,9 +206,10 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
 
 
 def new_key_pair(path: Path) -> Path:
-    """Write a new private key, readable only by its owner, and its public half next to it.
+    """Write a new private key, and its public half next to it.
 
-    Folders that they need are made.
+    Only its owner can read the private key; on Windows, its folder decides that. Folders that they
+    need are made.
 
     Args:
         path: the path of the private key, such as KEY.pem. The path of the public key, such as

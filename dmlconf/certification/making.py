@@ -52,7 +52,7 @@ class Order:
 
     Attributes:
         suite_paths: where the suite was loaded from.
-        challenge: the number that the verifier chose.
+        challenge: the number that the verifier chose; None if there is none.
         files: members that go into the certificate as they are, by name.
     """
 
@@ -89,8 +89,8 @@ def run_order(
         on_case: called once for every case, with whether its outcome is a breakdown.
 
     Returns:
-        identifiers of the cases without an outcome: those that a certified recording lacks, or has
-            with another desc or other inputs.
+        identifiers of the cases whose outcome a certified recording lacks, or has with another desc
+            or other inputs.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 SAMPLED_BYTES: Final = 1 << 16
-"""The fewest bytes of an output of which only a sample is stored."""
+"""The fewest bytes of an output of which only a sample is stored, unless a recording chose it."""
 
 SAMPLE: Final = 4096
 """Elements of a sample. If 0.1% of an output is wrong, 1 in 60 samples has no wrong element."""

@@ -1,9 +1,10 @@
 """Read a YAML file strictly into plain values, and find the line of any value.
 
 The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
-number. It rejects duplicate keys, keys other than text, tags, merge keys, a second document,
-numbers that are too long or too large for FLOAT64, and files that are empty, too large or too deep,
-expand to too much, or are not UTF-8. `-0` is read as -0.0.
+number, and `-0` is -0.0. A scalar key is text in any case, as in `1: x`. It rejects other keys,
+duplicate keys, tags, merge keys, a second document, numbers that are too long, decimals that are
+too large for FLOAT64, and files that are empty, too large or too deep, expand to too much, or are
+not UTF-8.
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ def recognised(path: Path) -> str | None:
     """Return the kind of a file that nobody wants overwritten, such as a run log.
 
     Returns:
-        None for any other file, such as a report, and for one that is empty, absent or not regular.
+        None for any other file, such as a report, and for one that is empty or absent, not regular, or
+        cannot be read.
     """
     try:
         with open_regular(path) as stream:

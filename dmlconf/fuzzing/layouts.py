@@ -31,7 +31,8 @@ def with_random_layouts(operator: Operator, desc: Desc, goal: Goal, chance: Chan
     """Return a valid desc in which tensors have random layouts, flags, sizes and alignments.
 
     If the goal is a layout or a flag, its field gets that; other goals leave their field as it is.
-    In half of all calls, no other field changes. A change that makes the desc invalid is dropped.
+    In half of all calls, no other field changes. A change that makes the desc invalid is dropped,
+    even that of the goal.
 
     Args:
         desc: a valid desc with packed tensors.

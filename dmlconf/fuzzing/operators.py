@@ -35,7 +35,7 @@ TAG: Final = "fuzz"
 
 @dataclass(frozen=True, slots=True)
 class FuzzedDesc:
-    """A valid random desc and the goal that it reaches."""
+    """A valid random desc and its goal, which it reaches unless a layout or flag makes it invalid."""
 
     desc: Desc
     goal: Goal

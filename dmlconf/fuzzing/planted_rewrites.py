@@ -59,7 +59,7 @@ def plantable(
 ) -> tuple[CaseTemplate, ...]:
     """Return the templates of small cases of rewrites whose operators are all among these.
 
-    Rewrites that change which tensors are outputs are left out.
+    Rewrites that change which tensors are outputs, and graphs with repeated nodes, are left out.
     """
     return tuple(
         template
