@@ -58,7 +58,8 @@ class Profile:
         name: as in a certificate, with the added parts: `5_0` or `5_0+model`.
         feature_level: the highest feature level that a case may need.
         operators: the only operators that count; None for all.
-        kinds: the kinds of cases that count, by the name of their file; None for all.
+        kinds: the kinds of cases that count, by the name of their file, besides the cases of
+            `parts`; None for all.
         left_out: tags of cases that do not count.
         parts: tags of cases that count only because the name adds them.
         optional_data_types: data types that a device may lack.

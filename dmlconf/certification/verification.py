@@ -99,13 +99,14 @@ def verify(
     """Return the result of verifying a certificate.
 
     Args:
-        on_start: called with the number of cases before they are judged; returns a function that is
-            called after each case, with whether it fails.
+        on_start: called with the number of cases before they are judged, if they are; returns a
+            function that is called after each case, with whether it fails.
 
     Raises:
         MissingExtraError: it is signed, and `cryptography` cannot be imported.
         InvalidFilesError: a file of the suite is invalid.
         BackendError: a process could not be started.
+        OSError: a temporary folder cannot be made, or written to.
     """
     try:
         certificate = read_certificate(path, demand.keys)

@@ -54,7 +54,7 @@ def recognised(path: Path) -> str | None:
     """Return the kind of a file that nobody wants overwritten, such as a run log.
 
     Returns:
-        None for any other file, such as a report, and for one that is empty or absent, not regular, or
+        None for any other file, such as a report, and for one that is empty, absent, irregular or
         cannot be read.
     """
     try:

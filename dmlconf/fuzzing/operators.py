@@ -35,7 +35,7 @@ TAG: Final = "fuzz"
 
 @dataclass(frozen=True, slots=True)
 class FuzzedDesc:
-    """A valid random desc and its goal, which it reaches unless a layout or flag makes it invalid."""
+    """A valid random desc and its goal; one of a layout or a flag may be missed, others are not."""
 
     desc: Desc
     goal: Goal

@@ -49,7 +49,7 @@ def valid_desc(
     *,
     broken: str | None = None,
 ) -> Desc | None:
-    """Return a desc that meets all constraints and the goal; None if none is found that runs quickly.
+    """Return a desc that meets all constraints and the goal; None if none is found that is quick.
 
     Constraints that a real DirectML does not enforce are met as well: what it does with a desc that
     breaks one is undefined, and may be a crash.

@@ -108,6 +108,7 @@ def table(target: str) -> Table:
     Raises:
         InvalidFilesError: its file cannot be read.
         ValueError: a formula is not an assignment, or a condition is not an expression.
+        SyntaxError: formulas cannot be parsed.
     """
     path = schemas_directory() / "translation" / f"{target}.yaml"
     data = read_document(path).data
