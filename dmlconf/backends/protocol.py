@@ -111,7 +111,7 @@ class Fault:
         kind: what it did.
         message: the details.
         output: the tensor whose elements it concerns; empty if it concerns no elements.
-        elements: the row-major indices of these elements.
+        elements: the row-major indices of these elements; None if they are not known.
     """
 
     kind: FaultKind

@@ -1,1 +1,1 @@
-"""Backends that are wrong on purpose, each in one way, for tests of runners and plugins."""
+"""Backends that have one fault, or support one feature level only, for tests of runners."""

@@ -1,4 +1,4 @@
-"""The backend `faulty:FAULT[,OPTION=VALUE]...`: the reference with one fault.
+"""The backend `faulty:FAULT[,OPTION=VALUE]...`: the reference with a fault or a level.
 
     on=PART                 only cases whose identifier contains PART have the fault
     where=CONDITION         only cases that meet the condition have it, as for `--where`

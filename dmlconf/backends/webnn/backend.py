@@ -4,7 +4,7 @@
     webnn:device=gpu                      `cpu` (the default), `gpu` or `npu`
 
 A page of the browser runs a batch of cases. If the page ends, hangs or loses its context of WebNN,
-the browser is started again, and the cases of the batch run one by one.
+the browser is started again, and the cases of the batch, if there are several, run one by one.
 """
 
 from __future__ import annotations

@@ -94,8 +94,9 @@ class InfoQueue:
 def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
-    Errors and corruptions become faults of a case that ran, before its other faults. Errors replace
-    the message of a rejection, and a corruption turns it into a breakdown with these errors.
+    Errors and corruptions become faults of a case that ran, before its other faults. The message
+    of a rejection becomes the errors, or empty without any; a corruption turns the rejection into a
+    breakdown with these errors.
     Warnings become the warnings of a case that ran or was rejected. A breakdown gets all messages
     as diagnostics, and a declined case none.
     """
