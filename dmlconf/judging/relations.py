@@ -200,9 +200,9 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
     that differ no more than the rules permit.
 
     If it does, the graph passes, unless its own values are wrong. If the other form does not run,
-    the graph fails; but it is `unchecked` if a recording lacks the form, and `unsupported` if the
-    backend cannot express the form and the graph's own values do not fail. A verdict that is not
-    about values is returned as it is. The cases of the other form are yielded.
+    the graph fails; but unless its own values are wrong, it is `unsupported` if the backend cannot
+    express the form, and `unchecked` if a recording lacks it. A verdict that is not about values is
+    returned as it is. The cases of the other form are yielded.
 
     Args:
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
@@ -214,9 +214,12 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
     other = yield from in_other_form(case, case.relation)
     if not isinstance(other, Stopped) and outputs_problem(case, Outputs(other)) is not None:
         other = Stopped(form, Outputs(other))
+    inconclusive = isinstance(other, Stopped) and (
+        other.unknown or isinstance(other.outcome, Declined)
+    )
+    if inconclusive and verdict.status.fails_run:
+        return verdict
     if isinstance(other, Stopped) and isinstance(other.outcome, Declined):
-        if verdict.status.fails_run:
-            return verdict
         reason = Reason(ReasonKind.NOT_EXPRESSIBLE, f"relation {case.relation}: {other}")
         return verdict.judged(status=Status.UNSUPPORTED, expectation=None, reason=reason)
     verdict = verdict.judged(expectation=Provenance.RELATION, unchecked_outputs=())

@@ -97,21 +97,30 @@ def test_a_relation_that_holds_between_wrong_values_fails(tmp_path: Path) -> Non
 
 
 class Recorded(NumpyBackend):
-    """Gives outputs only for the graph itself and not for its other form, like a recording."""
+    """Gives outputs only for the graph itself, multiplied by a factor, like a recording."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self._factor = factor
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
             if "#" in case.identifier:
                 yield Breakdown(BreakdownKind.ERROR, Mismatch.MISSING)
-            else:
-                yield run_case(case)
+                continue
+            outcome = run_case(case)
+            assert isinstance(outcome, Outputs)
+            scaled = {name: array * self._factor for name, array in outcome.arrays.items()}
+            yield replace(outcome, arrays=scaled)
 
 
+@pytest.mark.parametrize(("factor", "status"), [(1, Status.UNCHECKED), (0.5, Status.FAILED)])
 def test_a_recording_that_lacks_the_other_form_leaves_the_relation_unchecked(
-    tmp_path: Path,
+    tmp_path: Path, factor: float, status: Status
 ) -> None:
-    verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", Recorded())
-    assert verdict.status is Status.UNCHECKED
+    """Unless the graph's own values are wrong: then it fails as it would without the relation."""
+    verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", Recorded(factor))
+    assert verdict.status is status
 
 
 class DeclinesOperators(NumpyBackend):
