@@ -329,7 +329,7 @@ def test_a_damaged_journal_is_reported(tmp_path: Path, line: str) -> None:
         (("-o", "full", "--", "app.py"), "-o full: the folder holds files already"),
     ],
 )
-def test_wrong_options_of_capture_are_refused_before_anything_runs(
+def test_wrong_options_of_capture_are_refused(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     for name in ("app.py", "net.onnx", "full/file"):

@@ -113,7 +113,7 @@ def test_a_bundled_case_is_found_by_pattern_and_by_condition(tmp_path: Path) -> 
     assert "no case has Repeat; did you mean Repeats?" in wrong.stderr
 
 
-def test_repeated_and_shuffled_runs_judge_each_case_once(tmp_path: Path) -> None:
+def test_a_repeated_and_shuffled_run_gives_each_case_one_verdict(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     done = dmlconf_here(
         tmp_path, "run", path, "--repeat", "3", "--shuffle", "5", "--report", "json"

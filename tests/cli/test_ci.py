@@ -62,6 +62,7 @@ def test_a_file_that_cannot_be_written_ends_the_run_before_its_first_case(tmp_pa
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *out)
     assert done.returncode == 2
     assert "--report json:file/x.json cannot be written: Not a directory" in done.stderr
+    assert done.stdout == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tile.yaml"]
     folder = dmlconf_here(tmp_path, "run", write(tmp_path), "--report", f"text:{tmp_path}")
     assert folder.returncode == 2

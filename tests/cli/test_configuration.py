@@ -126,7 +126,7 @@ def test_paths_of_the_file_are_used_by_list_run_and_validate(folder: Path) -> No
         assert re.search(r"(^|\s)1 case\b", done.stdout + done.stderr), command
 
 
-def test_certificate_commands_read_only_their_own_tables(tmp_path: Path) -> None:
+def test_certify_verify_sign_and_waive_read_only_their_own_tables(tmp_path: Path) -> None:
     write(tmp_path, name="documented.yaml")
     (tmp_path / "dmlconf.toml").write_text(
         'paths = ["absent"]\nbackend = "faulty:zeros"\nsubstrate = "absent.yaml"\n'

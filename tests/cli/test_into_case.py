@@ -145,20 +145,20 @@ def test_a_case_that_disputes_the_reference_takes_values_that_contradict_it(tmp_
 
 
 @pytest.mark.parametrize(
-    ("change", "expected_message"),
+    ("change", "line", "expected_message"),
     [
-        (("- name: mine", "- matrix: {N: [1, 2]}"), "a matrix stands for many cases"),
-        (("Axis: 0", "Axis: 0\n  expect: {OutputTensors: [[-1], [2, 3]]}"), "already states"),
-        (("Axis: 0", "Axis: 0\n  origin: elsewhere"), "`origin` says"),
+        (("- name: mine", "- matrix: {N: [1, 2]}"), 3, "a matrix stands for many cases"),
+        (("Axis: 0", "Axis: 0\n  expect: {OutputTensors: [[-1], [2, 3]]}"), 10, "already states"),
+        (("Axis: 0", "Axis: 0\n  origin: elsewhere"), 10, "`origin` says"),
     ],
 )
 def test_an_entry_of_a_case_file_that_cannot_hold_expected_values_is_refused_with_its_line(
-    tmp_path: Path, change: tuple[str, str], expected_message: str
+    tmp_path: Path, change: tuple[str, str], line: int, expected_message: str
 ) -> None:
     code, message = refused(tmp_path, SPLIT.replace(*change))
     assert code == 3
     assert expected_message in message
-    assert "mine.yaml:" in message
+    assert f"mine.yaml:{line}:" in message
 
 
 def test_an_entry_of_a_case_file_within_braces_is_refused_with_its_line(tmp_path: Path) -> None:

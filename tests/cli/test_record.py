@@ -90,7 +90,9 @@ def test_record_prints_how_many_cases_it_recorded(tmp_path: Path) -> None:
 
 def test_recording_again_with_more_workers_gives_the_same_bytes(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
-    first = record(tmp_path, suite).read_bytes()
+    path = record(tmp_path, suite)
+    first = path.read_bytes()
+    path.unlink()
     assert record(tmp_path, suite, "-j", "3").read_bytes() == first
 
 

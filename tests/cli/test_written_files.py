@@ -120,9 +120,12 @@ def test_a_file_that_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_a_report_may_replace_a_report_and_a_log_may_replace_a_log(tmp_path: Path) -> None:
     reports = [f"--report={name}:x-{name}" for name in ("json", "junit", "markdown", "svg", "text")]
-    for _ in range(2):
-        done = dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "x.jsonl", *reports)
-        assert done.returncode == 0, done.stderr
+    run = ["run", write(tmp_path), "--log", "x.jsonl", *reports]
+    assert dmlconf_here(tmp_path, *run).returncode == 0
+    before = {path: path.read_bytes() for path in tmp_path.glob("x*")}
+    assert len(before) == 1 + len(reports)
+    assert dmlconf_here(tmp_path, *run, "-b", "faulty:zeros").returncode == 1
+    assert [path.name for path, old in before.items() if path.read_bytes() == old] == []
 
 
 def test_other_commands_than_run_replace_no_case_file_log_or_recording_by_another_kind_of_file(
@@ -173,8 +176,9 @@ def test_no_report_is_made_from_a_log_that_something_else_has_changed(
         process.send_signal(signal.SIGSTOP)
         subprocess.run(["sh", "-c", change.format(log="run.jsonl")], cwd=tmp_path, check=True)
         process.send_signal(signal.SIGCONT)
-        _, errors = process.communicate()
+        printed, errors = process.communicate()
     assert process.returncode == code, errors
+    assert printed == ""
     assert f"run.jsonl {problem} while the run went on" in errors
 
 
