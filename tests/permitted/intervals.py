@@ -23,7 +23,8 @@ def hull(intervals: Sequence[Interval]) -> Interval:
 def is_permitted(actual: Array, expected: Array, *intervals: Interval) -> Array:
     """Return which elements of `actual` a rule `one of` permits, if the intervals are candidates.
 
-    Each element is compared alone. All arrays have the same sizes.
+    Each element is compared alone. All arrays have the same sizes. An element that equals
+    `expected` is permitted whatever the intervals are.
     """
     rule = PrecisionRule(RuleKind.ONE_OF, 0, "test")
     singles = zip(actual.ravel(), expected.ravel(), strict=True)

@@ -25,6 +25,7 @@ QUANTIZED = """
 
 
 def products(tmp_path: Path, b_scale: str, output_scale: str, *outputs: int) -> bool:
+    """Return whether the products with these scales may be these outputs."""
     desc = PRODUCTS.replace("B_SCALE", b_scale).replace("OUTPUT_SCALE", output_scale)
     case = single(tmp_path, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", desc)
     return accepts(case, "OutputTensor", list(outputs))
