@@ -1,4 +1,4 @@
-"""Each report on a run names known faults of DirectML, and they fail no run.
+"""Reports on a run name known faults of DirectML, which fail no run.
 
 The tested code is in `dmlconf/reports/runs/remarks.py`, `dmlconf/reports/runs/summary.py`,
 `dmlconf/reports/runs/junit.py` and `dmlconf/reports/runs/json_report.py`.
