@@ -190,6 +190,7 @@ def test_a_challenge_that_is_no_positive_64_bit_number_is_refused(
 ) -> None:
     done = dmlconf_here(tmp_path, "run", "add", "--challenge", number)
     assert done.returncode == 2
+    assert "Invalid value for '--challenge'" in done.stderr
 
 
 def test_a_recording_made_with_a_challenge_passes_with_that_challenge_only(

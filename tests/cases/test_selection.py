@@ -87,6 +87,7 @@ def test_quoted_text_may_hold_spaces_parentheses_and_operators() -> None:
 
 def test_double_negation_cancels_out() -> None:
     assert keyword_matcher("not not gather")("gather/x")
+    assert not keyword_matcher("not not gather")("tile/x")
 
 
 @pytest.mark.parametrize(

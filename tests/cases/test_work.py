@@ -14,7 +14,7 @@ from dmlconf.cases.work import work_of
 from tests.backends.directml.cases import tile
 
 MOST_TOO_HIGH = 1 << 20
-"""By how many terms the estimate for a small operator may be too high."""
+"""By how many terms, as `work_of` says, the estimate for a small operator may be too high."""
 
 GEMM = """
 operator: GEMM

@@ -303,7 +303,9 @@ def test_a_statement_is_enclosed_and_signed(folder: Path) -> None:
     assert "`product` is missing" in done.stderr
 
 
-def test_wrong_options_are_reported_and_give_their_exit_code(folder: Path) -> None:
+def test_wrong_options_and_a_wrong_profile_are_reported_and_give_their_exit_code(
+    folder: Path,
+) -> None:
     for extra, code, message in (
         (("-o", "it.zip"), 2, "it.zip does not end in .dmlcert"),
         (("-o", "vendor.pub.pem/it.dmlcert"), 2, "-o vendor.pub.pem/it.dmlcert: Not a dir"),
@@ -314,7 +316,9 @@ def test_wrong_options_are_reported_and_give_their_exit_code(folder: Path) -> No
         assert done.returncode == code
         assert message in done.stderr
     (folder / "small.yaml").write_text(PROFILE + "operators: [ABC]\n", encoding="utf-8")
-    assert dmlconf_here(folder, *arguments("-o", "it.dmlcert")).returncode == 3
+    done = dmlconf_here(folder, *arguments("-o", "it.dmlcert"))
+    assert done.returncode == 3
+    assert "the catalogue has no operator ABC" in done.stderr
 
 
 def test_verify_reports_a_damaged_certificate_and_a_certificate_of_other_cases(

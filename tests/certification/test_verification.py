@@ -180,7 +180,10 @@ def test_a_challenge_of_0_or_above_64_bits_is_refused(folder: Path) -> None:
         forgery = taken_apart(folder / "it.dmlcert")
         forgery.predicate["challenge"] = str(number)
         (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
-        assert verify(folder, file="forged.dmlcert").returncode == 3
+        done = verify(folder, file="forged.dmlcert")
+        assert done.returncode == 3
+        assert "the statement: " in printed_text(done)
+        assert "challenge" in printed_text(done)
 
 
 @pytest.mark.hostile

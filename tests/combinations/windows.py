@@ -21,22 +21,26 @@ _Sizes = tuple[int, ...]
 
 _WIDE: Final = {"InputTensor", "OutputGradientTensor"}
 _NARROW: Final = {"OutputTensor", "OutputIndicesTensor", "InputGradientTensor"}
+"""By `_roles`, with Direction BACKWARD the input is narrow and the output wide instead."""
 _STEPS: Final[Mapping[str, tuple[_Sizes, ...]]] = {
     "all 1": ((1, 1, 1),),
     "the same": ((2, 2, 2), (3, 3, 3)),
     "different": ((1, 2, 1), (1, 1, 2), (2, 3, 1)),
 }
+"""Strides or dilations to try, by class, for up to three spatial dimensions."""
 _PADDING: Final[Mapping[str, tuple[tuple[_Sizes, _Sizes], ...]]] = {
     "none": (((0, 0, 0), (0, 0, 0)),),
     "even": (((1, 1, 1), (1, 1, 1)), ((0, 1, 0), (0, 1, 0)), ((0, 0, 1), (0, 0, 1))),
     "uneven": (((0, 1, 0), (0, 0, 1)), ((0, 0, 0), (0, 1, 1)), ((0, 0, 1), (0, 0, 0))),
 }
+"""Padding before and after the elements to try, by class."""
 _WINDOWS: Final[Mapping[str, tuple[_Sizes, ...]]] = {
     "one element": ((1, 1, 1),),
     "odd": ((3, 3, 3),),
     "even": ((2, 2, 2), (4, 4, 4)),
     "not square": ((1, 3, 2), (2, 1, 3)),
 }
+"""Windows to try, by class."""
 _SIZES: Final[Mapping[str, _Sizes]] = {
     "1": (1,),
     "prime": (7, 5, 3),
@@ -45,11 +49,14 @@ _SIZES: Final[Mapping[str, _Sizes]] = {
     "tile + 1": (33, 17),
     "large": (1024, 1031, 1025, 1029),
 }
+"""Last sizes, and numbers of channels, to try, by class."""
 _GROUPS: Final = (1, 2, 4, 3, 5, 7, 15, 16, 31, 32, 64)
+"""Numbers of groups to try besides that of the desc."""
 _USUAL: Final = (1, 2, 4, 8, 16, 32)
 """Numbers of groups that are not of the class `unusual` of the parameter `groups`."""
 
 _CHANNELS: Final = (2, 3, 4, 6, 10, 7, 15, 31, 32, 33, 128, 64, 1024, 1)
+"""Numbers of channels to try besides that of the desc."""
 _MOST_CHANNELS: Final = 120
 """How many choices of channels and groups are tried; those that change least come first."""
 

@@ -19,6 +19,7 @@ __all__ = ["case_entries"]
 
 _Leaves = dict[tuple[str | int, ...], Any]
 _WHOLE = ("Sizes", "Strides", "Flags", "fill", "values", "DataType", "layout")
+"""Keys whose values are not taken apart into columns."""
 
 
 class _Dumper(yaml.SafeDumper):

@@ -28,6 +28,11 @@ SAMPLE = ["CONVOLUTION", "GATHER_ND", "GEMM", "JOIN", "LSTM", "PADDING1", "QUANT
 NOT_OWNED = "inputs-not-owned-by-dml"
 """The constraint of operators whose inputs cannot have the flag OWNED_BY_DML."""
 
+WITH_WINDOWS = [
+    name
+    for name in operator_names()
+    if "WindowSize" in {field.name for field in operator(name).fields}
+]
 REFUSED = {
     "MULTIHEAD_ATTENTION1": {"layout PastSequenceLengthsTensor broadcast"},
     "SCATTER_ND": {"layout IndicesTensor broadcast"},
@@ -163,6 +168,6 @@ def test_no_window_or_sequence_is_so_long_that_a_case_takes_minutes() -> None:
     assert layer["InputTensor"]["Sizes"][-3] <= 2**12
 
 
-@pytest.mark.parametrize("name", ["AVERAGE_POOLING_GRAD", "LP_POOLING1", "MAX_POOLING_GRAD"])
+@pytest.mark.parametrize("name", WITH_WINDOWS)
 def test_each_operator_with_windows_has_cases(name: str) -> None:
     assert all("WindowSize" in operator_case(name, 1, n).template.data["desc"] for n in range(4))

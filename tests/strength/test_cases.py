@@ -50,7 +50,7 @@ def test_a_case_of_equal_values_notices_fewer_defects_than_a_case_of_different_v
     noticed = measure_suite(tmp_path).noticed
     different, alike = noticed["tile/suite/all-different"], noticed["tile/suite/all-alike"]
     assert 0 < alike.caught < different.caught <= different.ran
-    assert case_share({"a": alike}) < 70 < case_share({"a": different})
+    assert case_share({"a": alike}) < case_share({"a": different})
 
 
 def test_cases_that_notice_nothing_are_named() -> None:
