@@ -174,7 +174,7 @@ def test_imports_inside_functions_and_of_dunder_main_are_found() -> None:
 
 
 @for_each([path for path in MODULES if part(path) == "precision"], name=module_name)
-def test_precision_imports_nothing_but_tensors_and_the_rules_of_the_catalogue(path: Path) -> None:
+def test_of_dmlconf_precision_imports_only_tensors_and_rules_of_the_catalogue(path: Path) -> None:
     allowed = ("dmlconf.catalogue.precision", "dmlconf.precision", "dmlconf.tensors")
     assert [name for name in imported_modules(path) if not name.startswith(allowed)] == []
 
@@ -197,6 +197,7 @@ def test_folders_of_permitted_are_folders_of_the_reference() -> None:
         for name in ("permitted", "reference")
     )
     assert len(permitted & reference) > 5
+    # The reference evaluates graphs node by node, in one module.
     assert permitted - {".", "graphs"} <= reference
 
 
@@ -313,7 +314,7 @@ def has_definitions(path: Path) -> bool:
 
 
 @for_each([p for p in MODULES if not p.name.startswith("_")], name=module_name)
-def test_dunder_all_lists_every_public_definition_of_a_module(path: Path) -> None:
+def test_dunder_all_lists_every_public_class_and_function_of_a_module(path: Path) -> None:
     if not has_definitions(path) or lacks_an_extra(path):
         return
     module = importlib.import_module(module_name(path))

@@ -30,6 +30,8 @@ __all__ = [
 NO_ELEMENTS: Final = "tensors of more than eight dimensions, or without elements"
 
 _MOST_DIMENSIONS: Final = 8
+"""DirectML's `DML_TENSOR_DIMENSION_COUNT_MAX1`."""
+
 _TYPES: Final = {each.dtype: each for each in DataType if each.bits >= 8}
 
 

@@ -27,6 +27,8 @@ from tests.cli.test_capture import GRAPH, RELU, journal
 
 RANDOM = np.random.default_rng(5)
 COUNT = 20_000
+"""Enough numbers that the shares below are not exceeded by chance."""
+
 MOST_OFF = 0.15
 """How far the least and the greatest of random numbers may be off, as a share of their range."""
 

@@ -235,7 +235,7 @@ def rejected() -> Iterator[tuple[Case, str]]:
 
 
 @pytest.mark.whole
-def test_every_constraint_that_a_bundled_case_breaks_is_explained_at_a_field() -> None:
+def test_every_constraint_that_a_bundled_case_states_as_broken_is_explained() -> None:
     count = 0
     for case, constraint in rejected():
         count += 1

@@ -265,8 +265,9 @@ def test_the_list_newer_parts_has_every_level_requirement_of_the_catalogue() -> 
 
 def test_a_desc_needs_the_level_of_every_nested_operator() -> None:
     lstm = operator("LSTM")
-    activations = ({"operator": "ACTIVATION_RELU"}, {"operator": "ACTIVATION_SWISH"})
+    activations = ({"operator": "ACTIVATION_GELU"}, {"operator": "ACTIVATION_SWISH"})
     needs = level_needs(lstm, {"ActivationDescs": activations})
+    assert LevelNeed(FeatureLevel(5, 1), "ActivationDescs ACTIVATION_GELU") in needs
     assert LevelNeed(FeatureLevel(6, 2), "ActivationDescs ACTIVATION_SWISH") in needs
     assert highest_level(needs) == (6, 2)
 

@@ -28,6 +28,7 @@ LARGEST: Final = 64
 """The most elements that a reduced case may have, in inputs and outputs together."""
 
 _SECONDS: Final = 60.0
+"""A diagnosis stops reducing its case this long after it began."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from dmlconf.resources import cases_directory
 __all__ = ["MeasuredGraph", "measured_graphs"]
 
 _MOST_NODES: Final = 8
+"""The most nodes of a graph that is measured."""
 _OF_ONE_KIND: Final = ("-element-wise/", "-activation/")
 """Files whose graphs differ only in the operator of one node; only the first graph is measured."""
 

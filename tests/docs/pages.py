@@ -25,6 +25,7 @@ __all__ = ["DOCS", "PAGES", "write"]
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 
 _WIDTH: Final = 96
+"""Columns of help texts; fixed, so that pages do not depend on the terminal."""
 
 
 def write(names: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from dmlconf.catalogue.families import families
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.coverage.measure import OperatorCoverage, Part
@@ -74,8 +75,9 @@ def test_the_navigation_has_every_operator_in_its_family() -> None:
     by_family = {name: pages for each in nav[1]["Operators"][1:] for name, pages in each.items()}
     assert re.search(r"^  - Operators:", MKDOCS, re.M)
     assert "operators/convolution.md" in by_family["Convolution and pooling"]
-    listed = sorted(page for pages in by_family.values() for page in pages)
-    assert listed == sorted(f"operators/{name.lower()}.md" for name in operator_names())
+    listed = sorted((page, family) for family, pages in by_family.items() for page in pages)
+    of = families()
+    assert listed == sorted((f"operators/{name.lower()}.md", of[name]) for name in operator_names())
 
 
 def test_names_of_operators_break_only_after_underscores() -> None:

@@ -15,6 +15,7 @@ from dmlconf.engine.unreached import Unreached
 from tests.engine.cases import many
 
 COUNT = 2000
+"""Enough cases that what does not grow with their number hardly counts."""
 
 MOST_BYTES = 20
 """The most bytes that a case may take; in a dictionary it takes 150."""

@@ -23,6 +23,7 @@ __all__ = ["CASES", "COUNT", "FILE", "Witness", "create", "install"]
 FILE: Final = "DMLCONF_TEST_WITNESS"
 
 COUNT: Final = 400
+"""Many batches, so that an interrupt after the first outcomes leaves cases that were not run."""
 
 CASES: Final = f"""
 operator: TILE

@@ -57,7 +57,9 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_local_cluster_writes_the_same_log_as_an_ordinary_run(tmp_path: Path) -> None:
+def test_a_local_cluster_writes_the_log_of_an_ordinary_run_but_for_times_order_and_workers(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, MATRIX)
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "one.jsonl").returncode == 1
     done = run(tmp_path, "--scheduler", "local:2", "--log", "many.jsonl")

@@ -45,7 +45,7 @@ def edit(log: Path, change: Callable[[dict[str, Any]], Any], at: int = 0) -> Non
     log.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def test_a_merged_log_equals_the_log_of_one_run_except_times_and_order(shards: Path) -> None:
+def test_a_merged_log_equals_that_of_one_run_but_for_times_order_and_origin(shards: Path) -> None:
     done = dmlconf_here(shards, *MERGE, "--report", "json:report.json")
     assert done.returncode == 1
     assert untimed(shards / "merged.jsonl") == untimed(shards / "run.jsonl")

@@ -1,4 +1,4 @@
-"""`--resume` continues a run that ended at any point; the log then equals that of a single run.
+"""`--resume` continues a run that ended at any point, and its log has what that of one run has.
 
 The tested code is in `dmlconf/run_log/earlier.py`, `dmlconf/run_log/header_differences.py` and
 `dmlconf/cli/options/resumption.py`.

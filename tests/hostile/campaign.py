@@ -17,6 +17,7 @@ __all__ = ["Campaign", "opened_campaign", "run_campaign", "table"]
 
 _STATE: Final = "campaign.json"
 _CHUNK: Final = 250
+"""Mutants that are tried before progress is kept; of slow kinds fewer, by `_COSTS`."""
 _COSTS: Final = {
     "certificate": 25,
     "plugin": 25,

@@ -21,6 +21,7 @@ from tests.hostile.subjects import SUBJECTS
 __all__ = ["main"]
 
 _MOST_MIB = 1024
+"""The most memory that dmlconf is told to use, and may use for one mutant."""
 os.environ["DMLCONF_MEMORY_MIB"] = str(_MOST_MIB)  # Else a valid case may use all memory.
 
 

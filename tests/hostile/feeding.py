@@ -18,7 +18,9 @@ from tests.hostile.mutant import Mutant
 __all__ = ["Subject", "complaint", "small_files", "small_recordings", "suite_of", "tree_of"]
 
 _CODES: Final = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8})
+"""All exit codes but 70, that of a bug in dmlconf itself."""
 _LARGEST_BASE_BYTES: Final = 8_000
+"""Mutants of small files take less time, so more of them are tried."""
 
 
 @dataclass(frozen=True, slots=True)

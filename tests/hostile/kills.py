@@ -37,7 +37,9 @@ VICTIMS: Final = {
     "worker by SIGTERM": ("worker", signal.SIGTERM),
 }
 _WORKERS: Final = 2
+"""Worker processes of a run: if one is killed, another is left."""
 _CASES: Final = 192
+"""Several batches for each worker, so that most kills leave some of them to run."""
 _START_SECONDS: Final = 2.0
 """A fifth of the kills come within this time of the start, mostly before the log begins."""
 _RUN_SECONDS: Final = 1.5

@@ -22,6 +22,7 @@ pytestmark = [
 ]
 
 SAMPLE = 32
+"""At least five kills of each kind in `VICTIMS`."""
 
 
 def test_none_of_32_kills_loses_a_logged_verdict_or_leaves_processes_or_folders(

@@ -29,6 +29,7 @@ pytestmark = [
 ]
 
 SAMPLE = 400
+"""Mutants of each kind of file that is not in `SLOW_SAMPLES`."""
 SLOW_SAMPLES = {"plugin": 60, "graph": 60, "matrix": 150, "log-kinds": 200}
 """Sizes of samples of slow kinds of file: plugins start workers, graphs may have 2,000 nodes."""
 

@@ -19,7 +19,9 @@ MOST_SECONDS: Final = 10
 """The most processor time for one mutant; unlike wall-clock time, other work does not change it."""
 
 _MOST_WALL_SECONDS: Final = 300
+"""The most time between two lines of the process, which may wait instead of working."""
 _PER_PROCESS: Final = 500
+"""The most mutants that one process is fed."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 

@@ -24,6 +24,7 @@ from tests.reference.functions import function_of
 MODULUS = ["ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"]
 FLOATS = [DataType.FLOAT32, DataType.FLOAT16]
 LARGEST = 3.4028234663852886e38
+"""The largest finite number of FLOAT32."""
 
 
 def pair(operator: str, a: float, b: float, data_type: DataType) -> tuple[float, float]:

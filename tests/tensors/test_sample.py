@@ -35,7 +35,7 @@ def test_the_indices_of_a_seed_never_change() -> None:
     assert sample_indices(1 << 16, "seed", 6).tolist() == [0, 25163, 25173, 30854, 38064, 65535]
 
 
-def test_every_element_can_be_sampled() -> None:
+def test_a_sample_may_have_every_element() -> None:
     assert sample_indices(5, "seed", 5).tolist() == [0, 1, 2, 3, 4]
 
 

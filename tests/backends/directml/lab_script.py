@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 SECONDS: Final = 120
+"""The longest that a script may take; it ends a Wine that hangs."""
 
 _LAB: Final = Path(__file__).parents[3] / "lab" / "lab.py"
 

@@ -11,7 +11,11 @@ import sys
 from typing import Any, Final
 
 COUNT: Final = 6
+"""Elements of A and of B, as `native/application.cpp` has them."""
+
 THREADS: Final = 8
+"""Threads that compute A + B at the same time."""
+
 A: Final = (1.0, -2.0, 3.0, -4.0, 5.0, -6.0)
 B: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 

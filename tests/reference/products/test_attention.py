@@ -24,6 +24,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 COUNTS = st.integers(1, 4)
 
 FILTER_VALUE = -1e9
+"""So low that a masked key has no weight beside one that is not masked."""
 
 
 def uniform(seed: int, *sizes: int) -> Array:

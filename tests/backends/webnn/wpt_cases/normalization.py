@@ -16,6 +16,7 @@ from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 __all__ = ["CONVERSIONS"]
 
 _EPSILON: Final = 1e-5
+"""The default of WebNN's normalizations."""
 
 
 def _batch_normalization(test: WptTest) -> Case:

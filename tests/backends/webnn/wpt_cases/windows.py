@@ -14,6 +14,7 @@ from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 __all__ = ["CONVERSIONS"]
 
 _DIMENSIONS: Final = 2
+"""WebNN's windows have a height and a width."""
 
 
 def _steps_and_padding(test: WptTest) -> dict[str, Any]:
