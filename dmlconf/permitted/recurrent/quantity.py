@@ -50,6 +50,12 @@ units are 5 standard deviations."""
 _STORE_BIAS: Final = 0.5
 """The mean error of a store that rounds toward zero, in units in the last place."""
 
+_CURVATURE: Final = 1.05
+"""How many times the likely errors of FLOAT16 stores count in an output: an error of some units in
+the last place changes the slopes by which it is carried on. Measured: a GRU on DirectML 1.8.0 whose
+states double at each step is off by 1.005 times the likely error of fixed slopes, since one of its
+stores rounds to the next number."""
+
 _ACTIVATION: Final = 2.0
 """How many times an activation's own greatest error counts in a spread. A device's exp or tanh errs
 alike at arguments close together, so errors of several steps do not cancel as independent ones do.
@@ -397,11 +403,12 @@ class Quantity(Values):
         deviation = before.stored if before.deviation is None else before.deviation
         # The last store may also be toward zero, in the same direction as earlier stores.
         last = _STORE_BIAS * float16_ulps(self.value)
-        likely = np.hypot(last, half.limit / 2) / FLOAT16_EPSILON
+        held = half.limit * _CURVATURE
+        likely = np.hypot(last, held / 2) / FLOAT16_EPSILON
         return replace(
             before,
             sums=sums,
-            stored=np.fmin(before.stored, half.limit / FLOAT16_EPSILON),
+            stored=np.fmin(before.stored, held / FLOAT16_EPSILON),
             deviation=np.fmin(deviation, likely),
         )
 
