@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,16 @@ from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.training import AdamOptimizerDesc, bias_correction, moving_average
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
+from dmlconf.tensors.float_limits import (
+    LARGEST_FLOAT16,
+    LARGEST_FLOAT32,
+    LEAST_NORMAL_FLOAT32,
+    LEAST_SUBNORMAL_FLOAT32,
+)
 
 __all__ = [
     "adam_optimizer_candidates",
 ]
-
-_LEAST_FLOAT32: Final = float(np.finfo(np.float32).smallest_subnormal)
 
 
 class _Moments(NamedTuple):
@@ -249,7 +252,7 @@ def _rounding_error(value: Any) -> Any:
     or rounded to a multiple of 2^-149.
     """
     size = np.abs(value)
-    flushed = np.where(size > 0, np.maximum(size, _LEAST_FLOAT32), 0.0)
+    flushed = np.where(size > 0, np.maximum(size, LEAST_SUBNORMAL_FLOAT32), 0.0)
     held = np.float32(value) == value
     return np.where(size < LEAST_NORMAL_FLOAT32, flushed, np.where(held, 0.0, size * STEP))
 

@@ -1,4 +1,4 @@
-"""Limits of FLOAT32 and FLOAT16: the largest and the least normal numbers, and an epsilon."""
+"""Limits of FLOAT32 and FLOAT16: the largest number, the least ones, and an epsilon."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ __all__ = [
     "LARGEST_FLOAT32",
     "LEAST_NORMAL_FLOAT16",
     "LEAST_NORMAL_FLOAT32",
+    "LEAST_SUBNORMAL_FLOAT32",
 ]
 
 LARGEST_FLOAT32: Final = float(np.finfo(np.float32).max)
@@ -22,6 +23,9 @@ LARGEST_FLOAT16: Final = float(np.finfo(np.float16).max)
 
 LEAST_NORMAL_FLOAT32: Final = float(np.finfo(np.float32).tiny)
 """The least positive FLOAT32 number that is not subnormal, 2^-126."""
+
+LEAST_SUBNORMAL_FLOAT32: Final = float(np.finfo(np.float32).smallest_subnormal)
+"""The least positive FLOAT32 number, 2^-149."""
 
 LEAST_NORMAL_FLOAT16: Final = float(np.finfo(np.float16).tiny)
 """The least positive FLOAT16 number that is not subnormal, 2^-14."""

@@ -22,10 +22,10 @@ from dmlconf.permitted.regions.sampling import (
     UncertainBlock,
     UncertainSamples,
     greatest,
-    possible_shifts,
     uncertain_blocks,
     unsure,
 )
+from dmlconf.permitted.regions.shares import coordinates_within
 from dmlconf.reference.regions.sampling import Reading, of_samples, output_sizes
 from dmlconf.tensors.datatypes import Array
 
@@ -63,16 +63,19 @@ class _Side:
         unsure: which samples are unsure, sizes {regions, samples, outputs}.
         choice: a bit for each unsure sample of an output, from the first: whether it lies beyond
             its boundary.
+        point: whether only the coordinate 0 is inside, so that both ends of an error are outside.
     """
 
     unsure: Array
     choice: int
+    point: bool
 
-    def shifts(self, errors: Array) -> Array:
+    def shifts(self, at: UncertainSamples) -> Array:
         """Return the distances by which the unsure samples are moved."""
         number = np.cumsum(self.unsure, axis=1) - 1
-        beyond = (self.choice >> np.clip(number, 0, _MOST_UNSURE)) & 1
-        return np.where(self.unsure, np.where(beyond, errors, -errors), 0.0)
+        chosen = (self.choice >> np.clip(number, 0, _MOST_UNSURE)) & 1
+        beyond = -at.values if self.point else at.errors
+        return np.where(self.unsure, np.where(chosen, beyond, -at.errors), 0.0)
 
 
 def reduced_candidates(
@@ -90,7 +93,10 @@ def reduced_candidates(
     crowded = many[0][:, :, np.newaxis] | many[1][:, np.newaxis, :]
     hull = _reduced(reading, y, x, function, None) if crowded.any() else None
     for down, across in product(range(1 << bits[0]), range(1 << bits[1])):
-        sides = _Side(open_sides[0], down), _Side(open_sides[1], across)
+        sides = (
+            _Side(open_sides[0], down, reading.is_point(1)),
+            _Side(open_sides[1], across, reading.is_point(2)),
+        )
         candidate = _reduced(reading, y, x, function, sides)
         yield candidate if hull is None else _chosen(crowded[..., np.newaxis], hull, candidate)
 
@@ -144,7 +150,7 @@ def _moved(at: UncertainSamples, side: _Side, *, steady: bool) -> UncertainSampl
     If `steady`, nothing changes between boundaries, so other samples have no error.
     """
     errors = np.where(side.unsure | steady, 0.0, at.errors)
-    return replace(at, values=at.values + side.shifts(at.errors), errors=errors)
+    return replace(at, values=at.values + side.shifts(at), errors=errors)
 
 
 def _ends(
@@ -155,8 +161,9 @@ def _ends(
     A linear interpolation changes by at most twice the greatest element for each unit by which
     samples were moved.
     """
-    shifts = product(possible_shifts(block.y_errors), possible_shifts(block.x_errors))
-    samples = [reading.at(block.y + down, block.x + across) for down, across in shifts]
+    rows = coordinates_within(block.y, block.y_errors)
+    columns = coordinates_within(block.x, block.x_errors)
+    samples = [reading.at(y, x) for y, x in product(rows, columns)]
     extremes = np.minimum.reduce(samples), np.maximum.reduce(samples)
     least, most = (of_samples(extreme, block, function) for extreme in extremes)
     error_scale = of_samples(greatest(reading, block.y, block.x), block, function)

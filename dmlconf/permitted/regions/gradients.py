@@ -34,7 +34,7 @@ from dmlconf.reference.regions.gradients import (
 from dmlconf.reference.regions.parts import elements_of
 from dmlconf.reference.regions.slopes import slopes
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_SUBNORMAL_FLOAT32
 
 __all__ = [
     "roi_align_grad_interval",
@@ -120,6 +120,7 @@ class _UncertainGradients(RoiGradients):
                 add_at(error_scales, elements, size * share.most)
                 add_at(terms, elements, np.where(size * share.most > 0, 1.0, 0.0))
         error = _sum_errors(sums, error_scales, terms, _SHARE_OPERATIONS)
+        error[error_scales > LARGEST_FLOAT32] = np.inf
         self._open_elements(error)
         is_open = np.isinf(error)
         low, high = (np.where(is_open, np.inf, end + error) for end in (below, above))
@@ -208,9 +209,8 @@ class _UncertainGradients(RoiGradients):
         error += _SLOPE_OPERATIONS * STEP * differences
         error += _WEIGHT_OPERATIONS * STEP * weighted
         is_open = self._special(image=True).any(axis=(1, 2, 3)) | self._undefined()
-        low, high = (
-            np.where(is_open[:, np.newaxis], np.inf, end + error) for end in (below, above)
-        )
+        is_open = is_open[:, np.newaxis] | (weighted > LARGEST_FLOAT32)
+        low, high = (np.where(is_open, np.inf, end + error) for end in (below, above))
         return low, high
 
     def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
@@ -278,6 +278,8 @@ def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
 def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int) -> Array:
     """Return how far sums may be off if FLOAT32 adds them up in any order.
 
+    An operation is off by no less than the least subnormal number where it rounds, 2^-149.
+
     Args:
         operations: how many FLOAT32 operations make a number before it is added.
 
@@ -286,4 +288,5 @@ def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int)
     by_chance = roundings(terms) * error_scales
     alike = terms * np.abs(sums)
     errors: Array = (by_chance + alike) * (STEP / 2) + operations * STEP * error_scales
+    errors += (terms * (operations + 1)) * LEAST_SUBNORMAL_FLOAT32
     return errors

@@ -75,13 +75,13 @@ class UncertainPart(Part):
 
     def certainly_added(self) -> Array:
         """Return which samples are inside the input without doubt, and get their gradient so."""
-        corners = [self.reading.inside(y, x) for y, x in product(*self._ends())]
+        corners = [self.reading.inside(y, x) for y, x in product(*self.coordinates())]
         added: Array = np.logical_and.reduce(corners) & (self.in_doubt == 0)
         return added
 
     def possible_gradient(self) -> Array:
         """Return the gradients that samples may have; 0 where they are certainly outside."""
-        corners = [self.reading.inside(y, x) for y, x in product(*self._ends())]
+        corners = [self.reading.inside(y, x) for y, x in product(*self.coordinates())]
         gradient = np.where(self.in_doubt == 0, self.gradient, self.in_doubt)
         return np.where(np.logical_or.reduce(corners), gradient, 0)
 
@@ -95,13 +95,6 @@ class UncertainPart(Part):
         chosen: Array = (self.in_doubt != 0) & (self.values(y, x)[1] >= self.needed)
         return chosen
 
-    def _ends(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Return the least, the exact and the greatest rows and columns of samples."""
-        block = self.block
-        rows = block.y - block.y_errors, block.y, block.y + block.y_errors
-        columns = block.x - block.x_errors, block.x, block.x + block.x_errors
-        return rows, columns
-
     def coordinates(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """Return the rows and columns at which slopes may be least or greatest."""
         block = self.block
@@ -111,8 +104,8 @@ class UncertainPart(Part):
     def may_lie_beyond_an_element(self) -> Array:
         """Return which samples may lie on either side of an element, {..., channels: 1}."""
         jumps = np.zeros(1, bool)
-        for before, _, behind in self._ends():
-            jumps = jumps | (np.floor(before) != np.floor(behind))
+        for coordinates in self.coordinates():
+            jumps = jumps | (np.floor(coordinates[0]) != np.floor(coordinates[-1]))
         return jumps[..., np.newaxis]
 
     def shares(self) -> Iterator[tuple[Array, Share]]:

@@ -26,14 +26,13 @@ from dmlconf.reference.regions.sampling import (
     sample_blocks,
 )
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_SUBNORMAL_FLOAT32
 
 __all__ = [
     "UncertainBlock",
     "UncertainSamples",
     "adrift",
     "greatest",
-    "possible_shifts",
     "special",
     "special_outputs",
     "uncertain",
@@ -113,7 +112,9 @@ def uncertain(at: Placement) -> UncertainSamples:
     sizes = np.maximum.reduce([np.abs(each) for each in (begin, end, extent)])
     finite = sizes[:, 0, 0] <= np.finfo(np.float32).max
     finite &= math.isfinite(at.shift) and math.isfinite(at.offset)
-    errors = np.where(whole, 0, errors * STEP)
+    errors = np.where(
+        whole | (errors == 0), 0, errors * STEP + operations * LEAST_SUBNORMAL_FLOAT32
+    )
     return UncertainSamples(values, at.counts, errors=errors, undefined=~finite)
 
 
@@ -176,9 +177,11 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
     two elements.
     """
     ends = at.values - at.errors, at.values + at.errors
-    unsure: Array = np.not_equal(*(reading.within(end, axis) for end in ends))
+    last = reading.values.shape[axis] - 1
+    between = np.clip(np.clip(at.values, 0, last), *ends)
+    below, inside, above = (reading.within(end, axis) for end in (ends[0], between, ends[1]))
+    unsure: Array = (below != inside) | (inside != above)
     if not reading.linear:
-        last = reading.values.shape[axis] - 1
         unsure |= np.not_equal(*(np.clip(np.floor(end + 0.5), 0, last) for end in ends))
     return unsure & at.used()
 
@@ -212,8 +215,3 @@ def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) 
         weight = 2.0 if reading.linear else np.where(uncertain, 2.0, 1.0)
         outputs[block.outputs] = (block.used * samples * weight).sum(axis=(1, 2)) > 1
     return outputs
-
-
-def possible_shifts(errors: Array) -> tuple[Array, ...]:
-    """Return the shifts of coordinates to try: up by their errors, down by them, and none."""
-    return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)

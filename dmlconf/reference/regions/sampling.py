@@ -195,6 +195,10 @@ class Reading:
         rows, columns = self.within(y, 1), self.within(x, 2)
         return (rows & columns)[..., np.newaxis]
 
+    def is_point(self, axis: int) -> bool:
+        """Return whether only the coordinate 0 is inside along axis 1 (rows) or 2 (columns)."""
+        return self.edges and self.values.shape[axis] == 1
+
     def within(self, at: Array, axis: int) -> Array:
         """Return which coordinates along axis 1 (rows) or 2 (columns) are inside; NaN is."""
         size = self.values.shape[axis]

@@ -71,3 +71,22 @@ def test_the_gradient_goes_to_one_of_the_elements_that_may_be_the_greatest_read(
     assert not greatest_accepts(tmp_path, "9, 5, 7", "-0.5", [0, 0, 0, 3])
     assert greatest_accepts(tmp_path, "9, 5, 7", "0", [3, 0, 0, 0])
     assert not greatest_accepts(tmp_path, "9, 5, 7", "0", [0, 0, 3, 0])
+
+
+def test_products_of_both_signs_that_overflow_may_be_nan(tmp_path: Path) -> None:
+    """Two channels of slopes 1e21 and -1e21 times 1e20 overflow, and infinity - infinity is NaN."""
+    desc = """
+      InputTensor: {Sizes: [1, 2, 2, 1], DataType: FLOAT32, values: [0, 1.0e+21, 0, -2.0e+21]},
+      InputGradientTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [1.0e+20, 1.0e+20]},
+      ROITensor: {Sizes: [1, 4], DataType: FLOAT32, values: [0, 0, 0, 1]},
+      BatchIndicesTensor: {Sizes: [1], DataType: UINT32, values: [0]},
+      OutputROIGradientTensor: {Sizes: [1, 4], DataType: FLOAT32},
+      ReductionFunction: AVERAGE, InterpolationMode: LINEAR, SpatialScaleX: 1, SpatialScaleY: 1,
+      InputPixelOffset: 0, OutputPixelOffset: -0.5, MinimumSamplesPerOutput: 1,
+      MaximumSamplesPerOutput: 1, AlignRegionsToCorners: false"""
+    case = single(tmp_path, "ROI_ALIGN_GRAD", desc)
+    for of_y in (-np.inf, np.nan):
+        assert accepts(case, "OutputROIGradientTensor", [0, of_y, 0, 0]), of_y
+    smaller = desc.replace("e+20", "e+10")
+    case = single(tmp_path, "ROI_ALIGN_GRAD", smaller)
+    assert not accepts(case, "OutputROIGradientTensor", [0, np.nan, 0, 0])

@@ -1,0 +1,33 @@
+"""ROI_ALIGN1 may read a sample on either side of a boundary that its coordinate is close to.
+
+The tested code is in `dmlconf/permitted/regions/candidates.py` and `unsure` of
+`dmlconf/permitted/regions/sampling.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.permitted.graphs.accepted import accepts, single
+
+ONE_ELEMENT = """InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [5]},
+  ROITensor: {Sizes: [1, 4], DataType: FLOAT32, values: [-5, ROW, -5, ROW]},
+  BatchIndicesTensor: {Sizes: [1], DataType: UINT32, values: [0]},
+  OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32},
+  ReductionFunction: AVERAGE, InterpolationMode: LINEAR, SpatialScaleX: 0.1, SpatialScaleY: 0.1,
+  InputPixelOffset: -0.5, OutputPixelOffset: 0, OutOfBoundsInputValue: -1,
+  MinimumSamplesPerOutput: 1, MaximumSamplesPerOutput: 1, AlignRegionsToCorners: true"""
+
+
+def test_a_sample_may_be_rounded_to_the_only_coordinate_inside(tmp_path: Path) -> None:
+    """FLOAT32 has 0.1 as 0.1 + 1.5e-9, so -5 * 0.1 + 0.5 is -7e-9, or 0 if the product is rounded.
+
+    With one element and AlignRegionsToCorners only 0 is inside.
+    """
+    near = single(tmp_path, "ROI_ALIGN1", ONE_ELEMENT.replace("ROW", "-5"))
+    assert accepts(near, "OutputTensor", [5])
+    assert accepts(near, "OutputTensor", [-1])
+    assert not accepts(near, "OutputTensor", [2])
+    outside = single(tmp_path, "ROI_ALIGN1", ONE_ELEMENT.replace("ROW", "-4"))
+    assert accepts(outside, "OutputTensor", [-1])
+    assert not accepts(outside, "OutputTensor", [5])
