@@ -79,7 +79,7 @@ LARGEST_JOURNAL: Final = 256 * _MIB
 """The journal: the file with the calls that `capture` has seen."""
 
 LONGEST_JOURNAL_LINE: Final = 16 * _MIB
-"""A line of the journal, with one operator or graph; a graph of 656 nodes took 400 KiB."""
+"""A line of the journal, such as one graph; a graph of 656 nodes took 400 KiB."""
 
 LARGEST_RECORDING_MEMBER: Final = 256 * _MIB
 """Each of the two members of a recording, the manifest and the outputs, uncompressed."""

@@ -67,10 +67,9 @@ def make_folders(folder: Path) -> list[Path]:
     for at, each in enumerate(missing):
         try:
             each.mkdir()
-        except FileExistsError:
-            if not each.is_dir():  # Else another process was faster.
-                raise
-        except OSError:
+        except OSError as error:
+            if isinstance(error, FileExistsError) and each.is_dir():
+                continue  # Another process was faster.
             remove_folders(missing[:at])
             raise
     return missing

@@ -138,7 +138,8 @@ class Conclusion:
         """Return the verdict, which known faults, deviations and a substrate's limits may excuse.
 
         A finding only changes the reason, and a dispute excuses only the reference's own outputs.
-        Nothing here excuses a case that contradicts the reference; waivers are applied later.
+        Nothing here excuses a failure whose reason is a contradiction, which no dispute explains;
+        waivers are applied later.
 
         Args:
             judge: judges other outcomes of the case, if not `self.judge`.

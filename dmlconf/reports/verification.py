@@ -114,7 +114,7 @@ def _waived(verification: Verification) -> str:
 
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
-    """Yield the headings of findings, notes and excused failures, each with its lines."""
+    """Yield headings, each with its lines: why it does not hold (`Finding`), notes and excuses."""
     # If the file could not be read, the closing sentence says all that is known.
     if verification.findings and not verification.unread:
         yield (
@@ -134,7 +134,10 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
 
 
 def _reason(finding: Finding) -> str:
-    """Return a finding's kind and message; without `REFUSED`, which the closing sentence says."""
+    """Return the kind and message of a reason why a certificate does not hold.
+
+    Without `REFUSED`, which the closing sentence says.
+    """
     if finding.kind is FindingKind.REFUSED:
         return finding.message
     return f"{finding.kind.words}: {finding.message}"

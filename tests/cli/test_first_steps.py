@@ -53,7 +53,7 @@ def test_a_missing_option_is_explained(
     assert message in done.stderr
 
 
-def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path: Path) -> None:
+def test_a_failing_run_of_dmlconf_pyz_says_what_to_type_for_dmlconf(tmp_path: Path) -> None:
     file = "/the folder/dmlconf.pyz"
     wrong = write(tmp_path, TILE.replace("1, 2, 1, 2]}", "1, 2, 1, 3]}")).name
     done = dmlconf_here(tmp_path, "run", wrong, DMLCONF_SINGLE_FILE=file)

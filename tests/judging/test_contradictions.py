@@ -1,4 +1,4 @@
-"""An expectation that contradicts the reference fails its case, whatever a backend returns.
+"""An expectation that contradicts the reference fails its case, unless the case disputes it.
 
 The tested code is in `dmlconf/judging/contradictions.py`, `dmlconf/judging/judge.py`,
 `dmlconf/judging/conclusion.py`, `dmlconf/engine/against.py` and `schemas/case.schema.json`.

@@ -191,7 +191,7 @@ def read_head(path: Path) -> Recording:
 
     Raises:
         BackendError: the file cannot be read, is no recording in a known format, or contradicts
-            itself.
+            itself in what is read of it.
     """
     try:
         with opened_archive(path, LARGEST_RECORDING_MEMBER) as members:

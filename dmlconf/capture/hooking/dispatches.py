@@ -80,7 +80,7 @@ class _Dispatch:
     after: Copies | None = None
 
     def settle(self) -> None:
-        """Note what is bound when the list is submitted: from now on, that no longer changes."""
+        """Note whether the tensors bound at submission are other ones than those that were recorded."""
         self.late = self.late and self.recorded != self.table
         if self.late:  # The copies in the list, if any, are of other tensors.
             self.before = self.after = None
@@ -91,7 +91,8 @@ class _List:
     """A command list since its last reset: its dispatches not yet submitted, and its copies.
 
     Attributes:
-        held: buffers that the copies read, and that the application may release before.
+        held: buffers that the copies read, and that the application may release before
+            the list has run.
     """
 
     dispatches: list[_Dispatch] = field(default_factory=list)

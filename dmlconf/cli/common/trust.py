@@ -53,7 +53,7 @@ A word and a colon, such as `html:`, may come before it.
 """
 
 _OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
-"""Folders in which nothing may be written, since files there name programs to run."""
+"""Folders in which nothing may be written without permission, since files there name programs."""
 
 
 def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str | None:

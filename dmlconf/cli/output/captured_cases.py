@@ -19,7 +19,7 @@ _MOST_NAMED: Final = 5
 
 
 def report_cases(folder: Path, captured: Captured, written: Written) -> None:
-    """Say how many cases were written, which were left out, and what to do with any next."""
+    """Say how many cases were written, which were left out and, if any were written, what next."""
     count = counted(written.cases, "case")
     files = counted(len(written.files), "file")
     say(f"Captured {captured.summary()}: {count} in {files} below {folder}")
@@ -44,7 +44,7 @@ def report_cases(folder: Path, captured: Captured, written: Written) -> None:
 
 
 def report_dispatches(folder: Path, written: Written) -> None:
-    """Say of how many dispatches the data was kept, and which commands judge any of them."""
+    """Say of how many dispatches the data was kept and, if there are any, how to judge them."""
     argument = shlex.quote((folder / FOLDER).as_posix())
     noun = "dispatch" if written.cases == 1 else "dispatches"
     say(f"Kept the data of {written.cases:,} {noun} below {argument}")

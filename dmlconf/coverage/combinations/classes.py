@@ -42,7 +42,10 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 
 
 def data_input(operator: Operator) -> str | None:
-    """Return the input whose data has a class: the first without indices; None if there is none."""
+    """Return the input whose data has a class; None if there is none.
+
+    It is the first whose values the catalogue does not bound, as it bounds most indices.
+    """
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
 

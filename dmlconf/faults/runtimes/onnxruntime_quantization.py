@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _BEYOND_INT32: Final = 2.0**31
-"""The least positive number that INT32 lacks."""
+"""The least positive integer that INT32 lacks."""
 
 
 @of_operators("ELEMENT_WISE_QUANTIZED_LINEAR_ADD")
@@ -75,9 +75,13 @@ def _added(x: Array, factor: Array, to: Array) -> Array:
 
 
 def _added_at_once(x: Array, factor: Array, to: Array) -> Array:
-    """Return `to + x * factor`, rounded once to FLOAT32."""
-    exact = to.astype(np.float64) + x.astype(np.float64) * factor
-    single: Array = exact.astype(np.float32)
+    """Return `to + x * factor`, computed in FLOAT64 and then rounded to FLOAT32.
+
+    That is what one rounding of the exact result gives, but for results very near the middle of two
+    FLOAT32 numbers.
+    """
+    double = to.astype(np.float64) + x.astype(np.float64) * factor
+    single: Array = double.astype(np.float32)
     return single
 
 

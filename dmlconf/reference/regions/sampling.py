@@ -45,7 +45,7 @@ class Placement:
 
     Attributes:
         begin, end: where each region begins and ends, scaled, sizes {regions, 1, 1}.
-        steps: the number of each sample in its region, minus the offset, sizes {regions, samples,
+        steps: the number of each sample in its region, minus `offset`, sizes {regions, samples,
             outputs}.
         length: how many steps there are from begin to end, sizes {regions, 1, 1}.
         shares: the steps divided by the length: 0 where the region begins, 1 where it ends; 1/2 if
@@ -196,7 +196,7 @@ class Reading:
         return (rows & columns)[..., np.newaxis]
 
     def is_point(self, axis: int) -> bool:
-        """Return whether only the coordinate 0 is inside along axis 1 (rows) or 2 (columns)."""
+        """Return whether 0 is the only number inside along axis 1 (rows) or 2 (columns)."""
         return self.edges and self.values.shape[axis] == 1
 
     def within(self, at: Array, axis: int) -> Array:

@@ -26,6 +26,6 @@ def test_no_order_of_additions_has_a_greater_partial_sum(
     assert np.abs(np.cumsum(sorted(terms))).max() <= most + 1e-9
 
 
-def test_the_greatest_partial_sum_is_that_of_the_terms_of_one_sign() -> None:
+def test_the_partial_sum_of_greatest_magnitude_has_the_terms_of_one_sign() -> None:
     values = np.array([[1.0, 2.0, 3.0], [-4.0, 1.0, 1.0]])
     assert partial_mean(values, (1,)).ravel().tolist() == [2.0, 4 / 3]
