@@ -18,7 +18,11 @@ __all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
 
 
 class CheckStatus(StrEnum):
-    """The status of one check, with the meaning of the verdict's status of the same name."""
+    """The status of one check, named like a status of verdicts.
+
+    FAILED means that a device did something that it must not do, BROKEN that a call failed or the
+    check's process ended or hung, and UNSUPPORTED that the device declined what it may decline.
+    """
 
     PASSED = "passed"
     FAILED = "failed"

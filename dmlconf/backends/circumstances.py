@@ -61,7 +61,9 @@ CHEAP: Final = (
     Circumstance.OFFSET,
     Circumstance.OWNED,
 )
-"""The circumstances of a run by default. Each costs less than half of a plain run, on average."""
+"""The circumstances of a run by default, as far as its backend supports them. Each costs less than
+half of a plain run, on average.
+"""
 
 
 ALL: Final = "all"

@@ -39,7 +39,8 @@ class _Counters(ctypes.Structure):
 def committed_bytes() -> int:
     """Return the bytes that this process has committed, as far as the system tells.
 
-    On Windows these are PagefileUsage, on Linux its resident bytes; elsewhere, the number is 0.
+    On Windows these are PagefileUsage, on Linux its resident bytes. The number is 0 elsewhere, and
+    if the system does not tell it.
     """
     if sys.platform == "win32":
         counters = _Counters(cb=ctypes.sizeof(_Counters))

@@ -130,7 +130,8 @@ class Outputs:
         seconds: how long it took.
         faults: what the operator did wrong apart from the values; some messages name only the
             first.
-        dispatch_seconds: how long each dispatch took by the device's own clock; empty if unknown.
+        dispatch_seconds: how long each dispatch took by the device's own clock, without those that
+            are unknown.
         samples: digests and some elements of outputs, as recordings keep them of large ones.
         warnings: warnings of the driver or a debug layer; they do not fail the case.
     """

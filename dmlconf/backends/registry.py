@@ -177,7 +177,8 @@ def check_devices(
 
     Args:
         path: the file of DirectML, or None to search for it.
-        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which checks run one.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which a check runs at
+            most one.
         on_result: called with each result as soon as there is one.
 
     Raises:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dmlconf.backends import registry
-from dmlconf.backends.faulty.backend import create, negated, scaled
+from dmlconf.backends.faulty.backend import create, last_negated, negated, scaled
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.options import split_options
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
@@ -54,6 +54,12 @@ def test_the_fault_negated_changes_the_sign_of_each_element(
     actual = negated(array(data_type, *values), data_type)
     assert actual.dtype == data_type.dtype
     assert actual.tolist() == expected
+
+
+def test_the_fault_last_element_negates_the_last_element_of_a_transposed_output_too() -> None:
+    rows = array(DataType.FLOAT32, 1, 2, 3, 4).reshape(2, 2)
+    assert last_negated(rows, DataType.FLOAT32).tolist() == [[1, 2], [3, -4]]
+    assert last_negated(rows.T, DataType.FLOAT32).tolist() == [[1, 3], [2, -4]]
 
 
 @pytest.mark.parametrize(

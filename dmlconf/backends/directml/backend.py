@@ -40,7 +40,7 @@ class Options:
 
     Attributes:
         path: the file of DirectML, or None to search for it.
-        adapter: index, part of the name, or `warp`; None if dmlconf chooses.
+        adapter: index, name or a part of it, or `warp`; None if dmlconf chooses.
         graph: whether each operator is compiled as a graph of one node.
     """
 
@@ -138,7 +138,7 @@ class DirectMLBackend:
             owned.pop_all()
 
     def environment(self) -> Environment:
-        """Return the DirectML, the adapter and the driver in use."""
+        """Return the DirectML, the adapter, the driver and the options in use."""
         file = self._libraries.file
         adapter = self._adapter
         return Environment(
@@ -170,7 +170,10 @@ class DirectMLBackend:
         return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
 
     def capabilities(self) -> Capabilities:
-        """Return what DirectML reports, the adapter's memory, and all circumstances."""
+        """Return what DirectML reports, the adapter's memory, the option `half`, all circumstances.
+
+        Graphs are compiled as a whole.
+        """
         circumstances = frozenset(map(str, Circumstance))
         memory = self._adapter.memory
         return replace(

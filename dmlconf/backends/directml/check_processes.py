@@ -1,4 +1,4 @@
-"""Check the devices of every adapter, each check in its own process.
+"""Check the devices of every adapter that can be used, each check in its own process.
 
 A driver that ends its process or never returns costs only one check. What the checks do is in
 `device_checks`, the types of their results in `dmlconf.backends.check_results`.
@@ -34,7 +34,7 @@ from dmlconf.cases.model import Case
 __all__ = ["check_devices"]
 
 SECONDS: Final = 60.0
-"""How long a check may take."""
+"""How long a check may take, with the start of its process."""
 
 
 def check_devices(
@@ -42,13 +42,14 @@ def check_devices(
     identities: Sequence[Case],
     on_result: OnResult = lambda index, description, result: None,
 ) -> DeviceChecks:
-    """Run every check on every adapter.
+    """Return the results of every check on every adapter.
 
-    If an adapter cannot be used, the results of its checks say why.
+    If an adapter cannot be used, no check runs on it, and the results of its checks say why.
 
     Args:
         path: the file of DirectML, or None to search for it.
-        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which checks run one.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which a check runs at
+            most one.
         on_result: called with each result as soon as there is one.
 
     Raises:

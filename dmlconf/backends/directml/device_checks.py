@@ -51,7 +51,8 @@ class DeviceUnderTest:
     """The adapter whose devices a check tests, and what is needed to open and use them.
 
     Attributes:
-        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which checks run one.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which a check runs at
+            most one: the first whose data types the device supports.
     """
 
     libraries: Libraries
@@ -59,12 +60,15 @@ class DeviceUnderTest:
     identities: tuple[Case, ...]
 
     def device(self) -> Device:
-        """Open a device."""
+        """Open a device; `BackendError` if it cannot be opened."""
         return Device(self.libraries, self.adapter)
 
 
 def _minimum_levels(tested: DeviceUnderTest) -> str:
-    """DMLCreateDevice1 accepts every level up to the highest, and refuses higher ones."""
+    """DMLCreateDevice1 accepts every minimum up to the highest level.
+
+    It refuses higher ones with DXGI_ERROR_UNSUPPORTED.
+    """
     with _opened(tested) as device:
         highest = device.highest_of(dml.FEATURE_LEVELS)
         for level in (*dml.FEATURE_LEVELS, _UNKNOWN_LEVEL):
@@ -144,7 +148,7 @@ def _two_devices(tested: DeviceUnderTest) -> str:
 
 
 def _other_device(tested: DeviceUnderTest) -> str:
-    """Two devices that are opened on one adapter do not depend on each other."""
+    """Of two devices that are opened on one adapter, the second works after the first is closed."""
     first, second = tested.device(), tested.device()
     try:
         _compute(first, tested)
@@ -158,7 +162,7 @@ def _other_device(tested: DeviceUnderTest) -> str:
 
 
 def _many_times(tested: DeviceUnderTest) -> str:
-    """Devices that are created and released a hundred times leave no references behind."""
+    """A hundred IDMLDevices, created and released, leave no references to the ID3D12Device."""
     with _opened(tested) as device:
         create_dml(tested.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
         before = _references(device.d3d)
@@ -174,7 +178,7 @@ def _many_times(tested: DeviceUnderTest) -> str:
 
 
 def _after_removal(tested: DeviceUnderTest) -> str:
-    """A removed device reports its removal, and the next device in the process works."""
+    """A removed device reports its removal and computes no more; the next device works."""
     device = tested.device()
     try:
         case = _identity(device, tested)

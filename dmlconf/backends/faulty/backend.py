@@ -386,7 +386,7 @@ def negated(array: Array, data_type: DataType) -> Array:
 
 def last_negated(array: Array, data_type: DataType) -> Array:
     """Return a copy in which the last element in row-major order is negated, as by `negated`."""
-    changed = np.array(array)
+    changed = np.array(array, order="C")  # In another order, `reshape` would copy.
     changed.reshape(-1)[-1:] = negated(changed.reshape(-1)[-1:], data_type)
     return changed
 

@@ -91,7 +91,7 @@ def _lacking_of_attribute(level: FeatureLevel, field: _Data, value: Any) -> Iter
 def _lacking_of_tensors(
     level: FeatureLevel, file: _Data, desc: _Data, values: dict[str, Any]
 ) -> Iterator[str]:
-    """Yield the tensors that no support table for the level lists.
+    """Yield the tensors that no support table for the level lists, and a missing table.
 
     An operator has support tables for several levels, the newest first, and possibly for several
     conditions `when`. For each condition that holds, the newest table counts whose level is not

@@ -2,13 +2,15 @@
 
     onnxruntime                                     the CPU provider
     onnxruntime:provider=DmlExecutionProvider       another provider
-    onnxruntime:optimization=off                    graphs not optimised; `all` is the default
+    onnxruntime:optimization=off                    graphs not optimised; `all` is the default,
+                                                    and `both` gives a variant for each of the two
     onnxruntime:opset=18                            the version of ONNX's operator set
-    onnxruntime:batches=on                          a batch of cases as one model
+    onnxruntime:batches=on                          a batch of cases as one model; the default of
+                                                    every provider but the CPU's
     onnxruntime:provider=X,device_id=0              other options are the provider's own
 
-A case with a node that the provider does not take is declined, so that no case passes because of
-another provider.
+A case with a node that the provider does not take is declined: the CPU's provider may not take the
+node instead.
 """
 
 from __future__ import annotations
@@ -115,6 +117,7 @@ class OnnxRuntimeBackend:
         """Start the provider.
 
         Args:
+            provider: the provider's name, as ONNX Runtime spells it.
             options: the provider's own options.
             optimization: how far ONNX Runtime optimises graphs: a key of `_LEVELS`.
             batches: whether a batch of cases is one model. None means yes for every provider but
@@ -159,7 +162,10 @@ class OnnxRuntimeBackend:
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield the outcome of each case, run as its own model or as part of the batch's model."""
+        """Yield the outcome of each case, in order.
+
+        A case that ONNX can express runs as its own model, or in one of several cases.
+        """
         if not self._batches:
             yield from map(self._run, cases)
             return
@@ -179,7 +185,8 @@ class OnnxRuntimeBackend:
     ) -> dict[int, Outcome]:
         """Return the outcomes by index.
 
-        If one model of all cases fails, or a case in it disturbs others, two halves run instead.
+        If one model of all cases fails, or its last node (`_LAST`) is wrong because a case disturbs
+        others, two halves run instead, down to single cases.
         """
         indices = list(programs)
         if len(indices) < 2:
@@ -222,7 +229,10 @@ class OnnxRuntimeBackend:
         except NotExpressibleError as error:
             return Declined(str(error), perf_counter() - began)
         inputs = case.inputs()
-        model = self._model(program, inputs)
+        try:
+            model = self._model(program, inputs)
+        except NotExpressibleError as error:
+            return Declined(str(error), perf_counter() - began)
         try:
             session = self._opened(model.SerializeToString())
         except MemoryError as error:
@@ -268,7 +278,7 @@ class OnnxRuntimeBackend:
         )
         sets = [helper.make_opsetid("", self._opset)]
         model = helper.make_model(graph, opset_imports=sets)
-        model.ir_version = helper.find_min_ir_version_for(sets)
+        model.ir_version = helper.find_min_ir_version_for(sets, ignore_unknown=True)
         try:
             session = self._opened(model.SerializeToString())
         except Exception as error:
@@ -297,7 +307,8 @@ def create(argument: str) -> OnnxRuntimeBackend:
     """Create the backend from the options after `onnxruntime:` on the command line.
 
     Raises:
-        BackendError: an option is wrong, or the provider cannot be used.
+        BackendError: an option is wrong, a package is not installed, or the provider cannot be
+            used.
     """
     words, options = split_options(argument)
     if words:
@@ -315,14 +326,18 @@ def create(argument: str) -> OnnxRuntimeBackend:
 
 
 def variants(argument: str) -> Mapping[str, str]:
-    """Return the options of each variant of `NAME=both`, by a key such as `optimization=off`."""
+    """Return the options of each variant of `optimization=both`, by a key `optimization=off`.
+
+    Without this option, return none.
+    """
     return variants_of(argument, _CHOICES)
 
 
 def limit_of(text: str, operators: Collection[str], provider: str) -> str:
-    """Return the limit of ONNX Runtime that an error reports; empty for any other error.
+    """Return the limit of ONNX or ONNX Runtime that an error reports; empty for any other error.
 
-    A missing kernel of an operator that ONNX Runtime's own optimiser added is no limit.
+    A missing kernel, or a wrong type, of an operator that ONNX Runtime's own optimiser added is no
+    limit.
 
     Args:
         text: the error's text.
@@ -355,10 +370,10 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error, at most 500 characters of it.
+    """Return the first line of an error that is not blank, at most 500 characters of it.
 
-    If that line is longer and not the only one, the first 200 characters of the last line follow,
-    which name the cause. If the error has no text, its type is returned.
+    If that line is longer and not the only one, ` ... ` and at most 200 characters of the last line
+    follow. If the error has no text, the name of its type is returned.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:

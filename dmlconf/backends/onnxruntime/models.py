@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.translation.program import BOOL, Program, Step
+from dmlconf.translation.program import BOOL, NotExpressibleError, Program, Step
 from dmlconf.translation.tables import Table, table
 
 __all__ = ["MICROSOFT", "model_of", "operators_of"]
@@ -32,7 +32,9 @@ _TYPES: Final[Mapping[str, int]] = {
 """ONNX's number of each data type of 8 bits or more, and of Booleans."""
 
 _FLOATS: Final = frozenset({"alpha", "beta", "epsilon", "mask_filter_value", "scale"})
-"""The floating-point attributes of com.microsoft's operators, of which onnx has no schemas."""
+"""The floating-point attributes of com.microsoft's operators in programs; onnx has no schemas of
+these operators.
+"""
 
 
 def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.ModelProto:
@@ -41,6 +43,9 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
     Args:
         opset: the version of ONNX's operator set.
         owned: the data of the inputs that become initializers, by name.
+
+    Raises:
+        NotExpressibleError: that version of the operator set lacks an operator of the program.
     """
     known = table("onnx")
     nodes = [_node(step, known, opset) for step in program.steps]
@@ -66,7 +71,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
 def operators_of(model: onnx.ModelProto) -> frozenset[str]:
     """Return the operators of a model, and those by which ONNX defines them.
 
-    For a model of Clip, these are Clip, Less and Where.
+    For a model of Clip with both limits, these are Clip, Less and Where.
     """
     nodes = model.graph.node
     opset = model.opset_import[0].version
@@ -75,7 +80,10 @@ def operators_of(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def _definition(node: onnx.NodeProto, opset: int) -> list[str]:
-    """Return the operators by which ONNX defines an operator; none if only a text defines it."""
+    """Return the operators by which ONNX defines an operator; none if only a text defines it.
+
+    Where they depend on types, all inputs are FLOAT32.
+    """
     schema = onnx.defs.get_schema(node.op_type, opset, "")
     if schema.has_function:
         return [each.op_type for each in schema.function_body.node]
@@ -100,10 +108,18 @@ def _node(step: Step, known: Table, opset: int) -> onnx.NodeProto:
 
 @cache
 def _float_attributes(operation: str, domain: str, opset: int) -> frozenset[str]:
-    """Return the names of the floating-point attributes, whose values in a desc may be integers."""
+    """Return the names of the floating-point attributes, whose values in a desc may be integers.
+
+    Raises:
+        NotExpressibleError: that version of the operator set lacks the operator.
+    """
     if domain:
         return _FLOATS
-    schema = onnx.defs.get_schema(operation, opset, domain)
+    try:
+        schema = onnx.defs.get_schema(operation, opset, domain)
+    except onnx.defs.SchemaError as error:
+        message = f"version {opset} of ONNX's operator set has no {operation}"
+        raise NotExpressibleError(message) from error
     kinds = onnx.defs.OpSchema.AttrType
     return frozenset(
         name

@@ -50,7 +50,7 @@ class RecordingBackend:
         """Yield the recorded outcome of each case.
 
         Raises:
-            BackendError: an operator's file cannot be read.
+            BackendError: a file of the recording cannot be read, or is not a recording.
         """
         for case in cases:
             entry = self._stored.find(case)

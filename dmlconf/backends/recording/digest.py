@@ -30,7 +30,7 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def case_digest(case: Case) -> str:
-    """Return the SHA-256 of the operator, desc, `in_place` and all inputs' data, in hexadecimal.
+    """Return the SHA-256 of operator, desc or graph, `in_place` and inputs' data, in hexadecimal.
 
     The data of a case that expects a rejection is left out: its tensors may be impossible.
     """

@@ -55,7 +55,7 @@ _TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class _Blob:
-    """The kept elements of the outputs; equal bytes are stored once."""
+    """The kept elements of the outputs; those of outputs with equal bytes are stored once."""
 
     def __init__(self) -> None:
         self._offsets: dict[bytes, int] = {}

@@ -36,7 +36,7 @@ _MOST_PARTS: Final = 4
 
 
 class StoredRecording:
-    """A recording; an operator's part is read when a case of that operator is asked for.
+    """A recording; an operator's part, or the single file, is read when it is asked for.
 
     Attributes:
         single: whether one file holds all of the recording.

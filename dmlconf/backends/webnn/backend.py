@@ -66,19 +66,21 @@ _TYPES: Final[Mapping[str, str]] = {
         if each.bits >= 8 and each not in (DataType.FLOAT64, DataType.INT16, DataType.UINT16)
     },
 }
-"""WebNN's name of each data type that it has."""
+"""WebNN's name of each data type that it has, and of Booleans."""
 
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
 _EXACT: Final = 2**53
-"""The integers up to here are numbers of JavaScript; greater ones reach the page as BigInt."""
+"""Integers up to here, positive or negative, are numbers of JavaScript; others reach the page as
+BigInt.
+"""
 
 _PART: Final = LONGEST_SCRIPT // 4
 """How many characters of a tensor are sent at once; a multiple of 4, since base64 needs that."""
 
 _RUNNING: Final = ("build", "dispatch")
 """The stages after a graph has been described. In these, an error declines the case only by its
-name; in earlier stages, also by a text that says that something is not supported.
+name; in earlier stages, also by a text in which `_UNSUPPORTED` is found.
 """
 
 _UNSUPPORTED: Final = re.compile(
@@ -218,8 +220,9 @@ def started_browser(program: Path) -> Browser:
     """Return a browser with WebNN.
 
     Raises:
-        OSError: the program cannot be started.
-        BrowserEndedError: the browser or its page ended, or a command was refused.
+        OSError: no process can be started, as on Windows.
+        BrowserEndedError: the program cannot be started, the browser or its page ended, or a
+            command was refused.
     """
     libraries = [str(program.parent / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
     path = os.pathsep.join(filter(None, libraries))

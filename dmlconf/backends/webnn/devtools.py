@@ -57,9 +57,10 @@ class Browser:
         """Start the browser, and open its page.
 
         Raises:
-            OSError: the program cannot be started, as on Windows, where a process does not inherit
-                the numbers of open files.
-            BrowserEndedError: the browser or its page ended, or a command was refused.
+            OSError: no process can be started, as on Windows, where one does not inherit the
+                numbers of open files.
+            BrowserEndedError: the program cannot be started, the browser or its page ended, or a
+                command was refused.
         """
         if sys.platform == "win32":
             raise OSError("a browser can be driven on Linux and macOS only, through open pipes")

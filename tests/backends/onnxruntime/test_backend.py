@@ -190,6 +190,8 @@ def test_a_case_that_disturbs_the_others_of_its_batch_runs_alone(
         ("provider=CUDAExecutionProvider", "no execution provider of ONNX Runtime 'CUDAEx"),
         ("optimization=most", "there is no optimization 'most': use one of off, "),
         ("opset=new", "opset=new: expected a number such as 21"),
+        ("opset=0", "CPUExecutionProvider does not start: .*invalid model"),
+        ("opset=99", "CPUExecutionProvider does not start: .*FAIL"),
         ("batches=some", "there is no batches 'some': use one of off, on"),
         ("fast", "takes NAME=VALUE, but got 'fast'"),
     ],
@@ -197,6 +199,16 @@ def test_a_case_that_disturbs_the_others_of_its_batch_runs_alone(
 def test_an_unknown_provider_option_or_value_is_an_error(options: str, message: str) -> None:
     with pytest.raises(BackendError, match=message):
         create(options)
+
+
+@pytest.mark.parametrize("batches", ["on", "off"])
+def test_a_case_is_declined_if_the_operator_set_is_older_than_its_operator(batches: str) -> None:
+    backend = create(f"opset=13,batches={batches}")
+    names = ("float32-special-numbers", "float16-special-numbers")
+    newer = [case(f"activation_gelu/boundary/{name}") for name in names]
+    reason = "version 13 of ONNX's operator set has no Gelu"
+    found = [each.reason for each in backend.run(newer) if isinstance(each, Declined)]
+    assert found == [reason, reason]
 
 
 def test_a_provider_that_falls_back_to_the_cpu_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""The interfaces, structures and constants of d3d12.h for running operators.
+"""What d3d12.h, and headers that it includes, declare of Direct3D 12, as far as dmlconf uses it.
 
 Those for debug layers are in `sdklayers`.
 """
@@ -144,7 +144,7 @@ class D3D12_HEAP_PROPERTIES(ctypes.Structure):
 
 
 class DXGI_SAMPLE_DESC(ctypes.Structure):
-    """The number of samples of a texture."""
+    """The number and the quality of a texture's samples."""
 
     _fields_ = (("Count", UINT), ("Quality", UINT))
 

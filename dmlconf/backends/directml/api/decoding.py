@@ -38,7 +38,8 @@ _MOST_ITEMS: Final = 1 << 16
 class UnknownDescError(ValueError):
     """A structure cannot be read as a desc.
 
-    A part is missing, the catalogue does not know one, or an array is too long.
+    A part is missing, the catalogue does not know one, a data type is UNKNOWN, or an array is too
+    long.
     """
 
 
@@ -62,9 +63,9 @@ def operator_of_type(number: int) -> Operator:
 def decoded_desc(address: int) -> tuple[Operator, Desc]:
     """Return the operator and the desc at the address of a `DML_OPERATOR_DESC`.
 
-    As in case files, floating-point attributes become the shortest decimal numbers that give the
-    same FLOAT32, and TotalTensorSizeInBytes is kept only if the data type, Sizes and Strides imply
-    another value.
+    As in case files, attributes of FLOAT32 become the shortest decimal numbers that give the same
+    FLOAT32 (`shortest`), and TotalTensorSizeInBytes is kept only if the data type, Sizes and
+    Strides imply another value.
 
     Raises:
         UnknownDescError: the operator or a part of its desc cannot be read.
@@ -187,7 +188,7 @@ def _scalar(value: DML_SCALAR_UNION, type_name: str) -> Any:
 
 
 def shortest(value: float) -> float:
-    """Return the decimal number with the fewest digits that rounds to the same FLOAT32 number.
+    """Return the number with the fewest decimal digits that rounds to the same FLOAT32 number.
 
     The nearest FLOAT32 number to a tenth, 0.10000000149, becomes 0.1. Infinities and NaN stay.
     """

@@ -55,7 +55,7 @@ BINDING_ALIGNMENT: Final = 256
 FEATURE_LEVELS: Final = tuple(
     level.major << 12 | level.minor << 8 for level in catalogue.FEATURE_LEVELS
 )
-"""Every DML_FEATURE_LEVEL, the lowest first."""
+"""The DML_FEATURE_LEVEL of each of the catalogue's feature levels, the lowest first."""
 
 
 class DML_FEATURE(IntEnum):
@@ -66,7 +66,7 @@ class DML_FEATURE(IntEnum):
 
 
 class DML_EXECUTION_FLAGS(IntFlag):
-    """Flags for compiling operators."""
+    """Flags for compiling operators and graphs."""
 
     NONE = 0
     ALLOW_HALF_PRECISION_COMPUTATION = 1
@@ -96,7 +96,7 @@ class DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(ctypes.Structure):
 
 
 class DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT(ctypes.Structure):
-    """Whether the data type is supported."""
+    """The answer: whether the data type is supported."""
 
     _fields_ = (("IsSupported", UINT),)
 
@@ -108,7 +108,7 @@ class DML_FEATURE_QUERY_FEATURE_LEVELS(ctypes.Structure):
 
 
 class DML_FEATURE_DATA_FEATURE_LEVELS(ctypes.Structure):
-    """The highest supported feature level among those queried."""
+    """The answer: the highest supported feature level among those queried."""
 
     _fields_ = (("MaxSupportedFeatureLevel", UINT),)
 
@@ -147,7 +147,7 @@ class DML_BUFFER_BINDING(ctypes.Structure):
 
 
 class DML_BUFFER_ARRAY_BINDING(ctypes.Structure):
-    """Ranges of buffers, one for each input of an operator that is initialised."""
+    """Ranges of buffers, one for each input of an operator or graph that is initialised."""
 
     _fields_ = (("BindingCount", UINT), ("Bindings", POINTER))
 

@@ -1,4 +1,7 @@
-"""List adapters through DXCore: in WSL 2 because there is no DXGI, on Windows to find NPUs too."""
+"""List and describe adapters through DXCore.
+
+WSL 2 has no DXGI; on Windows, DXCore finds NPUs too.
+"""
 
 from __future__ import annotations
 
@@ -100,22 +103,23 @@ IDXCORE_ADAPTER_FACTORY: Final = Interface(
 
 
 def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
-    """Yield every adapter that can compute with Direct3D 12; the caller must release each.
+    """Yield the adapters that can compute with Direct3D 12; the caller must release each.
 
     Adapters with the attribute CORE_COMPUTE come first, then those with GENERIC_ML, such as NPUs.
-    An adapter with both attributes comes twice.
+    An adapter with both attributes comes twice. Those with GENERIC_ML end where DXCore fails.
 
     Args:
         library: libdxcore.so or dxcore.dll.
 
     Raises:
-        BackendError: the library is not DXCore.
-        HResultError: DXCore fails.
+        LibraryError: the library is not DXCore.
+        HResultError: DXCore fails before the adapters with GENERIC_ML.
+        NativeCrashError: DXCore crashed, and Windows reported it.
     """
     create = function(library, "DXCoreCreateAdapterFactory", *NEW_OBJECT)
     with new_object("DXCoreCreateAdapterFactory", create, IDXCORE_ADAPTER_FACTORY) as factory:
         yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE)
-        # An older DXCore refuses this attribute.
+        # An older DXCore may refuse this attribute.
         with suppress(HResultError):
             yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML)
 
@@ -143,7 +147,11 @@ def read_property(adapter: ComObject, which: DXCoreAdapterProperty, into: Any) -
 
 
 def read_text(adapter: ComObject, which: DXCoreAdapterProperty) -> str:
-    """Return a property that is UTF-8 text; an empty text if the property is missing."""
+    """Return a property that is UTF-8 text; an empty text if the property is missing.
+
+    Raises:
+        HResultError: the property cannot be read.
+    """
     if not adapter.call("IsPropertySupported", which):
         return ""
     size = ctypes.c_size_t()

@@ -1,4 +1,4 @@
-"""List adapters through DXGI, on Windows."""
+"""List and describe adapters through DXGI, on Windows."""
 
 from __future__ import annotations
 
@@ -110,8 +110,9 @@ def dxgi_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
         library: dxgi.dll.
 
     Raises:
-        BackendError: the library is not DXGI.
+        LibraryError: the library is not DXGI.
         HResultError: DXGI fails.
+        NativeCrashError: DXGI crashed, and Windows reported it.
     """
     create = function(library, "CreateDXGIFactory1", *NEW_OBJECT)
     with new_object("CreateDXGIFactory1", create, IDXGI_FACTORY1) as factory:
@@ -134,7 +135,7 @@ def description(adapter: ComObject) -> DXGI_ADAPTER_DESC1:
 
 
 def driver_version(adapter: ComObject) -> str | None:
-    """Return the version of the adapter's driver, or None if DXGI does not know it."""
+    """Return the version of the adapter's driver, or None if DXGI does not say it."""
     version = ctypes.c_int64()
     interface = GUID.parse(_IDXGI_DEVICE)
     try:

@@ -1,4 +1,4 @@
-"""GUIDs, which name interfaces and attributes of COM."""
+"""GUIDs, which name interfaces of COM and attributes of DXCore."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["GUID"]
 
 
 class GUID(ctypes.Structure):
-    """A `GUID` of the Windows headers, created from its usual text form."""
+    """A `GUID` of the Windows headers; `parse` makes one from its text form."""
 
     _fields_ = (
         ("Data1", ctypes.c_uint32),

@@ -1,4 +1,4 @@
-"""The HRESULTs that DirectML, Direct3D 12, DXGI and DXCore document, with names and meanings."""
+"""HRESULTs of COM, Direct3D, DXGI and DXCore: names, meanings, and the error of a failed call."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def failed(hresult: int) -> bool:
 
 
 def name(hresult: int) -> str:
-    """Return the HRESULT's name, or its digits if no page names it."""
+    """Return the HRESULT's name, or its eight hexadecimal digits if `HRESULTS` lacks it."""
     value = unsigned(hresult)
     known = HRESULTS.get(value)
     return known[0] if known else f"0x{value:08X}"
 
 
 def meaning(hresult: int) -> str:
-    """Return what the HRESULT means, in one line; empty if no page says."""
+    """Return what the HRESULT means, in one line; empty if `HRESULTS` lacks it."""
     known = HRESULTS.get(unsigned(hresult))
     return known[1] if known else ""
 
@@ -109,7 +109,11 @@ def is_removal(hresult: int) -> bool:
 
 
 class HResultError(Exception):
-    """A call, such as `CreateOperator`, that returned a failing HRESULT."""
+    """A call, such as `CreateOperator`, that returned a failing HRESULT.
+
+    E_POINTER also stands for a call that succeeded without returning an object, and
+    DXGI_ERROR_WAIT_TIMEOUT for work that took too long (`FenceTimeoutError`).
+    """
 
     def __init__(self, call: str, hresult: int) -> None:
         self.call = call
@@ -118,7 +122,7 @@ class HResultError(Exception):
 
     @property
     def name(self) -> str:
-        """Name of the HRESULT."""
+        """Name of the HRESULT, or its digits, as `name` returns it."""
         return name(self.hresult)
 
     def __str__(self) -> str:

@@ -1,4 +1,7 @@
-"""Find and load DirectML and the libraries that it needs: Direct3D 12, and DXCore in WSL 2."""
+"""Find and load DirectML and the libraries that it needs: Direct3D 12, and DXCore in WSL 2.
+
+`native_version` finds the version of DirectML, and `function` a function of any native library.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +105,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
-    """Yield the files that may be DirectML; if the user names a file, only that one."""
+    """Yield where DirectML may be; if the option or the variable names a file, only that one."""
     if path is not None:
         yield _Candidate("the option path", Path(path))
         return
@@ -133,7 +136,7 @@ def _redistributable() -> Path | None:
 
 
 def _shared_object(package: str) -> Path | None:
-    """Return the path of a package's libdirectml.so or libdirectml.*.so; None if there is none."""
+    """Return the path of a package's shared object of DirectML, such as libdirectml.so, or None."""
     from importlib import metadata  # Slow to import, and not needed on Windows.
 
     try:
@@ -199,7 +202,14 @@ def wsl_folder() -> Path:
 
 
 def _wsl_libraries(folder: Path) -> ctypes.CDLL:
-    """Load the libraries that libdirectml.so needs, so that it finds them by name."""
+    """Load the libraries that libdirectml.so needs, so that it finds them by name.
+
+    Returns:
+        Direct3D 12.
+
+    Raises:
+        LibraryError: one is missing or cannot be loaded.
+    """
     missing = [name for name in ("libdxcore.so", "libd3d12.so") if not (folder / name).is_file()]
     if missing:
         raise LibraryError(
@@ -272,7 +282,7 @@ def native_version(content: bytes) -> str:
     """Return the version of a library's file; `unknown` if it cannot be determined.
 
     DirectML.dll has its version in its resources; some files have a text such as `DirectML 1.8.0`.
-    For any other libdirectml.so, return the latest release in `_MARKS` whose operator or kernel the
+    For any other file for Linux, return the latest release in `_MARKS` whose operator or kernel the
     file names.
     """
     offset = content.find(_SIGNATURE)

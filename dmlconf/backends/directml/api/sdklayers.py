@@ -1,4 +1,4 @@
-"""What d3d12sdklayers.h declares of debug layers and their messages."""
+"""What d3d12sdklayers.h declares of debug layers and their messages, as far as dmlconf uses it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Build the desc structures of operators, such as `DML_GATHER_OPERATOR_DESC`, from the catalogue.
 
-`decoding` reads them.
+The structures of their parts, such as `DML_TENSOR_DESC`, are here as well. `decoding` reads them.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def is_pointer(field: Field) -> bool:
 
 
 def attribute_type(field: Field) -> Any:
-    """Return the C type of an attribute; of an array, the C type of one item."""
+    """Return the C type of an attribute; of an address, the C type of what it points to."""
     return _C_TYPES[field.attribute_kind]
 
 
@@ -142,6 +142,11 @@ class NativeDesc:
     """
 
     def __init__(self, operator: Operator, desc: Desc) -> None:
+        """Build the desc; a field that the desc lacks is zero.
+
+        Raises:
+            OverflowError, ValueError: as in `scalar_bytes`, for a number of a union.
+        """
         self._references: list[Any] = []
         self.structure = self._operator(operator, desc)
 

@@ -1,4 +1,4 @@
-"""COM interfaces as data, and calls through their vtables.
+"""COM interfaces as data, calls through their vtables, and calls of functions that make objects.
 
 On 64-bit Windows, a method that returns a structure gets a hidden pointer to it right after `this`,
 however small the structure is. On Linux, ctypes itself follows the ABI.
@@ -38,13 +38,15 @@ ACCESS_VIOLATION: Final = -0x3FFF_FFFB
 """The exit code of a process that Windows ends for an access violation: 0xC0000005, signed."""
 
 NEW_OBJECT: Final = (ctypes.POINTER(GUID), ctypes.POINTER(ctypes.c_void_p))
-"""The last two parameters of functions that create an object: REFIID and `void**`."""
+"""The last two parameters of functions and methods that `create` and `new_object` call: REFIID and
+`void**`.
+"""
 
 _BY_POINTER: Final = sys.platform == "win32"
 
 
 class NativeCrashError(Exception):
-    """Native code caused a processor exception; the process can no longer be trusted."""
+    """Native code ended with an exception of Windows; the process can no longer be trusted."""
 
     def __init__(self, call: str, description: str) -> None:
         self.call = call
@@ -60,7 +62,8 @@ class Method:
     """One method of an interface.
 
     Attributes:
-        arguments: ctypes types of the parameters after `this`; None if dmlconf never calls it.
+        arguments: ctypes types of the parameters after `this`; None if they are not declared, so
+            that the method cannot be called.
         result: ctypes type of the result; None for void.
     """
 
@@ -184,11 +187,13 @@ class ComObject:
         return self.address
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method and return its result; None if the result is an HRESULT.
+        """Call a method and return its result; None if that is an HRESULT or void.
 
         Raises:
             HResultError: the HRESULT says that the call failed.
+            KeyError: the interface has no such method.
             NativeCrashError: Windows reported a crash in the call.
+            TypeError: the method's parameters are not declared.
             ValueError: the reference was released.
         """
         this = self.address
@@ -210,7 +215,8 @@ class ComObject:
         """Call a method whose last parameters are REFIID and `void**`, and return the new object.
 
         Raises:
-            HResultError, NativeCrashError: as in `call`; HResultError also if no object came.
+            HResultError, KeyError, NativeCrashError, TypeError, ValueError: as in `call`;
+                HResultError also if no object came.
         """
         pointer = ctypes.c_void_p()
         self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
@@ -239,7 +245,8 @@ def new_object(
     """Call a function whose last parameters are REFIID and `void**`, and return the new object.
 
     Raises:
-        HResultError, NativeCrashError: as in `ComObject.create`.
+        HResultError: the HRESULT says that the call failed, or no object came.
+        NativeCrashError: Windows reported a crash in the call.
     """
     pointer = ctypes.c_void_p()
     try:

@@ -41,7 +41,10 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
-    """Yield mappings from outputs to inputs; each begins with another input."""
+    """Yield mappings from outputs to inputs; each begins with another input.
+
+    Two mappings may have the same pairs in another order.
+    """
     graph = case.graph
     pairs = [
         (output, source)

@@ -1,4 +1,4 @@
-"""Run a case under a circumstance: the bench provides memory, binding tables and command lists.
+"""Run a case under a circumstance: the bench provides memory, binding tables and queues.
 
 A circumstance makes sites of a case, initialises them, and runs steps (dispatches) on them; `work`
 explains these words. Before each step, the inputs that DirectML has not taken over are written, and
@@ -80,7 +80,7 @@ class Bench:
         self._inputs: dict[tuple[str, int], dict[str, Array]] = {}
 
     def close(self) -> None:
-        """Release all memory."""
+        """Release the memory, the descriptor heap and the additional queues."""
         self._owner.close()
         for lane in self._lanes or ():
             lane.close()
@@ -160,7 +160,7 @@ class Bench:
         )
 
     def table(self, desc: dml.DML_BINDING_TABLE_DESC) -> ComObject:
-        """Return a new binding table, which the end of the `with` block releases."""
+        """Return a new binding table, which the end of the `with` block or `close` releases."""
         create = self.device.dml.create
         table = create("CreateBindingTable", dml.IDML_BINDING_TABLE, ctypes.byref(desc))
         return self._owner.enter_context(table)
@@ -179,6 +179,11 @@ class Bench:
             variation: the number of the data of inputs with the flag OWNED_BY_DML.
             from_upload: whether DirectML reads these inputs from the upload heap, which is then
                 overwritten, and not from the arena.
+
+        Raises:
+            HResultError: a call failed, or the device is gone.
+            NativeCrashError: DirectML crashed, and Windows reported it.
+            TooLargeError: the tables of the case take too many descriptors.
         """
         compiled, placement, device = site.compiled, site.placement, self.device
         table = self.table(self._table_desc(compiled.initializer, compiled.descriptors[0]))
@@ -335,7 +340,7 @@ class Bench:
         commands.change([arena.buffer], _States.COPY_SOURCE, _States.COMMON)
 
     def lanes(self) -> tuple[Lane, Lane]:
-        """Return two additional queues."""
+        """Return two additional queues, the same ones at each call."""
         self._lanes = self._lanes or (Lane(self.device), Lane(self.device))
         return self._lanes
 

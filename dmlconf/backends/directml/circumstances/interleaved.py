@@ -12,7 +12,10 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Use the operator on two sites at once, and on one site from two queues in turn."""
+    """Use the operator on two sites with no barrier between, then at once, and on one site in turn.
+
+    At once means from two queues, whose lists two threads record.
+    """
     first, second = bench.site(case), bench.site(case)
     bench.initialize(first)
     bench.initialize(second)

@@ -3,7 +3,7 @@
 Without it, they start at multiples of 256.
 
 16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: unless a desc guarantees more, a tensor may start at any
-multiple of 16 bytes. If one does, all tensors move by multiples of what it guarantees.
+multiple of 16 bytes. If some do, all tensors move by multiples of the most that one guarantees.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run a case under a circumstance, and combine the results of its dispatches."""
+"""Run a case under any circumstance, and combine its dispatches that have the same results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
 
     Raises:
         HResultError: a call failed, or the device is gone.
-        NativeCrashError: DirectML crashed.
+        NativeCrashError: DirectML crashed, and Windows reported it.
     """
     began = perf_counter()
     with bench:

@@ -104,8 +104,8 @@ def memory_of(sites: Iterable[Site]) -> list[Buffer]:
 
 def _dispatch(load: Load, after: Array) -> Dispatch:
     arrays, faults = inspect(load.step.site.placement, [load.image], [after])
-    # A single dispatch does not show that an element was not written; the judge finds the fill
-    # value in it to be wrong.
+    # A single dispatch does not show that an element was not written; the judge compares the fill
+    # value in it.
     intrusions = tuple(fault for fault in faults if fault.kind in _INTRUSIONS)
     in_place = load.step.site.case.in_place
     return Dispatch(load.step.variation, arrays, intrusions, in_place=in_place)

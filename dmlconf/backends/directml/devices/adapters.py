@@ -1,4 +1,4 @@
-"""List the adapters of this machine, and choose the one that the user names."""
+"""List the adapters of this machine, and choose one: the one that the user names, if any."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Adapter:
 
     @property
     def memory(self) -> int | None:
-        """Bytes that the adapter can use; None for software, or if shared memory is unknown."""
+        """Bytes that the adapter can use; None for software, or without known shared memory."""
         reach = self.dedicated_memory + self.shared_memory
         return None if self.software or not self.shared_memory else reach
 
@@ -67,9 +67,13 @@ class Adapters:
     """
 
     def __init__(self, libraries: Libraries) -> None:
-        """List the adapters; `BackendError` if they cannot be listed.
+        """List the adapters.
 
         On Windows, those of DXGI come first, then those that only DXCore knows.
+
+        Raises:
+            BackendError: they cannot be listed.
+            NativeCrashError: DXGI crashed, and Windows reported it.
         """
         self.found: tuple[Adapter, ...] = ()
         self._native: list[ComObject] = []

@@ -96,9 +96,9 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
 
     Errors and corruptions become faults of a case that ran, before its other faults. The message
     of a rejection becomes the errors, or empty without any; a corruption turns the rejection into a
-    breakdown with these errors.
-    Warnings become the warnings of a case that ran or was rejected. A breakdown gets all messages
-    as diagnostics, and a declined case none.
+    breakdown with these errors. Warnings become the warnings of a case that ran or was rejected. A
+    breakdown gets all messages after its diagnostics, and a declined case none. Of distinct errors
+    and of distinct warnings, `MOST_TEXTS` are kept, and the number of the others.
     """
     ordered = sorted(messages, key=lambda message: message.severity)
     errors = [message for message in ordered if message.severity < _Severity.WARNING]
@@ -118,7 +118,10 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
 
 
 def _texts(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield up to `MOST_TEXTS` distinct messages, with how often each came, and how many others."""
+    """Yield up to `MOST_TEXTS` distinct messages, and how many others there are.
+
+    A message that came several times says how often.
+    """
     counts = Counter(map(str, messages))
     for text, count in list(counts.items())[:MOST_TEXTS]:
         yield f"{text} ({count:,} times)" if count > 1 else text

@@ -58,7 +58,7 @@ class Result:
     Attributes:
         arrays: the outputs of the first dispatch, by tensor.
         faults: the faults of both dispatches.
-        dispatch_seconds: how long each took by the device's clock; empty if unknown.
+        dispatch_seconds: how long each took by the device's clock, without those that are unknown.
     """
 
     arrays: dict[str, Array]
@@ -76,7 +76,7 @@ class _Bound:
 
 
 class Executor:
-    """Runs cases on one device; buffers and descriptors are kept from batch to batch."""
+    """Runs cases on one device; operators, buffers and descriptors are kept from batch to batch."""
 
     def __init__(
         self, device: Device, flags: dml.DML_EXECUTION_FLAGS, *, graph: bool = False
@@ -102,7 +102,7 @@ class Executor:
         return self._operators
 
     def close(self) -> None:
-        """Release the operators, the buffers and the heap."""
+        """Release the operators, the timestamps, the buffers and the descriptor heap."""
         self._operators.close()
         self._timestamps.close()
         self._buffers.release()
@@ -280,7 +280,10 @@ class Executor:
         )
 
     def _fill(self, buffer: Buffer | None, size: int, poison: int) -> None:
-        """Record that bytes of a buffer are set to the fill value `POISONS[poison]`."""
+        """Record that the first `size` bytes of a buffer get the fill value `POISONS[poison]`.
+
+        Without a buffer, nothing is recorded.
+        """
         for offset in range(0, size if buffer else 0, _POISON_BYTES):
             assert buffer is not None
             count = min(_POISON_BYTES, size - offset)

@@ -1,4 +1,4 @@
-"""Compile graphs with IDMLDevice1::CompileGraph, and create the operators of their nodes.
+"""Compile graphs with IDMLDevice1::CompileGraph, and create operators, also without a graph.
 
 The structures of DirectML.h that describe graphs are here as well.
 """
@@ -134,7 +134,7 @@ class DML_GRAPH_DESC(ctypes.Structure):
 
 
 class NodeRefusalError(HResultError):
-    """CreateOperator failed for a node, whose name is `node`."""
+    """CreateOperator failed for a node, whose name is `node`; that of a lone operator is empty."""
 
     def __init__(self, node: str, error: HResultError) -> None:
         super().__init__(error.call, error.hresult)
@@ -145,7 +145,8 @@ def create_operator(device: ComObject, node: Node) -> ComObject:
     """Return the IDMLOperator of a node; `device` is the IDMLDevice.
 
     Raises:
-        NodeRefusalError: DirectML refuses the desc, or the device is gone.
+        NodeRefusalError: CreateOperator fails: DirectML refuses the desc, or the device is gone.
+        OverflowError, ValueError: as in `NativeDesc`.
         NativeCrashError: DirectML crashed, and Windows reported it.
     """
     desc = NativeDesc(node.operator, node.desc)

@@ -1,9 +1,9 @@
 """Run cases in batches, and turn whatever happens to each into an outcome.
 
-The cases of a batch run again one by one if the batch fails as a whole, or if a guard band or an
-input has changed, since another case may have done it: their memory is adjacent. If the device is
-removed or hangs, the batch and all later cases break down: no other device is opened in that
-process.
+The cases of a batch of several run again one by one if the batch fails as a whole, or if a guard
+band or an input has changed, since another case may have done it: their memory is adjacent. But if
+the device is removed or hangs, the batch and all later cases break down: no other device is opened
+in that process.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Timestamps:
         """Return the seconds from timestamp 0 to 1, from 2 to 3, and so on.
 
         `count` is the number of timestamps, 2 or another even number. The list is empty if there is
-        no clock, or if the clock went backwards, as some do.
+        no clock, or if the clock went backwards from one of a pair to the other, as some do.
         """
         if not self._frequency:
             return []
