@@ -15,15 +15,15 @@ class StatusTraits:
     Attributes:
         meaning: when a case has the status, in the words of the documentation.
         fails_run: whether one such verdict makes the run fail.
-        judged: whether such a verdict says that the backend was right or wrong.
+        judged: whether such a verdict counts as saying that the backend was right or wrong.
         gravity: the higher, the more severe; of a case's variants the most severe status counts.
         junit: the element of JUnit XML; None for a test that passed.
         junit_of_run: the element of JUnit XML for a run that ended before cases which then have the
             status, although no verdict says so; None if there are no such cases.
         style: the status's style in the terminal, as Rich takes it.
         colors: the status's colors on light pages and on dark ones.
-        checked: whether results were compared and are right or waived; a run of which no case is
-            checked, and none fails, shows nothing.
+        checked: whether the case was found right, or its failure is waived; a run of which no case
+            is checked, and none fails, shows nothing.
         excusable: whether a known fault or a waiver may excuse the failure.
         fails_on_demand: whether `--fail-on` may name the status, which fails no run otherwise.
         always_shown: whether tables have a column for the status even if no case has it.
@@ -59,8 +59,9 @@ class Status(StrEnum):
     PASSED = (
         "passed",
         StatusTraits(
-            "every output is within the rule of an expectation that the backend did not produce "
-            "itself, or the case was rejected as expected",
+            "every output with an expectation that the backend did not produce itself is within "
+            "its rule; the two forms of a graph that a relation compares agree; or the case was "
+            "rejected as expected",
             fails_run=False,
             judged=True,
             gravity=0,
@@ -74,8 +75,10 @@ class Status(StrEnum):
     FAILED = (
         "failed",
         StatusTraits(
-            "a wrong value, size or type; an invalid case that was accepted; a valid one that was "
-            "rejected",
+            "a wrong or missing output; a fault, such as a changed input; an invalid case that "
+            "was accepted, or rejected otherwise than expected; a valid one that was rejected; an "
+            "expectation that contradicts the reference; a relation that does not hold; or a "
+            "failure that does not repeat",
             fails_run=True,
             judged=True,
             gravity=6,
@@ -89,8 +92,8 @@ class Status(StrEnum):
     BROKEN = (
         "broken",
         StatusTraits(
-            "the backend crashed, hung, lost its device or ran out of memory; or dmlconf failed to "
-            "judge the case",
+            "the backend crashed, hung, lost its device, ran out of memory or had another error; "
+            "or dmlconf failed to judge the case",
             fails_run=True,
             judged=True,
             gravity=7,
@@ -104,8 +107,11 @@ class Status(StrEnum):
     UNSUPPORTED = (
         "unsupported",
         StatusTraits(
-            "the documentation lets the backend decline the case, by feature level or data type; "
-            "or the backend [cannot express it](#cases-that-a-backend-cannot-express)",
+            "the documentation lets the backend decline the case, by feature level or data type, "
+            "or as no table of support lists its tensors; the case needs more memory than the "
+            "device or the machine has; a limit of the layers below DirectML, from `--substrate`, "
+            "makes it fail; or the backend [cannot express "
+            "it](#cases-that-a-backend-cannot-express)",
             fails_run=False,
             judged=False,
             gravity=1,
@@ -118,8 +124,8 @@ class Status(StrEnum):
     UNCHECKED = (
         "unchecked",
         StatusTraits(
-            "the case ran, but it has no independent expected value, or its rule permits any value "
-            "for every element",
+            "the case ran or was rejected, but it has no independent expectation; or its rules "
+            "permit any value for every element",
             fails_run=False,
             judged=False,
             gravity=2,
@@ -132,8 +138,9 @@ class Status(StrEnum):
     WAIVED = (
         "waived",
         StatusTraits(
-            "failed because of a known fault of this DirectML version, as a [waiver](waivers.md) "
-            "accepts, or where a [target](targets.md) promises something else",
+            "failed or broke because of a known fault of this DirectML version, as a "
+            "[waiver](waivers.md) accepts, where a [target](targets.md) promises something else, "
+            "or, with the reference under test, where the case disputes it",
             fails_run=False,
             judged=False,
             gravity=3,
