@@ -159,7 +159,10 @@ class _Walk:
         return self._goal(desc) and self._listed(desc)
 
     def _listed(self, desc: Desc) -> bool:
-        """Return whether the table lists each tensor's rank and, unless undocumented, its type."""
+        """Return whether the table lists the rank of each tensor, and its data type.
+
+        Of data types, the catalogue's `undocumented_data_types` are permitted too.
+        """
         for name in self._tensor_names:
             value = desc[name]
             row = self._table.tensors[name]

@@ -38,7 +38,7 @@ _NO_CONSTANT: Final = 99
 """A number that is not a constant of any enum."""
 
 _MOST: Final = 12
-"""The most changes that are requested for one part of a term."""
+"""The most changes that `some` yields for one part of a term."""
 
 
 class Solver:
@@ -52,7 +52,8 @@ class Solver:
     def solve(self, term: Term, target: Any) -> Iterator[Changes]:
         """Yield changes that may give the term the value `target`, True or False for conditions.
 
-        If the term has the value already, the only ones are `()`, no change.
+        If the term has the value already, the only ones are `()`, no change. If a change of the
+        desc cannot change the term, there are none.
         """
         if _same(term.value, target):
             yield ()
@@ -68,7 +69,11 @@ class Solver:
         return islice(self.solve(term, target), _MOST)
 
     def all_of(self, terms: Sequence[Term], targets: Sequence[Any]) -> Iterator[Changes]:
-        """Yield changes that give all terms their values at once, then changes for single terms."""
+        """Yield changes that may give terms their values.
+
+        If several have another value, changes of all of these at once come first, then those for
+        single terms.
+        """
         wrong = [(t, v) for t, v in zip(terms, targets, strict=True) if not _same(t.value, v)]
         if len(wrong) > 1:
             choices = [list(self.some(term, target)) for term, target in wrong]

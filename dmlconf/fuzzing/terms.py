@@ -41,7 +41,8 @@ class TermError(Exception):
     """A value that cannot be computed, such as the size of an axis that does not exist.
 
     Attributes:
-        missing: the path of an absent tensor or attribute that the value needs; otherwise None.
+        missing: the path of an absent tensor or attribute that the value needs, or of an operand
+            that does not fit, such as a divisor of 0; None if there is no path.
         culprits: terms of the failed computation, such as an index and the tuple that it exceeds.
     """
 
@@ -60,7 +61,8 @@ class Term:
             a function's name.
         parts: the terms from which the value is computed; the items of a tuple; of a slice, the
             whole and then the items.
-        path: where in the desc the value is; None for computed values.
+        path: where in the desc the value is; None for computed values, except members, and for
+            constants.
     """
 
     value: Any
@@ -70,12 +72,12 @@ class Term:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the value is the same for every desc."""
+        """Whether neither the value nor a part of it has a path in the desc."""
         return self.path is None and all(part.is_constant for part in self.parts)
 
 
 class Scope:
-    """What names stand for: fields of a desc, the operator's terms, a generator's variables."""
+    """What names stand for: a desc's fields, an operator's terms, constants, and variables."""
 
     def __init__(
         self,
@@ -98,6 +100,7 @@ class Scope:
         """Return the term of a name.
 
         Raises:
+            KeyError: nothing has the name.
             TermError: a term of the operator cannot be computed.
         """
         if name in self._names:

@@ -46,8 +46,9 @@ class JudgeOptions:
     Attributes:
         substrate: the limits of the layers below DirectML.
         waivers: failures that are accepted.
-        compare_unfused: whether each graph's nodes also run one by one.
-        circumstances: those under which each case also runs; the backend must support them.
+        compare_unfused: whether each graph's nodes also run one by one, unless it must be refused.
+        circumstances: those under which each case that `exercises_of` takes also runs; the backend
+            must support them.
         known_faults: whether a known fault of DirectML waives a failure.
         cache: the figures of earlier comparisons; if None, all outputs are compared.
     """
@@ -61,7 +62,9 @@ class JudgeOptions:
 
 
 NO_OPTIONS: Final = JudgeOptions()
-"""By default known faults waive failures, and cases run neither unfused nor under circumstances."""
+"""By default known faults waive failures. Cases do not run under circumstances and, apart from
+relations, graphs do not run unfused.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class Conclusion:
     """Draws the verdict on a case.
 
     Attributes:
-        against: gives the expected outcome of cases that state none.
+        against: gives the expected outcome of cases, or of outputs, that have none stated.
         faults: the known faults of the DirectML under test.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         options: what else may excuse failures, and what else runs.
@@ -200,7 +203,8 @@ class Conclusion:
     ) -> Steps[Verdict]:
         """Return the verdict, or another one if a graph's nodes show that its values are right.
 
-        A relation compares two forms of the same graph, so its values are judged as they are.
+        The values of the reference are judged as they are, and so are those of a relation, which
+        compares two forms of the same graph.
         """
         if not verdict.status.fails_run or not isinstance(outcome, Outputs) or not case.forms:
             return verdict

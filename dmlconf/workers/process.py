@@ -1,4 +1,7 @@
-"""One worker process, as the main process sees it: its pipe, its deadline, its standard streams."""
+"""One worker process, as the main process sees it: its pipe, its deadline, its standard streams.
+
+`wait_for_messages` waits for several.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +149,7 @@ class WorkerProcess:
         return True
 
     def received(self) -> Any:
-        """Return the next message; None if there is none, or if it is incomplete."""
+        """Return the next message; None if there is none, or if it cannot be read."""
         try:
             return self.connection.recv() if self.connection.poll() else None
         except Exception:  # What arrives from a process that dies may be cut anywhere.
@@ -170,7 +173,7 @@ class WorkerProcess:
         return self._process.exitcode is not None
 
     def end(self) -> None:
-        """Ask the process to end, and kill it if it does not."""
+        """Ask the process to end, give it `_END_SECONDS`, and call `kill`."""
         with suppress(OSError):
             self.connection.send(None)
         self._process.join(_END_SECONDS)
@@ -207,9 +210,10 @@ class WorkerProcess:
 def wait_for_messages(
     workers: Sequence[WorkerProcess], given_up: Callable[[], bool] = lambda: False
 ) -> list[WorkerProcess]:
-    """Wait until a worker has sent something, has died or is overdue; return all such workers.
+    """Wait until one of the workers has sent something, has died or is overdue; return all such.
 
-    If `given_up` returns True, stop waiting, even if there is no such worker.
+    If `given_up` returns True, stop waiting, even if there is no such worker. There must be one
+    worker at least.
     """
     while True:
         patience = min(worker.deadline for worker in workers) - monotonic()

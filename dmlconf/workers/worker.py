@@ -3,8 +3,8 @@
 Messages to a worker are batches of cases, `Stop`, or None to end it. A worker first sends `Ready`,
 or `Refused` and ends. Then it sends the results of each batch, one for each case up to a `Raised`,
 in order, in one or more `Results`. It gets the next batch only after the last `Results` of a batch,
-since a process that hangs would never run it. It answers `Stop` with `Stopped`. `process` and
-`pool` are the main process's side.
+since a process that hangs would never run it. It answers `Stop` with the results that it has and
+`Stopped`, and sends nothing more. `process` and `pool` are the main process's side.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """Sent instead of a result: an error of dmlconf itself, which the main process raises."""
+    """Sent instead of a result: an exception of the task, which the main process raises."""
 
     error: Exception
 
@@ -253,7 +253,10 @@ class _Sender:
 
 
 def _isolate(diagnostics: Path) -> None:
-    """Redirect output to `diagnostics`, ignore interrupts, and let the process end with dmlconf."""
+    """Redirect output to `diagnostics`, ignore interrupts, and let the process end with dmlconf.
+
+    It gets a process group of its own, except on Windows.
+    """
     # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
