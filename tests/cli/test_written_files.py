@@ -120,7 +120,7 @@ def test_a_file_that_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_a_report_may_replace_a_report_and_a_log_may_replace_a_log(tmp_path: Path) -> None:
     reports = [f"--report={name}:x-{name}" for name in ("json", "junit", "markdown", "svg", "text")]
-    run = ["run", write(tmp_path), "--log", "x.jsonl", *reports]
+    run: list[str | Path] = ["run", write(tmp_path), "--log", "x.jsonl", *reports]
     assert dmlconf_here(tmp_path, *run).returncode == 0
     before = {path: path.read_bytes() for path in tmp_path.glob("x*")}
     assert len(before) == 1 + len(reports)

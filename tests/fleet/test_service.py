@@ -119,11 +119,10 @@ def test_without_dask_the_option_scheduler_is_refused_with_a_command_to_install_
     assert "dmlconf[fleet]" not in done.stderr
 
 
+@pytest.mark.fleet
 def test_without_a_folder_for_temporary_files_no_scheduler_can_be_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pytest.importorskip("distributed")
-
     def fail(**_: object) -> None:
         raise FileNotFoundError(2, "No usable temporary directory")
 

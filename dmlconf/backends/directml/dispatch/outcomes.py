@@ -4,6 +4,9 @@ The cases of a batch of several run again one by one if the batch fails as a who
 band or an input has changed, since another case may have done it: their memory is adjacent. But if
 the device is removed or hangs, the batch and all later cases break down: no other device is opened
 in that process.
+
+A case that DirectML must refuse, but compiles, is not dispatched if its tensors have no room for
+their elements.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
-from dmlconf.cases.model import Case
+from dmlconf.cases.model import Case, ExpectedRejection
 
 __all__ = ["Runner", "die", "failure"]
 
@@ -101,11 +104,16 @@ class Runner:
             return self._device_loss
         began = perf_counter()
         try:
-            return self._executor.prepare(case)
+            prepared = self._executor.prepare(case)
         except HResultError as error:
             return self._failed(error, perf_counter() - began)
         except NativeCrashError as error:
             die([case], error)
+        refused = isinstance(case.expectation, ExpectedRejection)
+        if refused and not prepared.placement.holds_elements():
+            # Accepting the case is wrong enough; its tensors do not fit their memory.
+            return Outputs({}, prepared.seconds)
+        return prepared
 
     def _outcomes(self, batch: Batch) -> Iterator[Outcome]:
         if self._device_loss is not None:

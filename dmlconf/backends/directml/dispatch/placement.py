@@ -10,7 +10,7 @@ place, and an element that was computed from a hole between strided elements usu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -97,6 +97,15 @@ class Placement:
         outputs = [tensor for tensor in self.outputs if tensor]
         return sorted(inputs + outputs, key=lambda tensor: tensor.offset)
 
+    def holds_elements(self) -> bool:
+        """Return whether each tensor has room for its elements in the bytes that its desc gives."""
+        return all(
+            _last_element(tensor.desc)
+            < 8 * (tensor.end - tensor.offset) // tensor.desc.DataType.bits
+            for tensor in (*self.inputs, *self.outputs)
+            if tensor
+        )
+
     def any_owned(self) -> bool:
         """Return whether DirectML takes over the data of any input."""
         return any(tensor.owned for tensor in self.inputs if tensor)
@@ -169,7 +178,7 @@ def placement_of(plan: Plan) -> Placement:
 def encode(values: Array, desc: TensorDesc, into: Array) -> None:
     """Write a tensor's elements to the bytes of its buffer, UINT8, and leave the holes as they are.
 
-    `values` is shaped like Sizes.
+    `values` is shaped like Sizes. `IndexError` is raised if the buffer is too small.
     """
     if desc.DataType.bits < 8:
         elements = _nibbles(into)
@@ -180,13 +189,21 @@ def encode(values: Array, desc: TensorDesc, into: Array) -> None:
 
 
 def decode(desc: TensorDesc, content: Array) -> Array:
-    """Return a copy of a tensor's elements in the bytes of its buffer, shaped like its Sizes."""
+    """Return a copy of a tensor's elements in the bytes of its buffer, shaped like its Sizes.
+
+    Raises:
+        IndexError: the buffer is too small.
+    """
     elements = elements_of(desc, content)
     return elements.copy() if elements.base is not None else elements
 
 
 def elements_of(desc: TensorDesc, content: Array) -> Array:
-    """Return a tensor's elements as a view of its buffer's bytes; of 4-bit types, as a copy."""
+    """Return a tensor's elements as a view of its buffer's bytes; of 4-bit types, as a copy.
+
+    Raises:
+        IndexError: the buffer is too small.
+    """
     if desc.DataType.bits < 8:
         elements = _view(desc, _nibbles(content))
         if desc.DataType.is_signed:
@@ -204,13 +221,27 @@ def _nibbles(content: Array) -> Array:
     return np.stack([content & 0x0F, content >> 4], axis=-1).ravel()
 
 
+def _strides(desc: TensorDesc) -> Sequence[int]:
+    return packed_strides(desc.Sizes) if desc.Strides is None else desc.Strides
+
+
+def _last_element(desc: TensorDesc) -> int:
+    """Return the offset of a tensor's last element, in elements; -1 if it has none."""
+    if 0 in desc.Sizes:
+        return -1
+    return sum((size - 1) * step for size, step in zip(desc.Sizes, _strides(desc), strict=True))
+
+
 def _view(desc: TensorDesc, elements: Array) -> Array:
-    """Return a view of the buffer's elements that is shaped like Sizes."""
-    strides = packed_strides(desc.Sizes) if desc.Strides is None else desc.Strides
+    """Return a view of the buffer's elements that is shaped like Sizes.
+
+    Raises:
+        IndexError: the buffer is too small.
+    """
     if 0 in desc.Sizes:
         return elements[:0].reshape(desc.Sizes)
-    last = sum((size - 1) * step for size, step in zip(desc.Sizes, strides, strict=True))
+    last = _last_element(desc)
     if last >= len(elements):
         raise IndexError(f"element {last} of a buffer of {len(elements)}")
-    in_bytes = [step * elements.itemsize for step in strides]
+    in_bytes = [step * elements.itemsize for step in _strides(desc)]
     return np.lib.stride_tricks.as_strided(elements, desc.Sizes, in_bytes)

@@ -1,0 +1,75 @@
+"""A case that DirectML should have refused does not break down if it cannot be dispatched.
+
+The tested code is in `dmlconf/backends/directml/dispatch/outcomes.py` and
+`dmlconf/backends/directml/dispatch/placement.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from dmlconf.backends.directml.api.dml import DML_BINDING_PROPERTIES
+from dmlconf.backends.directml.api.vtable import IUNKNOWN, ComObject
+from dmlconf.backends.directml.dispatch.batch import Batch, Prepared
+from dmlconf.backends.directml.dispatch.executor import Executor, Result
+from dmlconf.backends.directml.dispatch.operators import CompiledOperator
+from dmlconf.backends.directml.dispatch.outcomes import Runner
+from dmlconf.backends.directml.dispatch.placement import placement_of
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.model import Case, ExpectedRejection, Provenance
+from dmlconf.cases.plans import plan
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.judging.judge import judge
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.verdicts.verdict import ReasonKind, Status
+from tests.backends.directml.cases import tile
+
+
+class Accepting:
+    """An executor that compiles every case; `ran` has the cases that it was to dispatch."""
+
+    def __init__(self) -> None:
+        self.ran: list[Case] = []
+
+    def prepare(self, case: Case) -> Prepared:
+        never_called = ComObject(IUNKNOWN, 1)
+        needs = DML_BINDING_PROPERTIES(1, 0, 0)
+        compiled = CompiledOperator(never_called, never_called, needs, needs)
+        return Prepared(case, compiled, placement_of(plan(case)))
+
+    def run(self, batch: Batch) -> Sequence[Result]:
+        self.ran += [member.prepared.case for member in batch]
+        return [Result({}, (), ()) for _ in batch]
+
+    def trim(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("tensor", "total", "fits"),
+    [
+        ("InputTensor", 8, True),
+        ("InputTensor", 4, False),
+        ("OutputTensor", 16, True),
+        ("OutputTensor", 12, False),
+    ],
+)
+def test_an_accepted_case_is_not_dispatched_if_a_tensor_has_no_room_for_its_elements(
+    tensor: str, total: int, fits: bool
+) -> None:
+    sizes = {"InputTensor": (2,), "OutputTensor": (4,)}[tensor]
+    desc = TensorDesc(DataType.FLOAT32, sizes, DeclaredTensorSizeInBytes=total)
+    refusal = ExpectedRejection("E_INVALIDARG", None, Provenance.DOCUMENTED)
+    case = replace(tile(), expectation=refusal)
+    case = replace(case, desc={**case.desc, tensor: desc})
+    executor = Accepting()
+    [outcome] = Runner(cast(Executor, executor)).run([case])
+    assert isinstance(outcome, Outputs)
+    assert executor.ran == ([case] if fits else [])
+    verdict = judge(case, outcome, lambda case: None)
+    assert verdict.reason is not None
+    assert (verdict.status, verdict.reason.kind) == (Status.FAILED, ReasonKind.ACCEPTED_INVALID)
