@@ -1,1 +1,1 @@
-"""The interfaces of DirectML, Direct3D 12, DXGI and DXCore, called through COM."""
+"""The libraries DirectML, Direct3D 12, DXGI and DXCore: finding them, and their interfaces."""

@@ -145,6 +145,7 @@ class NativeDesc:
         """Build the desc; a field that the desc lacks is zero.
 
         Raises:
+            KeyError: an enum or the flags of tensors have no such constant.
             OverflowError, ValueError: as in `scalar_bytes`, for a number of a union.
         """
         self._references: list[Any] = []

@@ -12,9 +12,10 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Use the operator on two sites with no barrier between, then at once, and on one site in turn.
+    """Dispatch on two sites without a barrier, from two queues at once, and from two in turn.
 
-    At once means from two queues, whose lists two threads record.
+    Two threads record the lists of the two queues that work at once, each on a site of its own.
+    Those that take turns use the same site.
     """
     first, second = bench.site(case), bench.site(case)
     bench.initialize(first)

@@ -1,1 +1,1 @@
-"""Adapters and devices, their memory, fences and messages."""
+"""Adapters and devices, their memory, barriers, fences and messages, and a survey of them."""

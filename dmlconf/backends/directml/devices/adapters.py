@@ -32,14 +32,15 @@ class Adapter:
 
     Attributes:
         index: its number in `Adapters.found`, from 0.
-        description: its name.
-        vendor_id: the PCI vendor, such as 0x10de.
-        device_id: the PCI device.
+        description: its name; empty if unknown.
+        vendor_id: the PCI vendor, such as 0x10de; 0 if unknown.
+        device_id: the PCI device; 0 if unknown.
         driver_version: the version as Windows writes it, or None if unknown.
         luid: the number that identifies it until the machine restarts, in hexadecimal.
-        dedicated_memory: bytes of its own memory.
-        software: whether it computes on the CPU, as Microsoft's software adapter does.
-        shared_memory: bytes of the machine's memory that it may use.
+        dedicated_memory: bytes of its own memory; 0 if unknown.
+        software: whether it computes on the CPU, as Microsoft's software adapter does, or is not
+            known to be hardware.
+        shared_memory: bytes of the machine's memory that it may use; 0 if unknown.
     """
 
     index: int

@@ -1,7 +1,7 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process: if a driver ends it, only one adapter is not surveyed. The
-results' types are in `dmlconf.backends.survey`.
+Devices are opened in another process: if a driver ends it or hangs, only the adapter of that device
+is not surveyed. The results' types are in `dmlconf.backends.survey`.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ class _Process:
     """A process that loads DirectML, lists the adapters, and opens devices on some of them.
 
     Attributes:
+        listed: what the process sent before it opened a device; None if it did not get so far.
         refusal: why DirectML cannot be used, if the process said so.
         end: how the process ended, or that it did not answer.
     """

@@ -1,1 +1,1 @@
-"""Operators and graphs, compiled, bound and dispatched."""
+"""Operators and graphs: compiled, bound and dispatched, and inspected for faults."""

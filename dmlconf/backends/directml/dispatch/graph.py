@@ -146,7 +146,7 @@ def create_operator(device: ComObject, node: Node) -> ComObject:
 
     Raises:
         NodeRefusalError: CreateOperator fails: DirectML refuses the desc, or the device is gone.
-        OverflowError, ValueError: as in `NativeDesc`.
+        KeyError, OverflowError, ValueError: as in `NativeDesc`.
         NativeCrashError: DirectML crashed, and Windows reported it.
     """
     desc = NativeDesc(node.operator, node.desc)
