@@ -1,19 +1,27 @@
 """A case that DirectML should have refused does not break down if it cannot be dispatched.
 
+A crash in DirectML ends the process, whenever it comes.
+
 The tested code is in `dmlconf/backends/directml/dispatch/outcomes.py` and
 `dmlconf/backends/directml/dispatch/placement.py`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import NoReturn, cast
 
 import pytest
 
 from dmlconf.backends.directml.api.dml import DML_BINDING_PROPERTIES
-from dmlconf.backends.directml.api.vtable import IUNKNOWN, ComObject
+from dmlconf.backends.directml.api.vtable import (
+    ACCESS_VIOLATION,
+    IUNKNOWN,
+    ComObject,
+    NativeCrashError,
+)
 from dmlconf.backends.directml.dispatch.batch import Batch, Prepared
 from dmlconf.backends.directml.dispatch.executor import Executor, Result
 from dmlconf.backends.directml.dispatch.operators import CompiledOperator
@@ -73,3 +81,20 @@ def test_an_accepted_case_is_not_dispatched_if_a_tensor_has_no_room_for_its_elem
     verdict = judge(case, outcome, lambda case: None)
     assert verdict.reason is not None
     assert (verdict.status, verdict.reason.kind) == (Status.FAILED, ReasonKind.ACCEPTED_INVALID)
+
+
+def test_a_crash_while_operators_are_released_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Crashing(Accepting):
+        def trim(self) -> None:
+            raise NativeCrashError("Release", "exception: access violation")
+
+    def end(code: int) -> NoReturn:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(os, "_exit", end)
+    with pytest.raises(SystemExit) as caught:
+        list(Runner(cast(Executor, Crashing())).run([tile()]))
+    assert caught.value.code == ACCESS_VIOLATION
+    assert capsys.readouterr().err == "case: Release: exception: access violation\n"

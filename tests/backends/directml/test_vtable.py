@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from dmlconf.backends.directml.api import d3d12, dml, dxcore, dxgi
+from dmlconf.backends.directml.api import d3d12, dml, dxcore, dxgi, vtable
 from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.api.vtable import (
     IUNKNOWN,
@@ -25,6 +25,7 @@ from dmlconf.backends.directml.api.vtable import (
     ComObject,
     Interface,
     Method,
+    NativeCrashError,
     new_object,
     uncalled,
 )
@@ -124,6 +125,20 @@ def test_creating_an_object_that_is_null_is_an_error(returns: ComObject) -> None
 def test_a_function_that_succeeds_without_an_object_raises_an_error() -> None:
     with pytest.raises(HResultError, match="MakeNothing: E_POINTER"):
         new_object("MakeNothing", lambda *_: 0, RETURNS)
+
+
+def test_a_crash_that_windows_reports_in_release_is_a_native_crash(
+    library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(this: int) -> int:
+        raise OSError("exception: access violation reading 0x0000000000000008")
+
+    actual = ComObject(RETURNS, library.standin_returns(1))
+    with monkeypatch.context() as patched:
+        patched.setattr(vtable, "method_type", lambda method: lambda address: crash)
+        with pytest.raises(NativeCrashError, match="Release: exception: access violation"):
+            actual.release()
+    actual.release()
 
 
 def test_calling_a_released_object_is_an_error(library: ctypes.CDLL) -> None:

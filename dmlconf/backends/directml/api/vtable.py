@@ -223,12 +223,19 @@ class ComObject:
         return _object_at(name, interface, pointer)
 
     def release(self) -> None:
-        """Release the reference; doing so again has no effect."""
+        """Release the reference; doing so again has no effect.
+
+        Raises:
+            NativeCrashError: Windows reported a crash in the call.
+        """
         if self._address is not None:
             _, function = self._function("Release")
             address, self._address = self._address, None
             self._functions.clear()
-            function(address)
+            try:
+                function(address)
+            except OSError as error:
+                raise NativeCrashError("Release", str(error)) from error
 
     def _function(self, name: str) -> tuple[Method, Callable[..., Any]]:
         slot, method = self.interface.slots[name]

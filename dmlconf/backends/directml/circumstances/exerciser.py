@@ -47,7 +47,11 @@ class DirectMLExerciser:
         """Run a case under a circumstance; if DirectML crashes, the process ends."""
         began = perf_counter()
         try:
-            return exercise(self._bench, case, circumstance)
+            try:
+                return exercise(self._bench, case, circumstance)
+            finally:
+                for cache in self._operators.values():
+                    cache.trim()
         except HResultError as error:
             outcome = failure(error, perf_counter() - began)
             if isinstance(outcome, Rejection | Breakdown):
@@ -55,9 +59,6 @@ class DirectMLExerciser:
             return Breakdown(BreakdownKind.ERROR, str(error))
         except NativeCrashError as error:
             die([case], error)
-        finally:
-            for cache in self._operators.values():
-                cache.trim()
 
     def close(self) -> None:
         """Release the memory, and the operators of all caches but that of the plain runs."""

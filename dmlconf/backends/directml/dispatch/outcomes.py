@@ -61,7 +61,13 @@ class Runner:
         self._device_loss: Outcome | None = None
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case, in order."""
+        """Yield one outcome for each case, in order; if DirectML crashes, the process ends."""
+        try:
+            yield from self._run(cases)
+        except NativeCrashError as error:  # As when an operator is released.
+            die(cases, error)
+
+    def _run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         if self._messages is None:
             yield from self._batched(cases)
             return
