@@ -80,7 +80,7 @@ class _Dispatch:
     after: Copies | None = None
 
     def settle(self) -> None:
-        """Note whether the tensors bound at submission are other ones than those that were recorded."""
+        """Note whether the tensors bound at submission differ from those that were recorded."""
         self.late = self.late and self.recorded != self.table
         if self.late:  # The copies in the list, if any, are of other tensors.
             self.before = self.after = None

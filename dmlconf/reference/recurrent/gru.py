@@ -86,7 +86,7 @@ def gru_direction(
     def reset(hidden: Values, rt: Values) -> Values:
         """Return (rt * Ht-1) @ Rh^T, or with LinearBeforeReset rt * (Ht-1 @ Rh^T + Rbh)."""
         if desc.LinearBeforeReset:
-            product = hold(hidden.times_matrix(recurrence_h), "product")
+            product = hold(hidden.times_matrix(recurrence_h), "product of h")
             if desc.BiasTensor is not None:
                 product = arithmetic.with_bias(product, bias_h, "product with bias")
             return hold(rt * product, "reset product")
