@@ -188,7 +188,8 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
 
     The sum of squares may overflow, or its product with Alpha, or the base. Subnormal squares may
     count as 0. With a Beta of 0 or less, bases of 0, of infinity and of NaN count as well: the
-    logarithm of 0 or of infinity is infinite, and times an exponent of 0 it is NaN.
+    logarithm of 0 or of infinity is infinite, and times an exponent of 0 it is NaN. So is the
+    logarithm of 1 times an infinite exponent: measured on DirectML 1.8.0.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)
@@ -203,6 +204,9 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     beyond |= subnormal & (underflow > np.abs(base) * float(info.eps))
     if single(desc.Beta) <= 0:
         beyond |= (base == 0) | ~np.isfinite(base)
+    if np.isinf(desc.Beta):
+        terms = _terms(desc, np.abs(desc.InputTensor, dtype=np.float64))
+        beyond |= np.abs(base - 1) <= 8 * float(info.eps) * terms
     return beyond
 
 

@@ -97,20 +97,27 @@ def reduce_candidates(
 
 
 def _in_passes(
-    tensor: Array, axes: Sequence[int], combined: Callable[..., Array]
+    tensor: Array,
+    axes: Sequence[int],
+    combined: Callable[..., Array],
+    power: int = 1,
 ) -> tuple[Array, ...]:
     """Return the FLOAT16 sums or averages of kernels that compute them in several passes.
 
     There are none for FLOAT32, nor for adjacent axes, which take one pass. The passes show in sums
     that cancel: if the first pass gives 0.5078 and -0.5, the result 0.0078 has the error of storing
-    0.5078.
+    0.5078. Measured on DirectML 1.8.0: sums of squares along the axes 0 and 3 of 4 take two passes,
+    and 30 of 30 elements have their bits; those along 0 and 2 take one.
+
+    Args:
+        power: 2 for sums of squares.
     """
     if tensor.dtype != np.float16:
         return ()
     rows = reduced_last(tensor, axes).shape[:-1]
     functions = in_passes(axes, lambda values, group: combined(values, axis=group, keepdims=True))
     return tuple(
-        function(tensor.astype(np.float64)).astype(tensor.dtype).reshape(rows)
+        function(tensor.astype(np.float64) ** power).astype(tensor.dtype).reshape(rows)
         for function in functions
     )
 
@@ -156,7 +163,10 @@ def reduce_error_scale(
         if Function == "SUM_SQUARE":
             quantum = 0.0 if underflow.any() else quantum_of(rows, rows)
             vary = terms_vary(np.square(rows), (-1,))
-            return ErrorScale(squares + underflow / STEP, quantum=quantum, terms_vary=vary)
+            others = _in_passes(InputTensor, Axes, np.sum, 2)
+            return ErrorScale(
+                squares + underflow / STEP, quantum=quantum, others=others, terms_vary=vary
+            )
         root = np.sqrt(squares)
         # How far the root is off if squares that are subnormal in FLOAT32 are lost.
         change = root - np.sqrt(np.maximum(squares - underflow, 0.0))

@@ -39,6 +39,18 @@ def test_zero_times_a_power_that_overflows_may_be_nan(
     assert not accepts(case, "OutputTensor", [*right[:3], np.nan])
 
 
+@pytest.mark.parametrize(("beta", "undefined"), [("-.inf", True), ("-1000", False)])
+def test_one_to_the_power_of_infinity_may_be_nan(
+    tmp_path: Path, beta: str, undefined: bool
+) -> None:
+    """DirectML 1.8.0 gives NaN for 0 * (1 + 0) ^ infinity; log2(1) times infinity is NaN."""
+    desc = RESPONSE.replace("VALUE", "0").replace("-2.75", beta)
+    case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc)
+    right = evaluate(case)["OutputTensor"].ravel().tolist()
+    assert right[0] == 0
+    assert accepts(case, "OutputTensor", [np.nan, *right[1:]]) is undefined
+
+
 def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> None:
     """DirectML 1.15.4 divides 0 by (2 ^ -10) ^ 100, which is 0 in FLOAT32."""
     desc = """

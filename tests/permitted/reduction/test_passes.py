@@ -40,3 +40,21 @@ def test_a_sum_of_truncated_sums_and_an_average_of_truncated_averages_are_right(
     assert accepts(case, "OutputTensor", output.ravel().tolist())
     output[0, 1, 0, 5] *= 1.03
     assert not accepts(case, "OutputTensor", output.ravel().tolist())
+
+
+SQUARES = """
+  InputTensor: {DataType: FLOAT16, Sizes: [4, 3, 1, 17],
+                fill: {uniform: {low: -0.000244140625, high: 0.000244140625, seed: 1799608572}}},
+  OutputTensor: {DataType: FLOAT16, Sizes: [1, 3, 1, 1]}, Function: SUM_SQUARE, Axes: [0, 3]"""
+
+
+def test_a_sum_of_truncated_sums_of_squares_is_right(tmp_path: Path) -> None:
+    """Each sum of 17 squares is some 5 * 2^-24, the least FLOAT16 number, and is truncated."""
+    case = single(tmp_path, "REDUCE", SQUARES)
+    squares = np.square(wide(case.inputs()["InputTensor"]))
+    for axes in ((3, 0), (0, 3)):
+        held = toward_zero(squares.sum(axes[0], keepdims=True))
+        output = toward_zero(held.sum(axes[1], keepdims=True)).astype(np.float16)
+        assert accepts(case, "OutputTensor", output.ravel().tolist()), axes
+    output[0, 0] *= 0.5
+    assert not accepts(case, "OutputTensor", output.ravel().tolist())
