@@ -1,4 +1,4 @@
-"""Compare the verdicts of two runs, case by case."""
+"""Compare two runs: the verdicts case by case, the facts in their headers, and their times."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["Change", "Changed", "Comparison", "Difference", "compare"]
 
 DRIFT: Final = 0.1
-"""A case that passes in both runs has drifted if its margin, the share of its limit that it uses,
-grows by more than this, as from 0.3 to 0.45."""
+"""A case that passes in both runs has drifted if its margin, the greatest share of its limit that
+an output uses, grows by more than this, as from 0.3 to 0.45."""
 
 
 class Change(StrEnum):
     """How the verdict on a case changed between two runs; the most severe change comes first.
 
-    The values are part of JSON reports and must not change.
+    If a case is `not run` in one run and has another verdict in the other, the first run counts as
+    without the case. The values are part of JSON reports and must not change.
     """
 
     NEW_FAILURE = "fails newly"
@@ -73,7 +74,10 @@ class Changed:
 
     @property
     def detail(self) -> str:
-        """What changed, in a few words, such as `30% of the limit, now 80%`."""
+        """What changed, in a few words, such as `30% of the limit, now 80%`.
+
+        It is the status of a case that only one run has, and the reason of one that still fails.
+        """
         base, new = self.base, self.new
         if base is None or new is None:
             verdict = base or new
@@ -96,7 +100,8 @@ class Difference:
 
     Attributes:
         name: the name of the fact, such as `driver`.
-        base: the value in the base run; empty if it has none.
+        base: the value in the base run as text, of digests the beginning; empty if it has none.
+        new: the same of the new run.
     """
 
     name: str
@@ -110,7 +115,8 @@ class Comparison:
 
     Attributes:
         base: the run with which the new one is compared, usually an earlier one.
-        differences: what else differs: environments, versions, suites, options and the like.
+        differences: the other facts that differ: backend, environment, version of dmlconf, suite,
+            catalogue, source of expected values, and options.
         changes: one entry for each case that is in either run, the most severe change first.
         timing: the times on the device, and which operators take longer.
     """
@@ -139,7 +145,7 @@ class Comparison:
 
     @property
     def shared(self) -> int:
-        """Number of cases that both runs have."""
+        """Number of cases on which both runs have a verdict, be it `not run`."""
         return sum(entry.base is not None and entry.new is not None for entry in self.changes)
 
 
@@ -162,11 +168,14 @@ def _changed(case: str, base: Verdict | None, new: Verdict | None, drift: float)
 
 
 def _change(base: Verdict | None, new: Verdict | None, drift: float) -> Change:
+    if new is None or new.status is Status.NOT_RUN:
+        if base is None:
+            return Change.NEW
+        unreached = new is not None and base.status is Status.NOT_RUN
+        return Change.SAME if unreached else Change.GONE
     if base is None or base.status is Status.NOT_RUN:
         # If the base did not run a case, its failure counts as new.
-        return Change.NEW_FAILURE if new is not None and new.status.fails_run else Change.NEW
-    if new is None or new.status is Status.NOT_RUN:
-        return Change.GONE
+        return Change.NEW_FAILURE if new.status.fails_run else Change.NEW
     if new.status.fails_run:
         if not base.status.fails_run:
             return Change.NEW_FAILURE
@@ -189,13 +198,13 @@ def _reason(verdict: Verdict) -> str:
 
 
 def _margin(verdict: Verdict) -> float:
-    """Return the greatest share of its limit that an output uses; 0 if no rule has a limit."""
+    """Return the greatest share of its limit that an output uses; 0 if no share is known."""
     margins = ((output.margin or 0.0) for output in verdict.figures.values())
     return max(margins, default=0.0)
 
 
 def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
-    """Return the outputs whose bits differ; none if a log of an older version has no digests."""
+    """Return the outputs whose digests differ, of those of which both runs have a digest."""
     return [
         name
         for name, digest in new.execution.output_digests.items()
@@ -204,7 +213,7 @@ def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
 
 
 def _differences(base: RunLog, new: RunLog) -> list[Difference]:
-    """Return the differences of the runs: environment first, then suite and options.
+    """Return the differences of the runs: backend and environment first, options last.
 
     Facts that only the new run has come last.
     """
@@ -230,7 +239,7 @@ def _facts(log: RunLog) -> dict[str, str]:
 
 
 def _texts(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Return each value as text, by its name, and leave out None.
+    """Return each value as text, by its name, and leave out values that are None.
 
     Nested values are named by paths: `recorded.driver`.
     """

@@ -18,6 +18,8 @@ FEWEST_RUNS = 3
 class Outlier:
     """A case in which one run alone fails, or alone passes, of those that judged it.
 
+    Verdicts such as `unsupported` and `waived` judge nothing (`StatusTraits.judged`).
+
     Attributes:
         run: the index of the run that stands alone, from 0.
         verdicts: the verdicts on the case, in the order of the runs.
@@ -30,15 +32,15 @@ class Outlier:
 
     @property
     def fails(self) -> bool:
-        """Whether the run that stands alone fails; otherwise it alone passes."""
+        """Whether the run that stands alone fails the case; otherwise it alone passes it."""
         return self.verdicts[self.run].status.fails_run
 
 
 def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
-    A case counts if every run has a verdict on it, at least `FEWEST_RUNS` verdicts judge it, unlike
-    `unsupported`, and of these exactly one fails or exactly one passes.
+    A case counts if every run has a verdict on it, at least `FEWEST_RUNS` of these judge it, and of
+    those that judge it exactly one fails the run or exactly one does not.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []

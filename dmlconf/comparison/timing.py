@@ -1,11 +1,12 @@
-"""Find operators that take longer on the device than in an earlier run, beyond noise.
+"""Find operators that take longer on the device than in an earlier run, and time them again.
 
-The time of a case is that of its fastest dispatch by the device's own clock, since a disturbance
-can only make a dispatch slower. The ratio of a case is its new time divided by its time in the base
-run. Two measures of an operator may show that it is slower: the median of its cases' ratios, and
-the ratio of the sums of their times, on which large cases have more influence. An operator counts
-as slower only if one of them exceeds the median of this measure over all judged operators, or 1 if
-the median is less, by more than noise. How much slower the whole run is, is reported separately.
+What noise explains does not count. The time of a case is that of its fastest dispatch by the
+device's own clock, since a disturbance can only make a dispatch slower. The ratio of a case is its
+new time divided by its time in the base run. Two measures of an operator may show that it is
+slower: the median of its cases' ratios, and the ratio of the sums of their times, on which large
+cases have more influence. An operator counts as slower only if one of them exceeds the median of
+this measure over all judged operators, or 1 if the median is less, by more than noise. How much
+slower the whole run is, is reported separately.
 
 The standard error of a measure has two parts. The first is how much the ratios of one operator's
 cases differ; it falls with their number. The second is how much the measures of operators differ;
@@ -40,14 +41,12 @@ __all__ = ["ALL_OPERATORS", "Slowdown", "Timing", "retimed", "timing", "timing_l
 DEVIATIONS: Final = 4.0
 """Noise may move the logarithm of a measure this many standard errors from the median."""
 
-LEAST_RATIO: Final = 1.1
-"""Smaller ratios are not reported, however certain they are."""
-
 LEAST_NOISE: Final = 0.05
-"""The least standard deviation of ratios that is assumed, as a logarithm: about 5%."""
+"""The least standard deviation of ratios that is assumed, as a logarithm: about 5%. With
+`DEVIATIONS`, the ratio of a slowdown is more than e^(4 * 0.05), which is 1.22."""
 
 TIMED_AGAIN: Final = 2
-"""The maximum number of times that operators which seem slower are timed again."""
+"""How often at most the operators that seem slower are timed again."""
 
 MOST_LINES: Final = 20
 """The most slowdowns that `timing_lines` lists."""
@@ -56,19 +55,18 @@ ALL_OPERATORS: Final = "all operators"
 """Stands in the field `operator` of a slowdown of the whole run."""
 
 LEAST_OPERATORS: Final = 5
-"""The fewest operators from which the whole run is judged."""
+"""The fewest judged operators with which a slowdown of the whole run is reported."""
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
-"""An operator is judged if at least `LEAST_CASES` of its cases are timed in both runs, or if those
-timed in both take at least `LEAST_SECONDS` in each run. A few short dispatches tell nothing: one
-may wait for its turn a hundred times as long as it runs."""
+"""An operator is judged if at least `LEAST_CASES` of its cases are timed in both runs, or if all
+those timed in both together take at least `LEAST_SECONDS` in each run. A few short dispatches tell
+nothing: one may wait for its turn a hundred times as long as it runs."""
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
-"""Of the operators that are quicker than the median, the quickest 5% are left out, none of fewer
-than 20. The amount by which the next operator is quicker, times `_QUICK_FACTOR`, counts as noise.
-"""
+"""Of the operators quicker than the median, the quickest 5% are left out, rounded down. The amount
+by which the next operator is quicker, times `_QUICK_FACTOR`, counts as noise. """
 
 _NORMAL: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533
@@ -80,15 +78,15 @@ class Slowdown:
 
     Attributes:
         operator: its name, or `ALL_OPERATORS`.
-        cases: how many of its cases both runs timed.
+        cases: how many of its cases both runs timed, with a time above 0.
         ratio: how many times as long it takes, by the measure that exceeds noise by more; for all
             operators, the median of their median ratios.
         least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
-            explain.
+            explain; for all operators, that noise explains.
         base_seconds: the seconds that all these cases take in the base run.
         seconds: the seconds that they take in the new run.
-        slowest: the case whose time grew by the greatest factor.
-        slowest_ratio: that factor.
+        slowest: the case whose ratio of new to base time is the greatest.
+        slowest_ratio: that ratio.
     """
 
     operator: str
@@ -112,7 +110,7 @@ class Timing:
     """The times of two runs side by side.
 
     Attributes:
-        cases: how many cases both runs timed.
+        cases: how many cases both runs timed, with a time above 0.
         ratio: the median of the judged operators' median ratios; 1 if none can be judged.
         slower: first all operators together, if at least `LEAST_OPERATORS` are judged and they take
             longer than noise explains; then each operator that takes longer than that slowdown and
@@ -130,7 +128,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """The cases of an operator that both runs timed, with the seconds of each in both runs."""
+    """The cases of an operator that both runs timed, with their seconds in each, all above 0."""
 
     operator: str
     cases: tuple[str, ...]
@@ -159,7 +157,7 @@ class _Measure:
     """How one measure, such as the ratio of sums, varies among operators, as logarithms of ratios.
 
     Attributes:
-        middle: the median over all operators.
+        middle: the median over all judged operators.
         spread: the part of the standard error that all cases of an operator share.
         quick: how much quicker than the median the quickest operators are, as `_QUICK_SHARE` says;
             0 if none is.
@@ -218,7 +216,7 @@ def timing(base: RunLog, new: RunLog) -> Timing:
             (each.of_sums, of_sums, noise * share),
         )
         least, value = max((value - every.reach(error), value) for value, every, error in measures)
-        if least > 0 and value >= math.log(LEAST_RATIO):
+        if least > 0:
             slower.append(_slowdown(each, value, least))
     slower.sort(key=lambda slowdown: -slowdown.ratio)
     whole = _whole(operators, of_medians)
@@ -227,9 +225,10 @@ def timing(base: RunLog, new: RunLog) -> Timing:
 
 
 def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ...]:
-    """Return the slowdown of all operators, if they are enough and it exceeds the noise of one.
+    """Return the slowdown of all operators, if they are enough and it exceeds `_Measure.noise`.
 
-    All operators together have no less noise than one, since a busy machine slows all of them.
+    All operators together have no less noise than one of very many cases, since a busy machine
+    slows all of them.
     """
     least = medians.middle - medians.noise
     if len(operators) < LEAST_OPERATORS or least <= 0:
@@ -246,11 +245,12 @@ def retimed(
 ) -> RunLog:
     """Time again the operators that seem slower, and return the new run with these times as well.
 
-    An operator that only a temporary disturbance slowed then no longer seems slower. Operators that
-    still seem slower are timed once more.
+    An operator that only a temporary disturbance slowed then no longer seems slower, unless it is
+    disturbed again. This is repeated `TIMED_AGAIN` times, or until no operator seems slower.
 
     Args:
-        time_again: runs the cases with these identifiers again, and returns their verdicts.
+        time_again: runs the cases with these identifiers again, and returns their verdicts, of
+            which only the times of dispatches are used.
     """
     for _ in range(TIMED_AGAIN):
         slower = {slowdown.operator for slowdown in timing(base, new).slower} - {ALL_OPERATORS}

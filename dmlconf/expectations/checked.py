@@ -1,10 +1,11 @@
-"""Find expectations in case files that the reference contradicts, and cache the results.
+"""Find expectations that the reference contradicts, and needless disputes; cache the results.
 
 `dmlconf.judging.contradictions` decides whether an output contradicts the reference; `valid_files`
 remembers which files `dmlconf validate` need not check at all. The result for a file and an
 operator is cached under a digest of both, of the recordings that are checked with them, and of
 everything that determines what the rules permit. It is not cached if other files may hold data of
-the cases, or if a case did not fit into memory.
+the cases, or if a case did not fit into memory. Expectations are what case files state and, if
+asked for, what recordings hold.
 """
 
 from __future__ import annotations
@@ -75,18 +76,21 @@ def expectation_problems(
     """Yield a problem for each entry of a case file whose expectations contradict the reference.
 
     An entry may have two problems: one for its stated outputs, and one for its recorded outputs. An
-    entry that disputes the reference has a problem if it states outputs or recordings are checked,
-    and no output contradicts the reference. Cases that do not fit into memory are not checked; a
-    dispute of an entry with such a case is no problem.
+    entry that disputes the reference has a problem only if its outputs are checked, stated or
+    recorded ones, and none contradicts the reference. Cases that must be rejected, or do not fit
+    into memory, are not checked; a dispute of an entry with a case too large is no problem.
 
     Args:
-        suite: case files without other problems.
-        recordings: recordings whose outputs are checked as well, except for cases with the tag
-            `model`, because that takes long.
-        store: the cache of results; None to check every file each time.
+        suite: whole case files without other problems.
+        recordings: recordings, of which the first that has a case gives the outputs that the case
+            does not state; these are checked as well. Cases with the tag `model` are left out,
+            because that takes long, and those with a relation that dispute nothing.
+        store: the cache of results; None to cache nothing.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a recording cannot be read.
+        OSError: a case file or a recording cannot be read any more.
     """
     for (path, _), group in groupby(suite.plan(), _file_and_operator):
         plan = [planned for planned in group if _may_expect(planned.template, bool(recordings))]
@@ -154,7 +158,10 @@ def _checked(
 
 
 def _recorded(case: Case, recordings: Sequence[RecordingAgainst]) -> dict[str, Array | Sample]:
-    """Return the outputs in the first recording with the case, without those the case states."""
+    """Return the outputs in the first recording with the case, without those the case states.
+
+    There are none if no recording has the case, or if the first has another outcome than outputs.
+    """
     answers = (recording(case) for recording in recordings)
     answer = next((answer for answer in answers if answer is not None), None)
     if answer is None or not isinstance(answer.outcome, Outputs):
@@ -207,7 +214,8 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
 def fingerprint() -> bytes:
     """Return a digest of what the checks of all case files depend on.
 
-    These are the sources, the schemas, the version of NumPy and the processor's architecture.
+    These are the sources, the schemas, the version of NumPy, the processor's architecture and the
+    format of cached results.
     """
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
     return sources_digest(form, *_SOURCES)

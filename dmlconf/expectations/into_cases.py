@@ -1,4 +1,8 @@
-"""Make new texts of case files, whose cases expect the outputs that a device gave."""
+"""Write the outputs that a device gave into case files, where their cases then expect them.
+
+Which entries and outputs are unsuitable is found as well. The texts of the files are returned; only
+large arrays are saved, by a function of the caller.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,11 @@ class Refusal:
 
 
 def unsuitable(plan: Iterable[PlannedCase]) -> Iterator[Problem]:
-    """Yield the problems of entries that recorded outputs cannot be written into."""
+    """Yield the problems of entries that recorded outputs cannot be written into.
+
+    Raises:
+        InvalidFilesError: a case file cannot be read any more.
+    """
     seen = set()
     for planned in plan:
         data, location = planned.template.data, planned.template.about.location
@@ -86,14 +94,20 @@ _REFUSED: Final = (
 
 
 def device_name(environment: Mapping[str, Any]) -> str:
-    """Return what computed the outputs, for a case's field `recorded`: `DirectML 1.15.4`."""
+    """Return what computed the outputs, for a case's field `recorded`, such as `DirectML 1.15.4`.
+
+    It has no version if the environment has none.
+    """
     name = str(environment["backend"])
     shown = "DirectML" if name == "directml" else name
     return f"{shown} {environment.get('version') or ''}".strip()
 
 
 def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
-    """Return the outputs to write into a case, by tensor's name, or why none may be written."""
+    """Return the outputs to write into a case, by tensor's name, or why none may be written.
+
+    Outputs that contradict the reference may be written only if the case disputes it.
+    """
 
     def refused(message: str) -> Refusal:
         return Refusal(case.identifier, message)
@@ -127,14 +141,17 @@ def changed_files(
     device: str,
     save: Callable[[Path, Array], None],
 ) -> Iterator[tuple[Path, str] | Refusal]:
-    """Yield the path and the new text of each case file.
+    """Yield the path and the new text of each case file that has recorded cases.
 
-    If no lines can be inserted into a file, a refusal is yielded for each of its recorded cases.
+    If no lines can be inserted into a file, a refusal is yielded for each of these instead.
 
     Args:
         device: what computed the outputs, as `device_name` returns it.
         save: writes an array that is too large for a list, given the path of its file; called
             before the case file's text is yielded.
+
+    Raises:
+        InvalidFilesError: a case file cannot be read any more.
     """
     by_file: dict[Path, _Additions] = {}
     for planned, outputs in recorded:

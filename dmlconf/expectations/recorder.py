@@ -32,6 +32,7 @@ class LeftOut:
             another reason, such as a missing feature level or a known fault, even if that is a
             breakdown.
         reason: the kind of reason, one of a fixed set of texts.
+        message: the particulars; the name of a known fault or of a limit of the substrate.
     """
 
     case: str
@@ -49,7 +50,7 @@ def record(
 
     Args:
         engine: the engine, with a run whose outcomes are not judged.
-        substrate: the layers below DirectML; failures caused by their limits are not recorded.
+        substrate: the layers below DirectML; outcomes that their limits explain are not recorded.
         on_case: called after every case, with its `broken` if it is left out, otherwise False.
 
     Raises:

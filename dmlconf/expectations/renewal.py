@@ -1,4 +1,4 @@
-"""Update a recording that has a file for each operator, after some cases were recorded again."""
+"""Update a recording that has a file for each operator, after some cases were recorded anew."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def parts_kept(
 ) -> Mapping[str, Mapping[str, Entry]]:
     """Return, by operator, the entries to keep: those of cases that exist but are not in the plan.
 
-    Operators without any case in the plan are left out. A damaged file has no entries to keep.
+    An operator is left out if no case of it is in the plan, or if it has no file, a damaged file,
+    or one without other cases. Of an operator whose other cases no longer exist there are none.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
@@ -99,9 +100,9 @@ def _readable(path: Path) -> Recording | None:
 
 
 def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set[str]:
-    """Return the identifiers of all cases of an operator, chosen or not.
+    """Return the identifiers of the cases of an operator, chosen or not, that some folders have.
 
-    The folders of the chosen cases are searched, and `folder` if it has case files.
+    These are the folders of the chosen cases, and `folder` if it has case files.
     """
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
     if any(folder.glob("*.yaml")) or shared_files([folder]):

@@ -1,7 +1,8 @@
 """Remember the case files in which `validate` has found nothing wrong.
 
 Checking 50,000 cases takes a minute, and few files have changed since the last time. A file is
-remembered by a digest of its name, its content and everything else that its check depends on.
+remembered by a digest of its name, its folder's name, its content and everything else that its
+check depends on.
 What `checked` finds in the other files is cached there.
 """
 
@@ -26,11 +27,15 @@ class ValidFiles:
     store: Entries | None
 
     def has(self, path: Path, content: bytes) -> bool:
-        """Return whether a file with this content is known to be valid."""
+        """Return whether a file with this name, folder's name and content is known to be valid."""
         return self.store is not None and self.store.get(_key(path, content)) == []
 
     def add(self, path: Path) -> None:
-        """Remember that a file is valid, unless other files may hold data of its cases."""
+        """Remember that a file is valid, unless other files may hold data of its cases.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
         content = path.read_bytes()
         if self.store is not None and b"file" not in content and not self.has(path, content):
             self.store.put(_key(path, content), [])

@@ -1,7 +1,8 @@
 """Keep the verdicts of a very large run in columns; a verdict is made when it is asked for.
 
 As an object, even a packed verdict (`dmlconf.run_log.packed`) takes 550 bytes. In columns it takes
-its identifier, 56 bytes, and the space of what no earlier verdict has, such as other facts.
+the bytes of its identifier, 56 more, and the space of what no earlier verdict has, such as other
+facts.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ class VerdictColumns:
     def each(self, part: type[Part], compute: Callable[[Part], Any]) -> tuple[Sequence[Any], Array]:
         """Return the different results of a function of a part, and the index of each verdict's.
 
-        The function must not depend on what is a case's own, see `dmlconf.verdicts.choosing`.
+        The function must not depend on what is a case's own, see `dmlconf.verdicts.choosing`: it
+        gets a part without that. Its results must be hashable.
         """
         parts: Mapping[Any, Any] = {
             Identity: self._identities,
@@ -220,7 +222,7 @@ def _arranging(names: Sequence[str], given: Sequence[str]) -> Callable[[Any], tu
 
 
 class _Shared:
-    """A column of values that are often equal; each different one is kept once, pickled."""
+    """A column of values that are often equal: their pickles, each different one kept once."""
 
     def __init__(self) -> None:
         self.numbers = array("I")

@@ -44,7 +44,7 @@ class Repeated:
     """What several verdicts of a log may have, so that only these must be remembered.
 
     Attributes:
-        cases: the hashes of cases.
+        cases: the hashes of identifiers of cases; different ones may have the same hash.
         places: places in the plan.
     """
 
@@ -58,7 +58,7 @@ class Contradiction:
 
     Attributes:
         line: the number of the line, from 1; of two verdicts that contradict each other, the line
-            of the one that was read later.
+            of the one that comes later among the verdicts that `contradiction` got.
     """
 
     line: int
@@ -85,7 +85,7 @@ def contradiction(
     Args:
         selected: how many cases were selected, by the header.
         verdicts: all verdicts, in the order of the log; after them may come the attempts that
-            count as verdicts.
+            count as verdicts. A case may have several, if they are equal.
         footer: the number of the footer's line, its counts of verdicts by status, and whether it
             says that the run is complete; None where the log has no footer, or its footer need
             not be checked.
@@ -96,7 +96,7 @@ def contradiction(
 
 
 def other_cases(cases: Iterable[str], line: int, expected: str) -> Contradiction | None:
-    """Return a contradiction if the verdicts are on other cases than the footer's digest, or None.
+    """Return a contradiction if the cases do not have the digest in the footer, otherwise None.
 
     Args:
         cases: the different cases of the verdicts.

@@ -32,7 +32,7 @@ class EarlierRun:
             the plan, or the number of the verdict's line if the log does not state places.
         summary: how many of these cases have each status.
         attempts: the attempts at cases that failed and have no such verdict yet, by case.
-        footer: None where the run died.
+        footer: the last line of a run that ended; None where the run died.
         end: how many bytes of the log to keep: up to the end of the header or, if there is one, of
             the last attempt or verdict other than `not run`.
         size: how many bytes the log has.
@@ -66,8 +66,8 @@ def read_earlier(path: Path) -> EarlierRun | None:
     Verdicts `not run` are left out, since their cases will run now.
 
     Raises:
-        InvalidLogError: the file cannot be read, is not a run log, contradicts itself, or has
-            another status after `not run`.
+        InvalidLogError: the file cannot be read, is not a run log, contradicts itself, or has a
+            verdict or attempt of another status after a verdict `not run`.
     """
     size = _size(path)
     if not _has_header(path):

@@ -60,7 +60,8 @@ _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
     """Yield the differences between two runs in `_FIELDS`, options and planned cases.
 
-    Folders after `recording:` and `path=` are not compared.
+    The options in `_COVERED` are not compared, nor are folders after `recording:` and `path=`. The
+    identifiers of planned cases are compared, by digest, only if both headers have a digest.
     """
     mine, theirs = _plain(asdict(one)), _plain(asdict(other))
     for name, key in _FIELDS.items():
@@ -78,7 +79,10 @@ def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
 
 
 def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield the differences between the parts of a plan that two runs took."""
+    """Yield the difference between the parts of a plan that two runs took, if there is one.
+
+    Shards are compared by number, count and whether they are balanced, equal ones by their size.
+    """
     shards = [_shard(header) for header in (one, other)]
     if shards[0] != shards[1]:
         yield Difference("shard", *shards)

@@ -42,16 +42,19 @@ class LogLine(NamedTuple):
 
 
 def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> Iterator[LogLine]:
-    """Yield the lines of a run log; a last one that was cut off is left out unless it is the first.
+    """Yield the lines of a run log.
+
+    A last line after the first that is not JSON is left out if it has no line feed: the run died
+    while it wrote the line.
 
     Args:
-        own: whether this process has written or checked it, so that its form needs no check.
+        own: whether this process has written or checked it, so that records need no check.
         damaged_end: whether to stop where a line after the first has a NUL byte, as a power cut may
             leave at the end.
 
     Raises:
-        InvalidLogError: the file cannot be read, a line is not a record or is too long, or a header
-            or footer is in the wrong place.
+        InvalidLogError: the file cannot be read, a line is not a record of this version's form or
+            is too long, or a header or footer is in the wrong place.
     """
     try:
         with open_regular(path) as stream:

@@ -134,7 +134,7 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """A run log that was read; its footer is None if the log ends early."""
+    """The content of a run log; its footer is None if the log ends early."""
 
     header: Header
     verdicts: Sequence[Verdict]
@@ -194,7 +194,10 @@ class LogWriter:
 def rewrite(log: RunLog, writer: LogWriter) -> None:
     """Write a log again, as if only the cases that have verdicts had been selected.
 
-    The digests of the selected cases are not changed.
+    The digests of the selected cases, the shard and the footer are not changed.
+
+    Raises:
+        LogWriteError: the log cannot be written.
     """
     writer.header(replace(log.header, selected=len(log.verdicts)))
     for place, verdict in enumerate(log.verdicts):
@@ -218,13 +221,13 @@ def read_log(
     """Read a run log, also one that ends early.
 
     Verdicts are in the order of the plan if the log has the places of cases, otherwise in the order
-    of their lines. If a case has several verdicts, the last one counts. If the run died before
-    a failed case got its verdict, its first attempt is the verdict.
+    of their lines. If a case has several verdicts, the last one counts. If the run died after
+    a case was attempted and before its next verdict, the first of these attempts is the verdict.
 
     Args:
         own: whether this process has just written it, so that neither its form nor its consistency
             is checked.
-        keep: returns the part of a verdict that is to be kept in memory.
+        keep: returns a verdict without what need not be kept in memory.
         most_objects: the verdicts of a log of more selected cases are kept in columns
             (`dmlconf.run_log.columns`), unless their numbers are too large for that.
 

@@ -47,10 +47,10 @@ class Merger:
             the case.
         unreached: for each case that ran in no log, the index of the first log whose verdict on it
             is `not run`; `write` removes the case.
-        shared: the cases that ran in several logs.
+        shared: the cases that ran in several logs, or in one log that was given several times.
         named: whether the environments differ, so that the verdict on a case that ran without a
             worker gets its log as its worker; `require_one_run` finds this out.
-        missing: how many cases have no verdict in any log; `write` finds this out.
+        missing: how many planned cases have no verdict in any log; `write` finds this out.
         processes: for each log, the highest number of a worker process in its verdicts, or 0.
     """
 
@@ -147,7 +147,7 @@ class Merger:
         )
 
     def _merged_shards(self) -> Mapping[str, Any] | None:
-        """Return the shards present; None if no shard or no case is missing.
+        """Return the shards present; None if no shard is missing, or no case.
 
         Also None if the logs are not all of shards of one division of the plan.
         """

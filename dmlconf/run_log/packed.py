@@ -1,6 +1,7 @@
-"""Keep verdicts in less memory: their facts, digests and figures are pickled, equal ones once.
+"""Keep verdicts in less memory: their mappings are pickled, and equal pickles are kept once.
 
-As dictionaries, the facts and digests of a verdict take kilobytes; pickled, a few hundred bytes.
+These are facts, digests of files and outputs, and figures. As dictionaries, the facts and digests
+of a verdict take kilobytes; pickled, a few hundred bytes.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _unpacked(content: bytes) -> Mapping[str, Any]:
 
 
 def packing() -> Callable[[Verdict], Verdict]:
-    """Return a function that packs verdicts."""
+    """Return a function that packs verdicts, and rounds their seconds as in the log."""
     known: dict[bytes, Packed] = {}
     tags: dict[tuple[str, ...], tuple[str, ...]] = {}
 

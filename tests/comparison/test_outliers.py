@@ -9,9 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from dmlconf.cases.handles import longest_handle
-from dmlconf.comparison.outliers import outliers
+from dmlconf.comparison.outliers import Outlier, outliers
+from dmlconf.reports.comparisons.outliers import render_outliers
 from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.status import Status
 from tests.cli.process import dmlconf_here
+from tests.reports import logs
 
 RUNS = {
     "reference.jsonl": "numpy",
@@ -42,3 +45,11 @@ def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(tmp_path
     assert "reference.jsonl alone fails 0 and alone passes 0" in done.stdout
     passing = outliers([runs[2], runs[2], runs[0]])
     assert {(each.run, each.fails) for each in passing} == {(2, False)}
+
+
+def test_the_names_of_logs_cannot_move_the_cursor() -> None:
+    verdicts = logs.PASSED, logs.PASSED, logs.PASSED.judged(status=Status.FAILED)
+    found = [Outlier(logs.PASSED.case, logs.PASSED.operator, 2, verdicts)]
+    shown = "".join(map(str, render_outliers(found, ["a", "b", "c\x1b[2J"])))
+    assert "c\\x1b[2J alone fails 1" in shown
+    assert "\x1b" not in shown

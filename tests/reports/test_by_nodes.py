@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.reports.runs import html, json_report, markdown, picture
+from dmlconf.reports.runs.remarks import by_nodes_note
+from dmlconf.run_log.log import read_log
 from tests.reports import logs
 
 OUTPUT = replace(logs.figures(2.0)["OutputTensor"], by_nodes=3)
@@ -24,6 +27,13 @@ def test_text_markdown_and_html_count_graphs_that_are_right_by_their_nodes() -> 
     )
     for report in (picture.render_text(log), markdown.render(log), html.render(log)):
         assert note in " ".join(report.split())
+
+
+def test_a_log_that_is_read_into_columns_counts_them_as_well(tmp_path: Path) -> None:
+    file = logs.write(tmp_path / "run.jsonl", logs.run_log(RIGHT_BY_NODES))
+    note = by_nodes_note(read_log(file, most_objects=0))
+    assert note is not None
+    assert "1 graph has elements" in note
 
 
 def test_the_json_report_has_the_number_of_elements_and_fits_its_schema() -> None:

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["render_outliers"]
 
 MOST_CASES: Final = 20
-"""How many cases are shown with every run's result."""
+"""How many cases at most are shown with every run's result."""
 
 
 def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[RenderableType]:
     """Yield how often each run stands alone, and the first cases with every run's result.
+
+    If no run stands alone in any case, a line says so instead.
 
     Args:
         found: the cases in which one run stands alone.
@@ -37,7 +39,8 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
     counts = Counter((each.run, each.fails) for each in found)
     for run, name in enumerate(names):
         yield Text(
-            f"  {name} alone fails {counts[run, True]:,} and alone passes {counts[run, False]:,}"
+            f"  {printable(name)} alone fails {counts[run, True]:,} and alone passes "
+            f"{counts[run, False]:,}"
         )
     shown = found[:MOST_CASES]
     named = handles(each.case for each in shown)

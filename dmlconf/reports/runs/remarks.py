@@ -376,17 +376,17 @@ def disputes_note(log: RunLog) -> str | None:
 
 def by_nodes_note(log: RunLog) -> str | None:
     """Return how many graphs have elements that are right only since each node is, or None."""
-    cases = where(
-        log.verdicts,
-        Judgement,
-        lambda judgement: any(output.by_nodes for output in judgement.figures.values()),
-    )
+    cases = [
+        verdict.case
+        for verdict in log.verdicts
+        if any(output.by_nodes for output in verdict.figures.values())
+    ]
     if not cases:
         return None
     graphs = f"{counted(len(cases), 'graph')} {'has' if len(cases) == 1 else 'have'}"
     return (
         f"right by their nodes: {graphs} elements that no sample gave, but each node "
-        f"is right for the inputs that it got, such as {cases[0].case}"
+        f"is right for the inputs that it got, such as {cases[0]}"
     )
 
 
