@@ -1,1 +1,1 @@
-"""Histories: databases of runs, and questions such as since when a case fails."""
+"""Histories: databases of runs, their upkeep, and questions such as since when a case fails."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Addition", "add"]
 
 _LONGEST_MESSAGE: Final = 500
-"""How many characters of a failure's message a history keeps."""
+"""How many characters of a failure's message a history keeps at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ class Addition:
         run: the id of the run.
         new: whether the run was not in the history before.
         changes: how many verdicts were stored: those that differ from the one before on the same
-            case and environment, or have none before; 0 if the run is not new.
+            case and environment in more than the message, or have none before; 0 if the run is not
+            new.
     """
 
     run: int
@@ -71,7 +72,8 @@ def add(connection: Connection, log: RunLog) -> Addition:
     replaces it. Cases that were not run are left out.
 
     Raises:
-        HistoryError: the log does not say when the run started, or the history is damaged.
+        HistoryError: the log's `started` is not a date of ISO 8601, or the history is damaged.
+        SQLAlchemyError: the database does not accept the run.
     """
     log = replace(log, verdicts=tuple(v for v in log.verdicts if v.status is not Status.NOT_RUN))
     started = _start(log.header)

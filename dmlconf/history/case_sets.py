@@ -1,4 +1,4 @@
-"""Pack the set of cases that a run had into one value of the database.
+"""Pack the set of cases that a run had into one value of the database, and read it back.
 
 Thousands of runs share a few such sets, so each set is stored only once.
 """
@@ -31,7 +31,7 @@ def unpacked(data: bytes) -> Members:
     """Return the ids of a set that `packed` returned.
 
     Raises:
-        HistoryError: the data is damaged, or larger than a set of cases may be.
+        HistoryError: the data is damaged, or its ids take more than `LARGEST_CASE_SET` bytes.
     """
     inflater = zlib.decompressobj()
     try:
@@ -47,7 +47,7 @@ def unpacked(data: bytes) -> Members:
 
 
 def set_digest(data: bytes) -> str:
-    """Return the digest by which equal sets are found."""
+    """Return the digest by which equal sets are found, given what `packed` returned."""
     return sha256(zlib.decompress(data)).hexdigest()
 
 

@@ -14,8 +14,8 @@ NOTHING: Final = "nothing that is recorded"
 def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:
     """Return which possible causes differ between two runs; empty if none does.
 
-    If the suites differ and no change of the case is known, the suite is named: the case's data may
-    have changed.
+    The case is named if both verdicts have a `definition` and these differ. Otherwise, if the
+    suites differ, the suite is named: the case's data may have changed.
 
     Args:
         before: the verdict of the earlier run.

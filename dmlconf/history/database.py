@@ -66,7 +66,11 @@ def parts_of(ids: Iterable[int]) -> Iterator[Sequence[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An open history; `name` is its file, or its address without options and with no password."""
+    """An open history.
+
+    Attributes:
+        name: its file; or its address without options, with `***` in place of a password.
+    """
 
     engine: Engine
     name: str
@@ -132,7 +136,7 @@ class Database:
 
 @contextmanager
 def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
-    """Open a history, and migrate it if an older version made it.
+    """Open a history, and migrate it if an older version made it; an empty one gets its tables.
 
     Args:
         database: a file, an address such as `postgresql+psycopg://host/name`, or None for the file
@@ -140,7 +144,8 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
         create: whether to create the file if there is none; a PostgreSQL database must exist.
 
     Raises:
-        HistoryError: the database cannot be opened, is no history, or a newer version made it.
+        HistoryError: the database cannot be opened, is no history, or a newer version made it; or
+            this account has no data folder.
     """
     named = str(default_database()) if database is None else database
     address = _address(named)

@@ -48,6 +48,10 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
             remove none for their age.
         keep: runs of an environment that are older than this many of its latest are removed, too;
             None to remove none for their number.
+
+    Raises:
+        HistoryError: the history is damaged.
+        SQLAlchemyError: the database does not accept the change.
     """
     rows = connection.execute(
         select(run.c.id, run.c.environment_id, run.c.started).order_by(
@@ -68,7 +72,7 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 
 
 def copy_runs(source: Database, target: Database) -> int:
-    """Copy the runs that the target lacks, each in one transaction, and return their number.
+    """Copy the runs that the target lacks or has in part, each in one transaction; count them.
 
     Raises:
         HistoryError: source and target are the same, one is damaged, or one cannot be used.

@@ -1,4 +1,6 @@
-"""Read everything that the pages of a history show; `dmlconf.reports.history` writes the pages.
+"""Read what is new in a history, and all that its pages show.
+
+`dmlconf.reports.history` writes both.
 
 A `Target` here is a subject: backend, version, adapter and driver, without the machine.
 """
@@ -57,7 +59,7 @@ def target_of(environment: Environment) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many cases of an operator a run had, and how many of them failed."""
+    """How many cases of an operator a run had, of any status but `not run`; how many failed."""
 
     cases: int
     failing: int
@@ -68,10 +70,10 @@ class LineNews:
     """What the latest runs of a line changed.
 
     Attributes:
-        latest: the last run; if it is a shard, with the other shards just before it.
-        regressed: the changes with which cases began to fail.
-        mended: the changes with which cases ceased to fail.
-        flaky: how many more times flaky cases began or ceased to fail, without a recorded cause.
+        latest: the last run; if it is a shard, with the shards just before it that belong to it.
+        regressed: the changes with which cases began to fail, but those that `flaky` counts.
+        mended: the changes with which cases ceased to fail, but those that `flaky` counts.
+        flaky: how many times flaky cases began or ceased to fail without a recorded cause.
     """
 
     line: Line
@@ -90,12 +92,13 @@ class Overview:
         news: what the latest runs changed, the line with the latest run first.
         targets: the runs of each subject; the subject of the latest run comes first.
         totals: the totals of each run, by the run's id and by operator.
-        stories: the changes of each case that ever failed, by the case's identifier.
+        stories: the story of each case that failed in any run, in each line that has the case, by
+            its identifier.
         regressions: the changes that `regressions` returns for all runs.
         failing: for each subject, the last change of each case that fails in its `latest` run, up
-            to that run.
+            to that run; it may be the first verdict.
         flaky: the flaky cases, in the order of `questions.flaky`.
-        handles: the handle of each case that ever failed, unique among all cases of the history.
+        handles: the handle of each case in `stories`, unique among all cases of the history.
     """
 
     runs: tuple[RunRow, ...]
@@ -119,7 +122,11 @@ def _latest_whole(runs: Sequence[RunRow]) -> RunRow:
 
 
 def overview_of(timeline: Timeline) -> Overview:
-    """Read everything that the pages show."""
+    """Read everything that the pages show.
+
+    Raises:
+        HistoryError: the history is damaged, or a newer dmlconf has added a status.
+    """
     failing = timeline.failing_cases()
     known = chosen_cases(timeline, Choice())
     cases = {number: names for number, names in known.items() if number in failing}
@@ -178,7 +185,11 @@ def _totals(timeline: Timeline) -> dict[int, dict[str, Total]]:
 
 
 def news_of(timeline: Timeline) -> tuple[LineNews, ...]:
-    """Return what the latest runs of each line changed, the line with the latest run first."""
+    """Return what the latest runs of each line changed, the line with the latest run first.
+
+    Raises:
+        HistoryError: the history is damaged, or a newer dmlconf has added a status.
+    """
     cases = chosen_cases(timeline, Choice(), timeline.failing_cases())
     return _news_among(timeline, list(stories(timeline, cases, counted=False)))
 
@@ -208,7 +219,11 @@ def _news(line: Line, candidates: Sequence[Story]) -> LineNews:
 
 
 def _latest_runs(line: Line) -> tuple[RunRow, ...]:
-    """Return the last run of a line; if it is a shard, with the other shards just before it."""
+    """Return the last run of a line; if it is a shard, with the shards just before it, if any.
+
+    They have the same number of shards, environment and suite. The search backwards ends at a run
+    that has not, or that is of a shard found already.
+    """
     last = line.runs[-1]
     if not last.shard:
         return (last,)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["export_tables", "import_tables"]
 
 _ROWS: Final = 50_000
-"""How many rows are read and written at a time."""
+"""How many rows at most are read and written at a time."""
 
 _MARK: Final = b"dmlconf-history"
 """The key in each file's metadata whose value is the revision of the tables."""
@@ -68,7 +68,7 @@ def export_tables(history: Database, folder: Path) -> Mapping[str, int]:
 
 
 def import_tables(folder: Path, target: Database) -> int:
-    """Add the runs of exported tables that the target lacks, and return their number.
+    """Add the runs of exported tables that the target lacks or has in part; return their number.
 
     Raises:
         HistoryError: pyarrow is missing, the files are not those of a history, or the target does
@@ -95,7 +95,11 @@ def import_tables(folder: Path, target: Database) -> int:
 
 
 def _rows(file: Path, table: Table) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a file in parts."""
+    """Yield the rows of a file in parts.
+
+    Raises:
+        HistoryError: the file is missing, damaged, or not of this table and revision.
+    """
     pq = _pyarrow_parquet()
     import pyarrow as pa
 

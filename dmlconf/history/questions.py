@@ -1,4 +1,7 @@
-"""Answer questions about a history: since when a case fails, with what change, what is flaky."""
+"""Answer questions about a history: since when a case fails, with what change, what is flaky.
+
+Also how many cases of an operator fail in each environment.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,8 @@ class Story:
 
     Attributes:
         number: the id of the case.
-        transitions: the first verdict, as a change from none, then each change of it.
+        transitions: the first verdict, as a change from none, then each change of its status, its
+            reason or the bits of outputs.
         runs: how many runs of the line had the case; 0 if they were not counted.
         failed: in how many of these runs the case failed.
     """
@@ -171,6 +175,9 @@ def stories(
         cases: the identifier and the operator of each case, by id.
         counted: whether to count each case's runs and failures, which takes most of the time; both
             are 0 otherwise.
+
+    Raises:
+        HistoryError: the history is damaged, or a newer dmlconf has added a status.
     """
     changes = timeline.changes(cases)
     for number, (identifier, name) in cases.items():
@@ -227,6 +234,7 @@ def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
     """Return the flaky cases of each line, the one with the most changes without a cause first.
 
     Raises:
+        HistoryError: the history is damaged, or a newer dmlconf has added a status.
         KeywordError: the keywords cannot be read.
     """
     cases = chosen_cases(timeline, choice, timeline.failing_cases())
@@ -263,6 +271,7 @@ def regressions(
         changes that do not count.
 
     Raises:
+        HistoryError: the history is damaged, or a newer dmlconf has added a status.
         KeywordError: the keywords cannot be read.
     """
     cases = chosen_cases(timeline, choice, timeline.failing_cases())

@@ -1,10 +1,10 @@
 """Store and remove the verdicts of a run in a history, which keeps only verdicts that changed.
 
 A run's verdict on a case has a row only if it differs from that of the environment's last run
-before with this case, or if there is no such run. So if a run is added or removed, the next run
-with the same case may need a row or lose its row. Suppose that a case passes in run 1 and fails in
-run 3, and both have a row for it. If run 2 is added, in which the case fails as in run 3, run 2
-gets a row and run 3 loses its row.
+before with this case, in more than the message, or if there is no such run. So if a run is added or
+removed, the next run with the same case may need a row or lose its row. Suppose that a case passes
+in run 1 and fails in run 3, and both have a row for it. If run 2 is added, in which the case fails
+as in run 3, run 2 gets a row and run 3 loses its row.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Position:
     digest: str
 
     def before(self) -> ColumnElement[bool]:
-        """Return a condition of SQL that the earlier runs meet."""
+        """Return a condition of SQL that the earlier runs of any environment meet."""
         return or_(
             run.c.started < self.started,
             and_(run.c.started == self.started, run.c.digest < self.digest),
         )
 
     def after(self) -> ColumnElement[bool]:
-        """Return a condition of SQL that the later runs meet."""
+        """Return a condition of SQL that the later runs of any environment meet."""
         return or_(
             run.c.started > self.started,
             and_(run.c.started == self.started, run.c.digest > self.digest),
@@ -85,7 +85,11 @@ class Extent:
 
 
 def run_already_there(connection: Connection, extent: Extent) -> int | None:
-    """Return the id of a stored run that has all verdicts of a log; None if there is none."""
+    """Return the id of the stored run of a log, if nothing of the log is to be added; or None.
+
+    It has the log's digest. For an incomplete log, one with the same header that is complete or has
+    more cases will do, too.
+    """
     same = connection.execute(select(run.c.id).where(run.c.digest == extent.digest)).scalar()
     if same is not None or extent.complete:
         return same
@@ -96,7 +100,11 @@ def run_already_there(connection: Connection, extent: Extent) -> int | None:
 
 
 def remove_parts(connection: Connection, extent: Extent) -> None:
-    """Remove the stored runs of incomplete logs of the same run that have no more verdicts."""
+    """Remove the stored runs of incomplete logs of the same run with no more verdicts than this.
+
+    Raises:
+        HistoryError: the history is damaged.
+    """
     parts = select(run.c.id).where(
         run.c.header_digest == extent.header_digest, ~run.c.complete, run.c.cases <= extent.cases
     )
@@ -110,6 +118,9 @@ def store_states(
     """Store those verdicts of a new run that need a row; return them by case.
 
     Rows of later runs are added and deleted accordingly. The run itself must have its row already.
+
+    Raises:
+        HistoryError: the history is damaged.
     """
     meaning = _meanings(connection)
     before = _states_before(connection, position)
@@ -126,7 +137,13 @@ def store_states(
 
 
 def remove_run(connection: Connection, run_id: int) -> None:
-    """Remove a run and its verdicts, but no case, outcome, suite or set of cases."""
+    """Remove a run, its verdicts and totals, but nothing that other runs may use, such as cases.
+
+    Rows of later runs are added and deleted accordingly.
+
+    Raises:
+        HistoryError: the history is damaged.
+    """
     row = connection.execute(
         select(run.c.environment_id, run.c.started, run.c.digest).where(run.c.id == run_id)
     ).one()
@@ -145,7 +162,7 @@ def remove_run(connection: Connection, run_id: int) -> None:
 
 
 def remove_unused_rows(connection: Connection) -> None:
-    """Remove the cases, outcomes, suites and sets of cases that no run has any more."""
+    """Remove the cases, outcomes, suites and sets of cases that no stored run or verdict names."""
     for table, user in (
         (outcome, change.c.outcome_id),
         (case, change.c.case_id),
@@ -166,7 +183,10 @@ class _Meanings:
     by_outcome: Mapping[int, tuple[str, str]]
 
     def same(self, one: State | None, other: State | None) -> bool:
-        """Return whether two verdicts are the same, so that the later one needs no row."""
+        """Return whether two verdicts, or None for no verdict, are the same but for messages.
+
+        If so, the later one needs no row.
+        """
         if one is None or other is None:
             return one is other
         return (
@@ -194,7 +214,7 @@ def _states_before(connection: Connection, position: Position) -> dict[int, Stat
 def _states_of(
     connection: Connection, environment: int, run_id: int, cases: Iterable[int] | None = None
 ) -> dict[int, State]:
-    """Return the verdicts for which a run has a row."""
+    """Return the verdicts for which a run has a row: of these cases, or of all if None."""
     chosen = select(change.c.case_id, change.c.outcome_id, change.c.outputs, change.c.definition)
     chosen = chosen.where(change.c.environment_id == environment, change.c.run_id == run_id)
     wanted = None if cases is None else set(cases)

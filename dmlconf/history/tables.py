@@ -1,8 +1,9 @@
 """The tables of a history, as the newest migration leaves them.
 
 A verdict has a row in `change` only if it differs from that of the environment's last run before
-with this case, or if there is no such run. So the verdict on a case in a run is the environment's
-latest row for the case up to that run, if the run's set of cases has the case.
+with this case, in more than the message, or if there is no such run. So the verdict on a case in a
+run is the environment's latest row for the case up to that run, if the run's set of cases has the
+case.
 """
 
 from __future__ import annotations
@@ -128,9 +129,9 @@ change = Table(
     Column("definition", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
-"""A verdict that is the first or differs from the one before. `outputs` and `definition` are
-digests of 64 bits: of the bits of all outputs, and of the case as the log describes it; 0 if there
-is nothing to digest."""
+"""A verdict that is the first of its environment or differs from the one before. `outputs` and
+`definition` are digests of 64 bits: of the bits of all outputs, and of the case as the log
+describes it; 0 if there is nothing to digest."""
 
 run_operator = Table(
     "run_operator",

@@ -49,12 +49,14 @@ class RunRow:
         id: its number in the history.
         digest: a digest that differs from that of every other run.
         started: when the run started, as text of ISO 8601 in UTC.
+        seconds: how long it took, as the log's footer says; 0 if the log ended early.
         suite: the digest of all case files.
         case_set: the id of the stored set of the run's cases.
         catalogue: the digest of the catalogue, which has the rules.
         against: the source of expected values.
         complete: whether every selected case was run.
         shard: which part of a plan was run, such as `1/4`; empty for the whole plan.
+        cases: how many cases had a verdict other than `not run`.
     """
 
     id: int
@@ -120,7 +122,7 @@ class Transition:
 
     Attributes:
         before: the earlier verdict; None if `after` is the first verdict of the line.
-        last: the last run with the earlier verdict; None if there is no earlier one.
+        last: the last run before `first` that had the case; None if there is no earlier verdict.
         first: the first run with the later verdict.
         causes: what changed between the runs `last` and `first`, as `causes.causes` returns it;
             empty also for the first verdict.
@@ -246,11 +248,19 @@ class Timeline:
         return tuple(Line(*key, tuple(by_name[key])) for key in sorted(by_name))
 
     def has(self, each: RunRow, number: int) -> bool:
-        """Return whether a run had the case with this id."""
+        """Return whether a run had the case with this id.
+
+        Raises:
+            HistoryError: a set of cases is damaged.
+        """
         return self.set_has(each.case_set, number)
 
     def set_has(self, set_id: int, number: int) -> bool:
-        """Return whether a stored set of cases has the case with this id."""
+        """Return whether a stored set of cases has the case with this id.
+
+        Raises:
+            HistoryError: the set is damaged.
+        """
         if set_id not in self._sets:
             data = self.connection.execute(
                 select(case_set.c.members).where(case_set.c.id == set_id)
@@ -274,7 +284,7 @@ class Timeline:
         return sorted(rows, key=itemgetter(1))
 
     def failing_cases(self) -> set[int]:
-        """Return the ids of the cases that have ever failed."""
+        """Return the ids of the cases that failed in any run of the history."""
         failing = [str(status) for status in Status if status.fails_run]
         numbers = (
             self.connection.execute(select(outcome.c.id).where(outcome.c.status.in_(failing)))
@@ -291,7 +301,14 @@ class Timeline:
         return cases
 
     def changes(self, numbers: Iterable[int]) -> dict[int, dict[int, list[tuple[int, VerdictAt]]]]:
-        """Return stored verdicts with the ids of their runs, by the ids of case and environment."""
+        """Return stored verdicts with the ids of their runs, by the ids of case and environment.
+
+        Args:
+            numbers: the ids of the cases.
+
+        Raises:
+            HistoryError: a newer dmlconf has added a status.
+        """
         outcomes = {
             number: (_status(status), reason, message)
             for number, status, reason, message in self.connection.execute(
@@ -325,11 +342,14 @@ def verdicts_along(
 ) -> Iterator[tuple[int, VerdictAt]]:
     """Yield the verdicts on a case in a line, each with the index of the first run that has it.
 
-    Where the environment changes, a verdict may be the same as the one before.
+    A verdict may be the same as the one before if the environment changed between them.
 
     Args:
         number: the case's id.
         changes: what `Timeline.changes` returns for the case.
+
+    Raises:
+        HistoryError: a set of cases is damaged.
     """
     by_environment: dict[int, tuple[list[int], list[VerdictAt]]] = {}
     indices: set[int] = set()

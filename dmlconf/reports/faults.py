@@ -15,7 +15,8 @@ __all__ = ["condition_of", "fault_entry", "fault_lines", "render_json", "render_
 def condition_of(fault: KnownFault) -> str:
     """Return in words when the fault explains a failure; `always` if it has no condition.
 
-    The operators and the versions of the fault are not part of it.
+    The operators, the versions and the outcome of the fault are not part of it, nor is whether it
+    also shows in nodes of graphs.
     """
     parts = []
     if fault.formula is not None:
@@ -144,7 +145,7 @@ def _section(fault: KnownFault) -> str:
 
 
 def _command(fault: KnownFault) -> str:
-    """Return the command that shows a fault in the Wine lab, on the last release that has it."""
+    """Return the command that runs a fault's example in the Wine lab, on its last release."""
     last = ".".join(map(str, fault.last))
     version = "" if last == _OWN else f"--directml-version {last} "
     alone = fault.graph and not fault.example.startswith("graphs/")

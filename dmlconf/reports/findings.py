@@ -1,4 +1,4 @@
-"""The page docs/findings.md in Markdown: the known mistakes of other runtimes."""
+"""The page docs/findings.md in Markdown: known mistakes of other runtimes, and counts of runs."""
 
 from __future__ import annotations
 

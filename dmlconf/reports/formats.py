@@ -1,4 +1,4 @@
-"""The formats that `--report` offers, for each kind of report.
+"""The formats that `--report` offers, for each kind of report, and the option's value.
 
 A new format is one entry here and a function that renders it. The option's help and completion
 list the entries.
@@ -54,8 +54,8 @@ class Format(Generic[Content]):
 
     Attributes:
         render: returns the text or, for reports of any length, yields it in parts.
-        publish: only for a format that takes no file; writes the report to its own destination, and
-            returns a warning if there is none.
+        publish: writes the report to the format's own destination, and returns a warning if there
+            is no such destination, otherwise an empty text; None for a format that takes a file.
         destination: what messages call the destination of `publish`.
     """
 

@@ -1,4 +1,4 @@
-"""Markdown that all reports use: tables, lists, code, and the escaping of text from outside."""
+"""Markdown that reports share: tables, lists, code, and the escaping of text."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ def one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return text from outside so that Markdown shows it as it is: `a\_b \| c` for `a_b | c`."""
+    r"""Return text from outside for a line of Markdown, which shows its signs as they are.
+
+    It is on one line as in `one_line`: `a\_b \| c` for `a_b | c`.
+    """
     return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
 def prose(text: str) -> str:
-    """Return dmlconf's own prose so that Markdown shows it as it is, also in cells of tables.
+    """Return dmlconf's own prose so that Markdown shows it as it is in a line or a cell of a table.
 
-    Pages of the documentation site need it: Python-Markdown shows the backslash of most escapes
-    that `escaped` uses.
+    At the beginning of a line, a sign such as `#` or `-` keeps its meaning. Pages of the
+    documentation site need it: Python-Markdown shows the backslash of most escapes that `escaped`
+    uses.
     """
     for sign in "\\`*_[]":
         text = text.replace(sign, f"\\{sign}")
@@ -40,12 +44,15 @@ def cell(markdown: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return text as code within a line; a backtick, which would end it, becomes an apostrophe."""
+    """Return text as code within a line; a backtick, which would end it, becomes an apostrophe.
+
+    Unprintable characters are escaped.
+    """
     return f"`{printable(text).replace('`', chr(39))}`"
 
 
 def fenced(lines: Sequence[str], language: str) -> Iterator[str]:
-    """Yield lines as a block of code, and an empty line.
+    """Yield lines, with unprintable characters escaped, as a block of code, and an empty line.
 
     The fences have at least three backticks, and more than any line has in a row.
     """

@@ -40,7 +40,10 @@ def special_case_text(of: Specialisation) -> str:
 
 
 def field_note(field: Field) -> str:
-    """Return the properties of a field apart from its type, such as `input, optional`."""
+    """Return the properties of a field apart from its type, such as `input, optional`.
+
+    It is empty for an attribute without any.
+    """
     notes = [] if field.kind is FieldKind.ATTRIBUTE else [str(field.kind)]
     if field.count:
         notes.append(f"{field.count} of them")
@@ -52,7 +55,7 @@ def field_note(field: Field) -> str:
 
 
 def ranks_text(support: Support) -> str:
-    """Return the ranks that a support table lists for a tensor: `1 to 8`."""
+    """Return the ranks that a support table lists for a tensor: `1 to 8`, or a single one."""
     lowest, highest = support.ranks
     return str(lowest) if lowest == highest else f"{lowest} to {highest}"
 
@@ -79,7 +82,10 @@ def level_lines(entry: Operator) -> list[str]:
 
 
 def rule_text(rule: PrecisionEntry) -> str:
-    """Return a rule in words, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`."""
+    """Return a rule in words, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`.
+
+    A limit of 0 is left out.
+    """
     limits = [f"{name} {limit:g}" for name, limit in (rule.limits or {}).items()]
     limit_text = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
     products = f"of {rule.products} products" if rule.products else ""
@@ -89,7 +95,7 @@ def rule_text(rule: PrecisionEntry) -> str:
 
 
 def typical_text(typical: Typical) -> str:
-    """Return the largest share of the limit used, by data type, and how it was measured."""
+    """Return the largest share of the limit used, by data type, its condition, and how measured."""
     shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
     when = f" when {typical.when}" if typical.when else ""
     return f"Largest share of the limit used: {shares}{when}. Measured: {typical.measured}"

@@ -1,4 +1,7 @@
-"""dmlconf's own page on an operator in Markdown, from the catalogue and the bundled suite."""
+"""dmlconf's own page on an operator in Markdown.
+
+It is made from the catalogue, the tables of other standards, and counts of the suite's cases.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,11 @@ _STANDARDS: Final = {"onnx": "ONNX", "webnn": "WebNN"}
 
 
 def operator_page(entry: Operator, counts: Counter[str]) -> str:
-    """Return what there is to know about an operator, as Markdown.
+    """Return the page of an operator; sections without content are left out.
 
     Args:
-        counts: how many cases the operator has, by the name of their file (`case_counts`).
+        counts: how many cases the operator has in the suite, by the name of their file
+            (`case_counts`).
     """
     sections = (
         ("Struct", _struct(entry)),

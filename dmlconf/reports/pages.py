@@ -1,4 +1,7 @@
-"""Render HTML pages from `templates/`: self-contained ones, and sets with one style sheet."""
+"""Render pages from `templates/`: self-contained ones of HTML, and sets with one style sheet.
+
+A feed may be one of a set.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,9 @@ def render_page(
     """Return a page that works from a file, without a network, under a strict content policy.
 
     Args:
-        values: the values of the template; everything is escaped, also control characters.
+        title: the title of the page; it is escaped as well.
+        values: the values of the template; all text but `Markup` is escaped, also control
+            characters.
         data: the script's data, as JSON values; None for none.
         scripts: the names of the script's files, such as `copy.js`.
 
@@ -117,8 +122,11 @@ def page_parts(
 def render_linked_page(template: str, title: str, values: Mapping[str, Any], root: str) -> str:
     """Return one of several pages that share a style sheet, have no script and link to each other.
 
+    The feed of these pages is rendered by it, too.
+
     Args:
-        values: the values of the template; everything is escaped, also control characters.
+        values: the values of the template; all text but `Markup` is escaped, also control
+            characters.
         root: the path from the page's folder to that of the style sheet, such as `../`.
     """
     page = _Page(printable(title), stylesheet=f"{root}style.css")
@@ -133,9 +141,9 @@ def stylesheet() -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of all templates, which escapes control characters as well.
+    """Return the environment of all templates, which escapes all text but `Markup`.
 
-    It is cached, since compiling templates takes most time.
+    It escapes control characters as well. It is cached, since compiling templates takes most time.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -155,7 +163,7 @@ def _environment() -> Environment:
 def closing_style(sentence: str) -> str:
     """Return the CSS class of a closing sentence: `failed` for `FAILED: 3 of 20 cases ...`.
 
-    It is empty unless the sentence begins with `FAILED` or `PASSED`.
+    It is empty unless the sentence begins with `FAILED:` or `PASSED:`.
     """
     return {"FAILED": "failed", "PASSED": "passed"}.get(sentence.partition(":")[0], "")
 
@@ -183,7 +191,7 @@ def _source(text: str) -> str:
 
 
 def _packed(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the parts of a text, compressed, in Base64."""
+    """Yield a text, given in parts, compressed and in Base64; nothing if there is no part."""
     compressor, left = zlib.compressobj(9), b""
     empty = True
     for text in texts:

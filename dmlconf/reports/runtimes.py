@@ -1,4 +1,4 @@
-"""The page docs/runtimes.md in Markdown: the operators that other runtimes can express."""
+"""The page docs/runtimes.md in Markdown: what other runtimes have in place of each operator."""
 
 from __future__ import annotations
 

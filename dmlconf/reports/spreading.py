@@ -1,4 +1,4 @@
-"""Choose what a short report shows: of many things, some of as many kinds as possible."""
+"""Order many things so that the first few, which a short report shows, are of many kinds."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def spread(
     kind: Callable[[_Item], Hashable],
     ordered: Callable[[list[_Item]], Sequence[_Item]] = list,
 ) -> Iterator[_Item]:
-    """Yield the first item of each kind, then the second of each, and so on.
+    """Yield the first item of each kind, then the second of each, and so on; items are not None.
 
-    `ordered` sorts the items of one kind.
+    `ordered` sorts the items of one kind. Kinds are in the order of their first items.
     """
     kinds: dict[Hashable, list[_Item]] = {}
     for item in items:

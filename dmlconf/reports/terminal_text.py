@@ -30,7 +30,10 @@ def plain_table(*headings: str, right: Collection[str] = ()) -> Table:
 
 
 def styled(text: str, style: str = "") -> Text:
-    """Return text with its line feeds escaped, so that text from outside cannot forge lines."""
+    """Return text with unprintable characters escaped, among them line feeds.
+
+    So text from outside cannot forge lines.
+    """
     from rich.text import Text
 
     return Text(printable(text), style)

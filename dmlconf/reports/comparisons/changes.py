@@ -44,11 +44,11 @@ SLOWER: Final = "Slower than noise allows"
 """The heading above the operators that take longer on the device."""
 
 MOST_GROUPS: Final = 10
-"""How many groups of new failures a report shows."""
+"""How many groups of new failures at most a report shows."""
 
 MOST_CASES: Final = 10
-"""How many cases the terminal shows for each change, unless verbose; Markdown shows ten times so
-many."""
+"""How many cases at most the terminal shows for each change, unless verbose; Markdown shows up to
+ten times so many."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: "bold red",
@@ -121,7 +121,8 @@ def render_terminal(
 
     Args:
         verbose: whether to list all cases of each change; unchanged cases are never listed.
-        quiet: whether to show only new failures, what they share, and the closing sentence.
+        quiet: whether to show only new failures, what they share, and the closing sentence; of many
+            failures some, unless verbose.
     """
     from rich.console import Group
 
@@ -201,13 +202,16 @@ def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Itera
 
 
 def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
-    """Return at most `most` entries, from as many operators as possible."""
+    """Return at most `most` entries, from as many operators as possible, in their order."""
     shown = islice(spread(entries, lambda entry: entry.operator), most)
     return sorted(shown, key=entries.index)
 
 
 def render_markdown(comparisons: Sequence[Compared]) -> str:
-    """Return comparisons as Markdown, with up to 100 cases of each change."""
+    """Return comparisons as Markdown, with up to 100 cases of each change.
+
+    Unchanged cases are only counted.
+    """
     return "\n".join(_markdown(*each) for each in comparisons)
 
 

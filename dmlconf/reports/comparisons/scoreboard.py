@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 MOST_FAILURES: Final = 100
-"""How many failures of each operator in each run the page lists."""
+"""How many failures of each operator in each run the page lists at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,10 @@ class Scoreboard:
     cells: Mapping[str, tuple[Cell, ...]]
 
     def totals(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return rows: how the runs ended, their shares of passed cases, and counts by status."""
+        """Return rows: how the runs ended, their shares of passed cases, and counts by status.
+
+        A selected case without a verdict counts as `not run`. A status that no run has is left out.
+        """
         sums = [Counter(verdict.status for verdict in run.verdicts) for run in self.runs]
         for run, counts in zip(self.runs, sums, strict=True):
             counts[Status.NOT_RUN] += run.header.selected - counts.total()
@@ -113,7 +116,10 @@ def _cell(verdicts: Sequence[Verdict]) -> Cell:
 
 
 def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
-    """Return names of what differs: backend, version, adapter and driver, or else the files."""
+    """Return names of what differs: backend, version, adapter and driver.
+
+    Where that is nothing, or the same for several runs, the file is named, too.
+    """
     facts = [
         [
             run.header.backend.partition(":")[0],
@@ -175,7 +181,10 @@ def render_json(board: Scoreboard) -> str:
 
 
 def render_markdown(board: Scoreboard) -> str:
-    """Return the scoreboard as Markdown, with the operators that fail in any run first."""
+    """Return the scoreboard as Markdown, with the totals first.
+
+    Then come the operators, those that fail in any run before the others.
+    """
     rows = [[f"**{label}**", *map(escaped, totals)] for label, totals in board.totals()]
     for operator, cells in _failing_first(board):
         rows.append([escaped(operator), *(escaped(cell.text) for cell in cells)])
@@ -214,7 +223,7 @@ def render_html(board: Scoreboard) -> str:
 
 
 def _total_style(label: str, text: str) -> str:
-    """Return the colour of a total: that of its status, or none if no case has the status."""
+    """Return the CSS class of a total: of a run's ending or a status; empty if no case has that."""
     if label == "run":
         return closing_style(text)
     return next((s.css_class for s in Status if s == label and text != "0"), "")

@@ -19,7 +19,7 @@ from dmlconf.reports.diagnoses.report import FAILURES, render
 __all__ = ["Compilation", "write_case", "write_diagnosis"]
 
 _LISTED: Final = 256
-"""Inputs of at most this many elements are lists in the case file; others are files beside it."""
+"""Inputs of at most this many elements are lists in the case file; others are files in a folder."""
 
 REPORT: Final = "report.md"
 
@@ -32,7 +32,8 @@ _NODES: Final = (
 def write_case(folder: Path, case: Case, origin: str) -> None:
     """Write the smallest failing case found so far to `case.yaml`.
 
-    Inputs of more than 256 elements and constants of a graph are files in the folder `case`.
+    Inputs of more than 256 elements and constants of a graph are files in the folder `case`. A case
+    that must be rejected has no inputs.
 
     Args:
         folder: the folder, which is created.
@@ -68,7 +69,10 @@ class Compilation:
 
     @classmethod
     def of(cls, backend: str) -> Compilation:
-        """Return what the options of a backend say, such as those of `directml:half=on`."""
+        """Return what the options of a backend say, such as those of `directml:half=on`.
+
+        Without options, metacommands may be used, and nothing else applies.
+        """
         _, options = split_options(backend.partition(":")[2])
         return cls(
             options.get("metacommands") != "off",
@@ -86,7 +90,10 @@ def _title(diagnosis: Diagnosis) -> str:
 def _other_forms(
     folder: Path, case: Case, compilation: Compilation, runs: int, title: str
 ) -> dict[str, str]:
-    """Write the case for DxDispatch and as a program, and return a description of each file."""
+    """Write the case for DxDispatch and as a program, where these can express it.
+
+    A description of each file that is written is returned, by its path in the folder.
+    """
     if isinstance(case.expectation, ExpectedRejection):
         return {}  # A rejected case does not run.
     if case.relation is not None:
@@ -136,7 +143,7 @@ def write_diagnosis(
 ) -> None:
     """Write the report, and the smallest case in every form that can express it.
 
-    If the case was not reduced, only the report and the list of failures are written.
+    If the case was not reduced, only the report and, of several failures, their list are written.
 
     Args:
         folder: the folder, which is created.

@@ -26,9 +26,9 @@ FAILURES: Final = "failures.txt"
 
 _OF_VALUES: Final = (ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED)
 _MOST_VALUES: Final = 64
-"""How many elements of an input or constant the report shows."""
+"""How many elements of an input or constant the report shows at most."""
 _MOST_ELEMENTS: Final = 8
-"""How many wrong elements it shows."""
+"""How many wrong elements it shows at most."""
 _ENVIRONMENT: Final = ("backend", "version", "adapter", "driver", "platform")
 
 

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def environment_data(environment: Environment) -> dict[str, Any]:
-    """Return an environment as JSON values."""
+    """Return an environment, without its machine, as JSON values."""
     return {
         "backend": environment.backend,
         "adapter": environment.adapter or None,
@@ -202,7 +202,10 @@ def _cell(state: OperatorState | None) -> str:
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the rows of a table as lines of text; cells that begin with a digit align right."""
+    """Yield the rows of a table as lines of text, all with as many cells.
+
+    Cells that begin with a digit, or are `-`, align right.
+    """
     listed = list(rows)
     if not listed:
         return

@@ -1,4 +1,4 @@
-"""What the latest run changed, as text, as data and as a comment on a pull request."""
+"""What the latest runs of a line changed, as text, as data and as a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_LISTED: Final = 50
 
 
 def moment(run: RunRow) -> str:
-    """Return when a run started, to the minute: `2025-03-01 22:15`."""
+    """Return when a run started in UTC, to the minute: `2025-03-01 22:15`."""
     return run.started[:16].replace("T", " ")
 
 
@@ -31,9 +31,10 @@ def run_text(news: LineNews) -> str:
 
 
 def news_text(news: LineNews) -> str:
-    """Return how many cases began to fail and how many pass again, or `nothing new`.
+    """Return how many cases began to fail and how many ceased to, or `nothing new`.
 
-    Of a line's first run it is how many cases failed.
+    Changes that `LineNews.flaky` counts are left out. If the line has no runs but `latest`, it is
+    how many cases failed.
     """
     if len(news.line.runs) == len(news.latest):
         return f"the first run, in which {_cases(sum(each.failing for each in news.latest))} failed"

@@ -2,7 +2,8 @@
 
 A page depends on an `Overview` and the options of `Site` alone, so that a folder of files and a
 server show the same.
-Its path never changes: it is made from a case's handle, an operator's name or a subject's digest.
+Its path never changes: it is made from an operator's name, or from the digest of a subject or of a
+case's identifier, of which the case's handle is the beginning.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["MOST_CASE_PAGES", "Site"]
 
 MOST_CASE_PAGES: Final = 5_000
-"""How many cases have a page in a folder: those that fail now, then those changed last."""
+"""How many cases at most have a page in a folder: those that fail now, then those changed last."""
 
 _MOST_COLUMNS: Final = 12
 """How many environments are columns of the first page's table."""
@@ -58,7 +59,7 @@ class Site:
 
     Attributes:
         address: the address of the pages, with a slash at the end, for the feed; empty if unknown.
-        most_cases: how many cases have a page; None for all that ever failed.
+        most_cases: how many cases have a page at most; None for all that ever failed.
     """
 
     overview: Overview
@@ -499,7 +500,8 @@ def _fails_now(own: Iterable[Story]) -> bool:
 def _story_strip(story: Story) -> TimeLine:
     """Return a case's time line: for each run of its `Line`, whether the case failed.
 
-    A run without the case counts as the last run before it that had the case.
+    A run without the case counts as the last run before it that had the case; without such a run,
+    nothing is known of it.
     """
     shares: list[float | None] = [None] * len(story.line.runs)
     indices = [story.line.indices[each.first.id] for each in story.transitions]

@@ -1,4 +1,4 @@
-"""Time lines on the pages of a history: a bar for one or more runs, a tall one where cases fail."""
+"""Time lines on the pages of a history: bars of one or more runs, taller where more cases fail."""
 
 from __future__ import annotations
 

@@ -45,6 +45,8 @@ class Sources:
 def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> list[str]:
     """Return a line for each compared output on its rule and the source of its expected values.
 
+    An output whose figures have no margin, as in logs of older versions, has no line.
+
     Args:
         sources: the sources of rules that were shown already; if None, the lines have no sources
             and no numbers of open and loose elements.
@@ -75,7 +77,7 @@ def _rule(figures: Figures) -> str:
 
 
 def _used(figures: Figures) -> str:
-    """Return how much of its limit an output uses; empty if that is nothing, or more than all."""
+    """Return how much of its limit an output uses; empty if nothing, more than all or not known."""
     margin = figures.margin or 0.0
     return f", {margin_text(margin)} of the limit used" if 0 < margin <= 1 else ""
 
@@ -96,14 +98,14 @@ def _expected_by(header: Header, verdict: Verdict, figures: Figures) -> str:
 
 
 def _room(figures: Figures) -> str:
-    """Return how many elements of an output are open and loose, if any are."""
+    """Return how many elements of an output are open and loose; empty if none are."""
     counts = {"open": figures.open, "loose": figures.loose}
     parts = [f"{count:,} {kind}" for kind, count in counts.items() if count]
     return f"; {', '.join(parts)} of {figures.elements:,} elements" if parts else ""
 
 
 def difference_columns(differences: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the columns to show: `allowed` and `off by` only if the log has values for them."""
+    """Return the columns to show: `allowed` and `off by` only if a difference has `allowed`."""
     known = any("allowed" in difference for difference in differences)
     return [name for name in COLUMNS if known or name not in _LATER]
 

@@ -35,7 +35,7 @@ def publish(log: RunLog) -> str:
         A warning if there is no workflow and nothing was printed; else an empty text.
 
     Raises:
-        OSError: the summary cannot be written.
+        OSError: standard output or the summary cannot be written.
     """
     if not os.environ.get("GITHUB_ACTIONS"):
         return "GITHUB_ACTIONS is not set, so nothing was reported to GitHub"
@@ -56,7 +56,7 @@ def publish(log: RunLog) -> str:
 def render(log: RunLog) -> str:
     """Return the workflow commands: an annotation on the run, and on up to nine failures.
 
-    The failures are of as many operators, and for as many reasons, as possible.
+    The failures are of as many different pairs of operator and reason as possible.
 
     Source: Workflow commands for GitHub Actions, GitHub Docs.
     """

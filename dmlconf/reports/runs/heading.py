@@ -45,7 +45,10 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 
 
 def tested_facts(header: Header) -> list[tuple[str, str]]:
-    """Return the known facts of device, driver, backend, date and expected values, by name."""
+    """Return facts as names and values: device, driver, backend, date and expected values.
+
+    A device or driver that is not known is left out.
+    """
     env = header.environment
     facts = [
         ("Device", env.get("adapter")),
@@ -58,7 +61,7 @@ def tested_facts(header: Header) -> list[tuple[str, str]]:
 
 
 def backend_text(header: Header) -> str:
-    """Return the backend of a run with its version: `directml, version 1.15.4`."""
+    """Return the backend of a run and, if it is known, its version: `directml, version 1.15.4`."""
     version = header.environment.get("version")
     return f"{header.backend}, version {version}" if version else header.backend
 
@@ -88,7 +91,10 @@ def _shard(shard: Mapping[str, Any]) -> str:
 
 
 def expected_by(header: Header) -> str:
-    """Return where expected values come from, such as `the cases, else numpy`."""
+    """Return where expected values come from, such as `the cases, else numpy`.
+
+    If they come from the cases alone, it says why.
+    """
     if header.against == header.backend:
         return "the cases alone: a backend is never compared with itself"
     suites = str(header.options.get("against", "auto")) == "auto"
@@ -99,8 +105,8 @@ def expected_by(header: Header) -> str:
 def recording_of(header: Header) -> str | None:
     """Return the version of DirectML that expected values were recorded on.
 
-    It is read from the recording's name, `directml-1.15.4.dmlrec`; None if no recording has such a
-    name.
+    It is read from the name of the first recording with such a name as `directml-1.15.4.dmlrec`;
+    None if there is none.
     """
     for name in header.against.split(", else "):
         recording = _RECORDING.match(name)

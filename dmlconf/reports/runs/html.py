@@ -25,10 +25,10 @@ from dmlconf.verdicts.verdict import Reason, Status, Verdict
 __all__ = ["render", "render_parts"]
 
 MOST_GROUPS: Final = 20
-"""How many groups of failures the page shows."""
+"""How many groups of failures the page shows at most."""
 
 MOST_STATIC: Final = 50
-"""How many failures the page shows if scripts are off."""
+"""How many failures the page shows at most if scripts are off."""
 
 MOST_OPEN_NOTES: Final = 3
 """The page shows up to this many remarks unfolded; if there are more, all are folded."""
@@ -227,7 +227,7 @@ _DATA_TYPE: Final = re.compile(r"U?INT\d+|FLOAT\d+")
 
 
 def _types(verdict: Verdict) -> set[str]:
-    """Return the data types of a case's tensors."""
+    """Return the data types with which facts of a case begin: of tensors, or of attributes."""
     names: set[str] = set()
     for value in verdict.facts.values():
         for text in value if isinstance(value, list) else (value,):
@@ -249,7 +249,8 @@ def _case(
     `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `r` the reason,
     `x` the elements that differ. The status `s`, the operator `o`, the tags `t`, the data types `d`
     and the feature level `l` are indices into the lists of `_data`. Only cases that did not pass
-    have the outputs' figures `g` and the facts `f`.
+    have the outputs' figures `g` and the facts `f`, and only those with a reason `r` and `x`. What
+    is not known is left out.
     """
     case: dict[str, Any] = {
         "i": printable(verdict.case),

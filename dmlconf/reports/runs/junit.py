@@ -48,9 +48,9 @@ def render(log: RunLog) -> str:
 
     In a run of more than `MOST_SINGLE_CASES` cases a `testcase` may stand for several. The `time`
     of a suite is the sum of the times of its cases, which may run in parallel; that of the root is
-    the wall time of the run, or such a sum if the log ends early. If selected cases have no verdict
-    or the log ends early, one more case is an error, so that CI servers do not take the report for
-    a full run.
+    the wall time of the run, of merged runs in sum, or the sum of cases if the log ends early. If
+    selected cases have no verdict or the log ends early, one more case is an error, so that CI
+    servers do not take the report for a full run.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     together = len(log.verdicts) > MOST_SINGLE_CASES
@@ -111,7 +111,7 @@ class _Entry:
 
 
 def _several(verdicts: Iterable[Verdict]) -> list[_Entry]:
-    """Group cases of the same matrix, status and reason; each failure gets its own entry."""
+    """Group cases of the same matrix, status, reason and message; each failure is an entry."""
     alike: dict[tuple[str, ...], _Entry] = {}
     for verdict in verdicts:
         matrix, bracket, _ = verdict.case.partition("[")
@@ -221,7 +221,7 @@ def _message(verdict: Verdict) -> str:
 
 
 def _unreached(log: RunLog) -> ElementTree.Element | None:
-    """Return a suite for the cases without a verdict; None if a complete log has all verdicts."""
+    """Return a suite for the cases without a verdict; None if there are none, and a footer."""
     missing = log.header.selected - len(log.verdicts)
     if log.footer is not None and missing <= 0:
         return None

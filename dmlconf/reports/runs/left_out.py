@@ -26,7 +26,7 @@ def left_out_note(count: int, why: str) -> str:
 
 
 def left_out_lines(header: Header) -> list[str]:
-    """Return the remark on a run; an empty list if it left out no cases of models."""
+    """Return the remark on a run; an empty list if it left out no cases of models by default."""
     count = header.options.get(MODELS_LEFT_OUT)
     why = WITHOUT_MODELS.get(header.backend.partition(":")[0])
     return [left_out_note(count, why)] if count and why else []

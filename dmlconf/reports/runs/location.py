@@ -1,4 +1,4 @@
-"""The location of a case as CI servers expect it: a relative file and a line."""
+"""The location of a case as CI servers expect it: a file, relative where it can be, and a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ def file_and_line(location: str) -> tuple[str, int | None]:
     """Return the file of a location, with slashes, and the line.
 
     A location without a line is returned as it is, with None as the line. A file below the working
-    directory becomes relative to it; any other file of the bundled suite begins with `cases/`.
+    directory becomes relative to it; any other file of the bundled suite begins with `cases/`, and
+    all others stay where they are.
     """
     file, colon, line = location.rpartition(":")
     if not colon or not line.isdecimal():

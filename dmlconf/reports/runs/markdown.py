@@ -20,13 +20,17 @@ from dmlconf.run_log.log import Header, RunLog
 __all__ = ["render"]
 
 MOST_FAILURES: Final = 50
-"""How many failures the report shows in full."""
+"""How many failures the report shows in full at most."""
 MOST_GROUPS: Final = 10
-"""How many groups of failures that share a condition it shows."""
+"""How many groups of failures it shows at most, each of `LEAST_FAILURES` or more."""
 
 
 def render(log: RunLog) -> str:
-    """Return the run as Markdown: the closing sentence, remarks, a table, and some failures."""
+    """Return the run as Markdown.
+
+    It has the closing sentence, remarks, what failures share, a table by operator, some failures
+    and the environment.
+    """
     return "\n".join(_lines(log)) + "\n"
 
 

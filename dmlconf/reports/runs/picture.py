@@ -64,7 +64,7 @@ def render_text(log: RunLog) -> str:
 
 
 def render_svg(log: RunLog) -> str:
-    """Return the terminal report as an SVG picture; the same log gives the same picture.
+    """Return the terminal report as an SVG picture, on any terminal the same.
 
     The picture loads nothing, and folds lines longer than 80 columns, as it cannot scroll.
     """
@@ -86,7 +86,7 @@ def render_svg(log: RunLog) -> str:
 def _folded(line: list[Segment]) -> Iterator[list[Segment]]:
     """Yield the line in parts no wider than the picture.
 
-    A part ends after a blank, a comma or a slash, unless its second half has none.
+    A part but the last ends after a blank, a comma or a slash, unless its second half has none.
     """
     from rich.cells import cell_len
     from rich.segment import Segment

@@ -57,11 +57,11 @@ FAR_FROM_TYPICAL: Final = 10.0
 """A result is far from those of known devices if its error is more than this many times theirs."""
 
 MOST_WARNINGS: Final = 10
-"""How many warnings, or reasons why cases were declined, are listed."""
+"""How many warnings, or reasons why cases were declined, are listed at most."""
 MOST_BLOCKS: Final = 3
 MOST_BREAKDOWNS: Final = 5
 MOST_OPERATORS: Final = 5
-"""How many operators a line names."""
+"""How many operators a line names at most."""
 
 _BLOCK: Final = "block"
 """The tag of a part of a captured graph."""
@@ -86,9 +86,9 @@ class RoomTotals:
 
 
 def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
-    """Return how many elements of all outputs are open and loose.
+    """Return how many elements all compared outputs have, and how many are open and loose.
 
-    Logs of older versions do not count these, so both are 0.
+    Logs of older versions do not count the latter, so both are 0.
     """
     elements = open_elements = loose = 0
     for verdict in verdicts:
@@ -181,7 +181,10 @@ def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
-    """Return how many cases of an operator the backend cannot express, and of how many, if any."""
+    """Return, by operator, how many cases the backend cannot express, and of how many.
+
+    An operator of which it can express all cases is left out.
+    """
     by_operator = verdicts_by_operator(log.verdicts)
     declined = Counter(
         verdict.operator
@@ -194,7 +197,10 @@ def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
 
 
 def declined_lines(log: RunLog) -> list[str]:
-    """Return how many cases the backend could not express, then why, most frequent reason first."""
+    """Return how many cases the backend could not express, then why, most frequent reason first.
+
+    At most `MOST_WARNINGS` reasons are listed; the list is empty if there are no such cases.
+    """
     operators: dict[str, Counter[str]] = {}
     for verdict in with_reason(log.verdicts):
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
@@ -233,7 +239,7 @@ def _counted(log: RunLog, kind: ReasonKind) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class FarOperator:
-    """An operator that is right by the documentation, but far from the results of known devices.
+    """An operator of which passing cases are far from the results of known devices.
 
     Attributes:
         cases: how many of the operator's passing cases are far.
@@ -249,7 +255,7 @@ class FarOperator:
 
 
 def circumstance_lines(log: RunLog) -> list[str]:
-    """Return a line for each circumstance: how many cases had which result."""
+    """Return a line for each circumstance that was tried: how many cases had which result."""
     counts: dict[str, Counter[str]] = {}
     for verdict in where(log.verdicts, Judgement, lambda judgement: bool(judgement.circumstances)):
         for circumstance, result in verdict.judgement.circumstances.items():
@@ -347,7 +353,7 @@ def warning_lines(log: RunLog) -> list[str]:
 
 
 def breakdown_lines(log: RunLog) -> list[str]:
-    """Return breakdowns for which no case got the blame, and a command to find the cause.
+    """Return the breakdowns of `unexplained_breakdowns`, and a command to find the cause.
 
     At most `MOST_BREAKDOWNS` are listed; without any, the list is empty.
     """
@@ -365,7 +371,7 @@ def breakdown_lines(log: RunLog) -> list[str]:
 
 
 def disputes_note(log: RunLog) -> str | None:
-    """Return how many cases say that the reference is wrong, if any do."""
+    """Return how many cases say that the reference is wrong; None if none does."""
     cases = where(log.verdicts, Identity, lambda identity: identity.disputes is not None)
     if not cases:
         return None

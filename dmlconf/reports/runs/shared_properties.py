@@ -57,9 +57,11 @@ class SharedLine:
     """What one group of failures shares, as a report says it.
 
     Attributes:
-        sentence: the number of failures, their operators, and the condition that they share.
-        command: the command that runs the cases of these operators that meet the condition, those
-            that pass included, quoted for a shell. Above `MOST_OPTIONS` it runs all operators.
+        sentence: the number of failures, their operators and reasons and, from `LEAST_FAILURES` on,
+            the condition that they share, or that there is none.
+        command: the command that runs the cases of these operators that meet the condition that the
+            sentence names, those that pass included, quoted for a shell. Without such a condition
+            it runs all their cases; above `MOST_OPTIONS` it takes cases of all operators.
     """
 
     sentence: str
@@ -116,7 +118,7 @@ def _reasons(shared: SharedProperty) -> str:
 
 
 def _variants(shared: SharedProperty) -> str:
-    """Return the variants in which the failures occur, if all occur in the same ones."""
+    """Return the variants in which the failures occur, if all occur in the same, and not in all."""
     named = {failing_variants(verdict.judgement.variants) for verdict in shared.failures}
     return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 
@@ -163,7 +165,7 @@ class ShownFailure:
     """A failure that a report shows.
 
     Attributes:
-        others: how many other cases broke with the same message.
+        others: how many other cases broke with the same message, apart from its numbers.
         operators: how many operators this failure and those cases belong to.
     """
 
@@ -173,9 +175,10 @@ class ShownFailure:
 
 
 def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
-    """Return at most `most` failures, of as many groups and operators as possible.
+    """Return at most `most` failures, of as many groups as possible.
 
-    Cases that broke with the same message, apart from its numbers, count as one failure.
+    The failures of one group are of as many operators as possible. Cases that broke with the same
+    message, apart from its numbers, count as one failure.
     """
     failed = failing(log.verdicts)
     if not failed or most < 1:

@@ -1,4 +1,4 @@
-"""What all reports on a run show: totals by operator, the closing sentence, commands to repeat."""
+"""What reports on a run share: totals by operator, the closing sentence, commands to repeat it."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ __all__ = [
 ]
 
 MOST_DIAGNOSTIC_LINES: Final = 20
-"""How many of the last lines of a reason's diagnostics are shown."""
+"""How many of the last lines of a reason's diagnostics are shown at most."""
 
 MOST_NEAREST: Final = 5
-"""How many operators `nearest_lines` lists."""
+"""How many operators `nearest_lines` lists at most."""
 
 LONGEST_NAMED: Final = 60
 """Maximum length of an identifier in a command that may name the case by its handle instead."""
@@ -59,9 +59,10 @@ class OperatorTotals:
 
     Attributes:
         operator: the name of the operator or family, or `total`.
-        worst_ulp: the greatest distance in ULP of outputs with the rule `ulp`; None without such.
+        worst_ulp: the greatest distance in ULP of floating-point outputs with the rule `ulp`; None
+            without such.
         margin: the greatest share of its limit that an output of a passing case uses, `exact` rules
-            aside; None without such outputs.
+            aside; None without such outputs, or if the log is of an older version.
         seconds: how long the backend took in total.
         histogram: how many elements have which distance in ULP, as in the verdicts' figures.
     """
@@ -154,7 +155,7 @@ def family_totals(operators: Sequence[OperatorTotals]) -> list[OperatorTotals]:
 
 
 def status_counts(log: RunLog) -> dict[Status, int]:
-    """Return how many cases have each status; cases without a verdict are `not run`."""
+    """Return how many cases have each status; selected cases without a verdict are `not run`."""
     counts = statuses(log.verdicts)
     counts[Status.NOT_RUN] += max(0, log.header.selected - len(log.verdicts))
     return {status: counts[status] for status in Status}
@@ -202,7 +203,7 @@ def closing_sentence(log: RunLog) -> str:
 
 
 def missing_shards_text(header: Header) -> str:
-    """Return the names of the shards that a merged log lacks; empty if it has all."""
+    """Return which shards a merged log lacks, as a phrase; empty if none, or not merged."""
     shards = header.merged_shards
     if shards is None:
         return ""
@@ -269,7 +270,8 @@ def margin_text(margin: float) -> str:
 def nearest_lines(log: RunLog) -> list[str]:
     """Return the operators whose passing cases use most of their limit, at most `MOST_NEAREST`.
 
-    Each has the case that uses most, and the share: `12.5% GEMM: gemm/documented/example-1`.
+    Each has the case that uses most, and the share: `12.5% GEMM: gemm/documented/example-1`. An
+    operator whose cases use nothing is left out.
     """
     greatest: dict[str, tuple[float, str]] = {}
     for verdict in log.verdicts:
@@ -329,6 +331,6 @@ def number(value: float | None) -> str:
 
 
 def slowest_lines(log: RunLog, count: int) -> list[str]:
-    """Return the cases that took the backend longest, the slowest first, with their seconds."""
+    """Return the `count` cases that took the backend longest, the slowest first, with seconds."""
     slowest = sorted(log.verdicts, key=lambda verdict: -verdict.seconds)[:count]
     return [f"{verdict.seconds:8.3f} s  {verdict.case}" for verdict in slowest]

@@ -1,6 +1,6 @@
-"""The terminal report's table: a row for each operator, or for each family of operators.
+"""The terminal report's table: a row for each operator, each failing one, or each family.
 
-A narrow terminal gets headings on two lines, or no column of times.
+A narrow terminal gets headings on two lines, names on several, or fewer columns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["MOST_FAILING_ROWS", "MOST_ROWS", "OperatorsTable", "shown_table"]
 
 MOST_ROWS: Final = 12
-"""A run with more operators has a table of those that fail or, if none fails, of families."""
+"""A run with more operators has a table of those that fail or, if none fails, of families, unless
+each operator is asked for."""
 
 MOST_FAILING_ROWS: Final = 15
 """Maximum number of failing operators in a table that leaves out the others."""
@@ -168,7 +169,7 @@ def _name_lines(name: str, longest: int) -> list[str]:
 
 
 def _broken(heading: str) -> str:
-    """Return a heading on two lines, the first of them empty if it is short."""
+    """Return a heading on two lines, the first of them empty unless `_BROKEN_HEADINGS` has it."""
     return _BROKEN_HEADINGS.get(heading, f"\n{heading}")
 
 

@@ -42,14 +42,14 @@ __all__ = ["render"]
 
 MOST_FAILURES: Final = 3
 MOST_FAILURES_VERBOSE: Final = 50
-"""How many failures are shown in full, unless a number is asked for."""
+"""How many failures at most are shown in full, unless a number is asked for."""
 MOST_HEADLINES: Final = 20
-"""How many failures have a line each in a quiet report, unless more are asked for."""
+"""How many failures at most have a line each in a quiet report, unless more are asked for."""
 MOST_GROUPS: Final = 5
 MOST_GROUPS_VERBOSE: Final = 50
-"""How many groups of failures that share a condition are shown."""
+"""How many groups of failures are shown at most, each of `LEAST_FAILURES` or more."""
 MOST_REASONS: Final = 50
-"""How many reasons of cases that did not pass, and do not fail the run, are listed."""
+"""How many reasons of cases that did not pass, and do not fail the run, are listed at most."""
 
 _CLOSING_STYLES: Final = {
     "PASSED": "bold green",
@@ -63,9 +63,9 @@ def render(
 ) -> RenderableType:
     """Return the report.
 
-    With failures, it says twice what they share: near its beginning, and at its end with commands
-    that show one, run them again and diagnose them. A quiet report says it once, without these
-    commands. The closing sentence comes last.
+    It says twice what the failures of groups of `LEAST_FAILURES` or more share: near its beginning,
+    and at its end. With failures, commands that show one, run them again and diagnose them follow.
+    A quiet report says it once, without these commands. The closing sentence comes last.
 
     Args:
         verbose: whether to show every operator, more failures, and what only authors of cases need.

@@ -1,4 +1,4 @@
-"""Report the strength figure "by case": how often a case that runs a defect's code notices it."""
+"""Report the strength figure "by case": how often cases notice the defects that they may catch."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from dmlconf.strength.tallies import CaseTally, share
 __all__ = ["case_data", "case_lines", "case_sentence", "case_share", "unnoticing_cases"]
 
 _MOST_SHOWN = 20
-"""How many cases a line names; it counts the others."""
+"""How many cases a line names at most; it counts the others."""
 
 
 def unnoticing_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
-    """Return the cases that no injected defect makes fail.
+    """Return the cases that no injected defect makes fail, sorted.
 
-    Either their data or their rules hide all defects, or no defect is in code that they run.
+    Their data hide each defect, their rules permit what it changes, or they do not run its code.
     """
     return sorted(name for name, tally in noticed.items() if not tally.caught)
 
 
 def case_share(noticed: Mapping[str, CaseTally]) -> float:
-    """Return how many pairs of a defect and a case that runs its code fail, in percent."""
+    """Return how many pairs of a case and a defect that it may catch fail, in percent.
+
+    These are the pairs that `CaseTally.ran` counts; it is 100 if there are none.
+    """
     tallies = noticed.values()
     return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))
 

@@ -54,8 +54,8 @@ class OperatorStrength:
         injected: defects that the suite should catch, as `Tally.outside` says.
         caught: defects among these that at least one case catches.
         within: the other defects, which the rules permit wherever they change an output.
-        cases_injected: pairs of a defect and a case whose rule it breaks.
-        cases_caught: pairs among these in which the case fails.
+        cases_injected: outputs of cases, with a defect that breaks their rule.
+        cases_caught: those among these whose case fails.
         refused: pairs of a legitimate difference and a case that fails because of it.
     """
 
@@ -99,7 +99,7 @@ def survivors(strength: Strength) -> list[tuple[Mutant, Tally]]:
 
 
 def closing_sentence(strength: Strength) -> str:
-    """Return one sentence on the share caught, and on legitimate differences that fail."""
+    """Return one sentence on the share caught, legitimate differences that fail, and cases used."""
     total = _total(operator_strengths(strength))
     tried = sum(strength.legitimate.values())
     return (
@@ -271,7 +271,7 @@ class _DefectFigure(Figure):
         return {"by_case": case_data(self.strength.noticed)}
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return a sentence for each operator with a lower share, and on legitimate differences.
+        """Return a sentence for each operator with a lower share, and on differences that fail.
 
         If no defect was injected, a sentence says so. For the name `cases`, only the share by case
         counts.

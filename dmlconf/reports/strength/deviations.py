@@ -26,7 +26,10 @@ class _Deviations(Figure):
     figure: DeviationFigure
 
     def _counts(self, target: str) -> tuple[int, int]:
-        """Return how many perturbations fail by the target, and how many by DirectML's pages."""
+        """Return how many perturbations fail by the target, and how many by DirectML's pages.
+
+        Both are of cases that the target can express.
+        """
         failing = sum(n for (of, _), n in self.figure.failing.items() if of == target)
         excused = sum(n for (of, _), n in self.figure.excused.items() if of == target)
         return failing - excused, failing

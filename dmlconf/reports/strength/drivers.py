@@ -31,7 +31,7 @@ class DriverDefects(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of the defects that are caught in every operator that has them."""
+        """The percentage of the defects that are caught in each of their operators with cases."""
         return _share(self.figure)
 
     def sentences(self) -> Iterator[str]:
@@ -56,7 +56,7 @@ class DriverDefects(Figure):
             yield self.reported()
 
     def reported(self) -> str:
-        """Return one sentence on how many defects from public reports on DirectML are caught."""
+        """Return one sentence on public reports on DirectML: of how many the defects are caught."""
         by_report = self.figure.by_report.items()
         reports = [pairs for report, pairs in by_report if report.product == "DirectML"]
         every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))

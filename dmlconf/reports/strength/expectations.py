@@ -65,7 +65,7 @@ class SpoiledExpectations(Figure):
     seed: int
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share that is noticed."""
+        """Yield the share that is noticed, and how many operators notice less than `TARGET`."""
         figure = self.figure
         total = _sum(figure.tallies.values())
         weak = len(weak_operators(figure, TARGET))

@@ -73,7 +73,7 @@ class Setting:
             Figures may try more where these notice too little, and those with
             `FigureKind.takes_all` ignore it.
         chosen: the names of the figures that are measured.
-        recordings: the recordings from which `injected` took expected values.
+        recordings: the recordings from which `injected` took expected values; empty before that.
     """
 
     plan: Sequence[PlannedCase]
@@ -88,7 +88,12 @@ class Setting:
 
     @cached_property
     def injected(self) -> Strength:
-        """Injected defects and perturbations and their tallies; measured when first used."""
+        """Injected defects and perturbations and their tallies; measured when first used.
+
+        Raises:
+            InvalidFilesError: a case of a matrix cannot be built.
+            BackendError: a recording of the suite cannot be read.
+        """
         cases = sampled(self.plan, self.sample, self.seed)
         method = Method("defects" in self.chosen, "perturbations" in self.chosen, self.seed)
         strength, self.recordings = self.measured(
@@ -104,7 +109,7 @@ class Setting:
         *,
         chunk: int = _CHUNK,
     ) -> tuple[_Result, Sequence[RecordingAgainst]]:
-        """Return the tally of some cases, and the recordings that gave expected values.
+        """Return the tally of some cases, and the suite's recordings, which give expected values.
 
         Args:
             measure: measures a chunk of cases, as for `measured_in_processes`.

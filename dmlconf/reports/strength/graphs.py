@@ -1,4 +1,7 @@
-"""Report the strength figure "by graph": which defects of graph compilers the graphs notice."""
+"""Report the strength figure "by graph": which defects of graph compilers the graphs notice.
+
+The figure also says which legitimate differences make them fail.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class Graphs(Figure):
         return share(*_sums(self.figure.defects))
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share that is noticed."""
+        """Yield the share that is noticed, and how many legitimate differences fail."""
         caught, tried = _sums(self.figure.defects)
         refused, legitimate = _sums(self.figure.legitimate)
         yield (

@@ -125,8 +125,8 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
     """Return the figures for the terminal.
 
     Args:
-        verbose: whether to list what the suite lacks by each figure; what it lacks by defect is
-            always listed.
+        verbose: whether to list what the suite lacks by each figure, and each kind of defect; what
+            the suite lacks by defect is always listed.
     """
     from rich.console import Group
     from rich.text import Text
@@ -152,7 +152,7 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
 
 
 def render_markdown(measurement: Measurement) -> str:
-    """Return the figures as Markdown; the longest one, by defect, comes last."""
+    """Return the figures as Markdown; the longest ones, by case and by defect, come last."""
     figures = dict(measurement.figures)
     by_defect = figures.pop(defects.DEFECTS.name, None)
     lines = [

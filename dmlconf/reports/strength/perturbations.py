@@ -46,7 +46,7 @@ class KindShare:
 
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
-    """Return the share of each kind that was tried; also that without the operators with an excuse.
+    """Return the share of each kind that was tried; also that without its operators with an excuse.
 
     So a kind with excused operators has two shares, such as 93.95% of all operators and 97.83% of
     all but 7.

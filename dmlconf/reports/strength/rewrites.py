@@ -45,7 +45,7 @@ class Rewrites(Figure):
         return sum(self.figure.proves(*key) for key in keys)
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share that is proven."""
+        """Yield the shares of rewrites and of conditions that are proven."""
         right = [key for key in _needed() if not key[1]]
         conditions = [key for key in _needed() if key[1]]
         yield (

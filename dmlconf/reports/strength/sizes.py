@@ -32,11 +32,11 @@ class SizeDefects(Figure):
 
     @property
     def share(self) -> float:
-        """How many pairs of a defect and a case that runs its code fail, in percent."""
+        """What share of the pairs of a defect and a case that runs its code fail, in percent."""
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share that is caught."""
+        """Yield the shares that are caught: of pairs of defect and operator, and of cases."""
         tried = _tried(self.figure.pairs)
         pairs = sum(pair.fate is Fate.CAUGHT for pair in tried)
         caught, ran = _counts(tried)
@@ -65,7 +65,7 @@ class SizeDefects(Figure):
             )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield the pairs of defect and operator that survive, and how many were not tried."""
+        """Yield the pairs of defect and operator that survive, and how many are left out."""
         yield "What survives in all cases of an operator that were tried", self._survivors()
 
     def _survivors(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Report which questions of `schemas/questions.yaml` the cases of a suite ask of each operator.
+"""Report which questions of `schemas/questions.yaml` a suite's cases ask of each operator.
 
 For example, `ends-of-words` asks whether integers are right on both sides of where 32 bits end.
 """
