@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, delete, or_, select
+from sqlalchemy import and_, delete, or_, select, true
 
 from dmlconf.history.case_sets import holds, unpacked
 from dmlconf.history.database import parts_of
@@ -87,10 +87,12 @@ class Extent:
 def run_already_there(connection: Connection, extent: Extent) -> int | None:
     """Return the id of the stored run of a log, if nothing of the log is to be added; or None.
 
-    It has the log's digest. For an incomplete log, one with the same header that is complete or has
-    more cases will do, too.
+    It has the log's digest, and is complete if the log is. For an incomplete log, one with the same
+    header that is complete or has more cases will do, too.
     """
-    same = connection.execute(select(run.c.id).where(run.c.digest == extent.digest)).scalar()
+    as_complete = run.c.complete if extent.complete else true()
+    equal = select(run.c.id).where(run.c.digest == extent.digest, as_complete)
+    same = connection.execute(equal).scalar()
     if same is not None or extent.complete:
         return same
     longer = or_(run.c.complete, run.c.cases > extent.cases)

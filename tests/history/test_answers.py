@@ -272,6 +272,13 @@ def test_a_continued_log_replaces_the_incomplete_run(database: str, tmp_path: Pa
         assert [each.complete for each in Timeline(connection).runs] == [True]
 
 
+def test_a_log_that_lacked_only_its_last_line_is_complete_once_it_has_it(database: str) -> None:
+    ended = night(0, [verdict(A)])
+    fill(database, [replace(ended, footer=None), ended, replace(ended, footer=None)])
+    with opened(database) as history, history.reading() as connection:
+        assert [each.complete for each in Timeline(connection).runs] == [True]
+
+
 def test_start_times_are_ordered_by_time_and_not_as_text(database: str) -> None:
     earlier, later = night(0, [verdict(A)]), night(1, [verdict(A, fails=True)])
     header = replace(earlier.header, started="20260102T010000Z")
