@@ -43,8 +43,8 @@ def parts_kept(
         source: a recording without entries, of the backend that will run these cases.
 
     Raises:
-        BackendError: entries to keep were recorded with another backend, adapter or driver, or with
-            other capabilities.
+        BackendError: entries to keep were recorded with another backend, version, adapter, driver
+            or device, as `same_source` says, or with other capabilities.
         InvalidFilesError: a case file cannot be read, or is not valid.
     """
     by_name: dict[str, list[PlannedCase]] = {}

@@ -54,7 +54,7 @@ class Addition:
 
     Attributes:
         run: the id of the run.
-        new: whether the run was not in the history before.
+        new: whether the run was added, be it in place of a part of it that was there.
         changes: how many verdicts were stored: those that differ from the one before on the same
             case and environment in more than the message, or have none before; 0 if the run is not
             new.

@@ -222,7 +222,9 @@ def read_log(
 
     Verdicts are in the order of the plan if the log has the places of cases, otherwise in the order
     of their lines. If a case has several verdicts, the last one counts. If the run died after
-    a case was attempted and before its next verdict, the first of these attempts is the verdict.
+    a case was attempted and before its next verdict, the first of these attempts is the verdict. If
+    a run of `fuzz` died before it knew how many cases there would be, the header's `selected` is
+    how many of them had begun.
 
     Args:
         own: whether this process has just written it, so that neither its form nor its consistency
@@ -271,9 +273,17 @@ def _read(path: Path, own: bool, keep: Callable[[Verdict], Verdict], most_object
     if header is None:
         raise not_a_log(path, 1, "its first line is not a header")
     repeated = logged.repeated()
+    if not header.selected and footer is None:
+        header = replace(header, selected=_begun(logged))
     if not own:
         _check_consistency(path, header, logged, repeated, footer)
     return RunLog(header, logged.in_order(repeated), footer and footer[1])
+
+
+def _begun(logged: LoggedObjects | LoggedColumns) -> int:
+    """Return how many cases had begun, by their number and places, when a run of `fuzz` died."""
+    places = (each.place + 1 for each in logged if each.place is not None)
+    return max(len(set(logged.cases())), max(places, default=0))
 
 
 def _unpacked(verdict: Verdict) -> Verdict:

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from dmlconf.reports.runs.summary import closing_sentence
 from dmlconf.run_log.log import InvalidLogError, read_log
 from tests.cli.process import dmlconf_here, write
+from tests.reports import logs
 
 Lines = list[dict[str, Any]]
 
@@ -153,3 +155,14 @@ def test_report_refuses_a_contradictory_log_with_a_message(tmp_path: Path, lines
     assert "the log contradicts itself: the footer counts 0 `failed`, but the log has 2" in (
         done.stderr
     )
+
+
+def test_a_log_of_a_killed_run_that_did_not_know_its_number_of_cases_is_read(
+    tmp_path: Path,
+) -> None:
+    """So `fuzz` with a time limit leaves it; another process was still at the case before."""
+    path = logs.write(tmp_path / "run.jsonl", logs.dead(logs.run_log(logs.PASSED), 0))
+    path.write_text(path.read_text("utf-8").replace('"place":0', '"place":1'), encoding="utf-8")
+    log = read_log(path)
+    assert log.header.selected == 2
+    assert closing_sentence(log) == "INCOMPLETE: the log ends early, after 1 of 2 cases; 1 passed"

@@ -34,17 +34,17 @@ MOST_CASE_PAGES: Final = 5_000
 """How many cases at most have a page in a folder: those that fail now, then those changed last."""
 
 _MOST_COLUMNS: Final = 12
-"""How many environments are columns of the first page's table."""
+"""How many environments at most are columns of the first page's table."""
 _MOST_LINES: Final = 20
-"""How many lines of runs have news on the first page."""
+"""How many lines of runs at most have news on the first page."""
 _MOST_NEWS: Final = 50
-"""How many cases of a kind the first page lists: new failures of a line, flaky ones and so on."""
+"""At most this many cases of a kind are on the first page, such as new failures of a line."""
 _MOST_LISTED: Final = 500
-"""How many cases, or runs, the pages of environments, of operators and of flaky cases list."""
+"""At most this many cases, or runs, are on a page of an environment, operator or flaky cases."""
 _MOST_REGRESSIONS: Final = 1_000
-"""How many regressions their page lists."""
+"""How many regressions their page lists at most."""
 _MOST_CHANGES: Final = 200
-"""How many changes of its verdict a case's page lists for each line of runs."""
+"""How many changes of its verdict a case's page lists at most for each line of runs."""
 
 _PLAIN: Final = re.compile(r"[A-Z0-9_]{1,80}")
 """Names of operators that may stand in the path of a page; a handle replaces any other name."""

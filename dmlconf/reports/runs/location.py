@@ -13,8 +13,8 @@ def file_and_line(location: str) -> tuple[str, int | None]:
     """Return the file of a location, with slashes, and the line.
 
     A location without a line is returned as it is, with None as the line. A file below the working
-    directory becomes relative to it; any other file of the bundled suite begins with `cases/`, and
-    all others stay where they are.
+    directory becomes relative to it; any other file of the bundled suite begins with `cases/`. The
+    path of any further file is returned as it is.
     """
     file, colon, line = location.rpartition(":")
     if not colon or not line.isdecimal():

@@ -69,7 +69,7 @@ class OperatorStrength:
 
 
 def operator_strengths(strength: Strength) -> list[OperatorStrength]:
-    """Return the figures of each operator, by name."""
+    """Return the figures of each operator with which a defect was tried, sorted by name."""
     tallies: dict[str, list[Tally]] = {}
     for mutant, tally in sorted(strength.mutants.items()):
         tallies.setdefault(mutant.operator, []).append(tally)

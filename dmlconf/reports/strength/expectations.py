@@ -79,7 +79,7 @@ class SpoiledExpectations(Figure):
         )
 
     def table(self) -> Table | None:
-        """Return a row for each kind of change."""
+        """Return a table with a row for each kind of change that was tried."""
         return Table(_HEADINGS, self._rows(), _HEADINGS[:1])
 
     def _rows(self) -> Iterator[list[str]]:

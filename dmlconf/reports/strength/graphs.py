@@ -47,7 +47,7 @@ class Graphs(Figure):
         )
 
     def table(self) -> Table | None:
-        """Return a row for each defect and legitimate difference."""
+        """Return a table with a row for each defect and legitimate difference."""
         return Table(_HEADINGS, self._rows(), _HEADINGS[:1])
 
     def _rows(self) -> Iterator[tuple[str, ...]]:

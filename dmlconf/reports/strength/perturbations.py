@@ -97,7 +97,7 @@ class Perturbations(Figure):
         )
 
     def table(self) -> Table | None:
-        """Return a row for each kind."""
+        """Return a table with a row for each of the `kind_shares`."""
         rows = [
             (
                 one.kind,

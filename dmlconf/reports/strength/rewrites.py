@@ -56,7 +56,7 @@ class Rewrites(Figure):
         )
 
     def table(self) -> Table | None:
-        """Return a row for each rewrite."""
+        """Return a table with a row for each rewrite."""
         return Table(_HEADINGS, self._rows(), ("Rewrite", "Kind", "Right"))
 
     def _rows(self) -> Iterator[tuple[str, ...]]:

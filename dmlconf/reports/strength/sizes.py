@@ -47,7 +47,7 @@ class SizeDefects(Figure):
         )
 
     def table(self) -> Table | None:
-        """Return a row for each defect."""
+        """Return a table with a row for each defect, of the pairs that were not left out."""
         return Table(_HEADINGS, self._rows(), _HEADINGS[:1], on_pages_only=True)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:

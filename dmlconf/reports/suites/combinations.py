@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["render_json", "render_markdown", "render_table"]
 
 _FIRST: Final = 3
-"""How many missing pairs of each operator a table shows."""
+"""How many missing pairs of each operator a table shows at most."""
 
 
 def _sentence(rows: Sequence[CombinationCoverage]) -> str:
