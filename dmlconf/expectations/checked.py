@@ -76,9 +76,10 @@ def expectation_problems(
     """Yield a problem for each entry of a case file whose expectations contradict the reference.
 
     An entry may have two problems: one for its stated outputs, and one for its recorded outputs. An
-    entry that disputes the reference has a problem only if its outputs are checked, stated or
-    recorded ones, and none contradicts the reference. Cases that must be rejected, or do not fit
-    into memory, are not checked; a dispute of an entry with a case too large is no problem.
+    entry that disputes the reference has a problem if it states outputs or is checked with
+    recordings, whether these have its cases or not, and no output contradicts the reference. Cases
+    that must be rejected, or do not fit into memory, are not checked; a dispute of an entry with a
+    case that does not fit is no problem.
 
     Args:
         suite: whole case files without other problems.

@@ -35,7 +35,7 @@ def parts_kept(
     """Return, by operator, the entries to keep: those of cases that exist but are not in the plan.
 
     An operator is left out if no case of it is in the plan, or if it has no file, a damaged file,
-    or one without other cases. Of an operator whose other cases no longer exist there are none.
+    or one without other cases. If none of its other cases exists any more, it has no entries.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.

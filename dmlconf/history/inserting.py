@@ -1,4 +1,4 @@
-"""Insert many rows at once: COPY to PostgreSQL takes half the time of INSERT."""
+"""Insert rows at once: many into PostgreSQL by COPY, which takes half the time of INSERT."""
 
 from __future__ import annotations
 

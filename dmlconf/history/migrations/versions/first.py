@@ -1,4 +1,4 @@
-"""Migration 1: create the tables that `dmlconf/history/tables.py` describes."""
+"""Migration 1: create the tables that `dmlconf/history/tables.py` describes, without its index."""
 
 from __future__ import annotations
 
