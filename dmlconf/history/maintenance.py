@@ -72,7 +72,9 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 
 
 def copy_runs(source: Database, target: Database) -> int:
-    """Copy the runs that the target lacks or has in part, each in one transaction; count them.
+    """Copy the runs that the target lacks or has in part, and return how many.
+
+    Each is copied in one transaction.
 
     Raises:
         HistoryError: source and target are the same, one is damaged, or one cannot be used.

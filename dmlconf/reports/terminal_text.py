@@ -1,4 +1,4 @@
-"""Tables without rows and text for the terminal; text from outside cannot move its cursor."""
+"""Text for the terminal, whose cursor text from outside cannot move, and tables to be filled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ __all__ = ["plain_table", "styled", "unwrapped"]
 
 
 def plain_table(*headings: str, right: Collection[str] = ()) -> Table:
-    """Return a table without rows, with a line below its headings; long cells are folded.
+    """Return a table to which rows are to be added, with a line below its headings.
+
+    Long cells are folded. What is added must be safe, such as what `styled` returns.
 
     Args:
         right: the headings of the columns that are aligned on the right.

@@ -39,7 +39,12 @@ MOST_FAILURES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The verdicts on an operator's cases in one run; `failures` are those that fail the run."""
+    """The verdicts on the cases of one operator, or of all, in one run.
+
+    Attributes:
+        counts: how many verdicts have each status that any has.
+        failures: the verdicts that fail the run.
+    """
 
     counts: Mapping[Status, int]
     failures: tuple[Verdict, ...]

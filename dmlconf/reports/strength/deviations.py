@@ -1,4 +1,4 @@
-"""Report the strength figure "by deviation": how many errors a target's deviations excuse."""
+"""Report the strength figure "by deviation": how many failing perturbations targets excuse."""
 
 from __future__ import annotations
 
