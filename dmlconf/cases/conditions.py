@@ -1,7 +1,7 @@
 """Read conditions over cases, and find names in them that no case of some operators has.
 
-`--where`, waivers, limits of a substrate and `faulty:zeros,where=...` take such conditions. A
-condition with an unknown name would hold for no case, so it is reported as a mistake.
+`--where`, waivers, limits of a substrate and `faulty:zeros,where=...` take such conditions. No case
+meets a condition that needs an unknown name, so such a name is reported as a mistake.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     """Return the names, with their values, that a condition over a case may use.
 
     The names are those of `names` and `FeatureLevel`: the lowest level that must support the desc,
-    41 for 4_1, since Python reads `4_1` as 41; None if no page names one.
+    41 for 4_1, since Python reads `4_1` as 41; None as for `Case.required_level`.
 
     Args:
         condition: the condition; if it does not use `Data`, that name may be left empty. None if

@@ -81,7 +81,7 @@ class GraphCase(Case):
 
     @property
     def required_level(self) -> FeatureLevel | None:
-        """The lowest feature level that supports the graph; None if a node's page names none."""
+        """The lowest feature level that must support the graph; None if a node has none."""
         levels = [required_level(node.operator, node.desc) for node in self.graph.operator_nodes]
         return None if None in levels else highest_level(self.level_needs)
 
@@ -109,7 +109,7 @@ class GraphCase(Case):
         return frozenset(tensor.DataType for tensor in tensors)
 
     def violations(self) -> tuple[str, ...]:
-        """Return the names of the broken rules of wiring and broken constraints of nodes."""
+        """Return the names of broken rules of wiring, and of nodes' broken enforced constraints."""
         broken: tuple[str, ...] = self.once(
             "violations",
             lambda: tuple(dict.fromkeys(problem.rule for problem in graph_problems(self.graph))),

@@ -31,7 +31,7 @@ _ANYWHERE: Scope = (frozenset(), frozenset())
 
 
 class AmbiguousNameError(ValueError):
-    """A handle, or the end of an identifier, that several cases have; the message lists some."""
+    """A handle, or an end of names, that several cases or matrices have; the message lists some."""
 
 
 def cases_digest(identifiers: Iterable[str]) -> str:
@@ -124,8 +124,8 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
 def scope_of(names: Iterable[str]) -> Scope:
     """Return the scope of names of cases.
 
-    It is everything if a name does not begin with an operator and a slash, and all files of the
-    operators if a pattern does not name a file: `gemm/ma*`.
+    It is everything without names, or if a name does not begin with an operator and a slash; and
+    all files of the operators if a pattern does not name a file: `gemm/ma*`.
     """
     operators: set[str] = set()
     files: set[tuple[str, str]] | None = set()

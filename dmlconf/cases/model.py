@@ -160,7 +160,7 @@ class About:
         page: the documentation page, without its extension.
         example: the number or name of the page's example, or None.
         recorded: the real DirectML that the expectation comes from, or None.
-        documented: what the page says and why that is wrong, or None if it is right.
+        documented: what the page says and why that is wrong, or None if the case names no mistake.
         origin: where the expectation comes from, if neither from the page nor recorded, or None.
     """
 
@@ -177,7 +177,7 @@ class About:
 class Case:
     """One use of an operator, with its input data and the expected result.
 
-    A `GraphCase` has several operators. Both classes have a `graph`, `forms` and a `relation`, so
+    A `GraphCase` is a graph of operators. Both classes have a `graph`, `forms` and a `relation`, so
     that code that runs, judges or reduces a case need not ask for its class.
 
     Attributes:
@@ -261,7 +261,7 @@ class Case:
 
     @property
     def required_level(self) -> FeatureLevel | None:
-        """Lowest feature level that must support the desc; None if no page names one."""
+        """Lowest feature level that must support the desc; None if no table lists its tensors."""
         return required_level(self.operator, self.desc)
 
     @property

@@ -16,9 +16,9 @@ def varied(case: Case, number: int) -> Case:
     """Return the case with other inputs.
 
     Generated data gets another seed or shift, as in `challenged`, and the expectation is left to
-    the reference. If no data has a seed or a shift, the elements of each input are rotated, which
-    changes nothing where all are equal. The outputs are then not judged (`is_judged`), since
-    rotated indices, for example, may be invalid.
+    the reference. If no data has a seed or a shift, the elements of each input are rotated by
+    `number`, which may change nothing, as where all are equal. The outputs are then not judged
+    (`is_judged`), since rotated indices, for example, may be invalid.
 
     Args:
         number: which other inputs, below `most_variations`; 0 returns the case itself.

@@ -49,7 +49,7 @@ def _ulp(
     float32: float,
     float16: float,
 ) -> Array:
-    """Numbers that are off by at most `float32` ULP or, as FLOAT16, `float16` ULP; no integers."""
+    """Elements off by at most `float32` or, as FLOAT16, `float16` ULP; also NaN; no integers."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     limit = float16 if right.dtype == np.float16 else float32
@@ -178,7 +178,7 @@ def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual
 def _power_out_of_range(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Integers to powers of floating-point type that are NaN or beyond their range: (-8) ^ 0.5."""
+    """Integers with real exponents if the power is NaN or beyond the output's type: (-8) ^ 0.5."""
     out = np.zeros(right.shape, bool)
     exponent = inputs["ExponentTensor"]
     if right.dtype.kind not in "iu" or exponent.dtype.kind != "f":

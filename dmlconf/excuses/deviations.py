@@ -46,7 +46,7 @@ _DIRECTML: Final = "directml"
 
 _TOLERANCES: Final = frozenset({"near", "ulp"})
 """Names in `ELEMENTS` of elements within an error of the right ones. A deviation with one of them
-does not explain an output that looks as if the operator had not run, such as zeros."""
+does not excuse an output that looks as if the operator had not run, such as zeros."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Deviations:
     """The deviations of a target.
 
     Attributes:
-        target: its name; empty for DirectML itself.
+        target: its name; empty for DirectML itself, and for a backend without a known target.
     """
 
     target: str = ""
@@ -175,7 +175,8 @@ def patched(
 
     Elements count as wrong if any bit differs from the right one, even if their rule permits them.
     A deviation is returned only if it concerns a wrong element that none before it concerns.
-    Outputs of other sizes or another data type than the right ones stay as they are.
+    Outputs of other sizes or another data type than the right ones stay as they are, and so do
+    samples of outputs.
     """
     results = Results(_operands(case), evaluate(case))
     elements = [(each, each.concerned(case, results)) for each in deviations]

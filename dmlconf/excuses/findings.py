@@ -1,7 +1,7 @@
 """Findings: results of runtimes other than DirectML that contradict their own specification.
 
-A finding explains a failure and excuses nothing: the case stays failed, and its reason names the
-finding. `schemas/findings/*.yaml` lists them by runtime; docs/findings.md shows them.
+A finding explains a failure and excuses nothing: the case keeps its status, and its reason names
+the finding. `schemas/findings/*.yaml` lists them by runtime; docs/findings.md shows them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Finding:
         title: what the runtime does.
         fails: the kind of the failures.
         message: a regular expression that is searched for in the failure's message.
-        example: the identifier of the smallest case that fails in this way.
+        example: the identifier of a small case that fails in this way.
         code: the same mistake in a few lines of the runtime's own API.
     """
 
@@ -120,7 +120,7 @@ def _of_values(
     deviations: Deviations,
     judge: Callable[[Case, Outcome], Verdict],
 ) -> list[Finding]:
-    """Return the findings that, with deviations, explain all wrong elements; else none."""
+    """Return the findings that, with deviations, explain the whole failure; none otherwise."""
     if not isinstance(outcome, Outputs):
         return []
     together = [*deviations.covering(case), *(each.wrong for each in covering)]

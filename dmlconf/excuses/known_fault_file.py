@@ -96,13 +96,14 @@ def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the list of DirectML's known faults.
 
     Raises:
-        InvalidFilesError: the file cannot be read or does not fit its schema.
+        InvalidFilesError: the file cannot be read, does not fit its schema, or has problems such
+            as unknown names.
     """
     return tuple(map(_fault, _document(path).data["faults"]))
 
 
 def lint_known_faults(path: Path | None = None) -> list[Problem]:
-    """Return every problem of the list."""
+    """Return the problems of the list; if it does not fit its schema, only those of its form."""
     return problems_in(lambda: _document(path))
 
 

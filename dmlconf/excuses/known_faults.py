@@ -1,8 +1,8 @@
 """Waive failures that known faults of DirectML explain, whatever the device.
 
 `known_fault_file` reads the list of faults by version, for the backend `directml` and recordings of
-it. A failure is waived if it shows as the fault does and the desc of the case or of a node meets
-the fault's conditions. If the fault has a function in `dmlconf.faults`, wrong values are waived
+it. A failure is waived if it shows as the fault does and the case or one of its nodes meets the
+fault's conditions. If the fault has a function in `dmlconf.faults`, wrong values are waived
 only if the function computes them. A case that passes despite a listed fault has passed, since a
 driver's metacommand may replace the wrong kernel.
 """
@@ -160,7 +160,7 @@ class KnownFault:
         outcome: how the fault shows: `outputs` if they are wrong, `accepted` if a case runs that
             must be refused, `output not written`, `input changed`, `crash`, `device removed`, or a
             refusal such as `E_INVALIDARG by CreateOperator`.
-        cases: identifiers of affected cases, or patterns of these; None for all.
+        cases: the affected cases, as in `Scope`; None for all.
         when: a condition on the desc of affected cases and nodes; None for all.
         node: affected cases are graphs with a node that meets this condition; None for all.
         constant: affected cases are graphs with a constant that meets this condition; None for all.

@@ -108,7 +108,8 @@ def read_substrate(path: Path) -> Substrate:
     """Read a file of a substrate's limits.
 
     Raises:
-        InvalidFilesError: the file cannot be read or does not fit its schema.
+        InvalidFilesError: the file cannot be read, does not fit its schema, or has problems such
+            as unknown names.
     """
     data = checked_document(path, "substrate", _problems).data
     return Substrate(data["substrate"], tuple(map(_limit, data["limits"])))

@@ -81,7 +81,7 @@ def _identifiers(
 ) -> list[str]:
     """Return the identifiers of all cases of the operators that the names begin with.
 
-    If a name begins with a pattern, all operators count.
+    Those of graphs may be among them. If a name begins with a pattern, all operators count.
     """
     operators: set[str] = set()
     for name in patterns:

@@ -38,6 +38,8 @@ _OF_REJECTED: Final = frozenset(
 class Bound:
     """How wrong the values of each output may be; None for no bound.
 
+    Wrong values without a figure, as integers have no ULP, exceed every bound on that figure.
+
     Attributes:
         elements: how many elements may be outside the rule.
         ulp: how many ULP the worst element may be off.

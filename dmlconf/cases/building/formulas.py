@@ -1,4 +1,4 @@
-"""Read the expressions of a matrix's entry once, and evaluate them for each of its cases.
+"""Read the expressions of an entry once, and evaluate them for each of its cases or nodes.
 
 Text that begins with `=` is an expression. `prepared` replaces it with a `Formula` and wraps values
 without expressions in `Fixed`; `evaluated` then computes only the formulas.

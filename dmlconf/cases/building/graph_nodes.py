@@ -64,7 +64,7 @@ def node_entries(written: Mapping[str, Any], names: Namespace) -> tuple[NodeEntr
         written: the entry of each node, with its parts prepared.
 
     Raises:
-        CaseError: an operator, a field or the number of nodes or copies is wrong.
+        CaseError: an operator, a field, an expression or the number of nodes or copies is wrong.
     """
     entries: list[NodeEntry] = []
     errors = CaseErrors()
@@ -155,7 +155,7 @@ class NodeReader:
         """Read all nodes.
 
         Raises:
-            CaseError: with the errors of all nodes.
+            CaseError: with the errors of all nodes, except those that follow from another node's.
         """
         errors = CaseErrors()
         for name in self._entries:

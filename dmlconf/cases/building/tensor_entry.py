@@ -29,7 +29,7 @@ __all__ = [
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
 """The most elements of an expected output. Expected outputs are created as soon as a case is built,
-generated inputs only when it runs."""
+generated inputs only when they are needed."""
 
 MOST_DIMENSIONS: Final = 32
 """The most dimensions of a tensor with data: those of an array of NumPy 1. DirectML takes 8."""

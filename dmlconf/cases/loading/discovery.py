@@ -14,7 +14,7 @@ __all__ = ["case_files", "distinct", "files_under"]
 
 
 def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[Path]:
-    """Return the case files under the paths, in the order of the paths and then by name.
+    """Return the case files under the paths, in the order of the paths, and sorted under each.
 
     A file that several paths lead to is returned once, with the first of these paths.
 

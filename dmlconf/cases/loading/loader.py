@@ -48,7 +48,7 @@ __all__ = ["Suite", "built_case", "case_problems", "load_suite", "require_valid"
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The cases found under the given paths: all that are wanted, and perhaps other graphs.
+    """The cases found under the given paths: all that are wanted, and perhaps others.
 
     Attributes:
         digest: SHA-256 of the folder, name and content of every case file, in hexadecimal.
@@ -113,12 +113,13 @@ def load_suite(
         known: returns whether all cases of a file (its path and bytes) are known to be valid.
         operators: the wanted operators; empty for all.
         files: the wanted files, each by operator and name without extension; empty for all.
-        store: keeps the contents of checked files; not used for files whose every case is built.
+        store: keeps the contents of checked files, which are not checked again; not used for files
+            whose every case is built.
         challenge: changes the seeds and shifts of inputs' generated data, except for cases that a
             page gives or that state outputs; a number from 0 to 2**64 - 1.
 
     Raises:
-        InvalidFilesError: with all problems of the paths or, if these have none, of the files.
+        InvalidFilesError: with the problems of the paths or, if these have none, of the files.
     """
     validated = None if store is None else Validated(store)
     checked: list[CheckedFile] = []
@@ -371,7 +372,7 @@ def _unbuildable(
 ) -> Iterator[Problem]:
     """Yield the problems of each template's first case, and add that case to `first_cases`.
 
-    With `every_case`, yield the problems of all cases, and add none.
+    With `every_case`, yield the problems of each template's first case that has any, and add none.
     """
     from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Not needed if cached.
 

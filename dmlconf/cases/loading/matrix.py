@@ -184,7 +184,7 @@ def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
 
     Each row is made from a pair that no earlier row contains. Every other parameter in turn takes
     the first of the values that add the most new pairs, so the same values always give the same
-    rows. Of a single parameter, each value is a row.
+    rows. Of a single parameter, each value is a row; without parameters, there is one empty row.
 
     Args:
         values: the values of each parameter, at least one value each.

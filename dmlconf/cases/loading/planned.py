@@ -20,7 +20,7 @@ from dmlconf.cases.model import CaseTemplate, PlannedCase
 __all__ = ["Picked", "PlannedCases", "of_each_template"]
 
 _MOST_OBJECTS: Final = 1000
-"""The most cases of one matrix that are kept as objects, which need not be made each time."""
+"""The most consecutive cases of a matrix that are kept as objects and need not be made anew."""
 
 
 class _MadeOnDemand(Sequence[PlannedCase]):

@@ -114,7 +114,9 @@ def _source(entry: Mapping[str, Any]) -> Source:
 
 
 def lint_rewrites(path: Path | None = None) -> list[Problem]:
-    """Return every problem of `schemas/rewrites.yaml`.
+    """Return the problems of `schemas/rewrites.yaml`.
+
+    Repeated names are problems only of a file that fits its schema.
 
     Args:
         path: the file to check instead of dmlconf's own.
@@ -132,6 +134,7 @@ def case_rewrite(template: CaseTemplate) -> CaseRewrite | None:
 
     Raises:
         CaseError: there is no such rewrite, or it has no such condition.
+        InvalidFilesError: as `rewrites`.
     """
     entry = template.data.get("rewrite")
     if entry is None:

@@ -51,8 +51,8 @@ class Selection:
         keywords: an expression over parts of identifiers: `gather and not (strided or FLOAT16)`.
         operators: names in the catalogue; graphs that contain one of them are taken as well.
         tags: a case must have one of them.
-        identifiers: identifiers of cases, or patterns with `*` and `?`.
-        lists: lists of such identifiers and patterns; a case must be in each list.
+        identifiers: identifiers of cases, names of matrices, or patterns with `*` and `?`.
+        lists: lists of such names and patterns; a case must be in each list.
         where: a condition over facts of cases, as `Condition` reads it.
         feature_level: the highest feature level that a case may need.
         quick: whether to take only the cases that `quick_cases` chooses.

@@ -33,7 +33,7 @@ _LONGEST_NAME: Final = 120
 def exported_name(identifier: str) -> str:
     """Return a case's identifier as the name of a file: `gather-matrix-Axis-1`.
 
-    It has at most 120 characters, so those of different cases may be equal.
+    It has at most 120 characters and no special ones, so those of different cases may be equal.
     """
     return re.sub(r"[^\w.]+", "-", identifier).strip("-.")[:_LONGEST_NAME]
 
@@ -66,7 +66,8 @@ def export_case(
 
     Args:
         path: the case file; its folder of data, named without the extension, exists.
-        expectation: what the case itself or a recording expects.
+        expectation: what the case itself or a recording expects; not written if the case has a
+            relation, nor for an array of outputs of which some are unknown.
         listed: inputs of at most this many elements are lists in the case file.
         note: what the file says about the case; by default `As IDENTIFIER.`.
     """
