@@ -83,6 +83,8 @@ class CapturedUses:
     def coverage(self, plan: Iterable[PlannedCase], graphs: GraphCoverage) -> CapturedCoverage:
         """Return which captured models use each feature, and how many other cases do.
 
+        It counts the captured graphs, so it is called once.
+
         Args:
             plan: cases, of which the captured graphs count.
             graphs: the coverage of the suite's graphs, captured ones included; captured graphs with

@@ -1,4 +1,4 @@
-"""Find the operators that are neighbours in the graphs of a suite."""
+"""Find the operators in the graphs of a suite, and which of them are neighbours."""
 
 from __future__ import annotations
 

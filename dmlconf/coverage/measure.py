@@ -105,7 +105,8 @@ def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
 def documented_parts(operator: Operator) -> Iterator[Part]:
     """Yield the documented parts of an operator, those that no case can cover included.
 
-    Values of enum attributes that a constraint on the attribute alone excludes are no parts.
+    Data types are no values of attributes here, and a value of an enum is no part if an enforced
+    constraint on the attribute alone excludes it.
     """
     for table in operator.support:
         for tensor, support in table.tensors.items():

@@ -2,7 +2,7 @@
 
 An atom is an expression of the catalogue's language over the names of `dmlconf.cases.facts.names`.
 Its *bits* say how far-fetched it is: a condition with fewer bits is a simpler explanation. `Packed`
-or a data type takes 5, an arbitrary bound on the size of a dimension about twice as many.
+or a data type takes about 5, an arbitrary bound on the size of a dimension about twice as many.
 `desc_atoms` lists the atoms that are tried for an operator; `search` combines them.
 """
 
@@ -162,7 +162,7 @@ class TableBuilder:
     ) -> None:
         """Add atoms for bounds, exact values and remainders of a number.
 
-        There are none if fewer than two finite numbers occur.
+        There are none if fewer than two different finite numbers occur.
 
         Args:
             bits: how far-fetched `> 0` and `> 1` are; no other atom takes fewer bits.

@@ -22,7 +22,7 @@ from dmlconf.verdicts.verdict import OF_VALUES, ReasonKind, Status, Verdict
 __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
 REPETITIONS: Final = 10
-"""How often a case runs alone in all, to see whether it always fails."""
+"""How often a case runs alone at most, to see whether it always fails."""
 _BROKEN_REPETITIONS: Final = 2
 """Fewer runs if the case breaks the backend in the first, since each costs a process."""
 
@@ -30,8 +30,8 @@ _BROKEN_REPETITIONS: Final = 2
 _BATCH: Final = 8
 """How many copies of a case run together if it never fails alone."""
 _MISSED: Final = 0.05
-"""If the diagnosed case fails only sometimes, others run so often that one which fails as often as
-it passes every time with this probability at most.
+"""If the diagnosed case fails only sometimes, other cases run several times. A case with the same
+rate of failures then passes in all of its runs with at most this probability.
 """
 
 
@@ -70,7 +70,7 @@ class Diagnosis:
         trials: the reduced case with one factor changed at a time, and the verdicts.
         culprit: the factor that is to blame; None if none was found.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
-            None for operators, and if no such rewrite was found.
+            None for operators, and if no such rewrite was sought or found.
         notes: sentences for the user about what could not be done.
         interrupted: whether Ctrl+C ended the reduction or the trials; the other attributes say what
             was found nevertheless.

@@ -224,7 +224,7 @@ def search_order(
 
     Raises:
         BackendError: the backend cannot be used.
-        InvalidFilesError: a case cannot be built.
+        InvalidFilesError: a case cannot be built or is not valid.
     """
     sequences = _Sequences(symptom, plan, backend, against, timeout, known_faults=known_faults)
     before = tuple(case for case in symptom.before if case in plan)

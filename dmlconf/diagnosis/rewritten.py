@@ -31,7 +31,12 @@ most this share of the greatest finite size in the device's output. Integers mus
 
 
 def own_mutant(planned: PlannedCase) -> Mutant | None:
-    """Return the mutant of the rewrite that a case tests; None if it tests none."""
+    """Return the mutant of the rewrite that a case tests; None if it tests none.
+
+    Raises:
+        CaseError: there is no such rewrite or condition, or the nodes do not make a graph.
+        InvalidFilesError: `schemas/rewrites.yaml` is invalid.
+    """
     rewrite = case_rewrite(planned.template)
     if rewrite is None:
         return None

@@ -121,7 +121,8 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
 
 
 _ODD: Final = 8.0
-"""Pairs are tried unless an exact atom has fewer bits; others may fit failures by accident."""
+"""Pairs are tried unless an exact atom has fewer bits. An exact atom of more bits may fit the
+failures by accident."""
 
 _MOST_SINGLE: Final = 20
 """The most single atoms that are considered; further ones are if they are exact."""

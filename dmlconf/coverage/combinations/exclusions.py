@@ -27,7 +27,7 @@ _DATA_TYPE: Final = "data type of "
 def reason(
     operator: Entry, pair: Sequence[tuple[str, str]], assigned: tuple[Assignment, ...]
 ) -> str | None:
-    """Return why two values cannot go together in a desc of an operator; None if they can.
+    """Return why two values cannot go together in a desc of an operator; None if nothing says so.
 
     Args:
         assigned: what these values say about a desc.

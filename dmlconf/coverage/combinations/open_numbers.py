@@ -43,7 +43,10 @@ class Answers:
 
 
 def possible(condition: Callable[[], Any], answers: Answers) -> bool:
-    """Return whether a condition is true, or cannot be evaluated, for some series of answers."""
+    """Return whether a condition is true, or cannot be evaluated, for some series of answers.
+
+    It is True as well if there are `_MOST_PATHS` series or more.
+    """
     waiting: list[list[bool]] = [[]]
     for _ in range(_MOST_PATHS):
         if not waiting:

@@ -109,7 +109,7 @@ def _impossible_with_each_value(
 ) -> str | None:
     """Return why parts of a desc are impossible with each value of a field: why with the first.
 
-    None if one fits, or if the field is neither a flag nor an enumeration.
+    None if one fits, or if `_values` has none for the field.
     """
     reasons = []
     for value in _values(field):

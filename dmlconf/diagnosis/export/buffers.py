@@ -26,7 +26,8 @@ class Expected:
     """The expected values of an output.
 
     Attributes:
-        values: the right elements, shaped like the tensor's Sizes.
+        values: the elements that the case states or else the reference computes, shaped like the
+            tensor's Sizes.
         permitted: intervals (lowest, highest) of the same shape; an element must lie in at least
             one. From NaN to NaN, only NaN is permitted.
         exact: whether -0 and 0 are different numbers.

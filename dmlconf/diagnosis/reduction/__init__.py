@@ -1,1 +1,1 @@
-"""Reduce a failing case to the smallest one that still fails in the same way."""
+"""Reduce a failing case to the smallest one found that still fails in the same way."""

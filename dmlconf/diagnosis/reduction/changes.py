@@ -37,7 +37,7 @@ _FROM_ZERO: Final = frozenset(
         "BatchDimensionCount",
     }
 )
-"""Unsigned attributes whose simplest value is 0; that of the others is 1."""
+"""Unsigned attributes whose simplest value is 0; that of other unsigned ones is 1."""
 
 
 def tensors_of_value(value: Any) -> list[TensorDesc]:

@@ -40,9 +40,9 @@ class Reduced:
 
 
 def with_own_data(case: Case) -> Case:
-    """Return the case with arrays for data, and without the outputs that it states.
+    """Return the case with arrays for data, and without the outputs and tolerances that it states.
 
-    A case that must be rejected keeps that expectation, and only the data that are arrays.
+    A case that must be rejected keeps what it states, and only the data that are arrays.
     """
     if isinstance(case.expectation, ExpectedRejection):
         data = {name: array for name, array in case.data.items() if isinstance(array, np.ndarray)}

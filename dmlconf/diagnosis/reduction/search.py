@@ -58,7 +58,7 @@ class Search:
         return frozenset(self.case.documented_violations())
 
     def repaired(self, desc: Desc, fixed: frozenset[NumberRef]) -> Desc | None:
-        """Return the desc, made valid without changing `fixed`; None if that is impossible.
+        """Return the desc, made valid without changing `fixed`; None if no way is found.
 
         A case that must be rejected is never repaired.
         """
