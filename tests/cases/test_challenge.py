@@ -3,9 +3,10 @@
 Cases that are documented or state their outputs keep their data.
 
 The tested code is in `dmlconf/tensors/fills.py`, `dmlconf/cases/building/operator_build.py`,
-`dmlconf/cases/model.py`, `dmlconf/cli/options/selection.py`, `dmlconf/cli/runs/run_target.py`,
-`dmlconf/cli/commands/running/show.py`, `dmlconf/reports/runs/heading.py` and
-`dmlconf/reports/runs/summary.py` (the command that repeats a case).
+`dmlconf/cases/model.py`, `dmlconf/cases/loading/rewrites.py`, `dmlconf/cli/options/selection.py`,
+`dmlconf/cli/runs/run_target.py`, `dmlconf/cli/commands/running/show.py`,
+`dmlconf/reports/runs/heading.py` and `dmlconf/reports/runs/summary.py` (the command that repeats a
+case).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pytest
 
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.loading.rewrites import rewritten
 from dmlconf.cases.model import Case
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array, DataType
@@ -53,6 +55,25 @@ cases:
       BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.nan]}
       OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
     expect: {OutputTensor: [.nan]}
+"""
+
+GRAPH = """\
+graph: a rewritten graph that states its output
+cases:
+  - name: clip
+    inputs:
+      x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, fill: {uniform: {low: 7, high: 9, seed: 1}}}
+    nodes:
+      c: {operator: ACTIVATION_RELU, desc: {InputTensor: x, OutputTensor: {}}}
+      y: {operator: ELEMENT_WISE_CLIP, desc: {InputTensor: c, OutputTensor: {}, Min: -6, Max: 6}}
+    outputs: {y: y}
+    expect: {y: [6, 6]}
+    origin: every number is above 6
+    rewrite:
+      name: drop-relu-before-clip
+      breaks: minimum-is-not-negative
+      nodes:
+        y: {operator: ELEMENT_WISE_CLIP, desc: {InputTensor: x, OutputTensor: {}, Min: -6, Max: 6}}
 """
 
 
@@ -109,6 +130,15 @@ def test_a_challenge_keeps_listed_values_and_data_of_documented_and_stated_cases
     for name in ("documented", "stated"):
         assert same(plain[name], with_challenge[name])
         assert same(plain[name], with_challenge[name], "BTensor")
+
+
+def test_the_rewritten_graph_of_a_case_that_states_its_outputs_keeps_the_data_too(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "clip.yaml").write_text(GRAPH)
+    [planned] = load_suite([tmp_path], challenge=7).plan()
+    given, mutant = build(planned).inputs()["x"], rewritten(planned).inputs()["x"]
+    assert np.array_equal(given, mutant)
 
 
 def test_challenged_data_stays_within_the_range_of_its_fill(suite: Path) -> None:

@@ -177,7 +177,9 @@ def _rewritten_template(template: CaseTemplate) -> CaseTemplate:
     for part in _PARTS:
         changed = {**entry.get(part, {}), **template.data["rewrite"].get(part, {})}
         entry[part] = {name: value for name, value in changed.items() if value is not None}
-    return replace(template, data=entry)
+    # This entry lacks `expect`, because of which the case may keep its data under a challenge.
+    challenge = None if template.keeps_data else template.challenge
+    return replace(template, data=entry, challenge=challenge)
 
 
 _LEFT_OUT: Final = (
