@@ -287,7 +287,8 @@ def _gathered_beyond(case: Case, inputs: Mapping[str, Array], right: Array, actu
     wide = indices.astype(object) if indices.dtype == np.uint64 else indices.astype(np.int64)
     if "Axis" not in desc:
         tensor = tensor.reshape(tensor.shape[tensor.ndim - desc["InputDimensionCount"] :])
-        sizes = np.array(tensor.shape[: indices.shape[-1]])
+        first = desc.get("BatchDimensionCount", 0)
+        sizes = np.array(tensor.shape[first : first + indices.shape[-1]])
         beyond = np.asarray((wide < -sizes) | (wide >= sizes), bool).any(axis=-1)
         apart = right.reshape(beyond.size, -1)
         return np.broadcast_to(beyond.reshape(-1, 1), apart.shape).reshape(right.shape)

@@ -352,6 +352,18 @@ def test_elements_gathered_beyond_the_axis_may_have_any_value() -> None:
         assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
 
 
+@pytest.mark.parametrize("batches", [1, 2])
+def test_indices_within_the_axes_after_the_batches_excuse_no_element(batches: int) -> None:
+    tested = case(
+        f"gather_nd1/boundary/negative-indices-of-batches[Batch={batches},IndexType=INT32]"
+    )
+    right = reference_output(tested)
+    for at in range(right.size):
+        output = right.copy()
+        output.flat[at] += 77
+        assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED, at
+
+
 def test_zero_to_the_power_of_zero_may_be_1_in_a_graph_but_not_0() -> None:
     tested = case("graphs/rewrites-conditions/replace-power-by-one-or-zero--x-is-not-zero")
     powers = np.ones((1, 1, 1, 5), np.float32)
