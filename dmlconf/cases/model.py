@@ -63,7 +63,7 @@ EXECUTION_TAGS: Final = (HALF_PRECISION_TAG, NO_METACOMMANDS_TAG, DESCRIPTORS_VO
 """The tags that change how a case is compiled."""
 
 INVALID_TAG: Final = "invalid"
-"""The tag of cases that must be refused."""
+"""The tag of the suite's cases that must be refused."""
 
 
 class Provenance(StrEnum):

@@ -57,7 +57,7 @@ class WaiverFile:
             store: keeps the contents of checked files, so that the suite is read quickly.
 
         Raises:
-            InvalidFilesError: with a problem for each such name.
+            InvalidFilesError: with a problem for each such name, or those of an invalid case file.
         """
         patterns = {
             name: ("waivers", number, "cases", index)

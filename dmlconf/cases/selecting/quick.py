@@ -5,8 +5,8 @@ it. Demanded features include the kind, data types, layouts and values of attrib
 taken while one of these is missing, but none for a single value of an attribute. Wanted features,
 such as a data type together with a value or the end of a numeric range, count a tenth of a demanded
 one. For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 have all five
-types and layouts: FLOAT16 packed, FLOAT32 padded, and INT32. The cases that must be refused have
-one feature in common and no other, so one of each operator is taken.
+types and layouts: FLOAT16 packed, FLOAT32 padded, and INT32. The cases of a file `invalid.yaml`,
+which must be refused, have one feature and no other, so one of each operator is taken.
 
 Nothing is random, and operators are independent of each other, so `-o` chooses the same cases of an
 operator as a run of all operators. It may choose other graphs, since it takes part of them only.

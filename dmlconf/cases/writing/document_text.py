@@ -10,7 +10,7 @@ import yaml
 __all__ = ["document_text"]
 
 _LONGEST_TENSOR: Final = 150
-"""Tensors of more characters, as `str` writes their entry, are written as blocks."""
+"""The most characters, as `str` writes its entry, of a tensor with lists in flow style."""
 
 _WIDTH: Final = 160
 
