@@ -36,9 +36,10 @@ class CapturedOperator:
         compiled: how often CompileOperator was called.
         nodes: if `flags` is 0, the nodes of graphs that have this desc, each as the number of the
             graph and the node's name, if possible the application's own.
-        hresult: what CompileOperator returned last; None if it never did.
+        hresult: what CompileOperator returned last; None if it was not called or never returned.
         weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
-        statistics: the statistics of its inputs at the first dispatch, by tensor, if kept.
+        statistics: the statistics of its inputs at the first dispatch, by tensor, if kept; inputs
+            without finite elements have none.
     """
 
     operator: str
@@ -58,7 +59,7 @@ class CapturedGraph:
     For graphs, `compiled` and `hresult` are about IDMLDevice1::CompileGraph.
 
     Attributes:
-        number: its number in the order of compilation, from 1.
+        number: its number in the order of first compilations, from 1.
         parts: its inputs, nodes and so on, as in the entry of a case file.
         names: the application's own names of parts, by the parts' names in the entry, if these
             differ.

@@ -112,7 +112,13 @@ def write_cases(
 
 
 def written(files: Iterable[File]) -> Written:
-    """Write case files of the entries that load, and return what was written and left out."""
+    """Write case files of the entries that load, and return what was written and left out.
+
+    A file without such entries is not written.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
     paths: list[Path] = []
     left_out: dict[str, str] = {}
     cases = 0
@@ -321,7 +327,7 @@ def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def execution_tags(flags: int) -> list[str]:
-    """Return the tags for the DML_EXECUTION_FLAGS of a compiled operator or graph."""
+    """Return the tags for those DML_EXECUTION_FLAGS of an operator or graph that have a tag."""
     return [tag for tag, flag in FLAG_TAGS.items() if flags & flag]
 
 

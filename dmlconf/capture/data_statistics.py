@@ -1,4 +1,4 @@
-"""Statistics of a tensor's data: its range, its share of zeros, and whether its numbers are whole.
+"""Statistics of a tensor's finite elements: range, share of zeros, count, whether all are whole.
 
 A fill that follows them gives similar data, and reveals only these statistics of the original data.
 """
@@ -18,7 +18,7 @@ __all__ = ["DataStatistics", "following"]
 _MANY_ZEROS: Final = 1 / 8
 """With this share of zeros or more, a tensor is taken for RELU's output.
 
-Its least number must be 0, and not all its numbers whole.
+Its least number must be 0, and not all its numbers whole, unless one exceeds `_LARGEST_WHOLE`.
 """
 
 _LARGEST_WHOLE: Final = 2.0**53

@@ -62,6 +62,8 @@ def file_stem(number: int, what: CapturedOperator | CapturedGraph) -> str:
 def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
     """Write each dispatch as a separate case file, in order, and the recording next to them.
 
+    Dispatches whose case does not load are left out; without any other there is no recording.
+
     Args:
         folder: the folder below which the folder `FOLDER` is created.
         source: the folder of the kept arrays.

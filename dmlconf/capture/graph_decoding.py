@@ -111,8 +111,8 @@ class Names:
 
         Args:
             own: the application's name; empty for none.
-            kind: the beginning of the name, such as `gemm`, if the application has no name or
-                a name that does not begin with a letter or `_`.
+            kind: the beginning of the name, such as `gemm`, if `own` has no ASCII letter, digit or
+                `_`, or if the first of these is a digit: `7` becomes `gemm-7`.
         """
         kind = kind.replace("_", "-")
         text = re.sub(r"[^A-Za-z0-9_]+", "-", own or kind).strip("-")[:_LONGEST_NAME].strip("-")

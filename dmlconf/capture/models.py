@@ -41,6 +41,8 @@ MOST_ELEMENTS: Final = 4_000_000
 def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
     """Write case files below a folder, one for each operator and one for blocks of graphs.
 
+    Cases that do not load are left out, and so are files without any other.
+
     Args:
         folder: the folder for the files, which are named like `gemm/captured.yaml`.
         captured: the captured calls of each model, by the model's name.

@@ -19,9 +19,10 @@ OWN_DATA: Final = ("values", "fill")
 def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a graph's entry without the descriptions of tensors that are like their source.
 
-    If the entry of a node's input says nothing that it would not inherit from the tensor it reads,
-    it becomes the name of that tensor. If an output's entry has nothing but the Sizes and DataType
-    of the node's first input, it becomes empty.
+    If the entry of a node's input is just what it would inherit from the tensor it reads, and that
+    tensor has no GuaranteedBaseOffsetAlignment, it becomes the name of that tensor. If an output's
+    entry has nothing but the Sizes and DataType of the node's first input, it becomes empty, except
+    in an array of outputs.
 
     Args:
         parts: the entry's parts, with each tensor in full.

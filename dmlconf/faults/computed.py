@@ -1,4 +1,7 @@
-"""What a fault's function takes and returns, and which operators it applies to."""
+"""What a fault's function takes and returns, and which operators it applies to.
+
+`activation_of` finds the activation in a case, for functions that concern activations.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Computed:
     Attributes:
         outputs: the outputs by tensor; those that the fault does not change are the reference's.
         around: a case whose right outputs and rules say what is permitted; None if `terms` or
-            `allowance` do, or if every bit is known.
+            `allowance` do, or if every bit outside `unknown` is known.
         terms: the error scales of outputs that are sums, FLOAT64, by tensor.
         allowance: returns the allowance of an output by its name.
         unknown: by tensor, which elements may have any value, BOOL.

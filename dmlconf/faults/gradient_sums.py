@@ -1,4 +1,4 @@
-"""A fault of FLOAT16 gradients: DirectML adds up those of scale and bias in two passes.
+"""Faults of FLOAT16 gradients: DirectML adds up that of the bias, or also of the scale, in passes.
 
 The passes are those of `dmlconf/faults/passes.py`, and what a pass gives is truncated to FLOAT16.
 """

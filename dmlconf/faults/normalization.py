@@ -1,4 +1,7 @@
-"""A fault of mean-variance normalization: a single element is taken for its variance."""
+"""A fault of mean-variance normalization: a single element is taken for its variance.
+
+Other faults of normalizations use `axes_of_mean` and `divides_by_root`.
+"""
 
 from __future__ import annotations
 

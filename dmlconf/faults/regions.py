@@ -16,8 +16,9 @@ __all__ = ["parts_beyond_32_bits_left_out"]
 def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
     """Return ROI_POOLING's outputs if a part whose end wraps around in 32 bits gives 0.
 
-    Each output is the maximum of a part of a region. Along a row, part i ends ((i + 1) * width +
-    PooledSize.Width - 1) // PooledSize.Width columns after the region begins. If the dividend wraps
+    Each output is the maximum of a part of a region. Along a row of a region with w columns, part i
+    ends ((i + 1) * w + PooledSize.Width - 1) // PooledSize.Width columns after the region begins;
+    rows have the same formula. If the dividend wraps
     around, the part counts as outside the tensor. None if no dividend wraps around, or if a
     region's corner does not fit INT32.
     """

@@ -1,7 +1,7 @@
 """The strength figure "by expectation": whether cases notice that an expected output is wrong.
 
 Each stated or recorded output is changed as in the figure "by perturbation". A case notices the
-change if it fails while the backend returns what the reference computes.
+change if it does not pass while the backend returns what the reference computes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ExpectationTally:
 
     Attributes:
         tried: how many expected outputs were changed.
-        noticed: how many of these changes make their case fail.
+        noticed: how many of these changes keep their case from passing.
         permitted: how many of the others the rule permits, by the source that says so.
         missed: the first three changes that are neither noticed nor permitted, as case and output.
     """
@@ -117,7 +117,7 @@ def measure_expectations(
     advance: Callable[[], None] = lambda: None,
     seed: int = 0,
 ) -> ExpectationFigure:
-    """Change each expected output in each way, and return which changes the cases notice.
+    """Change each expected output in each possible way, and return which changes the cases notice.
 
     Cases that neither state nor have recorded outputs, that break a constraint, that dispute the
     reference, or that do not pass unchanged are not used. `seed` decides which elements are

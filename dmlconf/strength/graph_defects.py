@@ -96,7 +96,10 @@ class GraphSite:
 
 
 Inject = Callable[[GraphSite], Iterator[tuple[str, Outputs]]]
-"""Yields changed outputs of a graph, each with a note that says where the change was made."""
+"""Yields outputs of a graph with a defect or a difference, which may be the right ones.
+
+Each has a note that tells it from the others, mostly by where the change was made; it may be empty.
+"""
 
 
 def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:

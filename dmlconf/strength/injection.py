@@ -1,4 +1,4 @@
-"""What a defect is, and the output of a case into which it is injected."""
+"""What a defect is, the output of a case into which it is injected, and how to recompute it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Defect:
 def recomputed(
     site: Site, inputs: Mapping[str, Array] | None = None, desc: Mapping[str, Any] | None = None
 ) -> Array | None:
-    """Return the output for other inputs or attributes; None if the reference fails with these."""
+    """Return the site's output for other inputs or attributes; None if the reference fails then."""
     case = replace(site.case, desc={**site.case.desc, **(desc or {})})
     try:
         with np.errstate(all="ignore"):

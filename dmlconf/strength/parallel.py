@@ -46,11 +46,11 @@ def measured_in_processes(
         plan: the cases.
         suite_paths: the files of the suite, whose recordings give expected values.
         jobs: how many processes; 1 measures in this one.
-        chunk: how many cases a process takes at a time; one if there is one job.
+        chunk: the most cases that a process takes at a time; one if there is one job.
         advance: is called for each case after its chunk.
 
     Raises:
-        InvalidFilesError: a case of a matrix cannot be built.
+        InvalidFilesError: a case cannot be built, or is not valid.
         BackendError: a recording of the suite cannot be read.
     """
     _, recordings = suite_expectations(suite_paths)

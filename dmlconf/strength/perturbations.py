@@ -1,4 +1,8 @@
-"""Change one or two elements of a right output, and count which changes verdicts notice."""
+"""Change one or two elements of a right output, and count which changes verdicts notice.
+
+It also reads from `perturbations.yaml` which elements are not changed, and for which kinds of
+change a lower share must be noticed.
+"""
 
 from __future__ import annotations
 
@@ -132,8 +136,8 @@ class PerturbationTally:
 
     Attributes:
         tried: how many outputs were perturbed.
-        caught: how many of them fail their case.
-        missed: the first three of those that pass, as case and output.
+        caught: how many of them keep their case from passing.
+        missed: the first three of those with which it passes, as case and output.
     """
 
     tried: int = 0
@@ -179,7 +183,7 @@ def exceptional() -> Mapping[str, Exceptional]:
 def perturb(
     tallies: dict[tuple[str, str], PerturbationTally], site: Site, judged: CaseJudge, seed: int
 ) -> None:
-    """Try each kind once on one output, and add the verdicts to the tallies."""
+    """Try each possible kind once on one output, and add the verdicts to the tallies."""
     for kind, changed in perturbations(site, judged.allowances, seed):
         tally = tallies.setdefault((kind, site.case.operator_name), PerturbationTally())
         tally.tried += 1

@@ -9,7 +9,7 @@ __all__ = ["CaseTally", "share"]
 
 @dataclass(slots=True)
 class CaseTally:
-    """How many defects were tried with one case, and how many it caught.
+    """How many defects one case may catch, and how many it caught.
 
     Attributes:
         ran: how many defects the case may catch: they change its output, or would do so with other

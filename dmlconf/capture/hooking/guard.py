@@ -46,7 +46,8 @@ class Guard:
     def safely(self) -> Iterator[None]:
         """Do dmlconf's own work in a hook; write an error to the journal, and do not raise it.
 
-        An interrupt is not written; the main thread gets it a little later.
+        Only the first `_MOST_FAILURES` errors are written. An interrupt is not; the main thread
+        gets it a little later.
         """
         before = self.inside
         self._inside.entered = True

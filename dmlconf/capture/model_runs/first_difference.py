@@ -39,7 +39,8 @@ class FirstDifference:
     Attributes:
         output: the first of its outputs that differs.
         inputs: for each input of the node that another node computes, how far it differs, in a run
-            in which these inputs are outputs of the model as well; empty if the run failed.
+            in which these inputs are outputs of the model as well; empty if there are none, or if
+            the run failed.
         beside_inputs: how far the node's output differs in that run; None if the run failed.
         alone: how far the output differs if the node is a model of its own, and both providers get
             the inputs that the CPU provider computes; None if that cannot be tried.

@@ -26,7 +26,8 @@ class OnnxNode:
     """A node of a model.
 
     Attributes:
-        name: the name of the node in the model; if it has none, the name of its first output.
+        name: the name of the node in the model; if it has none, the name of its first output,
+            or its type if it has no output.
         operator: the type of the node, such as `Gemm`.
         inputs: the tensors that it reads, without optional ones that are absent.
         index: the index of the node among those of the model.

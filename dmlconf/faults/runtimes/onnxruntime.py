@@ -138,7 +138,7 @@ def integer_powers_in_float64(case: Case) -> Computed | None:
 
 @of_operators("GEMM")
 def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
-    """Return GEMM's outputs if a Beta of 0 leaves out C, so that NaN in C is lost."""
+    """Return GEMM's outputs if a Beta of 0 leaves out C, so that NaN and infinity in C are lost."""
     if case.desc["Beta"] != 0 or case.desc["CTensor"] is None:
         return None
     data = {name: each for name, each in case.data.items() if name != "CTensor"}
@@ -243,7 +243,7 @@ def scaled_elus_by_products_of_attributes(case: Case) -> Computed | None:
     """Return a scaled ELU, alone or fused, as `(Gamma * Alpha) * (exp(x) - 1)` for x <= 0.
 
     3.4e38 * 1.5 is infinite, which makes -0.1 negative infinity, and 0 NaN. None if Gamma * Alpha
-    is finite.
+    is finite, or if there is no such activation of floating-point numbers.
     """
     name, before = activation_of(case)
     if name != "ACTIVATION_SCALED_ELU" or before is None or before.dtype.kind != "f":

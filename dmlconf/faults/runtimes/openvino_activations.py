@@ -59,7 +59,7 @@ def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
 
 
 def infinite_gelu_as_nan(case: Case) -> Computed | None:
-    """Return ACTIVATION_GELU's output, alone or fused, if infinity gives NaN."""
+    """Return ACTIVATION_GELU's output, alone or fused, if positive infinity gives NaN."""
     activation, before = activation_of(case)
     if activation != "ACTIVATION_GELU" or before is None:
         return None
@@ -72,7 +72,7 @@ def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
     """Return the outputs of activations that multiply by 0 or 1 instead of choosing.
 
     Since 0 times infinity is NaN, ACTIVATION_THRESHOLDED_RELU gives NaN for -infinity, and
-    ACTIVATION_SHRINK for both infinities.
+    ACTIVATION_SHRINK for both infinities. Both give NaN for NaN.
     """
     activation, before = activation_of(case)
     if before is None or before.dtype.kind != "f":

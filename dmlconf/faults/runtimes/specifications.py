@@ -68,7 +68,7 @@ def maxima_of_nan(case: Case) -> Computed | None:
 
 
 def _nan_among_compared(case: Case) -> Array | None:
-    """Return a mask of the elements that compare NaN with a number; None if no element does."""
+    """Return which elements of the output compare NaN with anything; None if no element does."""
     compared: list[Array] = []
     if case.operator_name in _COMPARING:
         compared = list(case.inputs().values())

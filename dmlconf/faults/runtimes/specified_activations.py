@@ -120,7 +120,7 @@ def nan_before_clamping(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_PARAMETERIZED_RELU")
 def prelu_as_written(case: Case) -> Computed | None:
-    """Return `max(0, x) + slope * min(0, x)`, which is NaN for a positive x and an infinite slope.
+    """Return NaN where `max(0, x) + slope * min(0, x)` is NaN, as for 1 and an infinite slope.
 
     The maximum of 0 and NaN is NaN.
     """

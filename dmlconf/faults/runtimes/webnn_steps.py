@@ -224,7 +224,7 @@ def _softmax(x: Array, axis: int) -> Array:
 
 
 def _greatest(x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the greatest element after the last NaN along axes; NaN if the last element is NaN."""
+    """Return the greatest element along axes after the last NaN, if any; NaN if the last is NaN."""
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     rows = x.transpose(*kept, *sorted(axes)).reshape(*(x.shape[axis] for axis in kept), -1)
     greatest = rows[..., 0]

@@ -47,13 +47,20 @@ class Applicability:
 
         Args:
             sample: how many cases of each defect and operator at most; None for all.
+            seed: decides which cases these are.
         """
         return _by_case({pair: _sample(pair, met, sample, seed) for pair, met in self.met.items()})
 
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return these pairs by the index of each case with which `chosen` does not try them."""
+        """Return these pairs by the index of each case that `chosen` does not try them with.
+
+        Cases that do not meet a pair's conditions are left out.
+
+        Args:
+            sample: as in `chosen`, and `seed` too.
+        """
         left: dict[OperatorDefect, Sequence[int]] = {}
         for pair in pairs:
             tried = set(_sample(pair, self.met[pair], sample, seed))
@@ -81,7 +88,8 @@ def applicability_of(
     defects: Sequence[DriverDefect],
     advance: Callable[[], None] = lambda: None,
 ) -> Applicability:
-    """Return which conditions the cases of a plan meet; those that expect a rejection meet none."""
+    """Return which conditions the cases of a plan meet; those that expect a rejection
+    are left out."""
     by_operator: dict[str, list[DriverDefect]] = {}
     for defect in defects:
         for operator in defect.operators:

@@ -1,4 +1,4 @@
-"""Effects of driver defects on attributes: a kernel ignores one, or uses another value."""
+"""Effects of driver defects on attributes: a kernel ignores some, alters or exchanges them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def set_attributes(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def exchanged(right: Computation, settings: Settings) -> Arrays | None:
-    """Return the outputs with two attributes exchanged; settings: `names`."""
+    """Return the outputs with two attributes exchanged; settings: `names`.
+
+    None if the reference fails with them.
+    """
     one, other = settings["names"]
     return right.again(desc={one: right.desc[other], other: right.desc[one]})
 

@@ -90,7 +90,10 @@ class DriverDefect:
         return tuple(one.holds(names) for one in self.conditions)
 
     def inject(self, right: Computation) -> Arrays | None:
-        """Return the outputs that the defect changes; None if it does not apply."""
+        """Return outputs of a kernel with the defect, some of which may be right.
+
+        None, or no outputs, if the defect does not apply to the case.
+        """
         return _injected(self.effect, self.settings, right)
 
 
@@ -171,8 +174,8 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
     """Return whether a desc of an operator may meet the conditions.
 
-    Only named conditions on the first tensor's data type and on shared buffers are checked; others
-    count as possible.
+    Only named conditions on the data type of the first input or output and on shared buffers are
+    checked; others count as possible.
     """
     entry = operator(name)
     for one in conditions:

@@ -67,4 +67,7 @@ class Computation:
 
 
 Effect = Callable[[Computation, Settings], Arrays | None]
-"""Returns the outputs that an effect changes; None if it does not apply to the case."""
+"""Returns outputs of a kernel with an effect, some of which may be right.
+
+None, or no outputs, if the effect does not apply to the case.
+"""

@@ -91,7 +91,10 @@ def _narrow_output(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _noise(right: Computation, settings: Settings) -> Arrays | None:
-    """Move normal floating-point outputs by `steps` ULP up or down; the case's name is the seed."""
+    """Move floating-point outputs by `steps` ULP up or down; the case's name is the seed.
+
+    Numbers below 4 times the least normal one stay, and so do those that would become infinite.
+    """
     changed = {}
     rng = np.random.default_rng(crc32(right.case.identifier.encode()))
     for name, array in right.outputs.items():
@@ -236,7 +239,7 @@ def _heads(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _exchange(right: Computation, settings: Settings) -> Arrays | None:
-    """Exchange two inputs of equal sizes; settings: `inputs`."""
+    """Exchange two inputs if their sizes are equal; settings: `inputs`."""
     one, other = settings["inputs"]
     if one not in right.inputs or other not in right.inputs:
         return None
@@ -329,7 +332,7 @@ _SPOILED: Final[Mapping[str, Callable[[Array], Array]]] = {
 
 
 def _second_output(right: Computation, settings: Settings) -> Arrays | None:
-    """Write the first output in place of the others."""
+    """Write the first output in place of the others that have its sizes."""
     first, *others = right.outputs
     return {
         name: right.outputs[first]
@@ -345,7 +348,7 @@ def _clamp(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _wrap(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace saturated values by numbers near the other limit of the type."""
+    """Replace the least and greatest numbers of integer types by numbers near the other limit."""
     changed = {}
     for name, array in right.outputs.items():
         if array.dtype.kind in "iu":

@@ -1,4 +1,7 @@
-"""Effects of driver defects that write or read some elements of a tensor wrongly."""
+"""Effects of driver defects that write or read some elements of a tensor wrongly.
+
+`merge` limits any effect to some elements.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def write(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with some elements replaced.
 
     Settings: `output` (all by default), `value` (one of `VALUES`), and those of `_laid_out` and
-    `_chosen`.
+    `_chosen`. None if these choose no element, or if the value does not suit any output's type.
     """
     names = [settings["output"]] if "output" in settings else list(right.outputs)
     changed = {
@@ -44,7 +47,7 @@ def read(right: Computation, settings: Settings) -> Arrays | None:
 def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
     """Return the outputs with the elements of `other` that the settings choose.
 
-    Settings: those of `_laid_out` and `_chosen`.
+    Settings: those of `_laid_out` and `_chosen`. None if `other` has no output of the right sizes.
     """
     changed = {}
     for name, array in other.items():

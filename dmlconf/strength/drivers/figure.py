@@ -113,7 +113,8 @@ class DriverFigure:
     """The results of all driver defects in all their operators.
 
     Attributes:
-        pairs: the result of each defect in each of its operators for which the suite has cases.
+        pairs: the result of each defect in each of its operators for which the suite has cases that
+            do not expect a rejection.
         cases_tried: how many cases at least one defect was tried with.
         tells_few: whether enough cases were tried to tell which defects few cases notice.
     """

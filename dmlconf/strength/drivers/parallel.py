@@ -20,7 +20,7 @@ from dmlconf.workers.mapping import in_processes
 __all__ = ["measure_drivers"]
 
 _CHUNK: Final = 50
-"""How many cases a process takes at a time."""
+"""The most cases that a process takes at a time."""
 
 _Try = tuple[PlannedCase, list[OperatorDefect]]
 
@@ -36,9 +36,10 @@ def measure_drivers(
 ) -> tuple[Applicability, DriverStrength]:
     """Return which cases each defect applies to, and which defects the cases notice.
 
-    A defect that fewer than `FEW` cases of its sample notice is tried on all other cases too,
-    unless its entry explains why. If the sample is smaller than `FEW`, that is done only for
-    defects that no case notices. Defects that the caller gives are tried on their samples alone.
+    A defect that fewer than `FEW` cases of its sample notice is tried on all other cases that meet
+    its conditions, unless its entry explains why. If the sample is smaller than `FEW`, that is done
+    only for defects that no case notices. Defects that the caller gives are tried on their samples
+    alone.
 
     Args:
         jobs: how many processes; 1 measures in this one.
@@ -48,7 +49,7 @@ def measure_drivers(
             former.
 
     Raises:
-        InvalidFilesError: a case of a matrix cannot be built.
+        InvalidFilesError: a case cannot be built, or is not valid.
         BackendError: a recording of the suite cannot be read.
     """
     tried = driver_defects() if defects is None else defects

@@ -63,7 +63,11 @@ def loaded_modules() -> tuple[int, ...]:
 
 
 def library_file(module: int) -> str:
-    """Return the path of a loaded library."""
+    """Return the path of a loaded library.
+
+    Raises:
+        LookupError: no library is at the address.
+    """
     return str(Path(_library(module).path).absolute())
 
 
@@ -71,7 +75,7 @@ def export(module: int, name: str) -> Export:
     """Return a function that a library exports.
 
     Raises:
-        LookupError: the library exports no function of this name.
+        LookupError: no library is at the address, or it exports no function of this name.
     """
     entry = _library(module).exported(name)
     function = module + int(Symbol.from_address(entry).st_value) & _WORD

@@ -48,7 +48,7 @@ def refusal() -> str | None:
 
 
 def loaded_modules() -> tuple[int, ...]:
-    """Return the address of DirectML; nothing if it is not loaded."""
+    """Return the address of the DirectML that is loaded; an empty tuple if none is."""
     get = windows_library("kernel32").GetModuleHandleW
     get.restype = ctypes.c_void_p
     get.argtypes = (ctypes.c_wchar_p,)
