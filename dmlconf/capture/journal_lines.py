@@ -43,8 +43,13 @@ def graph_line(decoded: DecodedGraph, flags: int) -> Line:
 
 
 def _data(array: Array) -> Mapping[str, Any]:
-    """Return a constant's data as in a case file: a fill if it is several equal elements."""
-    if array.size > 1 and bool((array == array.flat[0]).all()):
+    """Return a constant's data as in a case file: a fill for several numbers with the same bits.
+
+    NaN are always listed.
+    """
+    first = array.flat[:1]
+    equal = bool((array == first).all())
+    if array.size > 1 and equal and array.tobytes() == first.tobytes() * array.size:
         return {"fill": {"constant": {"value": array.flat[0].item()}}}
     return {"values": array.ravel().tolist()}
 
