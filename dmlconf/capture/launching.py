@@ -48,7 +48,8 @@ def program_environment() -> dict[str, str]:
 def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]:
     """Run a program until it ends, with this process's standard streams.
 
-    The captured calls are returned however the program ends. The folder of arrays is removed when
+    After Ctrl-C, it is killed if it does not end within `_END_SECONDS`. The captured calls are
+    returned however the program ends. The folder of arrays is removed when
     the block ends.
 
     Args:

@@ -21,6 +21,8 @@ def sum_before_the_activation(case: Case) -> Computed | None:
 
     The other operand of the ELEMENT_WISE_ADD becomes the CTensor of the GEMM. For a product of -2
     and the operand 3, RELU(-2 + 3) = 1 is computed, not RELU(-2) + 3 = 3.
+    A GEMM that has a CTensor already, or whose result something else reads or returns, is left as
+    it is. None if there is no other.
     """
     graph = case.graph
     for edge in case.graph.intermediate_edges:

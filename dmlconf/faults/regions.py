@@ -18,9 +18,8 @@ def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
 
     Each output is the maximum of a part of a region. Along a row of a region with w columns, part i
     ends ((i + 1) * w + PooledSize.Width - 1) // PooledSize.Width columns after the region begins;
-    rows have the same formula. If the dividend wraps
-    around, the part counts as outside the tensor. None if no dividend wraps around, or if a
-    region's corner does not fit INT32.
+    heights do the same along a column. If the dividend wraps around, the part counts as outside the
+    tensor. None if no dividend wraps around, or if a region's corner does not fit INT32.
     """
     desc = case.desc
     _, corners = scaled_regions(case.inputs()["ROITensor"], desc["SpatialScale"])

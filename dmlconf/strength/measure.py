@@ -118,7 +118,7 @@ class Strength:
         legitimate: how many legitimate differences were tried, by operator and name.
         refused: the legitimate differences that failed.
         cases: how many cases were used.
-        unused: cases whose right outputs have no independent expectation or do not pass.
+        unused: cases that do not pass with the right outputs, for example if any value is right.
         noticed: how many defects each case noticed, by identifier; without graphs.
         perturbed: the tallies of perturbations, by kind and operator.
     """

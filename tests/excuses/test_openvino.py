@@ -17,6 +17,7 @@ import pytest
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Environment, Outputs, Rejection
+from dmlconf.faults.runtimes.openvino import odd_windows_with_a_whole_bias
 from dmlconf.reference.evaluation import evaluate
 from tests.backends.finding_checks import defect
 from tests.excuses.test_deviations import case
@@ -258,6 +259,18 @@ JOINED: Final = (
     "graphs/rewrites-reported/replace-reduction-of-join--each-has-one-element-there"
     "[DataType=FLOAT32,Held=input]"
 )
+
+
+@pytest.mark.parametrize("bias", [INFINITE, -INFINITE, NAN])
+def test_a_bias_that_has_no_whole_part_explains_no_difference(bias: float) -> None:
+    name = (
+        "local_response_normalization/matrix/parameters"
+        "[DataType=FLOAT16,CrossChannel=True,LocalSize=3,Alpha=0.0001,Beta=2,Bias=0.5]"
+    )
+    usual = case(name)
+    assert odd_windows_with_a_whole_bias(usual) is not None
+    other = replace(usual, desc={**usual.desc, "Bias": bias})
+    assert odd_windows_with_a_whole_bias(other) is None
 
 
 def test_an_output_of_other_sizes_is_explained_only_if_a_reduction_reads_a_join() -> None:

@@ -104,9 +104,10 @@ def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
     """Return LOCAL_RESPONSE_NORMALIZATION's output with odd windows and a whole Bias.
 
     With a LocalSize of 4, three squares are added up and divided by 4; a Bias of 0.5 becomes 0.
+    None if Bias is infinite or NaN, or if windows do not cross channels.
     """
     desc = case.desc
-    if not desc["CrossChannel"]:
+    if not desc["CrossChannel"] or not np.isfinite(desc["Bias"]):
         return None
     size = desc["LocalSize"]
     odd = size - 1 + size % 2

@@ -50,7 +50,7 @@ _MEANS: Final = (
     "MEAN_VARIANCE_NORMALIZATION2",
 )
 _FUSED: Final = ("BATCH_NORMALIZATION", "CONVOLUTION", "ELEMENT_WISE_ADD1", "GEMM", *_MEANS)
-"""Operators that an activation may be fused into."""
+"""Operators that WebNN expresses and that an activation may be fused into."""
 _POOLS: Final = ("LP_POOLING", "LP_POOLING1")
 _SOFTMAX: Final = ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_SOFTMAX1")
 

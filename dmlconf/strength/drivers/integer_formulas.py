@@ -33,7 +33,7 @@ def _words_exchanged(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _arithmetic(right: Computation) -> Array:
-    """Return the sum, difference or product of two inputs of at most 32 bits, INT64."""
+    """Return the sum, difference or product of two inputs of at most 16 bits, INT64."""
     a, b = (right.inputs[name].astype(np.int64) for name in ("ATensor", "BTensor"))
     name = right.case.operator_name
     if "SUBTRACT" in name:
