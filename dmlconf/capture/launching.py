@@ -49,8 +49,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
     """Run a program until it ends, with this process's standard streams.
 
     After Ctrl-C, it is killed if it does not end within `_END_SECONDS`. The captured calls are
-    returned however the program ends. The folder of arrays is removed when
-    the block ends.
+    returned however the program ends. The folder of arrays is removed when the block ends.
 
     Args:
         arguments: a script or `-m MODULE`, and its arguments.

@@ -32,7 +32,7 @@ from dmlconf.catalogue.graph import GRAPHS
 __all__ = ["MOST_ELEMENTS", "MOST_NODES_OF_BLOCKS", "write_models"]
 
 MOST_NODES_OF_BLOCKS: Final = 8
-"""The most nodes of a block of a captured graph."""
+"""The most nodes of a block that `write_models` writes."""
 
 MOST_ELEMENTS: Final = 4_000_000
 """Cases with more elements get the tag `slow`: judging one takes more than 250 MiB."""

@@ -55,9 +55,9 @@ def captured_partitions(paths: list[Path]) -> Captured:
     """Return the graphs of partitions, as if an application had compiled them.
 
     Raises:
-        PartitionError: a file cannot be read or is no partition, has more than `MOST_NODES` nodes
-            or an operator, a field or an enum value that the catalogue lacks, or `flatbuffers` is
-            missing.
+        PartitionError: a file cannot be read or is no partition, has more than `MOST_NODES` nodes,
+            a node with too few or too many names, or an operator, a field or an enum value that the
+            catalogue lacks, or `flatbuffers` is missing.
     """
     lines = []
     for number, path in enumerate(paths, 1):

@@ -41,9 +41,10 @@ _CHANNELS: Final = 1
 
 
 def summed_axis(case: Case) -> int:
-    """Return the axis of the first input over which the operator sums; of several, the last.
+    """Return an axis of the first input over which an operator that sums does so.
 
-    -2 and -1 count from the end.
+    It is the last of several Axes, and for a convolution that of the channels. -2 and -1 count from
+    the end.
     """
     axes = case.desc.get("Axes")
     if isinstance(axes, Sequence) and axes:

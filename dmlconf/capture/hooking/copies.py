@@ -1,4 +1,7 @@
-"""Copy bound tensors into memory that the CPU can read."""
+"""Copy bound tensors into memory that the CPU can read.
+
+`borrowed` and `device_of` give other hooks the application's objects.
+"""
 
 from __future__ import annotations
 

@@ -88,8 +88,9 @@ def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
 def ranges(count: int, bindings: int | None) -> tuple[tuple[Range | None, ...], ...]:
     """Return the ranges of each binding of BindInputs or BindOutputs.
 
-    A buffer array has one range per buffer; None stands for nothing bound. In the table of an
-    initialiser, each binding is for one operator: an array of its inputs, or NONE.
+    A buffer array has one range per buffer; None stands for nothing bound. At most `_MOST_BINDINGS`
+    bindings, and as many buffers of an array, are read. In the table of an initialiser, each
+    binding is for one operator: an array of its inputs, or NONE.
 
     Source: IDMLBindingTable::BindInputs and IDMLOperatorInitializer, Microsoft Learn.
     """

@@ -108,9 +108,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run a model in both providers and compare its outputs, or find the first node that differs.
 
     Returns:
-        the exit code: 0, also if a node differs, `OUTPUTS_DIFFER`, 3 if the model or its inputs
-        cannot be used or what runs the model is missing, or 1 if ONNX Runtime cannot load or run
-        the model.
+        the exit code: 0 (also if a search finds a node), `OUTPUTS_DIFFER`, 3 if the model or its
+        inputs cannot be used or what runs the model is missing, or 1 if ONNX Runtime cannot load or
+        run the model.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)

@@ -88,8 +88,7 @@ def applicability_of(
     defects: Sequence[DriverDefect],
     advance: Callable[[], None] = lambda: None,
 ) -> Applicability:
-    """Return which conditions the cases of a plan meet; those that expect a rejection
-    are left out."""
+    """Return which conditions cases of a plan meet, without those that expect a rejection."""
     by_operator: dict[str, list[DriverDefect]] = {}
     for defect in defects:
         for operator in defect.operators:
