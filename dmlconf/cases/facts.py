@@ -1,4 +1,4 @@
-"""Facts of a case: those that the run log keeps, and the names of conditions computed from them.
+"""Facts of a case: those that the run log keeps, and the names that conditions may use of them.
 
 The log keeps `InputTensor: FLOAT16 2x3`; a condition such as `FLOAT16 in DataTypes and Rank > 1`
 names what follows from it. The kinds of number in `Data` are found by `data_facts`.

@@ -83,7 +83,7 @@ def signed(path: Path, key: PrivateKey) -> bytes:
         RefusedError: the file is not a certificate, was changed after it was made, or cannot be
             read.
         CertificationError: the key has signed it already, the certificate has as many signatures as
-            are read, or the file would be too large.
+            it may have, or the file would be too large.
     """
     archive = read_archive(path, _REQUIRED)
     read_certificate(path)

@@ -1,6 +1,6 @@
 """Read and check the list of DirectML's known faults, `schemas/known-faults.yaml`.
 
-`known_faults` says which failures they explain.
+The module `known_faults` says which failures they explain.
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ def expectation_problems(
         suite: whole case files without other problems.
         recordings: recordings, of which the first that has a case gives the outputs that the case
             does not state; these are checked as well. Cases with the tag `model` are left out,
-            because that takes long, and those with a relation that dispute nothing.
+            because that takes long, and those with a relation that state and
+            dispute nothing.
         store: the cache of results; None to cache nothing.
 
     Raises:

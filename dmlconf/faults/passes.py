@@ -49,11 +49,11 @@ def first_pass_truncated(case: Case) -> Computed | None:
 
     Along axes that are not the last ones, a first pass combines 2, 4, 8 or more elements that lie
     equally far apart, and a second one combines what it gives. Of 6 rows, rows 0 and 3, 1 and 4,
-    and 2 and 5 are added first. Which power of two it is depends on the sizes, so all are tried.
-    Axes that are not adjacent have such passes one after the other. The variance is a mean of
-    squares. Where BATCH_NORMALIZATION_TRAINING needs one pass, FLOAT16 holds the squares instead;
-    its mean may also be computed in one pass where its variance is in two. For other operators that
-    need one pass, None is returned.
+    and 2 and 5 are added first. Which power of two it is depends on the sizes, so all are tried,
+    in up to MOST_WAYS ways. Axes that are not adjacent have such passes one after the other. The
+    variance is a mean of squares. Where BATCH_NORMALIZATION_TRAINING needs one pass, FLOAT16 holds
+    the squares instead; its mean may also be computed in one pass where its variance is in two. For
+    other operators that need one pass, None is returned.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")

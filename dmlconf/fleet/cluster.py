@@ -33,7 +33,7 @@ RESOURCE: Final = "adapter"
 _REFRESH_SECONDS: Final = 0.5
 """Seconds between two requests to the scheduler for its workers."""
 _SILENT_SECONDS: Final = 30.0
-"""Seconds without a heartbeat after which a worker counts as gone, until another one comes."""
+"""Seconds without a heartbeat after which a worker counts as gone, until its next one."""
 _CONNECT_SECONDS: Final = 15.0
 """Seconds that the connection to the scheduler may take."""
 _SCHEDULER_SECONDS: Final = 20.0
@@ -165,7 +165,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Wait for no call any more, close the connection, and end the processes of `local:N`.
+        """Stop waiting for calls, close the connection, and end the processes of `local:N`.
 
         Interrupts are ignored meanwhile.
         """

@@ -52,7 +52,7 @@ class Solver:
     def solve(self, term: Term, target: Any) -> Iterator[Changes]:
         """Yield changes that may give the term the value `target`, True or False for conditions.
 
-        If the term has the value already, the only ones are `()`, no change. If a change of the
+        If the term has the value already, the only one is `()`, no change. If a change of the
         desc cannot change the term, there are none.
         """
         if _same(term.value, target):

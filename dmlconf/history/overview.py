@@ -67,7 +67,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class LineNews:
-    """What the latest runs of a line changed.
+    """What the latest runs of a line (one backend on one adapter) changed.
 
     Attributes:
         latest: the last run; if it is a shard, with the shards just before it that belong to it.

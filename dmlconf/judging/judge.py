@@ -80,7 +80,8 @@ class Recorded:
 
 
 Against = Callable[[Case], Outcome | Recorded | None]
-"""Gives the expected outcome of a case that states none; None if there is no source for it.
+"""Gives the expected outcome of a case that does not state all of its outputs; None if there is no
+source for it.
 
 All outcomes but those that the reference has just computed are `Recorded`.
 """
@@ -148,7 +149,7 @@ def judge(
     """Return the verdict on the outcome of a case.
 
     Args:
-        against: gives the expected outcome of cases that state none.
+        against: gives the expected outcome of cases that do not state all of their outputs.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout;
             without effect if there are `allowances`, which say so themselves.
         allowances: those of the case, for a caller that judges many of its outcomes.

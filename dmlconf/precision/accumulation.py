@@ -88,9 +88,10 @@ class Accumulation:
 
     @property
     def may_overflow(self) -> bool:
-        """Whether results far off may be right, since a sum or an intermediate may overflow.
+        """Whether results far off may be right, since some intermediate may overflow.
 
-        True whenever `errors` has an array of overflows, even if it marks no element.
+        Also true if a sum of sizes exceeds FLOAT32, whatever type sums are computed in, and
+        whenever `errors` has an array of overflows, even if it marks no element.
         """
         if self.errors.overflows is not None:
             return True
@@ -276,7 +277,7 @@ class Accumulation:
         likely = roundings(terms)
         if likely >= most or self.terms_vary:
             return likely
-        # Equal terms have equal errors, each proportional to the sum of the terms before it.
+        # Additions of equal terms may all err in one direction, each by a share of the sum so far.
         size: Array = np.divide(
             expected, error_scale, out=np.ones_like(expected), where=error_scale > 0
         )

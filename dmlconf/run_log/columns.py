@@ -159,9 +159,9 @@ class _InOrder(LazyVerdicts):
 
 
 class _Parts:
-    """A column of one part of each verdict, without the values that are the case's own.
+    """A column of one part of each verdict, without the values that `own` names.
 
-    A mapping of the part, such as a case's facts, is kept apart: reports seldom read it.
+    The part's mapping, such as a case's facts, is stored separately, since reports seldom read it.
     """
 
     def __init__(self, kind: type[Any], mapping: str, *own: str) -> None:

@@ -26,7 +26,8 @@ _Result = TypeVar("_Result", bound=Addable)
 
 Measure = Callable[[Sequence[PlannedCase], Against], _Result]
 """Builds cases and returns the tally of what they notice. The second argument gives the expected
-outcome of cases that state none. Processes import the function, so a module must define it."""
+outcome of cases that do not state all outputs. Processes import the function, so a module must
+define it."""
 
 
 def measured_in_processes(

@@ -450,7 +450,7 @@ class TestSubstrate:
                 content = (cases_directory() / folder / f"{file}.yaml").read_text("utf-8")
                 assert f"  - name: {case}\n" in content
 
-    def test_the_limit_of_graphs_explains_only_graphs_with_its_operators(self) -> None:
+    def test_the_substrates_limit_on_graphs_explains_only_graphs_with_its_operators(self) -> None:
         limits = read_substrate(LAB / "substrate.yaml").limits
         [limit] = (each for each in limits if each.name == "kernels-in-dxil-only-in-graphs")
         case = build_case(graph_case(["ELEMENT_WISE_ADD"], 1, 0, 2))

@@ -21,7 +21,7 @@ COUNT = "from dmlconf.workers.processors import usable_processors as n; print(n(
 
 
 def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
-    """Write what Linux shows of control groups to the process that is in them.
+    """Write the files by which Linux shows a process its control groups.
 
     Args:
         membership: the text of the file that names the groups of the process.

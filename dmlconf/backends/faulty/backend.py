@@ -343,7 +343,7 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant of `NAME=both`, by a key such as `metacommands=off`."""
+    """Return the options of each variant of `OPTION=both`, by a key such as `metacommands=off`."""
     return variants_of(argument, VARIANTS)
 
 

@@ -60,7 +60,8 @@ class Search:
 
     Attributes:
         first: the first difference; None if no output of a compared node differs.
-        compared: how many nodes were compared, up to the first that differs.
+        compared: how many nodes both providers ran, up to the first that differs; outputs that are
+            no tensors of numbers were not compared.
         failures: why nodes were not compared, by name.
     """
 
@@ -93,7 +94,7 @@ def first_difference(
 
 
 def _batches(nodes: Sequence[OnnxNode], sizes: Mapping[str, int]) -> Iterator[Sequence[OnnxNode]]:
-    """Yield nodes in order: at least one at a time, and no more than one run may have."""
+    """Yield the nodes in parts, in order: a part has one node, or as many as fit into one run."""
     unknown = LARGEST_INTERMEDIATES // _MOST_OUTPUTS_OF_UNKNOWN_SIZE
     return parts_that_fit(
         nodes,

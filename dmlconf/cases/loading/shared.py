@@ -1,9 +1,10 @@
 """Case files that several operators share.
 
-`SUITE/shared/GROUP/invalid.yaml` is beside the folders of the operators, such as
-`SUITE/element_wise_add`, and names its operators. Each operator has the entries of the file, except
-those that name only other operators, as if they were in `SUITE/OPERATOR/invalid.yaml`. So the path
-of an operator's folder or file also selects that operator's cases in shared files.
+The folder `SUITE/shared` is beside the folders of the operators, such as `SUITE/element_wise_add`.
+Each file in it, such as `SUITE/shared/GROUP/invalid.yaml`, names its operators. Each of these has
+the entries of the file, except those that name only other operators, as if they were in
+`SUITE/OPERATOR/invalid.yaml`. So the path of an operator's folder or file also selects that
+operator's cases in shared files.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ types and layouts: FLOAT16 packed, FLOAT32 padded, and INT32. The cases of a fil
 which must be refused, have one feature and no other, so one of each operator is taken.
 
 Nothing is random, and operators are independent of each other, so `-o` chooses the same cases of an
-operator as a run of all operators. It may choose other graphs, since it takes part of them only.
+operator as a run of all operators. It may choose other graphs, since it chooses among those with
+the operator only.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _UNUSUAL: Final = ("specials", "ends")
 _MAGNITUDES: Final = (
     ("below FLOAT32", 0.0, 2.0**-126),
     ("below FLOAT16", 2.0**-126, 2.0**-14),
-    ("beyond FLOAT16", 2.0**15, 2.0**31),
+    ("near the largest FLOAT16 or beyond", 2.0**15, 2.0**31),
     ("beyond 31 bits", 2.0**31, 2.0**63),
     ("beyond 63 bits", 2.0**63, math.inf),
 )

@@ -25,7 +25,7 @@ def require_replaceable(
     """Check that a command may replace a file: that it is no input and, for example, no case file.
 
     Args:
-        option: the option that names the file, for messages.
+        option: the option with its file, such as `--log run.jsonl`, for messages.
         own: the kind of the new file, as `recognised` names it; it may replace a file of this kind.
         inputs: the files that the command reads.
 

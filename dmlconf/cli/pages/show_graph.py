@@ -17,7 +17,8 @@ def graph_lines(
 ) -> Iterator[str]:
     """Yield lines on each node: where its inputs come from and its outputs go, and attributes.
 
-    Counts of elements and attributes without a value are left out.
+    Attributes without a value are left out, and fields that only hold the length of an array, such
+    as AxisCount.
 
     Args:
         tensor_text: formats a tensor's desc.

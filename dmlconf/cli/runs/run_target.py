@@ -107,7 +107,8 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
         LogWriteError: the log can no longer be written, or something else has changed it.
         BackendError: a recording or the backend cannot be used, or not any more.
         InvalidFilesError: a case of a matrix cannot be built.
-        KeyboardInterrupt: the run was interrupted before its end.
+        KeyboardInterrupt: an interrupt came before any case ran. One while cases run ends the run
+            early, and its exit code is returned.
     """
     ends: list[_Ended] = []
     run = runs.pop()

@@ -129,7 +129,7 @@ def _scaled_elu(x: Array, Alpha: float, Gamma: float) -> Array:
 def _sigmoid_of(x: Array, of_x: Array | float) -> Array:
     """Return the error of 1 / (1 + exp(-x))."""
     value = 1 / (1 + np.exp(-x))
-    # Beyond the largest FLOAT32 number exp is infinite, and the quotient 0.
+    # For x below -88, exp(-x) exceeds FLOAT32 and is infinite, and the quotient is 0.
     of_sum = _exp(np.minimum(-x, 88.0), of_x) * value + STEP
     return np.where(
         value < 2 * LEAST_NORMAL_FLOAT32, 2 * LEAST_NORMAL_FLOAT32, value * (of_sum + STEP)

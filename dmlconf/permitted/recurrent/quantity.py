@@ -117,7 +117,7 @@ class Quantity(Values):
         return replace(total, terms=self._terms() + other._terms())
 
     def _terms(self) -> Array:
-        """Return the sizes of the terms; a value that is no sum is its only term."""
+        """Return the sum of the sizes of each value's terms; a value that is no sum is its term."""
         return np.abs(self.value) if self.terms is None else self.terms
 
     def __mul__(self, other: Values) -> Quantity:
@@ -255,7 +255,7 @@ class Quantity(Values):
         return reach
 
     def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
-        """Return the activation of sums, which `dtype` may hold before their last term is added."""
+        """Return the activation of sums; kernels may store them in `dtype` before the last term."""
         # An infinity has no error where the activation is flat, such as RELU below 0.
         return self._exact_infinities()._activated(activation, dtype)
 
@@ -287,8 +287,8 @@ class Quantity(Values):
     def _error_of(self, activation: Activation) -> Array:
         """Return the activation's own greatest error, at the value and at both ends of its reach.
 
-        An ELU has an error of 2^-24 below 0, that of exp, and none above 0; but 2e-22 with an error
-        may be below 0.
+        An ELU has an error of some 2^-21 just below 0, that of exp, and none above 0; but 2e-22
+        with an error may be below 0.
         """
         of, attributes = ERRORS[activation.desc["operator"]], attributes_of(activation.desc)
         error, reach = of(self.value, **attributes), self._reach()
@@ -463,7 +463,9 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
 
 @np.errstate(over="ignore")
 def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
-    """Return the spread of values that FLOAT32 rounds once more, except exact ones that it has.
+    """Return the spread of values that FLOAT32 rounds once more.
+
+    Exact values that are FLOAT32 numbers are not rounded.
 
     `held` is the spread of their FLOAT16 stores.
     """

@@ -112,7 +112,7 @@ def cause_text(transition: Transition) -> str:
 
 
 def story_data(story: Story) -> dict[str, Any]:
-    """Return the changes of a case's verdict over the runs of a line as JSON values."""
+    """Return the changes of a case's verdict over the runs of a backend on an adapter as JSON."""
     return {
         "line": {"backend": story.line.backend, "adapter": story.line.adapter or None},
         "runs": story.runs,
@@ -178,7 +178,7 @@ def driver_rows(states: Sequence[OperatorState], *, every: bool) -> Iterator[tup
     """Yield a heading, and for each operator how many of its cases fail in each environment.
 
     The row `GEMM`, `2/310`, `-` says that 2 of 310 cases fail in the environment `[1]` of the
-    heading, and that the run that counts for `[2]`, as `OperatorState` says, has none.
+    heading, and that GEMM has no case in the run that counts for `[2]` (see `OperatorState`).
 
     Args:
         every: whether operators without a failing case have a row, too.
@@ -202,7 +202,7 @@ def _cell(state: OperatorState | None) -> str:
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the rows of a table as lines of text, all with as many cells.
+    """Yield the rows of a table as lines of text; all rows have the same number of cells.
 
     Cells that begin with a digit, or are `-`, align right.
     """

@@ -1,4 +1,4 @@
-"""What the latest runs of a line changed, as text, as data and as a comment on a pull request."""
+"""What the latest runs of a line (one backend on one adapter) changed: text, data, a comment."""
 
 from __future__ import annotations
 

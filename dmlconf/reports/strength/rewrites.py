@@ -1,4 +1,4 @@
-"""Report the strength figure "by rewrite": which graph rewrites and conditions cases prove."""
+"""Report the strength figure "by rewrite": rewrites of graphs, and conditions, that cases prove."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Rewrites(Figure):
             )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield a line for each case that proves nothing, and for what has no case to prove it."""
+        """Yield one list: the cases that prove nothing, and what has no case to prove it."""
         yield "What is missing", self._missing()
 
     def _missing(self) -> Iterator[str]:
@@ -127,9 +127,9 @@ REWRITES: Final = FigureKind(
     "rewrites",
     _measured,
     """\
-- By rewrite: a catalogue of what graph compilers do to graphs, `schemas/rewrites.yaml`, with the
-  conditions under which it is right. Each has a graph in which the rewritten graph passes, and each
-  condition one in which it does not hold and the rewritten graph fails.""",
+- By rewrite: the rewrites of graph compilers in `schemas/rewrites.yaml`, with the conditions under
+  which each is right. Each rewrite needs a graph whose rewritten form passes, and each condition
+  one that breaks it and whose rewritten form fails.""",
     "rewrites of graph compilers",
     graphs_only=True,
     takes_all=True,
