@@ -42,3 +42,18 @@ def test_a_sum_that_overflows_before_a_scale_of_zero_may_be_nan(tmp_path: Path) 
         assert accepts(case, "OutputTensor", [float("nan")]) == overflows
         assert accepts(case, "OutputTensor", [0])
         assert not accepts(case, "OutputTensor", [5])
+
+
+def test_a_sum_beyond_float16_may_be_limited_before_the_bias_is_added(tmp_path: Path) -> None:
+    """-16129 * 8 is -129032, which DirectML 1.15.4 stores as -65504; with the bias that is 0."""
+    desc = """
+  ATensor: {Sizes: [1, 1], DataType: INT16, values: [-16129]},
+  AScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [1]},
+  BTensor: {Sizes: [1, 1], DataType: INT16, values: [8]},
+  BScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [1]},
+  BiasTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [65504]},
+  OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}"""
+    case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", desc)
+    assert accepts(case, "OutputTensor", [0])
+    assert accepts(case, "OutputTensor", [-63520])
+    assert not accepts(case, "OutputTensor", [-1000])
