@@ -116,12 +116,14 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
             right = local_response_gradients(desc, double)
             held = [local_response_gradients(desc, double, store) for store in STORES]
             others = [*held, *((values + right) / 2 for values in held)]
-        beyond = (power > info.max) | (base > info.max) | (sums > info.max)
+        constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
+        # Kernels multiply by the gradient at the end, or at the beginning.
+        largest = greatest_product(power, *constants, values, gradient)
+        beyond = (largest > LARGEST_FLOAT32) | (base > info.max) | (sums > info.max)
         beyond |= window_sums(desc, np.square(values)) > info.max
         beyond |= _beyond(desc, base)
         beyond |= nan_in_doubt
         beyond = window_sums(desc, beyond.astype(np.float64)) > 0
-        constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
         beyond |= greatest_product(*constants, values, sums) > LARGEST_FLOAT32
         candidates = tuple(values.astype(dtype) for values in others)
     scale = ErrorScale(error_scale, stored, others=candidates, growth=growth)

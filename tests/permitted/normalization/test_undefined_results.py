@@ -190,3 +190,25 @@ def test_a_subnormal_quotient_of_scale_and_deviation_has_one_digit(
     assert accepts(case, "OutputTensor", [0.857 * each for each in right])
     assert accepts(case, "OutputTensor", [0, 0])
     assert not accepts(case, "OutputTensor", [1, right[1]])
+
+
+SMALL_GRADIENTS = """
+  InputTensor: {Sizes: [9, 17, 5, 2], DataType: FLOAT32, Strides: [1, 9, 153, 765],
+                fill: {normal: {seed: 62692884}}},
+  InputGradientTensor: {Sizes: [9, 17, 5, 2], DataType: FLOAT32,
+                        fill: {specials: {seed: 17, every: 3}}},
+  OutputGradientTensor: {Sizes: [9, 17, 5, 2], DataType: FLOAT32},
+  CrossChannel: false, LocalSize: 2, Alpha: 0.25, Beta: BETA, Bias: 0.25"""
+
+
+def test_a_power_times_constants_may_overflow_before_a_small_gradient(tmp_path: Path) -> None:
+    """0.42 ^ -101 is 4e37; times 2 * 0.25 * 100 it is infinite, and DirectML 1.15.4 gives -inf.
+
+    The gradient of 1.2e-38 would make -1.4 of it.
+    """
+    for beta, overflows in (("100", True), ("10", False)):
+        desc = SMALL_GRADIENTS.replace("BETA", beta)
+        case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION_GRAD", desc)
+        outputs = evaluate(case)["OutputGradientTensor"]
+        outputs[4, 0, 0, 1] = -np.inf
+        assert accepts(case, "OutputGradientTensor", outputs) is overflows
