@@ -76,7 +76,8 @@ with a maximum inside the range may exceed all samples."""
 _FULLY_APART: Final = 2.3
 """`WIDENING` applies in full if the greatest random error is this many root mean squares or more.
 
-Of 8 normally distributed errors the greatest is 1.8 on average, and more than 2.3 once in 16 times.
+Of 8 normally distributed errors the greatest is 1.8 of their own root mean squares on average, and
+more than 2.3 once in 16 times.
 """
 
 _CONTINUOUS: Final = frozenset(
@@ -377,7 +378,7 @@ def _each(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
 
 
 def _distinct(intervals: Sequence[Interval]) -> list[Interval]:
-    """Return the intervals without those whose ends have the same bits as those of another."""
+    """Return the intervals, each once: of those whose ends have the same bits, one is kept."""
     distinct = {(low.dtype, low.tobytes(), high.tobytes()): (low, high) for low, high in intervals}
     return list(distinct.values())
 
@@ -429,8 +430,8 @@ def _hull(
 def _below_infinity(band: Band) -> Iterator[Array]:
     """Yield the largest finite number where a band reaches from a number near it to infinity.
 
-    A store to nearest may turn a greater number into infinity, and a store toward zero turns it
-    into the largest number.
+    Elsewhere the array has the band's other end. A store to nearest may turn a greater number into
+    infinity, and a store toward zero turns it into the largest number.
     """
     if band.right.dtype.kind != "f":
         return
@@ -441,7 +442,7 @@ def _below_infinity(band: Band) -> Iterator[Array]:
         near = np.isfinite(finite) & (np.abs(finite, dtype=np.float64) > largest / 2)
         near &= np.isinf(infinite) & (np.sign(infinite) == np.sign(finite))
         if near.any():
-            yield np.where(near, np.copysign(largest, infinite), np.nan)
+            yield np.where(near, np.copysign(largest, infinite), finite.astype(np.float64))
 
 
 def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[Band]:

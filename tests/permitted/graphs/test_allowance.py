@@ -208,3 +208,21 @@ def test_a_power_that_may_be_infinite_may_also_be_finite_and_inexact(
         assert accepts(case, "y", [sign * right]), right
     for wrong in (1.3395e22, 1.336e22, 0.0):
         assert not accepts(case, "y", [sign * wrong]), wrong
+
+
+def test_beside_a_number_that_may_be_infinite_nan_is_wrong(tmp_path: Path) -> None:
+    """5 * exp(200) is infinite; 5 * exp(0) is 5, and no NaN."""
+    tensor = "Sizes: [1, 1, 1, 2], DataType: FLOAT32"
+    nodes = f"""
+      grown: {{operator: ELEMENT_WISE_EXP, desc: {{InputTensor: x, OutputTensor: {{}}}}}}
+      node:
+        operator: ELEMENT_WISE_IDENTITY
+        desc:
+          InputTensor: grown
+          OutputTensor: {{{tensor}}}
+          ScaleBias: {{Scale: 5, Bias: 0}}"""
+    case = graph(tmp_path, f"\n  x: {{{tensor}, values: [0, 200]}}", nodes)
+    assert accepts(case, "y", [5, np.inf])
+    assert accepts(case, "y", [5, 3.4028235e38])
+    assert not accepts(case, "y", [np.nan, np.inf])
+    assert not accepts(case, "y", [np.inf, np.inf])
