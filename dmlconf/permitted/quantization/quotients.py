@@ -52,21 +52,32 @@ def quantized_candidates(
         data_type: an integer type of at most 8 bits.
         undefined: the elements for which any value is right.
         divisor: what the quotients are divided by; None if none is subnormal.
-        overflow: which quotients may be infinite for another reason; used with `divisor` only.
+        overflow: which quotients may be infinite for another reason; None if none may.
     """
+    candidates = _candidates(quotient, zero_points, data_type, undefined)
     exact, error = quotient
+    infinite = np.zeros(exact.shape, bool)
     if divisor is not None:
-        candidates = quantized_candidates(quotient, zero_points, data_type, undefined)
         size = np.abs(divisor)
-        infinite = np.broadcast_to((size > 0) & (size < LEAST_NORMAL_FLOAT32), exact.shape)
-        if overflow is not None:
-            infinite = infinite | overflow
-        if infinite.any():
-            with np.errstate(invalid="ignore"):
-                overflowed = np.where(infinite, exact * np.inf, exact)
-            quotient = overflowed, np.where(infinite, 0.0, error)
-            candidates += quantized_candidates(quotient, zero_points, data_type, undefined)
-        return candidates
+        infinite |= (size > 0) & (size < LEAST_NORMAL_FLOAT32)
+    if overflow is not None:
+        infinite |= overflow
+    if infinite.any():
+        with np.errstate(invalid="ignore"):
+            overflowed = np.where(infinite, exact * np.inf, exact)
+        quotient = overflowed, np.where(infinite, 0.0, error)
+        candidates += _candidates(quotient, zero_points, data_type, undefined)
+    return candidates
+
+
+def _candidates(
+    quotient: tuple[Array, Array],
+    zero_points: tuple[Array | None, Array | None],
+    data_type: DataType,
+    undefined: Array,
+) -> list[Interval]:
+    """Return one interval, or three if a quotient is NaN, as `quantized_candidates` does."""
+    exact, error = quotient
     ends = rounded_interval(exact, error, np.dtype(np.float32))
     lowest, highest = (
         quantized(end, zero_point, data_type, nan=0)
