@@ -33,7 +33,7 @@ from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LEAST_NORMAL_FLOAT16
 
 __all__ = [
-    "activation_hardmax1_interval",
+    "activation_hardmax1_candidates",
     "activation_log_softmax1_candidates",
     "activation_softmax1_error_scale",
     "change_of_shares",
@@ -182,13 +182,13 @@ def activation_log_softmax1_candidates(
         ]
 
 
-def activation_hardmax1_interval(
+def activation_hardmax1_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> Interval:
-    """Return the interval of HARDMAX: zeros and ones, which are not rounded.
+) -> Sequence[Interval]:
+    """Return the candidates of HARDMAX: the reference's zeros and ones, which are not rounded.
 
     If a row is compared in parts (`compared_in_parts`) and contains a NaN, its 1 may be at any
-    element, like the index of ARGMAX. So each of its elements may be from 0 to 1.
+    element, like the index of ARGMAX. So each of its elements may be 0 or 1.
 
     Source: measured on DirectML 1.13.1 and 1.15.4: in a row of 1,024 elements with a NaN at the
     end, the last element is 1.
@@ -196,7 +196,7 @@ def activation_hardmax1_interval(
     chosen = activation_hardmax1(InputTensor, OutputTensor, Axes)
     over = distinct_axes(Axes)
     if not compared_in_parts(InputTensor.shape, over):
-        return chosen, chosen
+        return [(chosen, chosen)]
     nan = np.isnan(InputTensor).any(over, keepdims=True)
-    one = chosen.dtype.type(1)
-    return np.where(nan, one - one, chosen), np.where(nan, one, chosen)
+    other = np.where(nan, 1 - chosen, chosen)
+    return [(chosen, chosen), (other, other)]

@@ -25,6 +25,7 @@ def test_hardmax_of_a_row_with_nan_may_choose_any_element_along_several_axes(
     for chosen in CHOICES:
         assert accepts(case, "OutputTensor", chosen), chosen
     assert not accepts(case, "OutputTensor", [2, 0, 0, 0])
+    assert not accepts(case, "OutputTensor", [0.5, 0, 0, 0])
 
 
 def test_hardmax_without_nan_chooses_the_greatest_element_along_several_axes(
