@@ -87,29 +87,36 @@ class Fleet:
     def prepare(self) -> list[Member]:
         """Prepare the connected workers with an adapter; return those that are left, by name.
 
+        A worker that is lost meanwhile is prepared again if it is still connected, or connects
+        again before the others are ready.
+
         Raises:
-            BackendError: there are none after a minute, or after 5 seconds if others are connected;
-                one of them cannot run the job, or is not ready in time; all were lost; or the
-                scheduler is gone.
+            BackendError: for a minute, or for 5 seconds if others are connected, there was none;
+                one of them cannot run the job, or is not ready in time; or the scheduler is gone.
         """
-        began = monotonic()
-        while not self._cluster.workers:
-            patience = _JOIN_SECONDS if self._cluster.others else _WITHOUT_WORKERS_SECONDS
-            if monotonic() - began > patience or not self._cluster.alive:
-                raise self._no_workers()
-            self._cluster.answer(0.2)
+        with_workers = monotonic()
         refusals: list[str] = []
-        self._prepare_new()
-        while self._preparing:
-            answer = self._cluster.answer(0.5)
+        while True:
+            self._prepare_new()
+            if self._preparing:
+                with_workers = monotonic()
+            elif self.members or refusals:
+                break
+            elif monotonic() - with_workers > self._patience():
+                raise self._no_workers()
+            answer = self._cluster.answer(0.2)
             if answer is not None:
                 refusals += self._admitted(answer)
             refusals += self._overdue_preparations()
             if not self._cluster.alive:
                 raise BackendError(f"the scheduler {self._cluster.address} is gone")
-        if refusals or not self.members:
-            raise BackendError("\n".join(refusals or ["no workers are left"]))
+        if refusals:
+            raise BackendError("\n".join(refusals))
         return sorted(self.members.values(), key=lambda member: member.info.name)
+
+    def _patience(self) -> float:
+        """Return how many seconds to wait while no worker can be prepared."""
+        return _JOIN_SECONDS if self._cluster.others else _WITHOUT_WORKERS_SECONDS
 
     def _no_workers(self) -> BackendError:
         others = self._cluster.others

@@ -24,7 +24,14 @@ class LabBackend:
     """The reference on an adapter that the environment names."""
 
     def environment(self) -> Environment:
-        """Return an environment with the adapter that LAB_ADAPTER names, or `one`."""
+        """Return an environment with the adapter that LAB_ADAPTER names, or `one`.
+
+        If LAB_OPENED names a file that does not exist, create it, and never return.
+        """
+        opened = os.environ.get("LAB_OPENED")
+        if opened is not None and not Path(opened).exists():
+            Path(opened).touch()
+            time.sleep(3600)
         return Environment("lab", "1", os.environ.get("LAB_ADAPTER", "one"), "32.0.1")
 
     def capabilities(self) -> Capabilities:

@@ -114,6 +114,26 @@ def test_a_killed_worker_loses_no_verdict(tmp_path: Path, machines: Machines) ->
     assert untimed(log) == untimed(tmp_path / "one.jsonl")
 
 
+def test_a_worker_that_is_killed_while_it_opens_its_backend_is_prepared_again(
+    tmp_path: Path, machines: Machines
+) -> None:
+    write(tmp_path, MATRIX)
+    opened = tmp_path / "opened"
+    machines.worker("lab-1", LAB_OPENED=str(opened))
+    machines.wait()
+    options = ("-b", "lab", "--scheduler", machines.address, "--log", "many.jsonl")
+    process = beginning(tmp_path, "run", "tile.yaml", *options)
+    while not opened.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    victim = machines.worker_process("lab-1")
+    assert victim is not None
+    os.kill(victim, signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1, errors
+    assert read_log(tmp_path / "many.jsonl").complete
+
+
 def test_a_case_that_ends_three_workers_is_broken_and_the_others_pass(
     tmp_path: Path, machines: Machines
 ) -> None:
