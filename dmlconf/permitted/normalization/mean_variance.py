@@ -323,7 +323,8 @@ def lp_normalization_error_scale(
         # The root halves a relative error, which squaring the sum for P of 1 has doubled before.
         sums = size * (cancelled if P == 1 else (1 + cancelled) / 2)
         error_scale = ErrorScale(sums, size * share * cancelled)
-        error_scale += variance_loss(size, square, Epsilon, dtype)
+        # If the norm overflows, the quotients are those of `saturated`, never infinite or NaN.
+        error_scale += replace(variance_loss(size, square, Epsilon, dtype), overflows=None)
         if dtype == np.float16:
             error_scale = error_scale.spanned(*_lp_spans(values, Axis, Epsilon, P))
             if Epsilon < 0:

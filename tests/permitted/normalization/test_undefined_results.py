@@ -212,3 +212,18 @@ def test_a_power_times_constants_may_overflow_before_a_small_gradient(tmp_path: 
         outputs = evaluate(case)["OutputGradientTensor"]
         outputs[4, 0, 0, 1] = -np.inf
         assert accepts(case, "OutputGradientTensor", outputs) is overflows
+
+
+def test_a_norm_beyond_float16_makes_quotients_small_and_not_infinite(tmp_path: Path) -> None:
+    """The square of the norm, 2,560,000, is stored as infinity or as 65504, or not stored."""
+    case = single(
+        tmp_path,
+        "LP_NORMALIZATION",
+        """
+        InputTensor: {Sizes: [1, 4], DataType: FLOAT16, values: [300, 500, 300, 500]},
+        OutputTensor: {Sizes: [1, 4], DataType: FLOAT16}, Axis: 1, Epsilon: 0, P: 1""",
+    )
+    for right in ([0.1875, 0.3125, 0.1875, 0.3125], [0] * 4, [1.172, 1.953, 1.172, 1.953]):
+        assert accepts(case, "OutputTensor", right)
+    for wrong in (np.nan, np.inf, -np.inf, -0.1875):
+        assert not accepts(case, "OutputTensor", [wrong, 0.3125, 0.1875, 0.3125])
