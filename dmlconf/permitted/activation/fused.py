@@ -7,7 +7,7 @@ Derived in docs/bounds.md, Fused activations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from dmlconf.permitted.activation.errors import ERRORS
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
+from dmlconf.permitted.numbers.half import stored_beyond
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.reference.activation.formulas import attributes_of
@@ -27,6 +28,7 @@ __all__ = [
     "activated_span",
     "fused_error_scale",
     "fused_span",
+    "results_of_limited_products",
     "slope",
 ]
 
@@ -147,6 +149,28 @@ def fused_error_scale(
         return _spanned_where_steep(scaled, values, reach, activation)
 
 
+def results_of_limited_products(
+    products: Array, added: Array, activation: Mapping[str, Any] | None
+) -> Iterator[Array]:
+    """Yield the results of an activation if FLOAT16 limits products before a number is added.
+
+    90000 is stored as 65504, which with -40000 is 25504 instead of 50000. The sum may be limited
+    again before the activation. Without an activation the results are the sums; there are none if
+    no product exceeds 65504.
+
+    Args:
+        products: sums of products, FLOAT64.
+        added: a bias, or what else the kernel adds to them.
+    """
+    for held in stored_beyond(products):
+        if activation is None:
+            yield held + added
+        else:
+            yield from (
+                fused(each, activation) for each in (held + added, *stored_beyond(held + added))
+            )
+
+
 def activated_error_scale(
     values: Array,
     error_scale: ErrorScale,
@@ -188,11 +212,13 @@ def activated_error_scale(
             secant = np.abs(np.subtract(*ends)) / (2 * reach)
             steepness = np.where(np.isfinite(secant), secant, steepness)
         scale = steepness * sums + own + np.abs(result)
+        others: list[Array] = []
         if dtype == np.float16:
             # A kernel may store the sum in FLOAT16, as its largest number or as infinity.
-            beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
-            limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
-            scale = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, scale)
+            others += (fused(held, activation) for held in stored_beyond(values))
+            if others:
+                unlimited = np.isfinite(values) & ~np.isfinite(others[-1]) & np.isfinite(result)
+                scale = np.where(unlimited, ANY_RESULT, scale)
         if np.isinf(slope(activation)):
             # An infinite Alpha times what may be 0, or of either sign.
             scale = np.where(
@@ -213,14 +239,12 @@ def activated_error_scale(
             # 1e39 - 2e39 may be either infinity, or NaN, for which some activations return a
             # number.
             ends = (np.where(beyond, end, values) for end in (np.nan, np.inf, -np.inf))
-            limits = (fused(end, activation).astype(dtype) for end in ends)
-            scaled = replace(scaled, others=(*scaled.others, *limits))
+            others += (fused(end, activation) for end in ends)
         may_be_nan = np.isnan(result) | beyond
         if activation["operator"] == "ACTIVATION_RELU" and may_be_nan.any():
             # Measured: some kernels of GEMM return 0 for NaN, as the operator alone does.
-            zeros = np.where(may_be_nan, 0.0, result).astype(dtype)
-            scaled = replace(scaled, others=(*scaled.others, zeros))
-        return scaled, reach
+            others.append(np.where(may_be_nan, 0.0, result))
+        return scaled.with_others(others, dtype), reach
 
 
 def _at_infinite_slope(

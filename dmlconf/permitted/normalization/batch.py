@@ -130,8 +130,9 @@ def batch_normalization_training_error_scale(
         undefined = of_rounding_alone(moments.partial, moments.deviation, moments.count)
         return (
             replace(
-                error_scale.open_where(undefined),
-                others=tuple(_output_of(desc, quotient) for quotient in quotients),
+                error_scale.open_where(undefined).with_others(
+                    (_output_of(desc, quotient) for quotient in quotients), dtype
+                ),
                 sums_shared=True,
             ),
             replace(of_mean, terms_vary=terms_vary(desc.InputTensor, over)),

@@ -143,14 +143,12 @@ def batch_normalization_training_grad_error_scale(
         # A kernel may take the sums as it stores them in the other outputs.
         dtype = desc.OutputGradientTensor.DataType.dtype
         of_products = _saturated(sums, desc.OutputScaleGradientTensor) * change
-        others = tuple(
-            (
-                (wide(desc.InputGradientTensor) - of_gradients / count - of_products)
-                * (wide(desc.ScaleTensor) / deviation)
-            ).astype(dtype)
+        others = (
+            (wide(desc.InputGradientTensor) - of_gradients / count - of_products)
+            * (wide(desc.ScaleTensor) / deviation)
             for of_gradients in (total, _saturated(total, desc.OutputBiasGradientTensor))
         )
-        error_scale = replace(error_scale, others=others)
+        error_scale = error_scale.with_others(others, dtype)
         of_scale = _scale_gradient(desc, scale, sums, from_mean, deviation)
         if dtype == np.float16:
             inputs = _inputs(desc)

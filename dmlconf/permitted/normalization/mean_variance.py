@@ -222,13 +222,9 @@ def _activated(
         # `fused_error_scale` above has computed the activation's error for 0 / 0, NaN.
         sums = _scaled(normalized.of_single_elements, scale, bias)
         fused_scale = fused_scale.spanned(activated_span(sums, activation))
-    return replace(
-        fused_scale.open_where(normalized.undefined),
-        sums_shared=True,
-        others=tuple(
-            fused(_scaled(other, scale, bias), activation).astype(dtype) for other in others
-        ),
-    )
+    results = (fused(_scaled(other, scale, bias), activation) for other in others)
+    fused_scale = fused_scale.open_where(normalized.undefined).with_others(results, dtype)
+    return replace(fused_scale, sums_shared=True)
 
 
 def _root_of_either_sign(
@@ -333,7 +329,7 @@ def lp_normalization_error_scale(
         if P == 1:
             norm = np.minimum(np.sqrt(square), float(np.finfo(dtype).max))
             others += saturated(values, np.square(norm), square, Epsilon, dtype)
-        return replace(error_scale, others=tuple(other.astype(dtype) for other in others))
+        return error_scale.with_others(others, dtype)
 
 
 def _root_may_vanish(square: Array, epsilon: float, order: int) -> Array:

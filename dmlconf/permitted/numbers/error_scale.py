@@ -9,7 +9,7 @@ docs/bounds.md derives them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -108,6 +108,11 @@ class ErrorScale(SumErrors):
             self.spans,
             self.growth,
         )
+
+    def with_others(self, results: Iterable[Array], dtype: np.dtype[Any]) -> ErrorScale:
+        """Return the error scale with further results, in an output's type, that are as right."""
+        others = tuple(result.astype(dtype) for result in results)
+        return replace(self, others=self.others + others) if others else self
 
     def at_most(self, sums: Array) -> ErrorScale:
         """Return the error scale with the lesser of its sums and another bound of the same errors.

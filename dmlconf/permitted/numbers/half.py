@@ -9,9 +9,11 @@ import numpy as np
 from dmlconf.permitted.numbers.rounding import truncated
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 
 __all__ = [
     "STORES",
+    "stored_beyond",
     "to_nearest",
     "toward_zero",
 ]
@@ -33,3 +35,16 @@ def toward_zero(values: Array) -> Array:
 
 STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)
 """Both ways to store in FLOAT16: DirectML truncates, as measured, and Direct3D permits both."""
+
+
+def stored_beyond(values: Array) -> list[Array]:
+    """Return what FLOAT16 may hold of values if some exceed 65504: it, or infinity, in their place.
+
+    The list is empty if no finite value does. Other values stay as they are, FLOAT64.
+    """
+    beyond = np.isfinite(values) & (np.abs(values) > LARGEST_FLOAT16)
+    if not beyond.any():
+        return []
+    return [
+        np.where(beyond, np.copysign(held, values), values) for held in (LARGEST_FLOAT16, np.inf)
+    ]

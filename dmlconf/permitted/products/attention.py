@@ -9,7 +9,6 @@ Derived in docs/bounds.md, Softmax.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -106,8 +105,7 @@ def multihead_attention1_error_scale(
     if dtype == np.float16:
         with np.errstate(all="ignore"):
             held = (result for store in STORES for result in _held(exact, fields, store))
-            others = tuple(in_order(result).astype(dtype) for result in held)
-            error_scale = replace(error_scale, others=others)
+            error_scale = error_scale.with_others(map(in_order, held), dtype)
     return error_scale, *outputs[1:]
 
 

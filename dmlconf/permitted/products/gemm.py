@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dmlconf.permitted.activation.fused import fused_error_scale
+from dmlconf.permitted.activation.fused import fused_error_scale, results_of_limited_products
 from dmlconf.permitted.activation.softmax import fused_softmax_error_scale
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.rounding import finite_sizes, overflows, sizes_of
@@ -15,6 +15,7 @@ from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.products.gemm import GemmDesc, fused_softmax_axes, gemm_sums
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 
 __all__ = [
     "gemm_error_scale",
@@ -49,7 +50,10 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
         if abs(alpha) > 1 and overflows(error_scale).any():
             sizes = sizes.growing(np.asarray(abs(alpha)), gemm_sums(desc, c, alpha, beta))
-        if desc.ATensor.dtype == np.float16:
+        dtype, activation = desc.ATensor.dtype, desc.FusedActivation
+        axes = None if activation is None else fused_softmax_axes(activation)
+        limited: list[Array] = []
+        if dtype == np.float16:
             products = gemm_sums(desc, None, alpha, beta)
             squares = gemm_sums(desc, None, alpha**2, 0.0, _squares)
             terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]
@@ -57,19 +61,20 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             sizes = sizes.in_slices(products, squares, terms, added=beside)
             if c is not None:
                 sizes = sizes.holding(store_sizes(products, sizes.exact))
-        if desc.FusedActivation is None:
-            return sizes
+                if axes is None:
+                    limited += results_of_limited_products(products, beta * c, activation)
+                # An intermediate that overflows makes a whole row of shares NaN.
+                beyond |= np.isfinite(products) & (np.abs(products) > LARGEST_FLOAT16)
+        if activation is None:
+            return sizes.with_others(limited, dtype)
         sums = gemm_sums(desc, c, alpha, beta)
-        axes = fused_softmax_axes(desc.FusedActivation)
         if axes is not None:
             scale = fused_softmax_error_scale(sums, sizes, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
-            largest = float(np.finfo(desc.ATensor.dtype).max)
-            beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
-            # An intermediate that overflows makes a whole row of shares NaN.
+            beyond |= np.isfinite(sums) & (np.abs(sums) > float(np.finfo(dtype).max))
             beyond |= overflows(sizes.sums)
             return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
-        return fused_error_scale(sums, sizes, desc.FusedActivation, desc.ATensor.dtype)
+        return fused_error_scale(sums, sizes, activation, dtype).with_others(limited, dtype)
 
 
 def _squares(tensor: Array) -> Array:

@@ -6,13 +6,12 @@ Derived in docs/bounds.md, Sums.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-from dmlconf.permitted.activation.fused import fused_error_scale
+from dmlconf.permitted.activation.fused import fused_error_scale, results_of_limited_products
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.activation.fused import fused
@@ -64,7 +63,9 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             # Finite products beside an infinity may overflow to the opposite one, which makes NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
             scale = scale.overflowing_where(overflows(finite))
-        if desc.InputTensor.dtype == np.float16:
+        dtype = desc.InputTensor.dtype
+        others: list[Array] = []
+        if dtype == np.float16:
             products = summed(values, filter_, None)
             squares = summed(np.square(values), np.square(filter_), None)
             terms = _terms(filter_, desc.Direction, desc.GroupCount)
@@ -72,9 +73,11 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             scale = scale.in_slices(products, squares, terms, _LONGEST_WHOLE, added)
             if bias is not None:
                 scale = scale.holding(store_sizes(products, scale.exact))
+                bias = bias.reshape(-1, *(1,) * (products.ndim - 2))
+                others += results_of_limited_products(products, bias, desc.FusedActivation)
         if desc.FusedActivation is not None:
             sums = summed(values, filter_, bias)
-            scale = fused_error_scale(sums, scale, desc.FusedActivation, desc.InputTensor.dtype)
+            scale = fused_error_scale(sums, scale, desc.FusedActivation, dtype)
         if desc.Direction == "BACKWARD":
             # With zeros between the elements of the input, infinite weights give NaN, for which an
             # activation may return a number.
@@ -84,10 +87,9 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             channels = unbounded.reshape(-1, *(1,) * (scale.sums.ndim - 2))
             scale = scale.overflowing_where(channels)
             if desc.FusedActivation is not None and channels.any():
-                dtype = desc.OutputTensor.DataType.dtype
                 sums = np.where(channels, np.nan, summed(values, filter_, bias))
-                scale = replace(scale, others=(fused(sums, desc.FusedActivation).astype(dtype),))
-        return scale
+                others.append(fused(sums, desc.FusedActivation))
+        return scale.with_others(others, dtype)
 
 
 def _terms(filter_: Array, direction: str, groups: int) -> int:
