@@ -104,7 +104,7 @@ def _log_of_sum(x: Array, of_x: Array) -> Array:
     # For an x above 80, kernels return x itself.
     below = np.minimum(x, 80.0)
     whole = 1 + np.exp(below)
-    of_sum = _exp(below, of_x) / whole + STEP
+    of_sum = _exp(below, np.where(x > 80.0, 0.0, of_x)) / whole + STEP
     of_log: Array = np.maximum(exact, np.log(2.0)) * LOG2_ERROR
     error: Array = of_log + of_sum + np.where(x > 0, of_x, 0.0)
     return error

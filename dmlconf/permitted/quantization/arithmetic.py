@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -113,9 +112,12 @@ def matrix_multiply_integer_to_float_error_scale(
             left, right = desc.centred()
             products = (left @ right) * a_scale * b_scale
             squares = (np.square(left) @ np.square(right)) * np.square(first * second)
-            # The stores of the dequantized numbers of both factors, if FLOAT16 rounds some.
-            sides = _rounded(left * a_scale).any(-1, keepdims=True).astype(np.float64)
-            sides = sides + _rounded(right * b_scale).any(-2, keepdims=True)
+            # The stores of both factors, as integers and dequantized, if FLOAT16 rounds some.
+            sides = np.zeros(())
+            for side in (left, left * a_scale):
+                sides = sides + _rounded(side).any(-1, keepdims=True)
+            for side in (right, right * b_scale):
+                sides = sides + _rounded(side).any(-2, keepdims=True)
             held = np.fmin(sums, np.abs(products) + 2 * np.sqrt(squares))
             deviation = np.fmin(sides * held, np.sqrt(sides * (squares + sides * products**2)))
             error_scale = error_scale.in_slices(products, squares, a.shape[-1])
@@ -132,9 +134,7 @@ def matrix_multiply_integer_to_float_error_scale(
             if desc.BiasTensor is not None:
                 limited = (each.clip(-largest, largest) for each in (products, *others))
                 others = [other + bias for other in (*limited, *others)]
-            if others:
-                stored = tuple(other.astype(dtype) for other in others)
-                error_scale = replace(error_scale, others=stored)
+            error_scale = error_scale.with_others(others, dtype)
     return error_scale.overflowing_where(beyond)
 
 

@@ -109,6 +109,9 @@ def uncertain(at: Placement) -> UncertainSamples:
     whole = exactly_divided
     for step in (begin, end, extent, steps, part, part + begin, values):
         whole = whole & ~_inexact(step)
+    # A kernel may subtract the shift first: -7 - 1e-38 is -7, and 0 with a part of 7.
+    for step in (begin, part):
+        whole = whole & ~_rounds_difference(step, at.shift)
     sizes = np.maximum.reduce([np.abs(each) for each in (begin, end, extent)])
     finite = sizes[:, 0, 0] <= np.finfo(np.float32).max
     finite &= math.isfinite(at.shift) and math.isfinite(at.offset)
@@ -121,6 +124,13 @@ def uncertain(at: Placement) -> UncertainSamples:
 def _inexact(values: Array) -> Array:
     rounded: Array = values.astype(np.float32) != values
     return rounded
+
+
+def _rounds_difference(values: Array, subtracted: float) -> Array:
+    """Return where FLOAT32 rounds a difference, even if FLOAT64 does too."""
+    difference = values - subtracted
+    lost: Array = (difference + subtracted != values) | (values - difference != subtracted)
+    return lost | _inexact(difference)
 
 
 def uncertain_blocks(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dmlconf.reference.evaluation import evaluate
 from tests.permitted.graphs.accepted import accepts, single
@@ -63,3 +64,78 @@ def test_an_infinite_slope_below_zero_leaves_the_error_above_it(tmp_path: Path) 
     (right,) = evaluate(case)["OutputTensor"].ravel().tolist()
     assert accepts(case, "OutputTensor", [right + 0.05 * 2.0**-24 * 3e38])
     assert not accepts(case, "OutputTensor", [right + 0.05 * 2.0**-16 * 3e38])
+
+
+def test_a_sum_beyond_float16_may_be_limited_before_the_activation(tmp_path: Path) -> None:
+    """tanh(6e-6 * 300 * 300) is 0.493; DirectML 1.13.1 stores the sum as 65504 first: 0.374."""
+    desc = """
+      ATensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [300]},
+      BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [300]}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16},
+      FusedActivation: {operator: ACTIVATION_SCALED_TANH, Alpha: 1, Beta: 6.0e-6}"""
+    case = single(tmp_path, "GEMM", desc)
+    for right in (0.493, 0.3737, 1):
+        assert accepts(case, "OutputTensor", [right]), right
+    assert not accepts(case, "OutputTensor", [0.43])
+
+
+GEMM_WITH_C = """
+  ATensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [A]},
+  BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [300]},
+  CTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [-40000]},
+  TransA: NONE, TransB: NONE, Alpha: 1, Beta: 1,
+  OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16}"""
+CONVOLUTION_WITH_BIAS = """
+  InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [A]},
+  FilterTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [300]},
+  BiasTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [-40000]},
+  Mode: CROSS_CORRELATION, Direction: FORWARD, Strides: [1, 1], Dilations: [1, 1],
+  StartPadding: [0, 0], EndPadding: [0, 0], OutputPadding: [0, 0], GroupCount: 1,
+  OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16}"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "desc"), [("GEMM", GEMM_WITH_C), ("CONVOLUTION", CONVOLUTION_WITH_BIAS)]
+)
+@pytest.mark.parametrize(
+    ("activation", "exact", "limited"),
+    [("", 50000, 25504), ("{operator: ACTIVATION_LINEAR, Alpha: 0.1, Beta: 0}", 5000, 2550)],
+)
+def test_products_beyond_float16_may_be_limited_before_a_bias_is_added(
+    tmp_path: Path, operator: str, desc: str, activation: str, exact: float, limited: float
+) -> None:
+    """300 * 300 is 90000, which DirectML 1.8.2 to 1.15.4 store as 65504; less 40000 it is 25504."""
+    fused = f", FusedActivation: {activation}" if activation else ""
+    case = single(tmp_path, operator, desc.replace("[A]", "[300]") + fused)
+    for right in (exact, limited):
+        assert accepts(case, "OutputTensor", [right]), right
+    assert not accepts(case, "OutputTensor", [(exact + limited) / 2])
+    case = single(tmp_path, operator, desc.replace("[A]", "[200]") + fused)
+    assert not accepts(case, "OutputTensor", [limited])
+
+
+def test_a_normalized_product_beyond_float16_may_be_limited_before_the_activation(
+    tmp_path: Path,
+) -> None:
+    """1.34 * 60000 is 80500, which DirectML 1.8.2 and 1.15.4 store as 65504 before tanh."""
+    desc = """
+      InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16, values: [-3, -1, 1, 3]},
+      ScaleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [60000]},
+      OutputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16}, Axes: [3],
+      NormalizeVariance: true, Epsilon: 0,
+      FusedActivation: {operator: ACTIVATION_SCALED_TANH, Alpha: 1, Beta: 6.0e-6}"""
+    case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", desc)
+    right = evaluate(case)["OutputTensor"].ravel().tolist()
+    assert accepts(case, "OutputTensor", [-0.3738, *right[1:3], 0.3738])
+    assert not accepts(case, "OutputTensor", [-0.41, *right[1:3], 0.41])
+
+
+def test_a_steep_softplus_of_a_large_number_has_an_error(tmp_path: Path) -> None:
+    """1.5 * log(1 + exp(1e38)) is 1.5e38, which DirectML 1.13.1 rounds at each step."""
+    desc = f"""ATensor: {{{ONE}, values: [1]}}, BTensor: {{{ONE}, values: [0]}},
+      OutputTensor: {{{ONE}}},
+      FusedActivation: {{operator: ACTIVATION_PARAMETRIC_SOFTPLUS, Alpha: 1.5, Beta: 1.0e+38}}"""
+    case = single(tmp_path, "ELEMENT_WISE_ADD1", desc)
+    (right,) = evaluate(case)["OutputTensor"].tolist()
+    assert accepts(case, "OutputTensor", [right * (1 + 2.0**-23)])
+    assert not accepts(case, "OutputTensor", [right * 1.0001])

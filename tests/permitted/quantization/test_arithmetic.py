@@ -57,3 +57,21 @@ def test_a_sum_beyond_float16_may_be_limited_before_the_bias_is_added(tmp_path: 
     assert accepts(case, "OutputTensor", [0])
     assert accepts(case, "OutputTensor", [-63520])
     assert not accepts(case, "OutputTensor", [-1000])
+
+
+def test_an_integer_that_float16_rounds_is_rounded_again_after_it_is_scaled(
+    tmp_path: Path,
+) -> None:
+    """33407 is stored as 33376, and times 0.65625 as 21888; 0.3 of it is 6567.5, stored as 6564.
+
+    The right result is 6578.1. DirectML 1.13.1 is off as far.
+    """
+    desc = """
+  ATensor: {Sizes: [1, 1], DataType: UINT16, values: [33407]},
+  AScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [0.65625]},
+  BTensor: {Sizes: [1, 1], DataType: UINT16, values: [1]},
+  BScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [0.30004883]},
+  OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}"""
+    case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", desc)
+    assert accepts(case, "OutputTensor", [6564])
+    assert not accepts(case, "OutputTensor", [6544])

@@ -1,12 +1,15 @@
-"""REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT have several right results in rare cases.
+"""REDUCE, ARGMAX, ARGMIN and cumulative operators have several right results in rare cases.
 
-These are sums that cancel, products that overflow or underflow, and maxima of rows with NaN.
+These are sums that cancel or have equal terms, products that overflow or underflow, and maxima of
+rows with NaN.
 
 The tested code is in `dmlconf/permitted/reduction/reduce.py` and
 `dmlconf/permitted/reduction/cumulative.py`.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from dmlconf.permitted.reduction.reduce import (
 )
 from dmlconf.reference.reduction.reduce import argmax
 from dmlconf.tensors.datatypes import DataType
+from tests.permitted.graphs.accepted import accepts, single
 
 
 def may_overflow(values: list[float]) -> bool:
@@ -122,3 +126,19 @@ def test_a_power_of_negative_infinity_adds_no_error_to_a_sum_of_powers() -> None
         for values in ([0.078], [0.078, -np.inf])
     )
     assert beside == pytest.approx(alone)
+
+
+def test_cumulative_sums_of_equal_terms_err_in_one_direction(tmp_path: Path) -> None:
+    """Each of 127 additions of 0.3 is truncated, so the errors add up: the last is 1e-5 of 38."""
+    desc = """InputTensor: {Sizes: [127], DataType: FLOAT32, fill: {constant: {value: 0.3}}},
+      OutputTensor: {Sizes: [127], DataType: FLOAT32}, Axis: 0, AxisDirection: INCREASING,
+      HasExclusiveSum: false"""
+    case = single(tmp_path, "CUMULATIVE_SUMMATION", desc)
+    sums, total = [], np.float32(0)
+    for _ in range(127):
+        exact = float(total) + float(np.float32(0.3))
+        total = np.float32(exact)
+        total = np.nextafter(total, np.float32(0)) if total > exact else total
+        sums.append(total)
+    assert accepts(case, "OutputTensor", sums)
+    assert not accepts(case, "OutputTensor", [*sums[:-1], sums[-1] * 0.99997])

@@ -31,3 +31,18 @@ def test_a_sample_may_be_rounded_to_the_only_coordinate_inside(tmp_path: Path) -
     outside = single(tmp_path, "ROI_ALIGN1", ONE_ELEMENT.replace("ROW", "-4"))
     assert accepts(outside, "OutputTensor", [-1])
     assert not accepts(outside, "OutputTensor", [5])
+
+
+def test_an_offset_that_float32_loses_may_move_a_sample_inside(tmp_path: Path) -> None:
+    """-7 - 1.2e-38 is -7 in FLOAT32, so the sample between -7 and 7 is at 0 or at -1.2e-38.
+
+    Only 0 is inside. DirectML 1.13.1 reads it.
+    """
+    desc = ONE_ELEMENT.replace("[-5, ROW, -5, ROW]", "[-7, -7, 7, 7]").replace(": 0.1", ": 1")
+    desc = desc.replace("PerOutput: 1", "PerOutput: 3").replace("AVERAGE", "MAX")
+    case = single(tmp_path, "ROI_ALIGN1", desc.replace("-0.5", "1.1754943508222875e-38"))
+    assert accepts(case, "OutputTensor", [5])
+    assert accepts(case, "OutputTensor", [-1])
+    assert not accepts(case, "OutputTensor", [2])
+    case = single(tmp_path, "ROI_ALIGN1", desc.replace("-0.5", "0.5"))
+    assert not accepts(case, "OutputTensor", [5])
