@@ -263,7 +263,11 @@ class OnnxRuntimeBackend:
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
             options.enable_mem_pattern = False  # The DirectML provider requires it.
         providers = [(self._provider, self._options)] if self._options else [self._provider]
-        return self._runtime.InferenceSession(model, options, providers=providers)
+        # ONNX Runtime folds constants on the CPU, whatever the provider is.
+        disabled = [] if self._provider == CPU else ["ConstantFolding"]
+        return self._runtime.InferenceSession(
+            model, options, providers=providers, disabled_optimizers=disabled
+        )
 
     def _require_working_provider(self) -> None:
         """Raise `BackendError` if the provider does not start or sessions run on another one."""

@@ -4,11 +4,12 @@ Each finding explains the failure of its example, and none that a further mistak
 
 The tested code is in `schemas/findings/openvino.yaml`, `dmlconf/excuses/findings.py` and, for the
 formulas of wrong results, in the modules of `dmlconf/faults/runtimes/` whose names begin with
-`openvino` or `onnxruntime`.
+`openvino` or `onnxruntime`; and in `dmlconf/backends/onnxruntime/backend.py`.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import cache
 from importlib.util import find_spec
 from typing import Final
@@ -16,9 +17,12 @@ from typing import Final
 import pytest
 
 from dmlconf.backends.onnxruntime.backend import create
+from dmlconf.backends.protocol import Declined
+from dmlconf.cases.building.build import build
 from dmlconf.excuses.findings import Finding
 from dmlconf.verdicts.verdict import ReasonKind
 from tests.backends.finding_checks import FindingChecks, findings_in, of_values
+from tests.bundled import bundled
 
 PROVIDER: Final = "OpenVINOExecutionProvider"
 FINDINGS: Final = findings_in("onnxruntime", provider=PROVIDER)
@@ -45,6 +49,18 @@ pytestmark = [
 @cache
 def checks() -> FindingChecks:
     return FindingChecks(create(f"provider={PROVIDER}"), FINDINGS, "onnx")
+
+
+def test_what_a_provider_does_not_take_is_not_computed_on_the_cpu_as_a_constant() -> None:
+    """A graph without inputs is constant. OpenVINO's provider takes no ConstantOfShape of INT64."""
+    backend = create(f"provider={PROVIDER}")
+    name = "fill_value_constant/boundary/smallest-int64"
+    suite = bundled("fill_value_constant/boundary.yaml")
+    (planned,) = (each for each in suite.plan() if each.identifier == name)
+    with closing(backend):
+        (outcome,) = backend.run([build(planned)])
+    assert isinstance(outcome, Declined)
+    assert "does not take all nodes" in outcome.reason
 
 
 NOT_HANGING: Final = [each for each in FINDINGS.findings if each.fails is not ReasonKind.HANG]
