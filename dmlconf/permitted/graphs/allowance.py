@@ -162,6 +162,9 @@ def _candidates(
     chosen = of_choices(case, evaluate, allowance_of, bands, right, order.arrays, unstored)
     candidates: dict[str, list[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
+        if slot not in bands:  # A constant is an output as it is.
+            candidates[output] = [(right.outputs[slot], right.outputs[slot])]
+            continue
         own = evaluations.own_bands(slot)
         separate = slot in indices or slot in order.arrays
         join = evaluations.each if separate else evaluations.hull

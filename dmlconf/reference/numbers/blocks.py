@@ -23,26 +23,26 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
 
     Args:
         function: takes an array for each tensor and returns one. All have the same sizes, those of
-            the tensors or one dimension, except that the array may have length 1 for a tensor that
-            repeats a single element by strides of 0.
+            the tensors or one dimension.
         tensors: one or more, of the same sizes.
         dtype: the type to which the function's results are converted.
     """
     first = tensors[0]
     if first.size <= _BLOCK:
         return function(*tensors).astype(dtype, copy=False)
-    flat = [tensor.reshape(-1) if any(tensor.strides) else _single(tensor) for tensor in tensors]
+    flat = [_flat(tensor) for tensor in tensors]
     result = np.empty(first.size, dtype)
     for start in range(0, first.size, _BLOCK):
         block = slice(start, start + _BLOCK)
-        parts = (tensor if tensor.size == 1 else tensor[block] for tensor in flat)
-        result[block] = function(*parts)
+        result[block] = function(*(tensor[block] for tensor in flat))
     return result.reshape(first.shape)
 
 
-def _single(tensor: Array) -> Array:
-    """Return the first element of a tensor, which all others equal, with sizes {1}."""
-    return tensor[(slice(1),) * tensor.ndim].reshape(1)
+def _flat(tensor: Array) -> Array:
+    """Return the elements in one dimension; one that strides of 0 repeat is not copied."""
+    if any(tensor.strides):
+        return tensor.reshape(-1)
+    return np.broadcast_to(tensor[(0,) * tensor.ndim], tensor.size)
 
 
 def in_slices(

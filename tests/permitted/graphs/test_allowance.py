@@ -33,6 +33,23 @@ def test_a_number_that_may_exceed_float16_may_be_infinite(tmp_path: Path) -> Non
     assert not accepts(case, "y", [np.nan])
 
 
+def test_a_constant_that_is_an_output_is_permitted_as_it_is(tmp_path: Path) -> None:
+    case = graph_case(
+        tmp_path,
+        """
+inputs: {x: {Sizes: [2], DataType: FLOAT32, values: [1, -2]}}
+constants: {k: {Sizes: [2], DataType: FLOAT32, values: [3, .nan]}}
+nodes:
+  node: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: k, OutputTensor: {}}}
+outputs: {y: node, z: k}
+""",
+    )
+    assert accepts(case, "y", [4, np.nan])
+    assert accepts(case, "z", [3, np.nan])
+    assert not accepts(case, "z", [3.5, np.nan])
+    assert not accepts(case, "z", [3, 0])
+
+
 OVERFLOW = """
   product:
     operator: GEMM

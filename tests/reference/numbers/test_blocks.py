@@ -59,3 +59,6 @@ def test_a_broadcast_element_is_used_in_every_block() -> None:
     np.testing.assert_array_equal(actual, evaluate(operator, [x, scale, zero], output))
     actual = evaluate(operator, [np.broadcast_to(x[:1, :1], SIZES), scale, zero], output)
     np.testing.assert_array_equal(actual, np.full(SIZES, actual[0, 0]))
+    repeated = [np.broadcast_to(tensor[:1, :1], SIZES) for tensor in (x, scale)]
+    actual = evaluate(operator, [*repeated, zero], output)
+    np.testing.assert_array_equal(actual, np.full(SIZES, actual[0, 0]))
