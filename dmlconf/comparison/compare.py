@@ -21,8 +21,8 @@ an output uses, grows by more than this, as from 0.3 to 0.45."""
 class Change(StrEnum):
     """How the verdict on a case changed between two runs; the most severe change comes first.
 
-    If a case is `not run` in one run and has another verdict in the other, the first run counts as
-    without the case. The values are part of JSON reports and must not change.
+    If a case is `not run` in one run and has another verdict in the other, the run that did not
+    reach it counts as without the case. The values are part of JSON reports and must not change.
     """
 
     NEW_FAILURE = "fails newly"
@@ -115,8 +115,8 @@ class Comparison:
 
     Attributes:
         base: the run with which the new one is compared, usually an earlier one.
-        differences: the other facts that differ: backend, environment, version of dmlconf, suite,
-            catalogue, source of expected values, and options.
+        differences: the facts of the runs that differ: backend, environment, version of dmlconf,
+            suite, catalogue, source of expected values, and options.
         changes: one entry for each case that is in either run, the most severe change first.
         timing: the times on the device, and which operators take longer.
     """
@@ -213,10 +213,7 @@ def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
 
 
 def _differences(base: RunLog, new: RunLog) -> list[Difference]:
-    """Return the differences of the runs: backend and environment first, options last.
-
-    Facts that only the new run has come last.
-    """
+    """Return the facts that differ, in the order of `_facts`; those of the new run alone last."""
     before, after = _facts(base), _facts(new)
     return [
         Difference(name, before.get(name, ""), after.get(name, ""))

@@ -62,8 +62,8 @@ class JudgeOptions:
 
 
 NO_OPTIONS: Final = JudgeOptions()
-"""By default known faults waive failures. Cases do not run under circumstances and, apart from
-relations, graphs do not run unfused.
+"""By default known faults waive failures. Cases do not run under circumstances, and graphs run
+unfused only for a relation, or after wrong values.
 """
 
 
@@ -141,8 +141,7 @@ class Conclusion:
         """Return the verdict, which known faults, deviations and a substrate's limits may excuse.
 
         A finding only changes the reason, and a dispute excuses only the reference's own outputs.
-        Nothing here excuses a failure whose reason is a contradiction, which no dispute explains;
-        waivers are applied later.
+        Nothing here excuses a failure whose reason is a contradiction. Waivers are applied later.
 
         Args:
             judge: judges other outcomes of the case, if not `self.judge`.

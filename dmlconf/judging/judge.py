@@ -70,7 +70,7 @@ class Recorded:
     """An expected outcome from a recording or a backend, which the reference may contradict.
 
     Attributes:
-        provenance: real DirectML, an earlier reference, or another backend.
+        provenance: where its values are from, for verdicts.
         right: the reference's outputs, if they were needed to complete the outcome.
     """
 
@@ -190,11 +190,7 @@ def judge(
 
 
 def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict:
-    """Return the verdict on a case that dmlconf failed to judge.
-
-    Args:
-        outcome: the outcome of the backend; None if there are several.
-    """
+    """Return the verdict on a case that dmlconf failed to judge."""
     import traceback  # Only an error in dmlconf needs it.
 
     message = f"dmlconf failed to judge this case: {type(error).__name__}: {error}"

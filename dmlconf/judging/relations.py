@@ -55,7 +55,7 @@ _COMPARED: Final = OF_VALUES | {
     ReasonKind.NO_INDEPENDENT_EXPECTATION,
     ReasonKind.ANY_VALUE_PERMITTED,
 }
-"""A verdict with another reason, which is not about values, is kept; no other form runs."""
+"""The reasons with which a relation's other form runs. A verdict with another one is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,8 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
 
     If it does, the graph passes, unless its own values are wrong. If the other form does not run,
     the graph fails; but unless its own values are wrong, it is `unsupported` if the backend cannot
-    express the form, and `unchecked` if a recording lacks it. A verdict that is not about values is
-    returned as it is. The cases of the other form are yielded.
+    express the form, and `unchecked` if a recording lacks it. A verdict with a reason that
+    `_COMPARED` lacks is returned as it is. The cases of the other form are yielded.
 
     Args:
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.

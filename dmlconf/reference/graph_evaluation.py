@@ -138,8 +138,8 @@ def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Ar
     """
     if (producer.Sizes, producer.Strides) != (consumer.Sizes, consumer.Strides):
         dtype = array.dtype
-        elements = max(producer.TotalTensorSizeInBytes, consumer.TotalTensorSizeInBytes)
-        buffer = np.zeros(elements * 8 // producer.DataType.bits, dtype)
+        size_in_bytes = max(producer.TotalTensorSizeInBytes, consumer.TotalTensorSizeInBytes)
+        buffer = np.zeros(size_in_bytes * 8 // producer.DataType.bits, dtype)
         if producer.Strides is None:
             buffer[: array.size] = array.reshape(-1)
         else:

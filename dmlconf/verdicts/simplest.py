@@ -12,7 +12,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["simplest", "simplest_first"]
 
 _FOR_COMBINATIONS: Final = frozenset({"combinations", "triples"})
-"""Tags of cases for pairs and triples of values, whose identifiers list all values of the desc."""
+"""Tags of cases for pairs and triples of values."""
 
 _FEW_ELEMENTS: Final = 1000
 """A person can look at all elements of a case that has at most this many."""
@@ -23,8 +23,8 @@ def simplest(verdicts: Iterable[Verdict]) -> Verdict:
 
     The simplest case has the fewest elements in its inputs and outputs, then the shortest
     identifier. But among cases of few elements, as among larger ones, those for pairs and triples
-    of values come last, since their descs are long. After all these come cases whose desc the log
-    lacks. Cases with the tag `invalid` come last: leaving something out may make them valid.
+    of values come last. After all these come cases whose desc the log lacks. Cases with the tag
+    `invalid` come last: leaving something out may make them valid.
     """
     return min(verdicts, key=_key)
 

@@ -1,1 +1,1 @@
-"""Operators on quantized tensors."""
+"""Operators that quantize or dequantize numbers, or compute with quantized ones."""

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class QuantizedPair:
-    """The fields with which the descs of sums and products of quantized tensors begin."""
+    """The fields with which `QuantizedLinearDesc` and `MatrixMultiplyIntegerToFloatDesc` begin."""
 
     ATensor: Array
     AScaleTensor: Array

@@ -61,7 +61,7 @@ class FilterGeometry:
         """Return the geometry of a desc's attributes, given the number of spatial dimensions.
 
         Measured: missing strides and dilations are 1, a missing start is 0, and further numbers are
-        ignored.
+        ignored, but for the StartPadding of `reached_input`.
         """
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
@@ -120,7 +120,7 @@ def convolution(desc: ConvolutionDesc) -> Array:
     """InputTensor {N, C, D0, ...}, FilterTensor {O, C / G, F0, ...}, [BiasTensor {1, O, 1, ...}] ->
     OutputTensor {N, O, E0, ...}; FLOAT32, FLOAT16
 
-    Return the activation of the convolution plus each channel's bias.
+    Return `FusedActivation(convolution + bias)`, without FusedActivation or bias if it is absent.
 
     In FORWARD, each element of the output is the sum of the products of its window of the input
     with the filter; padding counts as 0. BACKWARD is the transposition: each element of the input
@@ -129,8 +129,9 @@ def convolution(desc: ConvolutionDesc) -> Array:
     dimension. The last OutputPadding elements of each spatial dimension are the activation of 0,
     without the bias. The sizes above are those of FORWARD; the filter of BACKWARD is
     {C, O / G, F0, ...}. G is GroupCount. EndPadding is not read, as the output's sizes include its
-    effect. Of the other spatial arrays, `FilterGeometry.of` completes short ones; `reached_input`
-    has what a second StartPadding means in one spatial dimension.
+    effect. In other spatial arrays that are too short, missing strides and dilations are 1, and
+    missing paddings 0. `reached_input` has what a second StartPadding means in one spatial
+    dimension.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
@@ -161,7 +162,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
     views = window.over(padded, kernel, positions)
     weights = parts.reshape(*parts.shape[:2], -1)
     sums = np.empty((*batches, outputs, *positions), filter_.dtype)
-    # Each block reads all weights of a group again, so it has at least as many elements as these.
+    # Each block reads all weights of a group again, so it may have as many elements as these.
     at_once = max(_AT_ONCE, weights[0].size)
     for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):
         patches = views[batch, group, :, *(slice(None) for _ in kernel), rows]
