@@ -7,7 +7,9 @@ large arrays are saved, by a function of the caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -154,12 +156,13 @@ def changed_files(
         InvalidFilesError: a case file cannot be read any more.
     """
     by_file: dict[Path, _Additions] = {}
+    names = _FileNames()
     for planned, outputs in recorded:
         path = planned.template.about.location.path
         additions = by_file.setdefault(path, _Additions())
         additions.cases.append(planned)
         additions.lines[planned.template.index] = entry_lines(
-            device, _by_field(planned, path, outputs, additions)
+            device, _by_field(planned, path, outputs, additions, names)
         )
     for path, additions in by_file.items():
         document: Document = read_document(path)
@@ -186,8 +189,35 @@ class _Additions:
     arrays: dict[str, Array] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _FileNames:
+    """Names of new files of arrays.
+
+    Attributes:
+        taken: by folder, the texts of the case files that can be read, and names that are used now.
+    """
+
+    taken: dict[Path, str] = field(default_factory=dict)
+
+    def new(self, folder: Path, stem: str) -> str:
+        """Return a name that begins with `stem`, and that `taken` does not have."""
+        if folder not in self.taken:
+            self.taken[folder] = ""
+            for file in folder.glob("*.yaml"):
+                with suppress(OSError):
+                    self.taken[folder] += file.read_text("utf-8", "replace")
+        names = (f"{stem}{'' if number == 1 else f'-{number}'}.npy" for number in count(1))
+        name = next(name for name in names if name not in self.taken[folder])
+        self.taken[folder] += f"\n{name}"
+        return name
+
+
 def _by_field(
-    planned: PlannedCase, path: Path, outputs: Mapping[str, Array], additions: _Additions
+    planned: PlannedCase,
+    path: Path,
+    outputs: Mapping[str, Array],
+    additions: _Additions,
+    names: _FileNames,
 ) -> dict[str, Array | Sequence[Array] | str]:
     """Return the outputs by field, and add large ones to `additions`.
 
@@ -200,7 +230,7 @@ def _by_field(
         if tensor.index is not None:
             members.setdefault(tensor.field, []).append(array)
         elif array.size > MOST_LISTED:
-            file = f"{exported_name(planned.identifier)}.{name}.npy"
+            file = names.new(path.parent, f"{exported_name(planned.identifier)}.{name}")
             additions.arrays[file] = array
             fields[name] = file
         else:

@@ -109,6 +109,21 @@ def test_comments_and_layout_of_the_case_file_are_kept(tmp_path: Path) -> None:
     assert np.array_equal(large, np.sqrt(np.arange(300, dtype="f4")))
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_large_outputs_of_cases_with_similar_names_are_written_to_separate_files(
+    tmp_path: Path, together: bool
+) -> None:
+    """The outputs of `mine/a-b` and `mine-a/b` would have the same file name."""
+    first = write(tmp_path, CASES.replace("large", "a-b"), "mine.yaml")
+    other = CASES.replace("large", "b").replace("fill: sequence", "fill: {constant: {value: 4}}")
+    second = write(tmp_path, other, "mine-a.yaml")
+    for chosen in [[first, second]] if together else [[first], [second]]:
+        done = dmlconf_here(tmp_path, "record", *chosen, "--into-case", "-b", RIGHT)
+        assert done.returncode == 0, done.stderr
+    validated = dmlconf_here(tmp_path, "validate", first, second)
+    assert validated.returncode == 0, validated.stderr
+
+
 def test_expected_values_can_be_recorded_for_one_case_of_a_file(tmp_path: Path) -> None:
     text = text_with_expectations(tmp_path, CASES, "element_wise_sqrt/mine/small", "mine.yaml")
     assert ["expect" in each for each in yaml.safe_load(text)["cases"]] == [True, False]
