@@ -107,8 +107,9 @@ class VariantResult:
 
     Attributes:
         message: the particulars of the reason.
-        differing_bits: for each output that differs, how many elements have other bits than in the
-            first variant that has outputs; empty if this variant has none.
+        differing_bits: for each output of the same sizes and data type that differs, how many
+            elements have other bits than in the first variant that has outputs; empty if this
+            variant has none.
         dispatch_seconds: how long each dispatch took by the device's own clock.
     """
 
@@ -219,8 +220,8 @@ class Execution(Positional):
     Attributes:
         dispatch_seconds: how long each dispatch took by the device's own clock; empty if it has
             none.
-        output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
-            for comparing the bits of two runs.
+        output_digests: the first 16 hexadecimal digits of each output's `elements_digest`, for
+            comparing two runs.
         warnings: the warnings of the driver or a debug layer; they do not fail the case.
         worker: the worker of the fleet that ran the case; None if the run's own machine did.
         process: the number of the worker process that ran the case; None for dmlconf's own process.
