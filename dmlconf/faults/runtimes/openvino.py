@@ -16,9 +16,6 @@ from dmlconf.faults.computed import Computed, of_operators
 from dmlconf.reference.evaluation import evaluate
 
 __all__ = [
-    "averages_by_the_padding_of_other_axes",
-    "columns_counted_without_padding",
-    "erf_of_nan_as_1",
     "extremes_of_infinities",
     "held_subnormals_as_0",
     "interleaved_blocks",
@@ -27,6 +24,7 @@ __all__ = [
     "odd_windows_with_a_whole_bias",
     "recurrent_parts_left_out",
     "reductions_along_no_axis_left_out",
+    "sequences_that_saturate",
     "zero_for_infinite_scales",
 ]
 
@@ -158,74 +156,43 @@ def no_index_of_the_lowest_integer(case: Case) -> Computed | None:
     return Computed({**right, "OutputIndicesTensor": np.where(lowest, firsts, indices)})
 
 
-@of_operators("ELEMENT_WISE_ERF")
-def erf_of_nan_as_1(case: Case) -> Computed | None:
-    """Return ELEMENT_WISE_ERF's output with 1 for NaN if the model holds the input."""
-    if not case.desc["InputTensor"].Owned:
-        return None
-    tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]
-    return Computed({"OutputTensor": np.where(np.isnan(tensor), right.dtype.type(1), right)})
-
-
-@of_operators("ELEMENT_WISE_IF")
+@of_operators("ACTIVATION_IDENTITY", "ELEMENT_WISE_IF", "PADDING", "TILE")
 def held_subnormals_as_0(case: Case) -> Computed | None:
-    """Return ELEMENT_WISE_IF's output with 0 for -0 and subnormal numbers that the model holds."""
-    inputs = case.inputs()
+    """Return an output with 0 for -0 and subnormal numbers that the model holds."""
+    tensors = case.graph.inputs
     flushed = {
-        name: np.where(np.abs(inputs[name]) < np.finfo(inputs[name].dtype).tiny, 0, inputs[name])
-        for name in ("ATensor", "BTensor")
-        if case.desc[name].Owned and inputs[name].dtype.kind == "f"
+        name: np.where(np.abs(array) < np.finfo(array.dtype).tiny, 0, array)
+        for name, array in case.inputs().items()
+        if tensors[name].Owned and array.dtype.kind == "f"
     }
-    return Computed(evaluate(case, {**inputs, **flushed})) if flushed else None
+    return Computed(evaluate(case, {**case.inputs(), **flushed})) if flushed else None
 
 
-@of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
-def averages_by_the_padding_of_other_axes(case: Case) -> Computed | None:
-    """Return averages of an input that the model holds, which count the padding of other axes.
+@of_operators("FILL_VALUE_CONSTANT", "FILL_VALUE_SEQUENCE")
+def sequences_that_saturate(case: Case) -> Computed | None:
+    """Return a constant or a sequence of integers whose sums and products saturate.
 
-    Axis i counts element 2i + 1 of the list of StartPadding and EndPadding as its end padding.
+    They do at the limits of their type, and INT64 and UINT32 at those of INT32.
     """
-    desc = case.desc
-    tensor = desc["InputTensor"]
-    if not (desc["IncludePadding"] and tensor.Owned):
-        return None
-    padding = [*desc["StartPadding"], *desc["EndPadding"]]
-    dilations = desc.get("Dilations") or [1] * len(desc["WindowSize"])
     right = evaluate(case)["OutputTensor"]
-    more = np.ones(right.shape)
-    for axis, window in enumerate(desc["WindowSize"]):
-        starts = np.arange(right.shape[axis + 2]) * desc["Strides"][axis] - padding[axis]
-        end = tensor.Sizes[axis + 2] + padding[2 * axis + 1]
-        reached = np.minimum(starts + window * dilations[axis], end) - starts
-        counted = (reached - 1) // dilations[axis] + 1
-        shape = [-1 if each == axis + 2 else 1 for each in range(right.ndim)]
-        more = more * (window / np.maximum(counted, 1)).reshape(shape)
-    return Computed({"OutputTensor": (right * more).astype(right.dtype)})
-
-
-@of_operators("FOLD")
-def columns_counted_without_padding(case: Case) -> Computed | None:
-    """Return FOLD's output for one spatial dimension if padding is left out where columns are
-    counted.
-
-    Of 6 elements and a window of 3, a row has 4 columns, also with padding: the fifth counts as the
-    first of the next row. What is left at the end is not added. None unless the model holds the
-    input.
-    """
-    desc = case.desc
-    if desc["DimensionCount"] != 1 or not desc["InputTensor"].Owned:
+    dtype = right.dtype
+    if dtype.kind not in "iu":
         return None
-    batches, channels, size = desc["OutputTensor"].Sizes
-    [window], [stride], [dilation] = desc["WindowSizes"], desc["Strides"], desc["Dilations"]
-    count = (size - (window - 1) * dilation - 1) // stride + 1
-    taken = case.inputs()["InputTensor"].reshape(batches, -1)[:, : channels * window * count]
-    columns = taken.reshape(batches, channels, window, count)
-    folded = np.zeros((batches, channels, size), columns.dtype)
-    for k, n in np.ndindex(window, count):
-        at = n * stride - desc["StartPadding"][0] + k * dilation
-        if 0 <= at < size:
-            folded[..., at] += columns[..., k, n]
-    return Computed({"OutputTensor": folded})
+    limits = np.iinfo(np.int32 if dtype in (np.int64, np.uint32) else dtype)
+
+    def saturated(number: int) -> int:
+        return min(max(number, int(limits.min)), int(limits.max))
+
+    def wrapped(number: int) -> int:
+        low = int(np.iinfo(dtype).min)
+        return (number - low) % (1 << 8 * dtype.itemsize) + low
+
+    if case.operator_name == "FILL_VALUE_CONSTANT":
+        numbers = [saturated(number) for number in right.ravel().tolist()]
+    else:
+        start, step = wrapped(case.desc["ValueStart"]), wrapped(case.desc["ValueDelta"])
+        numbers = [saturated(saturated(index * step) + start) for index in range(right.size)]
+    return Computed({"OutputTensor": np.array(numbers, dtype).reshape(right.shape)})
 
 
 @of_operators("ELEMENT_WISE_QUANTIZE_LINEAR")

@@ -52,6 +52,8 @@ _COMBINED: Final[Mapping[str, np.ufunc]] = {
     "ELEMENT_WISE_SUBTRACT": np.subtract,
 }
 
+_NEGATED: Final = {"ELEMENT_WISE_NEGATE": "InputTensor", "ELEMENT_WISE_SUBTRACT": "BTensor"}
+
 _COMPARISONS: Final[Mapping[str, np.ufunc]] = {
     "ELEMENT_WISE_LOGICAL_EQUALS": np.equal,
     "ELEMENT_WISE_LOGICAL_GREATER_THAN": np.greater,
@@ -203,7 +205,7 @@ def integers_in_int32(case: Case) -> Computed | None:
     """Return the outputs of an operator that computes INT64 and UINT32 in INT32.
 
     Inputs become their low 32 bits, signed, and constants of the model the nearest INT32: 2^63 - 1
-    becomes -1 or 2^31 - 1. A constant that is subtracted is negated first.
+    becomes -1 or 2^31 - 1. A constant that is subtracted or negated is negated first.
     """
     if case.nodes:
         return None
@@ -216,8 +218,9 @@ def integers_in_int32(case: Case) -> Computed | None:
         for name, array in inputs.items()
     }
     with np.errstate(all="ignore"):
-        if case.operator_name == "ELEMENT_WISE_SUBTRACT" and tensors["BTensor"].Owned:
-            words["BTensor"] = -_word(-inputs["BTensor"].astype(np.int64), held=True)
+        negated = _NEGATED.get(case.operator_name)
+        if negated is not None and negated in wide and tensors[negated].Owned:
+            words[negated] = -_word(-inputs[negated].astype(np.int64), held=True)
         outputs = evaluate(case, words)
     right = case.outputs()
     return Computed(
