@@ -1,8 +1,8 @@
 """Check quickly whether data fits a JSON Schema, without explaining why if it does not.
 
 jsonschema explains, but takes many times as long, and nearly all files fit. A schema is compiled
-once to a function, if its keywords are supported here; otherwise no data fits here, so that
-jsonschema decides.
+to a function, if its keywords are supported here; otherwise no data fits here, so that jsonschema
+decides.
 """
 
 from __future__ import annotations
@@ -247,8 +247,8 @@ def _dependent_required(
 def _refuse_guesses(part: Any) -> None:
     """Raise if the check of this part may wrongly return False, which `not` would make True."""
     if isinstance(part, Mapping):
-        if "uniqueItems" in part:
-            raise _UnknownError("uniqueItems under a condition")
+        if "uniqueItems" in part or "$ref" in part:
+            raise _UnknownError("uniqueItems or a reference under a condition")
         for value in part.values():
             _refuse_guesses(value)
     elif isinstance(part, list):

@@ -24,11 +24,11 @@ _CONTENTS: Final = (
     (RECORDING, re.compile(rb"(?s)PK\x03\x04.{26}recording\.json|PK\x03\x04.{26}outputs\.bin")),
     (CERTIFICATE, re.compile(rb"(?s)PK\x03\x04.{26}attestation\.json")),
     ("source code", re.compile(rb"#!|(?:/\*|//)|#include\b|#pragma\b")),
-    ("a case file", re.compile(rb"(?ms)(?=.*^(?:operator|graph):)(?=.*^cases:)")),
+    ("a case file", re.compile(rb"(?ms)(?=.*^(?:operators?|graph):)(?=.*^cases:)")),
     (
         "a case file",
         re.compile(
-            rb"""(?s)(?:\xef\xbb\xbf)?\s*\{\s*["']?(?:operator|graph)["']?\s*:.*\bcases\b"""
+            rb"""(?s)(?:\xef\xbb\xbf)?\s*\{\s*["']?(?:operators?|graph)["']?\s*:.*\bcases\b"""
         ),
     ),
     ("a file of waivers", re.compile(rb"(?ms).*^waivers:")),

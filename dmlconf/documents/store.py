@@ -76,7 +76,7 @@ class Store:
     """Entries by key, each in its own file.
 
     Attributes:
-        folder: not used unless this user owns it and no other user can write to it.
+        folder: used only if `is_own_folder` is true of it.
     """
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:

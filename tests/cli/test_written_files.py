@@ -75,6 +75,7 @@ def test_a_run_removes_logs_older_than_a_day_except_the_20_latest(tmp_path: Path
 CONTENTS = {
     "case.yaml": "operator: TILE\ncases:\n  - {name: x, desc: {}}\n",
     "graph.txt": "graph: some\ncases: []\n",
+    "shared.yaml": "operators: [TILE]\ncases:\n  - {name: x, desc: {}}\n",
     "key.pem": "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n",
     "kernel.hlsl": "[numthreads(1, 1, 1)]\nvoid main() {}\n",
     "script": "#!/bin/sh\necho\n",

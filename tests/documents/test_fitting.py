@@ -63,6 +63,7 @@ SMALL: Final[tuple[dict[str, Any], ...]] = (
     {"minLength": 1},
     {"type": "array", "uniqueItems": True},
     {"not": {"uniqueItems": True}},
+    {"not": {"$ref": "#/$defs/a"}, "$defs": {"a": {"uniqueItems": True}}},
     {"dependentRequired": {"Axis": ["rejected"], "rejected": []}},
     {"properties": {"Axis": False, "rejected": True}},
     {"minimum": 0, "maximum": 1},
