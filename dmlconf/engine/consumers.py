@@ -21,13 +21,15 @@ Consumer = Callable[[Event], None]
 """Takes each event of a run, in order."""
 
 
-def logging_to(log: LogWriter) -> Consumer:
+def logging_to(log: LogWriter, *, failing: bool = False) -> Consumer:
     """Return a consumer that writes to a run log what the log does not have yet.
 
-    If that fails, the consumer raises `LogWriteError`, whose `failing` says whether a verdict that
-    fails the run came before.
+    If that fails, the consumer raises `LogWriteError`, whose `failing` says whether a verdict so
+    far, written or not, fails the run.
+
+    Args:
+        failing: whether the log already has a verdict that fails the run.
     """
-    failing = False
 
     def consume(event: Event) -> None:
         nonlocal failing

@@ -126,7 +126,7 @@ class Engine:
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
-            BackendError: a worker could not be replaced.
+            BackendError: a process could not be started, or a recording cannot be read.
         """
         uninterrupted, earlier = Uninterrupted(), self.run.earlier
         with uninterrupted:

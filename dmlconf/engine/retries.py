@@ -33,7 +33,9 @@ class Retries:
     def run(
         self, plan: Sequence[PlannedCase], judge: Judge, most_failures: int | None = None
     ) -> Stream:
-        """Run the plan; yield each attempt at a failing case, and a verdict on each started case.
+        """Run the plan, and yield a verdict on each started case.
+
+        With retries, each attempt at a failing case is yielded as well.
 
         Args:
             most_failures: after how many failing cases no further case starts; None for no limit.

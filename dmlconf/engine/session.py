@@ -361,7 +361,7 @@ def judged(
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
-        BackendError: a worker could not be replaced.
+        BackendError: a process could not be started, or a recording cannot be read.
     """
     conclusion = conclusion_for(backend, against, options)
     for part in _parts(plan, options.compare_unfused, bool(options.circumstances)):
@@ -375,7 +375,7 @@ def executed(
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
-        BackendError: a worker could not be replaced.
+        BackendError: a process could not be started.
     """
     unsupported: deque[Verdict] = deque()
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, unsupported)):

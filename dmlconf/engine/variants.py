@@ -45,7 +45,7 @@ def judged_variants(
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
-        BackendError: a worker could not be replaced.
+        BackendError: a process could not be started, or a recording cannot be read.
     """
     options = replace(options, circumstances=())
     for part in _parts(plan):

@@ -119,6 +119,7 @@ def test_exit_code_is_1_if_a_run_with_option_x_stops_at_its_first_failure(tmp_pa
         (["run", "--timeout", "nan"], "nan is not a number"),
         (["coverage", "--fail-under", "nan"], "nan is not a number"),
         (["strength", "--fail-under", "nan"], "nan is not a number"),
+        (["compare", "a.jsonl", "b.jsonl", "--drift", "nan"], "nan is not a number"),
         (["run", "--report", "jsn"], "did you mean json?"),
         (["run", "--report", "json:"], "names no file"),
         (["run", "--report", "json", "--report", "junit"], "only one report"),

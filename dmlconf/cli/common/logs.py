@@ -56,7 +56,7 @@ _FIRST_BYTES: Final = 1 << 16
 
 
 def log_directory() -> Path:
-    """Return the folder for the run logs of runs without `--log`, unless it cannot be written to.
+    """Return the folder for the logs of runs without `--log`; it need not be writable.
 
     Raises:
         OSError: this account has no home folder.

@@ -261,7 +261,7 @@ def load_chosen(
 
     Raises:
         click.UsageError: an option's value is wrong.
-        InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
+        InvalidFilesError: a file or a case is invalid, or a matrix cannot be expanded.
     """
     selection = _selected(**more)
     required = None if profile is None else named_profile(profile, configured_profiles())

@@ -196,7 +196,9 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
             else:
                 with opened_log(log, earlier) as stream:
                     writer, begin = LogWriter(stream), stream.tell()
-                    footer = run_through(engine, logging_to(writer), consumers)
+                    failing = earlier is not None and earlier.failures > 0
+                    keep = logging_to(writer, failing=failing)
+                    footer = run_through(engine, keep, consumers)
                     require_unchanged(log, stream, begin, writer.digest, footer)
         if shown.dump_folder is not None:
             _dump(shown.dump_folder, read_log(log, own=True), engine)

@@ -111,7 +111,7 @@ def command(
         keys=tuple(key for file_of_keys in keys for key in read_public_keys(file_of_keys)),
         challenge=challenge,
         profile=None if profile is None else named_profile(profile),
-        substrate=_accepted(substrate) if substrate else None,
+        substrate=_content(substrate) if substrate else None,
         backends=backends,
         max_waived=max_waived,
         store=checked_files(),
@@ -128,7 +128,7 @@ def command(
     return code if code or shown else ExitCode.OUTPUT
 
 
-def _accepted(path: Path) -> bytes:
+def _content(path: Path) -> bytes:
     try:
         return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError as error:

@@ -113,8 +113,8 @@ def command(
     comments and layout of its file stay. Matrices, cases that state what they expect,
     and outputs that contradict the reference are refused.
 
-    Exit codes: 0 nothing broke; 1 something did, or nothing could be recorded; otherwise the same
-    as for run.
+    Exit codes: 0 nothing broke; 1 something did, or nothing could be recorded (with --into-case,
+    not every case); otherwise the same as for run.
     """
     tested = device_options.tested(backend)
     if tested.name == "recording":
