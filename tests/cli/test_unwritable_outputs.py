@@ -130,13 +130,16 @@ def test_a_full_disk_for_the_log_ends_the_run_with_an_error_message(
 
 
 def test_a_full_disk_for_a_resumed_log_hides_no_failure_before(tmp_path: Path) -> None:
-    wrong_then_right = TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]") + """\
+    wrong_then_right = (
+        TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]")
+        + """\
   - matrix: {Count: "=range(1, 101)"}
     desc:
       InputTensor: {Sizes: "=(Count,)", DataType: INT32, fill: sequence}
       OutputTensor: {Sizes: "=(Count,)", DataType: INT32}
       Repeats: [1]
 """
+    )
     (tmp_path / "case.yaml").write_text(wrong_then_right, encoding="utf-8")
     begun = dmlconf(tmp_path, "run", "case.yaml", "--log", "run.jsonl", "--max-failures", "1")
     assert begun.returncode == 1

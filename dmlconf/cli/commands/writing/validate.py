@@ -122,7 +122,8 @@ def _keep(
 ) -> None:
     """Keep in the cache which files below the given paths are valid and have no warning.
 
-    Files with a case of the tag `large` are left out: how they are checked depends on the machine's memory.
+    Files with a case of the tag `large` are left out: how they are checked depends on the machine's
+    memory.
     """
     large = {t.about.location.path for t in suite.templates if LARGE_TAG in t.tags}
     for path in unknown - large - {warning.path for warning in warnings}:
