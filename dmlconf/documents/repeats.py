@@ -25,16 +25,16 @@ def without_repeats(tree: Any) -> list[Any]:
         behind = index - len(parts)
         return behind if behind >= -_NEAR and isinstance(parts[index], list | dict) else index
 
-    def place(value: Any) -> int:
+    def index_of(value: Any) -> int:
         part: Any
         key: tuple[Any, ...]
         if isinstance(value, dict):
-            places = {name: place(each) for name, each in value.items()}
-            part = {name: written(index) for name, index in places.items()}
-            key = (dict, *places.items())
+            indices = {name: index_of(each) for name, each in value.items()}
+            part = {name: written(index) for name, index in indices.items()}
+            key = (dict, *indices.items())
         elif isinstance(value, list | tuple):
-            indices = [place(each) for each in value]
-            part, key = [written(index) for index in indices], (list, *indices)
+            items = [index_of(each) for each in value]
+            part, key = [written(index) for index in items], (list, *items)
         else:
             part, key = value, (type(value), repr(value))  # 1, 1.0 and true must stay apart.
         index = known.setdefault(key, len(parts))
@@ -42,7 +42,7 @@ def without_repeats(tree: Any) -> list[Any]:
             parts.append(part)
         return index
 
-    place(tree)
+    index_of(tree)
     return parts
 
 

@@ -13,7 +13,7 @@ from dmlconf.limits import DEEPEST_DOCUMENT, DEEPEST_JSON, LONGEST_NUMBER
 
 __all__ = ["TreeError", "parsed_json", "parsed_toml", "require_shallow"]
 
-_LARGE_NUMBER: Final = re.compile(rb"[0-9]{200}|[eE]\+?0*[0-9]{3}")
+_LARGE_NUMBER: Final = re.compile(rb"[0-9]{130}|[eE]\+?0*[0-9]{3}")
 """Text that may be a number with too many digits, or one too large for FLOAT64."""
 _OPENING: Final = re.compile(rb"[\[{]")
 _MOST_INTEGER_BITS: Final = LONGEST_NUMBER * 4

@@ -42,6 +42,7 @@ def test_json_within_the_limits_is_read(content: bytes, value: Any) -> None:
         (b"9" * 401, "a number of more than 400 characters"),
         (b"9" * 5000, "a number of more than 400 characters"),
         (b"1." + b"9" * 5000, "a number of more than 400 characters"),
+        (b"9" * 199 + b"." + b"9" * 199 + b"e99", "a number of more than 400 characters"),
         (b"[NaN]", "NaN is not JSON"),
         (b"[-Infinity]", "-Infinity is not JSON"),
         (b"[1e999]", "1e999 is larger than FLOAT64 holds"),

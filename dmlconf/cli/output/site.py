@@ -52,9 +52,10 @@ def _is_site(folder: Path) -> bool:
 
 
 def write_site(folder: Path, site: Site) -> int:
-    """Write the site, remove other pages of an earlier one, and return how many pages it has.
+    """Write the site, and return how many pages it has.
 
-    These are all other HTML files in the folders of pages; whatever else is there stays.
+    Other HTML files in the folders of pages are removed as those of an earlier site; whatever else
+    is there stays.
     `index.html` is written last, so that all pages to which it links exist.
 
     Raises:

@@ -361,7 +361,10 @@ def _inputs(
     selection: Mapping[str, Any],
     *others: Path | None,
 ) -> list[Path]:
-    """Return the files that the command line names for the run to read, and the configuration."""
+    """Return what the command line names for the run to read, and the configuration file.
+
+    The options of every backend count, since they may be a path.
+    """
     sources = [against, *(f"{name.name}:{name.options}" for name in backends)]
     named = [Path(source.partition(":")[2]) for source in sources if ":" in source]
     lists: list[CaseList | None] = [selection.get("case_list"), selection.get("failed")]
