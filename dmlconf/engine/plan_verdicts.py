@@ -18,7 +18,7 @@ __all__ = ["compares_unfused", "verdicts"]
 
 
 def compares_unfused(given: bool | None, capabilities: Capabilities) -> bool:
-    """Return whether each graph's nodes also run one by one.
+    """Return whether graphs' nodes also run one by one.
 
     If `given`, the user's choice, is None, they do so if the backend compiles graphs.
     """

@@ -31,7 +31,7 @@ class How:
         backend: the backend under test.
         limits: the resources that the run may use on each machine.
         substrate: the layers below DirectML, and what they cannot do.
-        compare_unfused: whether each graph's nodes also run one by one; None for yes if the backend
+        compare_unfused: whether graphs' nodes also run one by one; None for yes if the backend
             compiles graphs.
         circumstances: names of circumstances, as `chosen_circumstances` takes them.
         known_faults: whether a known fault of DirectML waives a failure.
