@@ -129,9 +129,9 @@ change = Table(
     Column("definition", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
-"""A verdict that is the first of its environment or differs from the one before. `outputs` and
-`definition` are digests of 64 bits: of the bits of all outputs, and of the case as the log
-describes it; 0 if there is nothing to digest."""
+"""A verdict that is the first on its case in its environment, or differs from the one before.
+`outputs` and `definition` are digests of 64 bits: of the bits of all outputs, and of the case as
+the log describes it; 0 if there is nothing to digest."""
 
 run_operator = Table(
     "run_operator",

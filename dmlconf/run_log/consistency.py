@@ -54,7 +54,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A contradiction between two lines of a log, or within one.
+    """A contradiction in a log.
 
     Attributes:
         line: the number of the line, from 1; of two verdicts that contradict each other, the line

@@ -81,8 +81,9 @@ class Header:
         shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.
         workers: the name and the environment of each worker of a fleet, or of each of the merged
             logs if their environments differ; otherwise empty.
-        merged_shards: for a log merged from some but not all shards of one division of the plan,
-            the `count` of all and the `numbers` of those present; None for other logs.
+        merged_shards: for a log that lacks cases, since it was merged from only some shards of one
+            division of the plan, the `count` of all shards and the `numbers` of those present; None
+            for other logs.
     """
 
     dmlconf: str
@@ -119,7 +120,8 @@ class Footer:
         finished: date and time in UTC, ISO 8601.
         complete: whether every selected case was run.
         summary: number of verdicts by status.
-        cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
+        cases_digest: the digest of the selected cases' identifiers; None in logs of certificates
+            and of older versions.
         kept_verdicts: how many cases had a verdict other than `not run` when the run was last
             resumed; None if it was not resumed.
     """

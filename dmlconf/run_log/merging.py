@@ -1,7 +1,7 @@
 """Merge the logs of shards, or of several parts of a run, into the log of one run.
 
 Each log is read first to see which cases it has, and later again to copy its verdicts, so that
-memory never holds the verdicts of all logs together.
+memory need not hold the verdicts of all logs together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keep verdicts in less memory: their mappings are pickled, and equal pickles are kept once.
+"""Keep verdicts in less memory: their large mappings are pickled, and equal pickles are kept once.
 
 These are facts, digests of files and outputs, and figures. As dictionaries, the facts and digests
 of a verdict take kilobytes; pickled, a few hundred bytes.
@@ -21,7 +21,7 @@ MANY: Final = 20_000
 """The verdicts of a log of more selected cases than this are packed as it is read.
 
 Those that are kept in `columns` need no packing. `dmlconf.engine.consumers.LogKeeper` packs the
-verdicts of a run earlier.
+verdicts of smaller runs, too.
 """
 
 DIGITS: Final = 6
