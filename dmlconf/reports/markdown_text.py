@@ -30,8 +30,8 @@ def prose(text: str) -> str:
     """Return dmlconf's own prose so that Markdown shows it as it is in a line or a cell of a table.
 
     At the beginning of a line, a sign such as `#` or `-` keeps its meaning. Pages of the
-    documentation site need it: Python-Markdown shows the backslash of most escapes that `escaped`
-    uses.
+    documentation site need it: Python-Markdown shows the backslash of some escapes that `escaped`
+    uses, such as that of `<`.
     """
     for sign in "\\`*_[]":
         text = text.replace(sign, f"\\{sign}")

@@ -24,7 +24,7 @@ VERSION: Final = 1
 """Version of the JSON form; it increases when readers of the old form could be misled."""
 
 _MOST_CASES: Final = 10
-"""How many cases a line names; it counts the others."""
+"""The most cases that a line names; it counts the others."""
 
 
 def sentence(verification: Verification) -> str:
@@ -114,7 +114,7 @@ def _waived(verification: Verification) -> str:
 
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
-    """Yield headings, each with its lines: why it does not hold (`Finding`), notes and excuses."""
+    """Yield headings, each with its lines: a certificate's findings, notes and excused failures."""
     # If the file could not be read, the closing sentence says all that is known.
     if verification.findings and not verification.unread:
         yield (

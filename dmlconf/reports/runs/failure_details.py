@@ -48,8 +48,8 @@ def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> lis
     An output whose figures have no margin, as in logs of older versions, has no line.
 
     Args:
-        sources: the sources of rules that were shown already; if None, the lines have no sources
-            and no numbers of open and loose elements.
+        sources: the sources of rules that were shown already; if None, the lines have no source of
+            a rule and no numbers of open and loose elements.
     """
     return [
         f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures) if sources else ''}"

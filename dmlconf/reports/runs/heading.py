@@ -74,7 +74,10 @@ def software_text(header: Header) -> str:
 
 
 def run_facts(header: Header) -> list[tuple[str, str]]:
-    """Return the known facts that identify a run's software and suite, as names and values."""
+    """Return facts as names and values: platform, software, shard, challenge, suite and catalogue.
+
+    A fact that is not known, or that the run lacks, is left out.
+    """
     facts = [
         ("Platform", header.environment.get("platform")),
         ("Software", software_text(header)),

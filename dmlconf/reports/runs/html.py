@@ -249,8 +249,8 @@ def _case(
     `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `r` the reason,
     `x` the elements that differ. The status `s`, the operator `o`, the tags `t`, the data types `d`
     and the feature level `l` are indices into the lists of `_data`. Only cases that did not pass
-    have the outputs' figures `g` and the facts `f`, and only those with a reason `r` and `x`. What
-    is not known is left out.
+    have the outputs' figures `g` and the facts `f`, and only those with a reason have `r` and `x`.
+    What is not known is left out.
     """
     case: dict[str, Any] = {
         "i": printable(verdict.case),

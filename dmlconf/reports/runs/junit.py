@@ -40,7 +40,7 @@ _UNREACHED: Final = str(Status.NOT_RUN.traits.junit_of_run)
 """The element for the cases that a run never reached."""
 
 MOST_SINGLE_CASES: Final = 10_000
-"""In larger runs, cases of one matrix that do not fail share an element."""
+"""In larger runs, an element may stand for several cases of one matrix that do not fail."""
 
 
 def render(log: RunLog) -> str:
@@ -221,7 +221,7 @@ def _message(verdict: Verdict) -> str:
 
 
 def _unreached(log: RunLog) -> ElementTree.Element | None:
-    """Return a suite for the cases without a verdict; None if there are none, and a footer."""
+    """Return a suite for cases without a verdict; None if there are none and there is a footer."""
     missing = log.header.selected - len(log.verdicts)
     if log.footer is not None and missing <= 0:
         return None

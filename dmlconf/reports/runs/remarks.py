@@ -309,7 +309,7 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 
 
 def variant_lines(log: RunLog) -> list[str]:
-    """Return each variant's statuses, and how many cases pass with other bits than in the first."""
+    """Return each variant's statuses, and how many cases pass with other bits than in another."""
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
     for verdict in where(log.verdicts, Judgement, lambda judgement: bool(judgement.variants)):
         for label, result in verdict.judgement.variants.items():

@@ -1,4 +1,4 @@
-"""What reports on a run share: totals by operator, the closing sentence, commands to repeat it."""
+"""What reports on a run share, such as totals by operator, the closing sentence and commands."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LONGEST_NAMED: Final = 60
 """Maximum length of an identifier in a command that may name the case by its handle instead."""
 
 _MOST_SHARDS: Final = 10
-"""How many missing shards a message names."""
+"""The most missing shards that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
