@@ -219,6 +219,13 @@ def test_a_scoreboard_has_a_column_for_each_run() -> None:
     assert 'id="gather-1"' in SCOREBOARD_FORMATS["html"].text(board)
 
 
+def test_a_command_of_a_scoreboard_quotes_a_backend_with_blanks() -> None:
+    log = run(*(verdict(f"gather/{i}", FAILED) for i in range(101)))
+    log = replace(log, header=replace(log.header, backend="recording:my runs/a.dmlrec"))
+    page = SCOREBOARD_FORMATS["html"].text(scoreboard([log], ["a"]))
+    assert "dmlconf run -b &#39;recording:my runs/a.dmlrec&#39; -o GATHER" in page
+
+
 def test_a_share_with_failures_never_rounds_to_100_percent() -> None:
     verdicts = [verdict(f"gather/{i}", PASSED) for i in range(5000)]
     board = scoreboard([run(*verdicts, verdict(A, FAILED))], ["a"])

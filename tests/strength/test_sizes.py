@@ -153,6 +153,18 @@ def test_the_command_with_figure_sizes_measures_only_cases_of_models(tmp_path: P
     assert "--figure sizes" in page
 
 
+def test_a_sample_of_one_case_does_not_tell_which_defects_few_cases_notice(tmp_path: Path) -> None:
+    (tmp_path / "model.yaml").write_text(negation(17))
+    arguments = ("strength", ".", "--figure", "sizes", "--report", "json:found.json", "--sample")
+    counts = []
+    for sample in ("1", "3"):
+        dmlconf_here(tmp_path, *arguments, sample)
+        data = json.loads((tmp_path / "found.json").read_text())["sizes"]
+        counts.append(data["pairs_of_few_cases"])
+    assert counts[0] is None
+    assert counts[1] > 0
+
+
 def test_hidden_defects_fail_the_command_below_its_threshold(tmp_path: Path) -> None:
     (tmp_path / "model.yaml").write_text(negation(17, "{constant: {value: 1}}"))
     process = dmlconf_here(

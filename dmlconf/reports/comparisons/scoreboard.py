@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -228,7 +229,7 @@ def render_html(board: Scoreboard) -> str:
 
 
 def _total_style(label: str, text: str) -> str:
-    """Return the CSS class of a total: of a run's ending or a status; empty if no case has that."""
+    """Return the CSS class of how a run ended, or of a status that a case has; otherwise empty."""
     if label == "run":
         return closing_style(text)
     return next((s.css_class for s in Status if s == label and text != "0"), "")
@@ -270,5 +271,7 @@ def _lists(board: Scoreboard) -> Iterator[dict[str, Any]]:
                     for verdict in shown
                 ],
                 "more": f"{more:,}" if more else "",
-                "command": printable(f"dmlconf run -b {header.backend} -o {operator}"),
+                "command": printable(
+                    shlex.join(["dmlconf", "run", "-b", header.backend, "-o", operator])
+                ),
             }

@@ -106,7 +106,7 @@ def _measured(setting: Setting) -> SizeDefects:
             advance,
             defects,
         )
-    return SizeDefects(DriverFigure.of(defects, applicability, noticed))
+    return SizeDefects(DriverFigure.of(defects, applicability, noticed, setting.sample))
 
 
 SIZES: Final = FigureKind(
