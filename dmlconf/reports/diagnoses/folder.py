@@ -90,7 +90,7 @@ def _title(diagnosis: Diagnosis) -> str:
 def _other_forms(
     folder: Path, case: Case, compilation: Compilation, runs: int, title: str
 ) -> dict[str, str]:
-    """Write the case for DxDispatch and as a program, where these can express it.
+    """Write the case in the forms that suit it: for DxDispatch, and as a program.
 
     A description of each file that is written is returned, by its path in the folder.
     """
@@ -141,7 +141,7 @@ def write_diagnosis(
     shared: str | None = None,
     failures: Sequence[str] = (),
 ) -> None:
-    """Write the report, and the smallest case in every form that can express it.
+    """Write the report, and the smallest case in each form that suits it.
 
     If the case was not reduced, only the report and, of several failures, their list are written.
 

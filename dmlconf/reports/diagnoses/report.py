@@ -17,14 +17,13 @@ from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.documents.wording import counted
 from dmlconf.graphs.model import Constant, Graph, Slot
 from dmlconf.reports.markdown_text import cell, row, table
-from dmlconf.verdicts.verdict import ReasonKind, Verdict
+from dmlconf.verdicts.verdict import OF_VALUES, Verdict
 
 __all__ = ["FAILURES", "culprit_sentence", "reduction_sentence", "render", "rewrite_sentence"]
 
 FAILURES: Final = "failures.txt"
 """The name of the file that lists the failures of the case's group."""
 
-_OF_VALUES: Final = (ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED)
 _MOST_VALUES: Final = 64
 """How many elements of an input or constant the report shows at most."""
 _MOST_ELEMENTS: Final = 8
@@ -45,7 +44,7 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
     if not telling:
         return "No factor could be changed."
     reason = diagnosis.verdict.reason
-    wrong = reason is not None and reason.kind in _OF_VALUES
+    wrong = reason is not None and reason.kind in OF_VALUES
     end = ", so the computation itself is wrong" if wrong else ""
     count = "the one change that was tried" if telling == 1 else f"each of {telling} changes"
     return f"No factor is to blame: the case fails with {count}{end}."

@@ -15,17 +15,14 @@ _MOST_SHOWN = 20
 
 
 def unnoticing_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
-    """Return the cases that no injected defect makes fail, sorted.
-
-    Their data hide each defect, their rules permit what it changes, or they do not run its code.
-    """
+    """Return the cases that no injected defect makes fail, sorted."""
     return sorted(name for name, tally in noticed.items() if not tally.caught)
 
 
 def case_share(noticed: Mapping[str, CaseTally]) -> float:
     """Return how many pairs of a case and a defect that it may catch fail, in percent.
 
-    These are the pairs that `CaseTally.ran` counts; it is 100 if there are none.
+    These are the pairs that `CaseTally.ran` counts. If there are none, the share is 100.
     """
     tallies = noticed.values()
     return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))

@@ -26,7 +26,7 @@ class _Deviations(Figure):
     figure: DeviationFigure
 
     def _counts(self, target: str) -> tuple[int, int]:
-        """Return how many perturbations fail by the target, and how many by DirectML's pages.
+        """Return how many perturbations fail by both target and DirectML, and how many by DirectML.
 
         Both are of cases that the target can express.
         """

@@ -35,7 +35,7 @@ class DriverDefects(Figure):
         return _share(self.figure)
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share of all defects, and of those from public reports on DirectML.
+        """Yield a sentence on all defects, and one on public reports if a defect is from one.
 
         Between them stands how many pairs one or two cases notice, if there are such pairs.
         """
@@ -90,7 +90,7 @@ def _share(figure: DriverFigure) -> float:
 
 
 def survivor_lines(figure: DriverFigure) -> Iterator[str]:
-    """Yield a line for each defect that survives in an operator, with the case that is missing.
+    """Yield a line for each defect that survives in an operator, and why (`DefectResult.missing`).
 
     They are in the order of `Fate`, and of one fate by operator and defect.
     """

@@ -180,7 +180,7 @@ EXPECTATIONS: Final = FigureKind(
     "expectations",
     _measured,
     """\
-- By expectation: each output that a case states or that was recorded is spoiled likewise, while the
+- By expectation: each output that a case states or that was recorded is perturbed, while the
   backend returns what the reference computes; the case must fail. What the source of a rule permits
   is counted apart, with that source.""",
     "spoiled expectations",

@@ -39,7 +39,7 @@ Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Shows progress over a number of cases, and gives a function to call after each case."""
 
 _CHUNK: Final = 100
-"""How many cases a process takes at a time if there are several."""
+"""The most cases that one of several processes takes at a time."""
 
 _Result = TypeVar("_Result", bound=Addable)
 
@@ -91,7 +91,7 @@ class Setting:
         """Injected defects and perturbations and their tallies; measured when first used.
 
         Raises:
-            InvalidFilesError: a case of a matrix cannot be built.
+            InvalidFilesError: a case cannot be built, or is not valid.
             BackendError: a recording of the suite cannot be read.
         """
         cases = sampled(self.plan, self.sample, self.seed)
@@ -113,11 +113,11 @@ class Setting:
 
         Args:
             measure: measures a chunk of cases, as for `measured_in_processes`.
-            result: an empty tally, to which the tallies of all chunks are added.
-            chunk: how many cases a process takes at a time; one if there is one job.
+            result: a tally, to which the tallies of all chunks are added.
+            chunk: the most cases that a process takes at a time; one if there is one job.
 
         Raises:
-            InvalidFilesError: a case of a matrix cannot be built.
+            InvalidFilesError: a case cannot be built, or is not valid.
             BackendError: a recording of the suite cannot be read.
         """
         with self.progress(len(cases)) as advance:
@@ -138,7 +138,7 @@ def of_cases(
     """Build the planned cases, and return what a function measures with them.
 
     Raises:
-        InvalidFilesError: a case is not valid.
+        InvalidFilesError: a case cannot be built, or is not valid.
     """
     return measure(map(valid_case, plan), against, **options)
 
@@ -202,7 +202,7 @@ class FigureKind:
 
     Attributes:
         name: the name, as --figure takes it.
-        introduction: what the figure is, as an item of a list on a page.
+        introduction: what the figure is, as one or more items of a list on a page.
         usual: whether it is measured if the user names no figure.
         graphs_only: whether it counts only graphs.
         takes_all: whether it needs all cases, and takes no sample of them.

@@ -86,7 +86,7 @@ def measured(setting: Setting) -> Measurement:
     """Measure the figures that are chosen.
 
     Raises:
-        InvalidFilesError: a case of a matrix cannot be built.
+        InvalidFilesError: a case cannot be built, or is not valid.
         BackendError: a recording of the suite cannot be read.
     """
     kinds = [kind for kind in FIGURES.values() if kind.name in setting.chosen]
