@@ -168,6 +168,12 @@ def test_hostile_names_are_shown_as_text_in_html_and_markdown() -> None:
         assert "\x1b" not in text
 
 
+def test_operators_that_fail_as_before_stand_under_a_heading_that_includes_them() -> None:
+    comparison = compare(run(verdict(A, FAILED)), run(verdict(A, FAILED)))
+    page = render_html([(comparison, ("base", "new"))])
+    assert "<h2>Operators with new, fixed or unchanged failures</h2>" in page
+
+
 def test_a_scoreboard_of_hostile_names_has_no_control_characters_and_can_be_encoded() -> None:
     board = scoreboard([logs.hostile()] * 2, [f"a{logs.NASTY}", "b"])
     page = SCOREBOARD_FORMATS["html"].text(board)

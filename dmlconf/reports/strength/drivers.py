@@ -160,8 +160,8 @@ DRIVERS: Final = FigureKind(
     _measured,
     """\
 - By driver defect: a catalogue of what drivers do wrong, `dmlconf/strength/drivers/defects/`, with
-  the public report that each is rebuilt from. Each is tried on the cases that meet its conditions,
-  and caught if it is in every operator that it names.""",
+  the public report that each is rebuilt from, or why it is plausible. Each is tried on the cases
+  that meet its conditions, and caught if it is in each of its operators that has cases.""",
     "driver defects",
     usual=True,
 )

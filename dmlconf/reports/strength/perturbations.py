@@ -165,8 +165,8 @@ PERTURBATIONS: Final = FigureKind(
     "perturbations",
     lambda setting: Perturbations(setting.injected.perturbed, setting.seed),
     """\
-- By perturbation: in each output of each case an element is changed a little, the largest is zeroed
-  or two are swapped; that very case must notice it. Elements that the documentation leaves
+- By perturbation: in each output of each case an element is changed, such as by 1%, the largest is
+  zeroed or two are swapped; that very case must notice it. Elements that the documentation leaves
   undefined are left alone; elements of which a rule permits any value count as not noticed.""",
     "perturbations",
     usual=True,
