@@ -149,6 +149,7 @@ def test_the_command_with_figure_sizes_measures_only_cases_of_models(tmp_path: P
     assert data["share"] == 100
     assert data["cases_tried"] == 1
     page = (tmp_path / "found.md").read_text()
+    assert "| Defect | Operators | Cases that run it | Hidden | Not noticed | Share |" in page
     assert "| last tile of 8 columns is not computed | 1 | 1 | 0 | 0 | 100.00% |" in page
     assert "--figure sizes" in page
 

@@ -14,7 +14,7 @@ from dmlconf.reports.markdown_text import escaped, table
 __all__ = ["moment", "news_data", "news_lines", "news_markdown", "news_text", "run_text"]
 
 _MOST_LISTED: Final = 50
-"""A comment lists at most this many cases that began to fail, and as many that pass again."""
+"""A comment lists at most this many cases that began to fail, and as many that ceased to."""
 
 
 def moment(run: RunRow) -> str:

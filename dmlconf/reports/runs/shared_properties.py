@@ -37,11 +37,11 @@ LEAST_FAILURES: Final = 3
 """Smaller groups are reported without a condition, since two failures may share one by chance."""
 
 MOST_NAMED: Final = 3
-"""The most operators that a sentence names."""
+"""Maximum number of operators that a sentence names."""
 MOST_OPTIONS: Final = 8
 """A group of more operators has a command without options `-o`."""
 MOST_ALTERNATIVES: Final = 2
-"""The most other expressions for the same cases that a sentence names."""
+"""Maximum number of other expressions for the same cases that a sentence names."""
 
 _MEANINGS: Final = {
     "not Packed": "strides are not packed",

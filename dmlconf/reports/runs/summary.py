@@ -50,7 +50,7 @@ LONGEST_NAMED: Final = 60
 """Maximum length of an identifier in a command that may name the case by its handle instead."""
 
 _MOST_SHARDS: Final = 10
-"""The most missing shards that a message names."""
+"""Maximum number of missing shards that a message names."""
 
 
 @dataclass(frozen=True, slots=True)

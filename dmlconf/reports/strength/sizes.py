@@ -16,7 +16,7 @@ from dmlconf.strength.tallies import share
 
 __all__ = ["SIZES", "SizeDefects"]
 
-_HEADINGS: Final = ("Defect", "Operators", "Cases tried", "Hidden", "Not noticed", "Share")
+_HEADINGS: Final = ("Defect", "Operators", "Cases that run it", "Hidden", "Not noticed", "Share")
 
 _NOT_TRIED: Final = (Fate.UNMET, Fate.NO_EFFECT)
 """Pairs of defect and operator with these fates are left out: no case meets the conditions of the

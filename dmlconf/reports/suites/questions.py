@@ -1,6 +1,7 @@
 """Report which questions of `schemas/questions.yaml` a suite's cases ask of each operator.
 
-For example, `ends-of-words` asks whether integers are right on both sides of where 32 bits end.
+For example, `ends-of-words` asks whether integers are right on both sides of where 8, 16, 32 and
+other numbers of bits end.
 """
 
 from __future__ import annotations
