@@ -62,6 +62,14 @@ class CaseAllowances:
         return self._limits.right
 
     @property
+    def undefined(self) -> Mapping[str, Array]:
+        """Which elements of a graph's outputs follow from elements that may have any value.
+
+        Empty for a case of one operator; outputs without such elements are left out.
+        """
+        return self._limits.undefined
+
+    @property
     def error_scales(self) -> tuple[ErrorScale, ...]:
         """The error scales, one for each output, in their order.
 
@@ -153,6 +161,14 @@ class _Limits:
             return tuple(graph_candidates(self._case, evaluate, self._of_node).values())
         candidates = self._call("candidates")
         return candidates if isinstance(candidates[0][0], tuple) else (candidates,)
+
+    @cached_property
+    def undefined(self) -> Mapping[str, Array]:
+        if not self._case.nodes:
+            return {}
+        from dmlconf.permitted.graphs.allowance import undefined_outputs
+
+        return undefined_outputs(self._case, evaluate, self._of_node)
 
     @cached_property
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:

@@ -132,3 +132,46 @@ cases:
         faults = (fault(FaultKind.NOT_DETERMINISTIC, 0, output="OutputTensor"),)
         actual = without_excused_faults(attention, Outputs(arrays, 0.0, faults))
         assert (actual.faults == ()) == excused
+
+
+COMPARED = """
+graph: undefined coordinates that a comparison reads
+cases:
+  - name: one
+    inputs: {x: {Sizes: [1, 1, 1, 4], DataType: UINT8, values: [0, 5, 0, 7]}}
+    nodes:
+      found:
+        operator: NONZERO_COORDINATES
+        desc:
+          InputTensor: {from: x}
+          OutputCountTensor: {Sizes: [1, 1, 1, 1], DataType: UINT32}
+          OutputCoordinatesTensor: {Sizes: [1, 1, 4, 1], DataType: UINT32}
+      halved:
+        operator: ELEMENT_WISE_IDENTITY
+        desc:
+          InputTensor: found.OutputCoordinatesTensor
+          OutputTensor: {Sizes: [1, 1, 4, 1], DataType: UINT32}
+          ScaleBias: {Scale: 0.5, Bias: 0}
+      same:
+        operator: ELEMENT_WISE_LOGICAL_EQUALS
+        desc:
+          ATensor: found.OutputCoordinatesTensor
+          BTensor: halved
+          OutputTensor: {Sizes: [1, 1, 4, 1], DataType: UINT8}
+    outputs: {count: found.OutputCountTensor, y: same}
+"""
+
+
+def test_what_follows_from_undefined_elements_may_differ_by_dispatch(tmp_path: Path) -> None:
+    """Two coordinates are not written, so that they may or may not equal their halves."""
+    (planned,) = load_suite([write(tmp_path, COMPARED, "compared.yaml")]).plan()
+    case = build(planned)
+    right = run_case(case)
+    assert isinstance(right, Outputs)
+    for kind, elements, excused in (
+        (FaultKind.NOT_DETERMINISTIC, (2, 3), True),
+        (FaultKind.NOT_DETERMINISTIC, (1, 2), False),
+        (FaultKind.NOT_WRITTEN, (2, 3), False),
+    ):
+        faulty = replace(right, faults=(fault(kind, *elements, output="y"),))
+        assert (without_excused_faults(case, faulty).faults == ()) is excused, (kind, elements)

@@ -63,7 +63,7 @@ from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_no
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 
-__all__ = ["WIDENING", "graph_candidates"]
+__all__ = ["WIDENING", "graph_candidates", "undefined_outputs"]
 
 WIDENING: Final = 4.0
 """The greatest error, in root mean squares of the random samples, where many independent errors add
@@ -119,6 +119,29 @@ def graph_candidates(
     return {output: _distinct(intervals) for output, intervals in candidates.items()}
 
 
+def undefined_outputs(
+    case: Case, evaluate: Evaluate, allowance_of: AllowanceOf
+) -> dict[str, Array]:
+    """Return, by graph output, which elements follow from elements that may have any value.
+
+    Such an element may be limited by its operator: 3 == y is 0 or 1, whatever y is. Outputs without
+    such elements are left out. The arguments are those of `graph_candidates`.
+    """
+    right = evaluate_nodes(case, evaluate)
+    bands = _bands(right, allowance_of)
+    reached = open_elements(case, evaluate, allowance_of, bands, right, (), {}, {}).reached
+    sources = case.graph.output_sources().items()
+    return {output: reached[slot] for output, slot in sources if slot in reached}
+
+
+def _bands(right: NodeValues, allowance_of: AllowanceOf) -> dict[Slot, Band]:
+    return {
+        (name, tensor): band_of(node, tensor, right.outputs[name, tensor], allowance_of)
+        for name, node in right.cases.items()
+        for tensor in node.outputs()
+    }
+
+
 def _candidates(
     case: Case,
     evaluate: Evaluate,
@@ -130,11 +153,7 @@ def _candidates(
 
     `decided` has the elements of comparisons in doubt that `evaluate` decides.
     """
-    bands = {
-        (name, tensor): band_of(node, tensor, right.outputs[name, tensor], allowance_of)
-        for name, node in right.cases.items()
-        for tensor in node.outputs()
-    }
+    bands = _bands(right, allowance_of)
     whole = unrounded(case, evaluate)
     sampled = list(samples(case, evaluate, allowance_of, bands, right, whole))
     moved = [right, *(sample.values for sample in sampled)]
