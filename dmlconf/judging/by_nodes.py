@@ -83,13 +83,18 @@ def _outputs(arrays: Mapping[str, Array], case: Case) -> Outputs:
 
 
 def _with_right_elements(case: Case, outcome: Outputs, computed: Mapping[Slot, Array]) -> Outputs:
-    """Return the graph's outputs, with the reference's elements where `computed` has equal bits."""
+    """Return the graph's outputs, with the reference's elements where `computed` has equal bits.
+
+    Constants, of which nothing is computed, and outputs of other sizes stay as they are.
+    """
     right = evaluate(case)
     arrays = dict(outcome.arrays)
     for name, slot in case.graph.output_sources().items():
-        actual = arrays.get(name)
-        if actual is None or actual.dtype != computed[slot].dtype:
+        actual, other = arrays.get(name), computed.get(slot)
+        if actual is None or other is None or actual.shape != right[name].shape:
             continue
-        same = bits_of(actual) == bits_of(computed[slot].reshape(actual.shape))
+        if actual.dtype != other.dtype:
+            continue
+        same = bits_of(actual) == bits_of(other.reshape(actual.shape))
         arrays[name] = np.where(same, right[name], actual)
     return replace(outcome, arrays=arrays)

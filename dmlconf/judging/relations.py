@@ -231,6 +231,12 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
         message = f"relation {case.relation}: the graph runs, but {other}"
         reason = Reason(ReasonKind.RELATION, message)
         return verdict.judged(status=Status.FAILED, reason=reason, figures={})
+    problem = outputs_problem(case, outcome)
+    if problem is not None:
+        if verdict.status.fails_run:
+            return verdict
+        reason = Reason(ReasonKind.RELATION, f"relation {case.relation}: the graph gives {problem}")
+        return verdict.judged(status=Status.FAILED, reason=reason, figures={})
     allowances = CaseAllowances(case, half_precision=half)
     figures: dict[str, Figures] = {}
     complaints: list[str] = []

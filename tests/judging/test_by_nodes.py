@@ -113,3 +113,42 @@ def test_a_relation_is_judged_without_its_nodes(tmp_path: Path) -> None:
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.WRONG_VALUES
+
+
+class HalvesTheExported(Remainders):
+    """Halves `y` of graphs whose intermediates are outputs, so that only nodes alone are right."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case, outcome in zip(cases, super().run(cases), strict=True):
+            if isinstance(case, GraphCase) and len(case.graph.outputs) > 2:
+                assert isinstance(outcome, Outputs)
+                halved = {**outcome.arrays, "y": outcome.arrays["y"] / np.float32(2)}
+                outcome = Outputs(halved)
+            yield outcome
+
+
+def test_a_constant_may_be_an_output_of_a_graph_that_its_nodes_show_to_be_right(
+    tmp_path: Path,
+) -> None:
+    constant = "constants:\n  k: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}\nnodes:"
+    text = SPIKE.replace("nodes:", constant).replace("{y: spike}", "{y: spike, z: k}")
+    assert verdict_on(HalvesTheExported(), tmp_path, text).status is Status.PASSED
+
+
+class CutsRests(Remainders):
+    """Leaves out the last element of `r`, unless other outputs were added to the graph."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case, outcome in zip(cases, super().run(cases), strict=True):
+            if isinstance(case, GraphCase) and len(case.graph.outputs) == 2:
+                assert isinstance(outcome, Outputs)
+                outcome = Outputs({**outcome.arrays, "r": outcome.arrays["r"][:1]})
+            yield outcome
+
+
+def test_an_output_of_other_sizes_beside_wrong_values_fails(tmp_path: Path) -> None:
+    text = SPIKE.replace("outputs: {y: spike}", "outputs: {y: spike, r: rest}")
+    verdict = verdict_on(CutsRests(), tmp_path, text)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert "r has sizes [1], not [2]" in verdict.reason.message

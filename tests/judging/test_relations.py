@@ -18,10 +18,12 @@ from dmlconf.backends.numpy.backend import NumpyBackend, run_case
 from dmlconf.backends.protocol import Breakdown, BreakdownKind, Declined, Outcome, Outputs
 from dmlconf.backends.recording.model import Mismatch
 from dmlconf.backends.registry import create, parse
+from dmlconf.cases.building.build import build
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.engine.session import in_process, judged
-from dmlconf.judging.conclusion import JudgeOptions
+from dmlconf.judging import conclusion
+from dmlconf.judging.conclusion import Conclusion, JudgeOptions
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.graphs.suites import planned_graph
 
@@ -94,6 +96,29 @@ def test_a_relation_that_holds_between_wrong_values_fails(tmp_path: Path) -> Non
     assert verdict.reason.message == (
         "6 of 6 elements of y differ, in the same graph with its nodes in the opposite order too"
     )
+
+
+class Cut(NumpyBackend):
+    """Gives only the first two columns of a graph's outputs."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            outcome = run_case(case)
+            if isinstance(case, GraphCase) and isinstance(outcome, Outputs):
+                cut = {name: array[..., :2] for name, array in outcome.arrays.items()}
+                outcome = replace(outcome, arrays=cut)
+            yield outcome
+
+
+def test_a_graph_with_outputs_of_other_sizes_breaks_a_relation(tmp_path: Path) -> None:
+    """Nothing else is known to be right: the backend is compared with itself only."""
+    case = build(planned_graph(tmp_path, GRAPH + "relation: unfused\n"))
+    execute = in_process(parse("numpy"), Cut()).execute
+    verdict = conclusion.verdict_of(case, execute, Conclusion(lambda case: None))
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.RELATION
+    assert "the graph gives y is float32 [1, 1, 2, 2], not" in verdict.reason.message
 
 
 class Recorded(NumpyBackend):
