@@ -1,4 +1,7 @@
-"""The kinds of `BackendError`, one class for each reason; the base class is in `protocol`."""
+"""The kinds of `BackendError`, one class for each reason, and the text of any exception.
+
+The base class is in `protocol`.
+"""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
 def some_installed() -> bool:
     """Return whether a plugin seems installed, without the slow import of `importlib.metadata`.
 
-    It is True if a distribution's entry points contain the text of the group, and misses plugins in
-    archives.
+    That is so if a distribution's entry points contain the text of the group. Plugins in archives
+    are not found.
     """
     group = ENTRY_POINT_GROUP.encode()
     for folder in sys.path:

@@ -26,8 +26,9 @@ INTERRUPTS: Final = tuple(
 def children_ignore_interrupts() -> Iterator[None]:
     """Let processes that start in the block ignore interrupts, from their first instruction on.
 
-    They inherit a signal mask, and keep it until they call `ignore_interrupts`. Windows has no
-    masks: there, this process too ignores Ctrl-C in the block, which should be short.
+    They inherit a signal mask, and keep it until they set another, as `ignore_interrupts` does.
+    Windows has no masks: there, this process too ignores Ctrl-C in the block, which should be
+    short.
     """
     if sys.platform == "win32":
         with _ignored_ctrl_c():

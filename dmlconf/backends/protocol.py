@@ -76,8 +76,8 @@ class Capabilities:
         feature_level: the highest feature level that it supports.
         data_types: the tensor data types that it supports.
         memory: bytes that the tensors of a case may take together; None if unknown.
-        half_precision: whether it was asked to compute FLOAT16 outputs in FLOAT16, as by
-            DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION; this widens rules for sums.
+        half_precision: whether it may compute FLOAT16 outputs in FLOAT16 throughout, as
+            DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION permits; this widens rules for sums.
         circumstances: names of the circumstances under which it runs cases; a backend that names
             any implements `dmlconf.backends.circumstances.Exerciser`.
         compiles_graphs: whether it compiles a graph as a whole, so that running its nodes one by
@@ -110,7 +110,7 @@ class Fault:
     Attributes:
         kind: what it did.
         message: the details.
-        output: the tensor whose elements it concerns; empty if it concerns no elements.
+        output: the output whose elements it concerns; empty if there is none.
         elements: the row-major indices of these elements; None if they are not known.
     """
 
@@ -128,8 +128,7 @@ class Outputs:
         arrays: the outputs by tensor; a case passes only if each has its tensor's Sizes as shape
             and the dtype of its data type. INT4 and UINT4 have one element a byte.
         seconds: how long it took.
-        faults: what the operator did wrong apart from the values; some messages name only the
-            first.
+        faults: what the operator did wrong apart from the values.
         dispatch_seconds: how long each dispatch took by the device's own clock, without those that
             are unknown.
         samples: digests and some elements of outputs, as recordings keep them of large ones.
@@ -242,8 +241,7 @@ class Backend(Protocol):
     def close(self) -> None:
         """Release everything that the backend holds.
 
-        This is the last call. It is left out if the process is killed, or if the backend could not
-        be used in a worker.
+        This is the last call. It is left out if the process is killed or crashes.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Find the subject of results: the software and the device that the results come from."""
+"""Find and compare the subjects of results: the software and the device that they come from."""
 
 from __future__ import annotations
 

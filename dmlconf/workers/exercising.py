@@ -33,7 +33,8 @@ __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks
 
 MOST_DISPATCH_SECONDS: Final = 1.0
 """A case runs under circumstances other than `long` only if its shortest dispatch took at most this
-many seconds, or an unknown time: each dispatches the case up to 16 times within its time limit.
+many seconds, or an unknown time: each dispatches the case up to 16 times, within the time limit of
+the case.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01

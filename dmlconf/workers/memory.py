@@ -33,7 +33,7 @@ __all__ = [
 _Item = TypeVar("_Item")
 
 _COPIES: Final = 4
-"""The most memory that running a case takes, as a multiple of `tensor_bytes`."""
+"""How much memory running a case is assumed to take at most, as a multiple of `tensor_bytes`."""
 
 LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""

@@ -13,10 +13,9 @@ __all__ = ["usable_processors"]
 def usable_processors() -> int:
     """Return how many processors this process may use, at least 1.
 
-    These are the processors that `taskset` or a scheduler leaves to the process, or the number in
-    `PYTHON_CPU_COUNT` from Python 3.13 on, but at most as many as the quota of a container:
-    `docker run --cpus 1.5` leaves 2. Before Python 3.13, they are all processors of the machine on
-    Windows and macOS.
+    On Windows and macOS, these are all processors of the machine, elsewhere those that `taskset` or
+    a scheduler leaves to the process. From Python 3.13 on, `PYTHON_CPU_COUNT` gives another number.
+    None of these exceeds the quota of a container: `docker run --cpus 1.5` leaves at most 2.
     """
     count: int | None
     if sys.version_info >= (3, 13):

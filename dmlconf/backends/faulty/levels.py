@@ -1,4 +1,4 @@
-"""What a device of one feature level refuses, for the backend `faulty:level=LEVEL`.
+"""What a device of one feature level refuses, for `faulty:level=LEVEL` and `faulty:first-level`.
 
 To judge whether a device may refuse a case, `dmlconf.catalogue.levels` asks which level the desc
 needs. This module reads the catalogue's files by itself, so that an error in either module shows.
@@ -93,7 +93,7 @@ def _lacking_of_tensors(
 ) -> Iterator[str]:
     """Yield the tensors that no support table for the level lists, and a missing table.
 
-    An operator has support tables for several levels, the newest first, and possibly for several
+    An operator may have support tables for several levels, the newest first, and for several
     conditions `when`. For each condition that holds, the newest table counts whose level is not
     above the device's; one of these tables must list each tensor.
     """
@@ -114,7 +114,7 @@ def _lacking_of_tensors(
 
 
 def _lists(row: _Data | None, tensor: TensorDesc, rows: _Data) -> bool:
-    """Return whether a row of a table lists a tensor; a row may be `like` another of its `rows`."""
+    """Return whether a row of a table lists a tensor; a row may be `like` another of the `rows`."""
     if row is None:
         return False
     row = rows[row["like"]] if "like" in row else row

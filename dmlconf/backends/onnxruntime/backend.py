@@ -374,7 +374,7 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error that is not blank, at most 500 characters of it.
+    """Return an error's first line that is not blank, at most 500 characters of it.
 
     If that line is longer and not the only one, ` ... ` and at most 200 characters of the last line
     follow. If the error has no text, the name of its type is returned.

@@ -1,4 +1,4 @@
-"""Make ONNX models from programs: cases that were translated to ONNX's operators."""
+"""Make ONNX models from programs, which are translated cases, and find the operators of models."""
 
 from __future__ import annotations
 

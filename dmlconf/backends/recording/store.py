@@ -87,7 +87,7 @@ class StoredRecording:
         return first
 
     def digest(self) -> str:
-        """Return the SHA-256 of the file; of several files, that of a list of their digests.
+        """Return the SHA-256 of the single file, or else that of a list of the files' digests.
 
         Raises:
             BackendError: a file cannot be read.

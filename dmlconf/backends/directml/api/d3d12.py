@@ -1,6 +1,6 @@
 """What d3d12.h, and headers that it includes, declare of Direct3D 12, as far as dmlconf uses it.
 
-Those for debug layers are in `sdklayers`.
+The declarations for debug layers are in `sdklayers`.
 """
 
 from __future__ import annotations

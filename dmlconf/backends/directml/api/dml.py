@@ -1,4 +1,4 @@
-"""What DirectML.h declares apart from operators and graphs, as far as dmlconf uses it.
+"""DirectML.h without the descs of operators, tensors and graphs, as far as dmlconf uses it.
 
 The descs of operators and tensors are in `structs`, those of graphs in `dispatch/graph.py`.
 """

@@ -2,8 +2,8 @@
 
 Without it, they start at multiples of 256.
 
-16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: unless a desc guarantees more, a tensor may start at any
-multiple of 16 bytes. If some do, all tensors move by multiples of the most that one guarantees.
+16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: a tensor may start at any multiple of 16, unless its desc
+guarantees more. If a desc does, all tensors move by multiples of the most that one guarantees.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Executor:
         self._heap.release()
 
     def prepare(self, case: Case) -> Prepared:
-        """Compile a case; the result can be run until `trim` is called.
+        """Compile a case; the result can be run until `trim` releases its operator.
 
         Raises:
             HResultError: DirectML refuses the case, or the device is gone.
@@ -122,7 +122,7 @@ class Executor:
         return Prepared(case, compiled, placement, perf_counter() - began, work_of(case))
 
     def trim(self, most: int = MOST_KEPT) -> None:
-        """Release operators beyond a maximum; cases prepared before must not run any more."""
+        """Release the least recently used operators beyond a maximum."""
         self._operators.trim(most)
 
     def run(self, batch: Batch) -> list[Result]:
@@ -165,7 +165,7 @@ class Executor:
     def _run_large(self, member: Member, batch: Batch) -> Result:
         """Run a single large case, each dispatch in a submission of its own.
 
-        The arena is copied in pieces, which takes less memory.
+        The arena, the memory of its tensors, is copied in pieces, which takes less memory.
         """
         device, clock, placement = self._device, self._timestamps, member.prepared.placement
         arena, temporary, persistent = self._memory(batch)

@@ -161,6 +161,7 @@ def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_F
 
     Raises:
         NodeRefusalError: CreateOperator fails for a node.
+        KeyError, OverflowError, ValueError: as in `create_operator`.
         HResultError: DirectML is older than feature level 2_1 or refuses the graph, or the device
             is gone.
         NativeCrashError: DirectML crashed, and Windows reported it.

@@ -65,7 +65,7 @@ class OperatorCache:
     def get(
         self, plan: Plan, flags: dml.DML_EXECUTION_FLAGS = dml.DML_EXECUTION_FLAGS.NONE
     ) -> CompiledOperator:
-        """Return a compiled plan, which is valid until `trim` or `close` is called.
+        """Return a compiled plan, which is valid until `trim` or `close` releases it.
 
         Args:
             plan: an operator or a graph.

@@ -2,9 +2,9 @@
 
 All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
 each; an output in place lies where its input does. Before a dispatch, every byte that is not an
-element of a bound input holds a fill value. A case is dispatched twice, with another fill value
-each time. So an element that was not written holds the fill value after each dispatch, except in
-place, and an element that was computed from a hole between strided elements usually differs.
+element of a bound input holds a fill value. A plain run dispatches a case twice, with another fill
+value each time. So an element that was not written holds the fill value after each dispatch, except
+in place, and an element that was computed from a hole between strided elements usually differs.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Placement:
         return sorted(inputs + outputs, key=lambda tensor: tensor.offset)
 
     def holds_elements(self) -> bool:
-        """Return whether each tensor has room for its elements in the bytes that its desc gives."""
+        """Return whether each tensor's elements lie between its `offset` and its `end`."""
         return all(
             _last_element(tensor.desc)
             < 8 * (tensor.end - tensor.offset) // tensor.desc.DataType.bits
