@@ -131,7 +131,8 @@ def killed_for_memory(ending: str) -> str:
 def may_take_much(case: Case) -> bool:
     """Return whether a case may take so much memory that the process that runs it is killed.
 
-    Such a case runs in a worker process, so that the process that writes the log goes on.
+    `dmlconf run` gives such a case to a worker process, so that the process that writes the log
+    goes on.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return False  # Its tensors are never created.

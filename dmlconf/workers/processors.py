@@ -14,8 +14,8 @@ def usable_processors() -> int:
     """Return how many processors this process may use, at least 1.
 
     On Windows and macOS, these are all processors of the machine, elsewhere those that `taskset` or
-    a scheduler leaves to the process. From Python 3.13 on, `PYTHON_CPU_COUNT` gives another number.
-    None of these exceeds the quota of a container: `docker run --cpus 1.5` leaves at most 2.
+    a scheduler leaves to the process. From Python 3.13 on, `PYTHON_CPU_COUNT` may give another
+    number. The quota of a container is the most: `docker run --cpus 1.5` leaves no more than 2.
     """
     count: int | None
     if sys.version_info >= (3, 13):

@@ -31,7 +31,7 @@ _TYPES: Final[Mapping[str, int]] = {
 }
 """ONNX's number of each data type of 8 bits or more, and of Booleans."""
 
-_FLOATS: Final = frozenset({"alpha", "beta", "epsilon", "mask_filter_value", "scale"})
+_FLOATS: Final = frozenset({"alpha"})
 """The floating-point attributes of com.microsoft's operators in programs; onnx has no schemas of
 these operators.
 """

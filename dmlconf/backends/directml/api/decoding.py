@@ -38,8 +38,8 @@ _MOST_ITEMS: Final = 1 << 16
 class UnknownDescError(ValueError):
     """A structure cannot be read as a desc.
 
-    A part is missing, the catalogue does not know one, a data type is UNKNOWN, or an array is too
-    long.
+    A part is missing, the catalogue does not know one, the data type of a tensor is UNKNOWN, or an
+    array is too long.
     """
 
 

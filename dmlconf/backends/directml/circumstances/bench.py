@@ -37,7 +37,7 @@ MOST_BYTES: Final = 1 << 27
 """Maximum bytes that the steps of a submission together upload and read back."""
 
 _MOST_SPAN: Final = MOST_BYTES >> 4
-"""Maximum bytes of a case's arena, which may be read back after each of 16 dispatches."""
+"""Maximum bytes of a case's arena: a submission reads it back after up to 16 dispatches."""
 
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16

@@ -48,7 +48,7 @@ class _Region:
     Attributes:
         begin: the offset of its first byte in the arena.
         end: the offset after its last byte.
-        previous: the tensor before it; None at the beginning of the arena.
+        previous: the tensor before it; None if there is none.
         tensor: the input, or the tensor after the guard band; None at the end of the arena.
     """
 

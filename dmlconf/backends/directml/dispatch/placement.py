@@ -75,7 +75,7 @@ class Placement:
     """The offsets of all tensors of a case in the arena.
 
     Attributes:
-        inputs: in the order of the bindings; None for an absent tensor.
+        inputs: in the order of the bindings; None where nothing is bound.
         outputs: likewise.
         span: used bytes of the arena, including guard bands.
     """
