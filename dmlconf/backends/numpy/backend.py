@@ -63,8 +63,8 @@ def create(argument: str) -> NumpyBackend:
 def run_case(case: Case) -> Outcome:
     """Return the outcome of a case on the reference.
 
-    It is a rejection with E_INVALIDARG if the desc breaks constraints of the catalogue, and a
-    breakdown if memory runs out.
+    It is a rejection with E_INVALIDARG if the case has `violations`, and a breakdown if memory runs
+    out.
     """
     began = perf_counter()
     broken = case.violations()

@@ -36,11 +36,7 @@ _MOST_ITEMS: Final = 1 << 16
 
 
 class UnknownDescError(ValueError):
-    """A structure cannot be read as a desc.
-
-    A part is missing, the catalogue does not know one, the data type of a tensor is UNKNOWN, or an
-    array is too long.
-    """
+    """A structure cannot be read as a desc or a graph."""
 
 
 @cache

@@ -308,7 +308,7 @@ class Executor:
 
 
 class _Inputs(Mapping[str, Array]):
-    """A case's inputs, each created on access, so that only one at a time is in memory."""
+    """A case's inputs; those that are generated are made on access, and not kept."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
