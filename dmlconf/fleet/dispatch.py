@@ -75,6 +75,7 @@ class Fleet:
         self._job = job
         self._on_trouble = on_trouble
         self.members: dict[str, Member] = {}
+        self._devices: tuple[Mapping[str, Any], ...] = ()
         self._preparing: dict[int, tuple[WorkerInfo, float]] = {}
         self._refused: set[str] = set()
         self._unreached: Counter[str] = Counter()
@@ -112,6 +113,7 @@ class Fleet:
                 raise BackendError(f"the scheduler {self._cluster.address} is gone")
         if refusals:
             raise BackendError("\n".join(refusals))
+        self._devices = tuple(member.prepared.record for member in self.members.values())
         return sorted(self.members.values(), key=lambda member: member.info.name)
 
     def _patience(self) -> float:
@@ -133,10 +135,12 @@ class Fleet:
 
         The first verdict of each batch comes with the batch, every other verdict with None.
 
-        New workers are used if their device is that of `members`. If the scheduler is gone, or no
-        worker was there or being prepared for a minute, the rest of the plan gets no verdict.
+        All workers with the device of `members` are used, new ones too. If the scheduler is gone,
+        or no such worker was there and none was being prepared for a minute, the rest of the plan
+        gets no verdict.
 
         Args:
+            members: some of those that `prepare` returned, all with one device.
             waivers: accepted failures, for the cases that end their workers; the workers apply
                 those of the job to the others.
 
@@ -145,7 +149,8 @@ class Fleet:
             KeyboardInterrupt: there was an interrupt; running batches have had time to end.
             Exception: another error of dmlconf itself, which a worker sent.
         """
-        run = _Pass(Assignments(plan), {member.info.address: member for member in members})
+        device = next(iter(members)).prepared.record
+        run = _Pass(Assignments(plan), self._members_like(device), device)
         with grace() as interrupt:
             while run.assignments.unfinished:
                 if interrupt.requested:
@@ -155,15 +160,20 @@ class Fleet:
                 self._give(run)
                 answer = self._cluster.answer(0.25)
                 if answer is not None and answer.call in self._preparing:
-                    for refusal in self._admitted(answer, like=run.device):
+                    for refusal in self._admitted(answer):
                         self._on_trouble(refusal)
-                    member = self.members.get(answer.worker)
-                    if member is not None:
-                        run.members[answer.worker] = member
+                    run.members = self._members_like(run.device)
                 elif answer is not None:
                     yield from self._returned(run, answer, waivers)
                 if not self._can_continue(run):
                     return
+
+    def _members_like(self, device: Mapping[str, Any]) -> dict[str, Member]:
+        return {
+            address: member
+            for address, member in self.members.items()
+            if same_device(device, member.prepared.record)
+        }
 
     def _last_batches(self, run: _Pass, waivers: Waivers) -> Iterator[tuple[Verdict, Batch | None]]:
         """Yield the verdicts of running batches until all have ended, or the scheduler is gone."""
@@ -256,7 +266,7 @@ class Fleet:
                 call = self._cluster.call(address, prepare, self._job)
                 self._preparing[call] = info, monotonic() + _PREPARE_SECONDS
 
-    def _admitted(self, answer: Answer, like: Mapping[str, Any] | None = None) -> list[str]:
+    def _admitted(self, answer: Answer) -> list[str]:
         """Handle a worker's answer to `prepare`; return a message if the worker is refused."""
         info, _ = self._preparing.pop(answer.call)
         if info.address not in self._cluster.workers:
@@ -271,7 +281,8 @@ class Fleet:
         if isinstance(answer.value, Refusal):
             reason = answer.value.message
         elif isinstance(answer.value, Prepared):
-            if like is None or same_device(like, answer.value.record):
+            known = self._devices or (answer.value.record,)
+            if any(same_device(each, answer.value.record) for each in known):
                 self.members[info.address] = Member(info, answer.value)
                 return []
             reason = "its adapter, driver or DirectML differs from that of the run"
@@ -300,16 +311,17 @@ class _Pass:
     """The state of one pass over a plan.
 
     Attributes:
-        device: the environment of the first member, as in a log's header; new ones must have its
-            device.
+        device: the environment of a member, as in a log's header; all have its device.
         busy: for each worker with a batch, the number of its call, its start and its deadline.
         with_workers: when a worker was last there or being prepared, by `time.monotonic`.
     """
 
-    def __init__(self, assignments: Assignments, members: dict[str, Member]) -> None:
+    def __init__(
+        self, assignments: Assignments, members: dict[str, Member], device: Mapping[str, Any]
+    ) -> None:
         self.assignments = assignments
         self.members = members
-        self.device = next(iter(members.values())).prepared.record
+        self.device = device
         self.busy: dict[str, tuple[int, float, float]] = {}
         self.with_workers = monotonic()
 

@@ -1,4 +1,4 @@
-"""A small suite, and a function that removes from a log what may differ between two right runs."""
+"""A small suite, a job that runs it, and what may not differ between the logs of two right runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["MATRIX", "untimed"]
+import dmlconf
+from dmlconf.backends.registry import parse
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.fleet.service import Job
+from dmlconf.workers.execution import Limits
+
+__all__ = ["MATRIX", "job_of", "untimed"]
 
 MATRIX: Final = """
 operator: TILE
@@ -43,6 +50,22 @@ _OF_ONE_RUN: Final = frozenset(
     }
 )
 """Fields that differ between runs of one plan: times, and how a log came about."""
+
+
+def job_of(path: Path) -> Job:
+    """Return a job `job`, which this process can run: the cases of TILE in a file, on `numpy`."""
+    return Job(
+        identifier="job",
+        dmlconf=dmlconf.__version__,
+        suite_digest=load_suite([path]).digest,
+        catalogue_digest=catalogue_digest(),
+        paths=(str(path),),
+        operators=frozenset({"TILE"}),
+        challenge=None,
+        backend=parse("numpy"),
+        against="auto",
+        limits=Limits(),
+    )
 
 
 def untimed(log: Path) -> list[dict[str, Any]]:

@@ -16,34 +16,18 @@ from unittest.mock import patch
 
 import pytest
 
-import dmlconf
 from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.registry import parse
-from dmlconf.cases.loading.loader import load_suite
-from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.fleet.cluster import Cluster
 from dmlconf.fleet.service import Batch, Job, Prepared, Refusal, finish, prepare, run_cases
-from dmlconf.workers.execution import Limits
 from tests.cli.process import dmlconf_here, write
-from tests.fleet.suites import MATRIX
+from tests.fleet.suites import MATRIX, job_of
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
     """Yield a job, named `job`, that this process can run; end it after the test."""
-    path = write(tmp_path, MATRIX)
-    yield Job(
-        identifier="job",
-        dmlconf=dmlconf.__version__,
-        suite_digest=load_suite([path]).digest,
-        catalogue_digest=catalogue_digest(),
-        paths=(str(path),),
-        operators=frozenset({"TILE"}),
-        challenge=None,
-        backend=parse("numpy"),
-        against="auto",
-        limits=Limits(),
-    )
+    yield job_of(write(tmp_path, MATRIX))
     finish("job")
 
 
