@@ -137,7 +137,9 @@ def _fault(fault: Any, elements: Mapping[str, int]) -> Fault:
         raise _MalformedError(f"a fault's output is {output[:40]!r}, not the name of an output")
     indices = fault.elements
     if indices is not None:
-        count = elements.get(output, 0)
+        if not output:
+            raise _MalformedError("a fault has elements, but no output")
+        count = elements[output]
         indices = _array("a fault's elements", indices, count)
         if indices.dtype.kind not in "iu" or indices.ndim != 1:
             raise _MalformedError("a fault's elements are not a vector of indices")

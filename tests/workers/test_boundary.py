@@ -98,6 +98,9 @@ OUTCOMES = {
     "an unknown kind of fault": Outputs({NAME: RIGHT}, 0.0, (Fault("rusty", "squeaks"),)),
     "elements as text": Outputs({NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", NAME, "1"),)),
     "a fault of no output": Outputs({NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", "No"),)),
+    "no elements of no output": Outputs(
+        {NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", elements=np.array([], int)),)
+    ),
     "elements beyond the end": Outputs(
         {NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", NAME, np.array([4])),)
     ),
