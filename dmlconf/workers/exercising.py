@@ -122,6 +122,8 @@ def _checked(result: object, case: Case) -> UnderCircumstance:
                 _shared_buffers(each.in_place, case),
             )
         )
+    if not dispatches:
+        return Breakdown(BreakdownKind.ERROR, "the backend reported no dispatches")
     whole = checked_outcome(Outputs({}, result.seconds, result.faults), case)
     if not isinstance(whole, Outputs):
         return Breakdown(BreakdownKind.ERROR, getattr(whole, "message", "no outputs"))

@@ -244,6 +244,19 @@ def test_buffers_that_a_backend_calls_shared_count_only_for_tensors_of_the_case(
     assert [each.in_place for each in under.dispatches] == [accepted]
 
 
+def test_a_backend_that_reports_no_dispatches_under_a_circumstance_breaks_it(
+    tmp_path: Path,
+) -> None:
+    class Idle(Right):
+        def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+            return Exercised(())
+
+    verdict = run(tmp_path, Idle())
+    assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "repeated")
+    assert verdict.reason is not None
+    assert "the backend reported no dispatches" in verdict.reason.message
+
+
 def test_a_backend_that_raises_under_a_circumstance_breaks_that_circumstance(
     tmp_path: Path,
 ) -> None:
