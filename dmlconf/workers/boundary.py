@@ -40,6 +40,8 @@ _MOST_EXCESS: Final = 1_000_000
 """An output may have this many elements, or as many as the largest one of the case, although it
 should have fewer: the case then fails because of its sizes. More elements could exceed the memory.
 """
+_LEAST_SAMPLE: Final = 2
+"""The fewest elements of a sample: the first and the last, as in `sample_indices`."""
 _LARGEST_DETAILS: Final = 100_000
 """Characters of an environment's details, as JSON."""
 
@@ -119,12 +121,17 @@ def _samples(value: object, most: int) -> dict[str, Sample]:
     for name, sample in _pairs("samples", value):
         if not isinstance(sample, Sample) or not isinstance(sample.dtype, np.dtype):
             raise _MalformedError(f"samples holds {_named(sample)}, not a Sample")
+        shape = tuple(map(int, sample.shape))
+        indices = _indices("a sample's indices", sample.indices, most, prod(shape))
+        values = _array("a sample's values", sample.values, most)
+        if indices.size < _LEAST_SAMPLE or values.shape != indices.shape:
+            raise _MalformedError(f"a sample has {indices.size:,} indices, {values.size:,} values")
         samples[_text("samples: a name", name)] = Sample(
             dtype=sample.dtype,
-            shape=tuple(map(int, sample.shape)),
+            shape=shape,
             digest=_text("a sample's digest", sample.digest),
-            indices=_array("a sample's indices", sample.indices, most),
-            values=_array("a sample's values", sample.values, most),
+            indices=indices,
+            values=values,
         )
     return samples
 
@@ -140,11 +147,7 @@ def _fault(fault: Any, elements: Mapping[str, int]) -> Fault:
         if not output:
             raise _MalformedError("a fault has elements, but no output")
         count = elements[output]
-        indices = _array("a fault's elements", indices, count)
-        if indices.dtype.kind not in "iu" or indices.ndim != 1:
-            raise _MalformedError("a fault's elements are not a vector of indices")
-        if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < count:
-            raise _MalformedError(f"a fault has an index outside the output's {count:,} elements")
+        indices = _indices("a fault's elements", indices, count, count)
     return Fault(
         kind=_member("a fault's kind", fault.kind, FaultKind),
         message=_text("a fault's message", fault.message),
@@ -232,6 +235,16 @@ def _array(what: str, value: object, most: int) -> Array:
     if value.dtype.kind not in "biufc":
         raise _MalformedError(f"{what} has elements of {value.dtype}, not of a numeric type")
     return np.asarray(value, dtype=value.dtype.newbyteorder("="), order="C")
+
+
+def _indices(what: str, value: object, most: int, count: int) -> Array:
+    """Return a vector of at most `most` indices, each of one of `count` elements."""
+    indices = _array(what, value, most)
+    if indices.dtype.kind not in "iu" or indices.ndim != 1:
+        raise _MalformedError(f"{what} are not a vector of indices")
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < count:
+        raise _MalformedError(f"{what}: an index is outside the output's {count:,} elements")
+    return indices
 
 
 def _mapping(what: str, value: object) -> Mapping[Any, Any]:

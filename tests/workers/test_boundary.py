@@ -43,6 +43,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.backend import create as reference, run_case
 from dmlconf.backends.protocol import Breakdown, Environment, Fault, FaultKind, Outputs, Rejection
+from dmlconf.tensors.sample import Sample
 
 
 class Poison:
@@ -78,6 +79,11 @@ def _raise():
     raise RuntimeError("unpickled")
 
 
+def sample(indices, values):
+    at, elements = np.array(indices, np.int64), np.array(values, np.float32)
+    return Sample(np.dtype(np.float32), (4,), "0" * 64, at, elements)
+
+
 RIGHT = np.array([1, 2, 1, 2], np.float32)
 NAME = "OutputTensor"
 OUTCOMES = {
@@ -101,6 +107,9 @@ OUTCOMES = {
     "no elements of no output": Outputs(
         {NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", elements=np.array([], int)),)
     ),
+    "a sample beyond the end": Outputs({}, samples={NAME: sample([0, 4], [1, 2])}),
+    "a sample of fewer elements than indices": Outputs({}, samples={NAME: sample([0, 3], [1])}),
+    "a sample of one element": Outputs({}, samples={NAME: sample([3], [2])}),
     "elements beyond the end": Outputs(
         {NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", NAME, np.array([4])),)
     ),
