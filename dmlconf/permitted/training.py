@@ -233,8 +233,7 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
 def _of_difference(new: Array, old: Array) -> Array:
     """Return the FLOAT32 rounding error of `new - old`, which FLOAT64 may round as well.
 
-    `rest` is what FLOAT64 rounds off. If it is 0, and FLOAT32 holds the difference, there is no
-    error.
+    `rest` is what FLOAT64 rounds off.
 
     Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
     """

@@ -90,7 +90,7 @@ class Accumulation:
     def may_overflow(self) -> bool:
         """Whether results far off may be right, since some intermediate may overflow.
 
-        Also true if a sum of sizes exceeds FLOAT32, whatever type sums are computed in, and
+        Also true if a finite sum of sizes exceeds FLOAT32, whatever type sums are computed in, and
         whenever `errors` has an array of overflows, even if it marks no element.
         """
         if self.errors.overflows is not None:
@@ -297,9 +297,10 @@ class _Limits:
 
     Attributes:
         unit: the error of one rounding, times the limit of the rule.
-        additions: the greatest error of all additions together.
+        additions: the greatest error of all additions together; in sums computed in FLOAT16, with
+            that of the stores.
         stores: ULPs that the last store may add; 0 if no error depends on a ULP.
-        stored: the errors of intermediates that are stored in FLOAT16.
+        stored: the errors of intermediates that are stored in FLOAT16; 0 if `additions` has them.
         exact: where additions are exact, so that a store is off by one ULP at most; None for
             nowhere.
         lossless: where stores are exact as well; None for nowhere.

@@ -21,7 +21,7 @@ Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
 
 MOST_TOGETHER: Final = 1 << 15
-"""The most elements of arrays that are stacked, so that the stack stays in the cache."""
+"""The most elements of a stack of several arrays, so that it stays in the cache."""
 
 _Part = TypeVar("_Part")
 
@@ -31,10 +31,13 @@ _Lazy: TypeAlias = _Part | Callable[[], _Part]
 
 @dataclass(frozen=True, slots=True)
 class SumErrors:
-    """The scale of the errors of an output that consists of sums; arrays have the output's sizes.
+    """The scale of the errors of an output that consists of sums.
 
     The section "The error scale" of docs/bounds.md describes it. For the sum 1 + 2 - 3 in FLOAT32,
     which is 0, `sums` is 6, and each rounding has an error of at most 6 * 2^-24.
+
+    The arrays in `sums`, `others` and `spans` have the output's sizes; NumPy can broadcast the
+    other arrays to these.
 
     Attributes:
         sums: the sum of the magnitudes of the values that a kernel adds up in FLOAT32.

@@ -54,7 +54,7 @@ _SLOPES: Final[Mapping[str, Callable[..., float]]] = {
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: 1.0,
     "ELEMENT_WISE_CLIP": lambda Min, Max: 1.0,
 }
-"""The greatest slope of each activation, given its attributes."""
+"""The greatest slope of each activation, given its attributes, with the exceptions in `slope`."""
 
 
 def _slope_of_hard_sigmoid(low: Array, high: Array, Alpha: float, Beta: float) -> Array:

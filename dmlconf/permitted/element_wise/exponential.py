@@ -72,7 +72,7 @@ def _exp_error(x: Array) -> Array:
 def _of_exponentials(x: Array, value: Array) -> Array:
     """Return the error of `value`, the size of sinh or cosh.
 
-    If exp may overflow, and `value` is below 2^128, both add up to 2^128.
+    If exp may overflow, and `value` is below 2^128, `value` and its error add up to 2^128.
     """
     error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
     exponential = np.exp(np.abs(x))

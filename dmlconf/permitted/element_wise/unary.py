@@ -1,7 +1,7 @@
 """Permitted results of IDENTITY, ABS, SIGN, CEIL, FLOOR and ROUND besides the reference's.
 
-`clipping`, `conversion`, `exponential` and `trigonometry` have those of other functions of one
-number.
+`clipping`, `conversion`, `exponential`, `power` and `trigonometry` have those of other functions of
+one number.
 """
 
 from __future__ import annotations

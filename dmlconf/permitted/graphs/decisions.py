@@ -63,7 +63,7 @@ def with_outcome(evaluate: Evaluate, comparison: Case, mask: Array, outcome: int
 
 
 def beyond_single_elements(right: NodeValues, decided: Mapping[Slot, Array]) -> set[Slot]:
-    """Return the later outputs of which elements follow from several elements of a comparison."""
+    """Return the later outputs of which elements may follow from several of a comparison."""
     beyond: set[Slot] = set()
     # Outputs of which each element follows from one element, and whether that has the same index.
     following = {slot: _tensor(right, slot).Packed for slot in decided}

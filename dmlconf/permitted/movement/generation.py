@@ -30,7 +30,7 @@ def diagonal_matrix1_candidates(
 ) -> Sequence[Interval]:
     """Return one matrix for each number of the output's type that Value may become.
 
-    There are several only if a FLOAT32 Value is beyond an integer type.
+    There are several only if a FLOAT32 Value is beyond an integer type, or is NaN.
     """
     diagonals = DiagonalFillBegin, DiagonalFillEnd
     outputs = (

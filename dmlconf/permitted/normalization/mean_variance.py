@@ -348,7 +348,7 @@ def _root_may_vanish(square: Array, epsilon: float, order: int) -> Array:
 
 
 def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[Span]:
-    """Yield a span of the quotients for each choice of what is stored: norm, square and root."""
+    """Yield a span of the quotients for each way to store norm, square and root."""
     terms = np.abs(values) if order == 1 else np.square(values)
     sums = terms.sum(axis, keepdims=True)
     exact = sums <= quantum_of(terms) * 2.0**24

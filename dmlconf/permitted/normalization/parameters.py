@@ -1,6 +1,7 @@
 """Error scales of means and of `(x - mean) / deviation`, which several normalisations compute.
 
-`of_rounding_alone`, `unbounded` and `variance_overflows` say where such a quotient has no bound.
+`of_rounding_alone`, `unbounded` and `variance_overflows` say where a quotient by the deviation may
+be far off.
 """
 
 from __future__ import annotations

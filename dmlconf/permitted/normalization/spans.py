@@ -92,8 +92,8 @@ def means_of(
 
     Args:
         exact: which means are the same however they are computed.
-        of_held_sums: whether a kernel may store the sum in FLOAT16 before it is divided, or sums
-            along some dimensions before they are added up, or both.
+        of_held_sums: whether a kernel may store in FLOAT16 the sum before it is divided, or means
+            along some dimensions before these are averaged, or both.
     """
     own = _mean(Span.of(values), over, exact)
     yield [own]

@@ -1,7 +1,8 @@
 """Permitted errors of MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1.
 
-A score is the product of a query and a key, plus a bias of their positions and a mask. The shares
-of a softmax over the scores weight the values. Errors of scores are carried through the softmax.
+A score is the scaled product of a query and a key, plus a bias of their positions and a mask. The
+shares of a softmax over the scores weight the values. Errors of scores are carried through the
+softmax.
 
 Derived in docs/bounds.md, Softmax.
 """

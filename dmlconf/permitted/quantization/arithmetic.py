@@ -168,13 +168,13 @@ def quantized_sum_candidates(
     - the error scale, or the quotient plus a zero point, may exceed 32 bits
 
     A result may be infinite before it is converted if a product of some factors is. Measured: 1
-    times scales of 3.4e38 and 1.2e-38, divided by 0.18, is 22, but DirectML 1.12.1 gives 127, since
-    it multiplies by 3.4e38 / 0.18 first.
+    times scales of 3.4e38 and 1.18e-38, divided by 0.18, is 22, but DirectML 1.12.1 gives 127,
+    since it multiplies by 3.4e38 / 0.18 first.
 
     Args:
         sums: the sums of products of integers less their zero points, and of a bias if any.
         error_scale: the sums of the sizes of these terms.
-        products: how many products each sum has.
+        products: how many terms each sum has at most.
     """
     with np.errstate(all="ignore"):
         first, second, last = map(wide, scales)

@@ -41,8 +41,8 @@ _OLDER: Final[Sites] = _OLDER_RESET_FIRST | {"product with bias", "reset product
 _OLDER_OF_ONE_NODE: Final[Sites] = _OLDER - {"sum", "product of h"}
 _OLDER_OF_ONE_NODE_RESET_FIRST: Final[Sites] = _OLDER_RESET_FIRST - {"sum"}
 """What DirectML 1.8.0 and 1.8.2 store if there is one hidden node, with and without
-LinearBeforeReset: they add biases to products before they store anything. The simulations give all
-774 elements of cases with up to 5 inputs, and those with "sum" and "product of h" 513."""
+LinearBeforeReset: they store no product to which a bias is still to be added. The simulations give
+all 774 elements of cases with up to 5 inputs, and those with "sum" and "product of h" 513."""
 
 _EVERYTHING: Final[Sites] = _OLDER | {"sum of gates", "share"}
 """What kernels store if they store every value that has a name. No release that was measured does
@@ -61,7 +61,7 @@ def gru_error_scale(desc: GruDesc) -> tuple[ErrorScale, ...]:
 def error_scales_of_kernels(desc: GruDesc, direction: Direction[GruDesc]) -> tuple[ErrorScale, ...]:
     """Return the error scales of the outputs that a desc has.
 
-    `direction` computes one direction of the layer: `gru_direction`, or that of another runtime.
+    `direction` computes one direction of the layer, as `gru_direction` does.
     """
     kernel_sites: tuple[Sites, ...]
     if desc.LinearBeforeReset:

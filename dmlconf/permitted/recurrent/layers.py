@@ -87,7 +87,7 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
     """Yield descs of parts of the batch: as MOST_ERRORS_OF_PART permits, but a sequence or more.
 
-    Their outputs are those of the whole desc.
+    Their TensorDescs of outputs are those of the whole batch.
     """
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
     size = max(1, MOST_ERRORS_OF_PART // (2 * hidden * hidden))

@@ -140,9 +140,9 @@ class Spread:
 def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple[Spread, ...]:
     """Return spreads in which all errors are shared.
 
-    The limits of up to `_MOST_EXACT` values stay; there are then as many errors as values at most,
-    unless none was shared before. In a wider state, own errors become mixtures, and limits may be
-    larger: see `_mixed`.
+    The limits of up to `_MOST_EXACT` values stay, except for equal values, to which `sources_of`
+    gives a further error. There are then as many errors as values at most, unless none was shared
+    before. In a wider state, own errors become mixtures, and limits may be larger: see `_mixed`.
 
     Args:
         parts: the spreads of the parts of a state, such as hidden nodes and cell, sizes {batch, n}

@@ -33,10 +33,9 @@ class UncertainPart(Part):
 
     Attributes:
         in_doubt: the whole gradient of an output for each sample that may get it where several may,
-            since the first of the greatest samples is in doubt; 0 for all others. Sizes as of
-            `gradient`.
-        needed: the least value with which a sample may be the first of the greatest; sizes as of
-            `gradient`.
+            since the first of the greatest samples is in doubt; 0 for all others.
+        needed: the least value with which a sample may be the first of the greatest; negative
+            infinity if all samples get a share.
     """
 
     block: UncertainBlock
@@ -74,7 +73,7 @@ class UncertainPart(Part):
         return np.fmax(value - error, -np.inf), np.fmax(value + error, -np.inf)
 
     def certainly_added(self) -> Array:
-        """Return which samples are inside the input without doubt, and get their gradient so."""
+        """Return which samples are certainly inside the input, and certainly get their gradient."""
         corners = [self.reading.inside(y, x) for y, x in product(*self.coordinates())]
         added: Array = np.logical_and.reduce(corners) & (self.in_doubt == 0)
         return added
@@ -154,7 +153,7 @@ def value_of_first_greatest(least: Array, used: Array) -> Array:
     """Return the least value with which each sample may be the first of an output's greatest.
 
     It is more than what any earlier sample has at least, and no less than what any later one has at
-    least: for samples of at least 3, 5 and 4 it is 5, more than 3, and more than 5.
+    least: for samples of at least 3, 5 and 4 it is 5, 4, and just above 5.
 
     Args:
         least: what each sample has at least, sizes {regions, samples, samples, rows, columns,

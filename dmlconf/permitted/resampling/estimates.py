@@ -29,8 +29,8 @@ class Estimate:
         error_scales: the same results for the absolute values of the elements.
         errors: how far FLOAT32 arithmetic may be off where it rounds.
         quanta: powers of two; all intermediates of an element are multiples of its quantum.
-            Infinite for an element of 0; 0 if there is no such power, since a coordinate is rounded
-            or an element is not finite.
+            Infinite for an element of 0; 0 if no such power is known, for instance since a
+            coordinate is rounded or an element is not finite.
         spans: bounds of the absolute values of all intermediates.
     """
 

@@ -32,7 +32,8 @@ __all__ = [
 def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], ...]:
     """Return the intervals of `max_pooling2_interval`, and others with NaN for windows of NaN.
 
-    Such a window has no other elements, except padding. The others are left out without one.
+    Such a window has no other elements, except padding. Without one, there are no intervals with
+    NaN.
     """
     over = desc.windows()
     (least, most), *indices = _intervals(desc, over)
