@@ -38,9 +38,9 @@ STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)
 
 
 def stored_beyond(values: Array) -> list[Array]:
-    """Return what FLOAT16 may hold of values if some exceed 65504: it, or infinity, in their place.
+    """Return the values with 65504, and with infinity, in place of finite sizes above 65504.
 
-    The list is empty if no finite value does. Other values stay as they are, FLOAT64.
+    Signs stay. The list is empty if there are no such sizes.
     """
     beyond = np.isfinite(values) & (np.abs(values) > LARGEST_FLOAT16)
     if not beyond.any():
