@@ -1,9 +1,9 @@
 """Tolerance bands: the values that a node's rule permits for each element of its output.
 
 If the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. The band
-depends on the node's inputs, so each evaluation of a graph has its own. Operators that compute each
-element alone get the bands of all evaluations from one call, if elements are few. For 17
-evaluations that takes little longer than for one.
+depends on the node's inputs, so each evaluation of a graph has its own. If elements are few, and
+the interval of each follows from one element of each input, the bands of all evaluations come from
+one call. For 17 evaluations that takes little longer than for one.
 """
 
 from __future__ import annotations
