@@ -87,7 +87,7 @@ recognises them in every run: a case that fails because of one is `waived`, with
 A wrong value is recognised if it is the one that a function of `dmlconf/faults` computes; a crash
 or a refusal, if the desc meets a condition. `--no-known-faults` judges as if none were known.
 
-Nearly each has an example and the command that repeats it in the [Wine lab](wine-lab.md), from a
+Each has an example and the command that repeats it in the [Wine lab](wine-lab.md), from a
 checkout, on the last release that has it (`lab.py versions` fetches the releases once). To repeat
 it with sizes and data of your own, [write a case](writing-cases.md) in an empty folder, and type
 there `python3 CHECKOUT/lab/lab.py run -- run mine.yaml -b directml --no-known-faults`. On Windows

@@ -43,7 +43,7 @@ def measured_in_processes(
     """Return the tally of all cases, and the suite's recordings, which remember stale cases.
 
     Args:
-        result: an empty tally, to which those of all cases are added.
+        result: a tally, to which those of all cases are added.
         plan: the cases.
         suite_paths: the files of the suite, whose recordings give expected values.
         jobs: how many processes; 1 measures in this one.

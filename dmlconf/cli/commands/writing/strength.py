@@ -135,7 +135,7 @@ def command(
     recorded is changed in the ways of "By perturbation", and the case must fail.
 
     By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
-    allowed, tried at every node and edge of every graph.
+    allowed, tried at the nodes and edges of every graph.
 
     By rewrite, only with --figure rewrites: each rewrite of the catalogue has a graph in which the
     rewritten graph passes, and each of its conditions one in which it fails.
