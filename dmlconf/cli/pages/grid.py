@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.documents.wording import counted
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["grid"]
@@ -32,7 +33,7 @@ def grid(tensor: Array) -> str:
     lines: list[str] = []
     for number, block in enumerate(_blocks(tensor)):
         if number == MOST_BLOCKS:
-            lines.append(f"... {len(rows) // height - MOST_BLOCKS:,} more blocks")
+            lines.append(f"... {counted(len(rows) // height - MOST_BLOCKS, 'more block')}")
             break
         lines += _block(block, rows[number * height : (number + 1) * height])
     return "\n".join(lines)

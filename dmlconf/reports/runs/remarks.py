@@ -139,7 +139,7 @@ def block_lines(log: RunLog) -> list[str]:
         room = loose[case]
         lines.append(f"{case}: {room.loose:,} of {room.elements:,} elements may be off by more")
     if len(by_share) > MOST_BLOCKS:
-        lines.append(f"and {len(by_share) - MOST_BLOCKS:,} more blocks")
+        lines.append(f"and {counted(len(by_share) - MOST_BLOCKS, 'more block')}")
     return lines
 
 

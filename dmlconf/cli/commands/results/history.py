@@ -394,7 +394,7 @@ def _prune_runs(before: str | None, keep: int | None, database: str | None) -> i
         with history.writing() as connection:
             removed = prune(connection, before=moment, keep=keep)
         history.compact()
-    return _echo([f"removed {removed:,} runs"])
+    return _echo([f"removed {counted(removed, 'run')}"])
 
 
 @_subcommand("merge", short_help="Add the runs of another history.")
