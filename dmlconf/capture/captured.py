@@ -1,4 +1,4 @@
-"""Read a journal of captured calls: each operator and graph once, and how often it was compiled."""
+"""Read a journal of captured calls: operators, graphs, and dispatches whose data was kept."""
 
 from __future__ import annotations
 

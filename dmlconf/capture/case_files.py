@@ -45,9 +45,9 @@ __all__ = [
 ]
 
 FILE: Final = "captured"
-"""The stem of a file of captured cases, and so the second part of the cases' identifiers.
+"""The stem of the files that `write_cases` and `write_models` write.
 
-Further files of graphs are `captured-2` and so on.
+It is the second part of the cases' identifiers. Further files of graphs are `captured-2` and so on.
 """
 
 DATA: Final = "data"
@@ -99,7 +99,7 @@ def write_cases(
             writes no blocks.
 
     Raises:
-        OSError: a file cannot be written.
+        OSError: a file cannot be written, or kept weights cannot be read.
     """
 
     def with_weights() -> Iterator[File]:

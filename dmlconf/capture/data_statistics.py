@@ -16,7 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DataStatistics", "following"]
 
 _MANY_ZEROS: Final = 1 / 8
-"""With this share of zeros or more, a tensor is taken for RELU's output.
+"""With this share of zeros or more, a floating-point tensor is taken for RELU's output.
 
 Its least number must be 0, and not all its numbers whole, unless one exceeds `_LARGEST_WHOLE`.
 """

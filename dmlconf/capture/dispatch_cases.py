@@ -69,7 +69,7 @@ def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
         source: the folder of the kept arrays.
 
     Raises:
-        OSError: a file cannot be written.
+        OSError: a file cannot be written, or a kept array or the library cannot be read.
         BackendError: the outputs are larger than a recording may be.
     """
     target = folder / FOLDER

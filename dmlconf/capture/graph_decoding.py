@@ -71,9 +71,9 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
     """Return the graph at the address of a `DML_GRAPH_DESC`.
 
     Raises:
-        UnknownDescError: a part of it is unknown or fits no other part, an edge names a node or a
-            tensor that there is not, nothing reads a constant, the creation of an operator was not
-            seen, or the graph is larger than dmlconf reads.
+        UnknownDescError: a node or an edge has an unknown or the wrong type, an edge names a node
+            or a tensor that there is not, nothing reads a constant, the creation of an operator
+            was not seen, or the graph is larger than dmlconf reads.
     """
     native = DML_GRAPH_DESC.from_address(address)
     if native.NodeCount > MOST_NODES:

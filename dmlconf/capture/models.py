@@ -1,8 +1,8 @@
 """Write cases of several captured models: each desc of an operator and each kind of block once.
 
 A desc is written again for other flags that have tags. A block is a part of a graph with two to
-eight nodes. Blocks that differ only in sizes, numbers and data become one case, made from the block
-with the fewest elements.
+eight nodes. Blocks that differ only in sizes, strides, numbers and data become one case, made from
+the block with the fewest elements.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ _SIZES: Final = ("Sizes", "Strides", "TotalTensorSizeInBytes", "values", "fill")
 
 
 def _shape(block: Block) -> str:
-    """Return a key of a block without its sizes, numbers and data; equal keys become one case."""
+    """Return a key of a block; blocks with equal keys become one case."""
 
     def kept(value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -67,7 +67,7 @@ class _Dispatch:
         initializes: whether an initialiser is dispatched.
         late: whether the tensors may be bound until the list is submitted; once it is submitted,
             whether the list lacks copies, or has copies of other tensors.
-        recorded: what was bound when the copies in the list were recorded; None if there are none.
+        recorded: what was bound when copies were recorded in the list; None until then.
     """
 
     what: Compiled
@@ -80,7 +80,7 @@ class _Dispatch:
     after: Copies | None = None
 
     def settle(self) -> None:
-        """Note whether the tensors bound at submission differ from those that were recorded."""
+        """At submission, keep `late` only if the list has no copies of what is bound."""
         self.late = self.late and self.recorded != self.table
         if self.late:  # The copies in the list, if any, are of other tensors.
             self.before = self.after = None
@@ -166,6 +166,8 @@ class Dispatches:
         """Note that an operator or a graph was compiled to the object at an address."""
         with self._lock:
             self._compiled[address] = what
+            # An initialiser that was released may have had the same address.
+            self._initializers.pop(address, None)
             self._weights.pop(address, None)
 
     def _creating(

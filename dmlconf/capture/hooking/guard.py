@@ -17,7 +17,7 @@ _MOST_FAILURES: Final = 20
 
 
 class Guard:
-    """Marks the threads that are inside a hooked call, and writes down what fails in hooks."""
+    """Marks threads that are inside `entered` or `safely`, and writes down what fails in hooks."""
 
     def __init__(self, journal: JournalWriter) -> None:
         self._journal = journal
@@ -26,10 +26,7 @@ class Guard:
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is in a hooked call or in dmlconf's own work.
-
-        Further calls are then not the application's.
-        """
+        """Whether this thread is marked: its further calls are then not the application's."""
         return getattr(self._inside, "entered", False)
 
     @contextmanager

@@ -54,6 +54,7 @@ class OpenSession(Protocol):
         """Return the session.
 
         Raises:
+            ModelError: what runs the model is missing.
             OnnxRuntimeError: the model could not be loaded.
         """
         ...

@@ -1,0 +1,30 @@
+"""What is dispatched is known by the address of its object, which DirectML may use again.
+
+The tested code is in `dmlconf/capture/hooking/dispatches.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dmlconf.capture.hooking.arrays import StatisticsStore
+from dmlconf.capture.hooking.dispatches import Dispatches
+from dmlconf.capture.hooking.guard import Guard
+from dmlconf.capture.hooking.patches import Patches
+from dmlconf.capture.hooking.slots import Compiled
+from dmlconf.capture.journal import JournalWriter
+
+
+def test_an_operator_at_the_address_of_a_released_initialiser_is_no_initialiser(
+    tmp_path: Path,
+) -> None:
+    journal = JournalWriter(tmp_path / "journal.jsonl")
+    hooks = Dispatches(Patches(), Guard(journal), journal, StatisticsStore(), most=1)
+    address, table = 4096, 8192
+    hooks._initializes(address, 0, 0)
+    assert hooks._wanted(address, table) == []
+    compiled = Compiled(1, 0, (), ())
+    hooks.compiled(address, compiled)
+    [dispatch] = hooks._wanted(address, table)
+    assert (dispatch.what, dispatch.initializes) == (compiled, False)
+    journal.close()
