@@ -50,7 +50,7 @@ def data_words(case: Case) -> tuple[str, ...]:
 
 
 def is_index(tensor: str) -> bool:
-    """Return whether an operator's tensor of this name holds indices."""
+    """Return whether an operator's input of this name holds indices."""
     return "Indices" in tensor
 
 

@@ -238,8 +238,9 @@ def products(operator: Operator, desc: Desc) -> int:
 def constants(operator_name: str) -> Mapping[str, str]:
     """Return the constants that a condition may name, each by its own name.
 
-    These are data types, `OWNED_BY_DML`, the words of `DATA_WORDS`, those of the operator's enums
-    and, if it has a nested operator, the names of operators. A field of the same name hides one.
+    These are data types, `OWNED_BY_DML`, the words of `DATA_WORDS`, all constants of the operator's
+    enums and, if it has a nested operator, the names of operators. A field of the same name hides
+    one.
     """
     entry = catalogue.entry_of(operator_name)
     values = [str(data_type) for data_type in DataType]

@@ -264,11 +264,10 @@ def _specials(
 
     There are 13 for floating-point types: signed zeros, infinities, NaN, two subnormal numbers, the
     least normal number with a minus sign, the lowest and the highest number, 1/3, -pi, and the
-    number after 1. There are 7 for integer types, some of them equal: the limits, values near them,
-    0, 1, and one whose bytes differ, if there are several. With `every: N` only every Nth element
-    is one of these;
-    those between are ordinary numbers: for floating-point types from `uniform` between -1 and 1,
-    else integers from 0 to 7.
+    number after 1. There are 7 for integer types, of which two may be equal: the limits, values
+    near them, 0, 1, and one whose bytes differ, if there are several. With `every: N` only every
+    Nth element is one of these; those between are ordinary numbers: for floating-point types from
+    `uniform` between -1 and 1, else integers from 0 to 7.
     """
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1")

@@ -1,4 +1,4 @@
-"""Read the attributes of a desc: numbers, constants of enums, counts, and nested operators."""
+"""Read the attributes of a desc, set its counts, and check the range of its scalars."""
 
 from __future__ import annotations
 

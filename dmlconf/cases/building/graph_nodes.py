@@ -181,7 +181,7 @@ class NodeReader:
                 errors.add(error)
 
     def _unread_feeders(self, entry: NodeEntry) -> Iterator[str]:
-        """Yield the nodes whose descs a node's inputs need, except those read or being read."""
+        """Yield the unread nodes whose descs a node's inputs need, except those being read."""
         for field in entry.operator.of_kind(FieldKind.INPUT):
             value = (
                 evaluated(entry.desc[field.name], entry.names) if field.name in entry.desc else None

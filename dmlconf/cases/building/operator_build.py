@@ -1,4 +1,4 @@
-"""Build an operator's case; read expectations and change seeds, for graph cases too."""
+"""Build an operator's case; read expectations, and change seeds and shifts, of graphs too."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
 
 _TYPES: Final[Mapping[str, DataType]] = {str(each): each for each in DataType}
 
-# The fills whose arguments are all whole numbers.
+# Each argument of these fills is a whole number, and so are these arguments of other fills.
 _WHOLE: Final = frozenset({"integers", "sequence"})
 _WHOLE_ARGUMENTS: Final = frozenset({"seed", "every", "outliers", "fan_in"})
 
@@ -268,6 +268,6 @@ def _values(value: Any, tensor: TensorDesc, files: CaseFiles, where: Sequence[st
 
 
 def require_list(value: Any, where: Sequence[str | int]) -> None:
-    """Raise `CaseError` for anything that is not a list."""
+    """Raise `CaseError` for anything that is neither a list nor a tuple."""
     if not isinstance(value, list | tuple):
         raise CaseError(where, f"must be a list, not {value!r}")

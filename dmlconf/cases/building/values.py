@@ -17,7 +17,8 @@ class ValuesError(ValueError):
     """Numbers that do not form the tensor.
 
     Attributes:
-        where: the indices of the wrong number in the nested lists; empty for a wrong shape.
+        where: the indices of the wrong number in the nested lists; empty for a wrong shape, and
+            from `require_fit`.
     """
 
     def __init__(self, message: str, where: Sequence[int] = (), hint: str | None = None) -> None:

@@ -236,8 +236,8 @@ class _Kind:
     """How the entries of a file are checked: the cases of operators, or graphs.
 
     Attributes:
-        problems: returns the problems with the operator's desc, or with the descs of a graph's
-            nodes.
+        problems: returns the problems with the desc and the expected outputs of an operator's
+            entry, or with the descs of a graph's nodes.
         further_problems: returns further problems of an entry that cannot be built.
         tags: the tags of every case, in addition to those in the file.
     """

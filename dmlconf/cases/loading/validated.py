@@ -47,7 +47,7 @@ class CheckedFile:
 
     Attributes:
         expansions: its matrices, as far as they are already expanded.
-        valid: the entries whose first case is known to be valid (`is_valid`).
+        valid: the templates whose first case is known to be valid (`is_valid`).
     """
 
     templates: tuple[CaseTemplate, ...]
@@ -65,9 +65,9 @@ class StoredFile:
     """The cached contents of a file.
 
     Attributes:
-        lines: the lines on which its entries begin.
-        expansions: for each entry its matrix, expanded; None if it has none.
-        valid: for each entry, whether its first case is known to be valid (`is_valid`).
+        lines: for each of its templates, the line on which the entry begins.
+        expansions: for each template its matrix, expanded; None if it has none.
+        valid: for each template, whether its first case is known to be valid (`is_valid`).
     """
 
     data: Mapping[str, Any]
@@ -76,7 +76,7 @@ class StoredFile:
     valid: Sequence[bool]
 
     def checked(self, templates: Sequence[CaseTemplate]) -> CheckedFile:
-        """Return the checked file whose entries are these templates."""
+        """Return the checked file with these templates."""
         expansions = {
             template: expansion
             for template, expansion in zip(templates, self.expansions, strict=True)
@@ -113,7 +113,7 @@ class Validated:
         templates: Sequence[CaseTemplate],
         first_cases: Sequence[Case],
     ) -> CheckedFile:
-        """Return a file's entries; if possible, expand their matrices and cache the file."""
+        """Return the checked file; if possible, with its matrices expanded, and cached."""
         checked = CheckedFile(tuple(templates))
         if any(case.files for case in first_cases):
             return checked  # The data files that the file names are checked each time.

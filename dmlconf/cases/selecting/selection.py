@@ -1,4 +1,4 @@
-"""Select cases by keywords, operator, tag, identifier, condition and feature level."""
+"""Select cases by keywords, operator, tag, identifier and so on; leave out those of models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LARGE_TAG: Final = "large"
 """The tag of cases that may take more memory than containers have."""
 
 MODEL_TAG: Final = "model"
-"""The tag of cases with the sizes of layers of published networks, and of captured models."""
+"""The tag of cases with the sizes of layers of published networks, or captured from models."""
 
 CAPTURED_TAG: Final = "captured"
 """The tag of cases from what applications gave to DirectML."""

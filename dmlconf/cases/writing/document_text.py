@@ -10,7 +10,7 @@ import yaml
 __all__ = ["document_text"]
 
 _LONGEST_TENSOR: Final = 150
-"""The most characters, as `str` writes its entry, of a tensor with lists in flow style."""
+"""A tensor's entry is in flow style if `str` writes it with at most this many characters."""
 
 _WIDTH: Final = 160
 

@@ -100,7 +100,7 @@ def _items(array: Array) -> list[str]:
 
 
 def _wrapped(before: str, items: Sequence[str]) -> list[str]:
-    """Return a list as lines of at most `_WIDTH` characters, indentation included."""
+    """Return a list as lines of at most `_WIDTH` characters, up to 6 of indentation included."""
     lines, line = [], before + "["
     indent = " " * len(line)
     for index, item in enumerate(items):

@@ -68,7 +68,7 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
     Args:
         name: the case's name in the file.
         pattern: a case of an operator or a graph; gives the desc, or the nodes, and the inputs.
-        file: the file that the text is for, which names the schema by a relative path; None if
+        file: the path at which the text will be, for the relative path of the schema in it; None if
             unknown.
     """
     if pattern.nodes:
