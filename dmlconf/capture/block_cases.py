@@ -1,8 +1,8 @@
 """Write a captured graph's blocks as cases, with values that follow from the application's data.
 
 `dmlconf.capture.blocks` splits the graph. What DirectML computes inside a graph is not captured, so
-tensors that a block reads from other nodes get the reference's values. Blocks with generated data
-are written by `dmlconf.capture.case_files`.
+tensors that a block reads from other nodes get the reference's values. Other blocks are written by
+`dmlconf.capture.case_files` and `dmlconf.capture.models`.
 """
 
 from __future__ import annotations

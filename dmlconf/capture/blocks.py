@@ -44,9 +44,9 @@ class Block:
 def blocks(parts: Parts, most_nodes: int) -> list[Block]:
     """Return blocks of at most `most_nodes` nodes, which together have every node once.
 
-    Nodes are ordered so that each closely follows the nodes that it reads. The order is cut after
-    every `most_nodes` nodes, and each piece into its connected parts, so no block depends on its
-    own outputs by way of other blocks.
+    Nodes are ordered depth first, each after the nodes that it reads. The order is cut after every
+    `most_nodes` nodes, and each piece into its connected parts, so no block depends on its own
+    outputs by way of other blocks.
     """
     graph = _Graph(parts)
     order = graph.in_order()

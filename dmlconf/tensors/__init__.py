@@ -1,1 +1,1 @@
-"""Data types, sizes and strides, scalars, samples, and the generators of tensor data."""
+"""Data types and their limits, sizes and strides, scalars, samples, and generators of data."""

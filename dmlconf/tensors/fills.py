@@ -2,7 +2,7 @@
 
 A generator can create any part of a tensor without the rest: `count` elements from the element with
 index `first` on, in row-major order. So large tensors are created in blocks that fit into the
-processor's cache. `challenged` changes a generator's arguments for a certificate.
+processor's cache. `challenged` gives a generator another seed or shift.
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
     """Return a generator's arguments, changed by a challenge so that the data differ.
 
-    A challenge is a number, 0 to 2^64 - 1, that the verifier of a certificate chooses. Seeds are
+    A challenge is a number, 0 to 2^64 - 1, such as the verifier of a certificate chooses. Seeds are
     replaced: equal ones by equal ones, since some cases need equal tensors, and unequal ones almost
     surely by unequal ones. The seeds of `specials` and `ends` are all raised by the same number,
     since cases choose by the differences of seeds which special numbers meet. A sequence without a

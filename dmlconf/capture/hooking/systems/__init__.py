@@ -1,1 +1,1 @@
-"""What differs between systems when functions of a loaded DirectML are replaced."""
+"""Find a loaded DirectML on Windows and Linux, and replace functions in it."""
