@@ -19,14 +19,15 @@ def scalar_bytes(value: float, type_name: str | int) -> bytes:
     value's fraction is dropped, and so are bits beyond the type's bytes: 300 in UINT8 gives 44.
 
     Raises:
-        OverflowError: the value is beyond a FLOAT32 or FLOAT16, or infinite for an integer type.
+        OverflowError: the value is finite and beyond a floating-point type, or infinite for an
+            integer type.
         ValueError: the value is NaN, and the data type an integer type.
     """
     if type_name not in tuple(DataType):
         return bytes(8)
     data_type = DataType(type_name)
     if data_type in _FORMATS:
-        content = struct.pack(_FORMATS[data_type], value)
+        content = struct.pack(_FORMATS[data_type], float(value))
     else:
         width = max(1, data_type.bits // 8)
         # A negative number in an unsigned type is its two's complement, as C converts it.
