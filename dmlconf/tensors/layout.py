@@ -139,6 +139,8 @@ def element_offsets(sizes: Sequence[int], strides: Sequence[int]) -> Array:
 
 def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether any two elements have the same offset in the buffer."""
+    if 0 in sizes:
+        return False
     ordered = sorted(
         (stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1
     )

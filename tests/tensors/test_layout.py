@@ -81,6 +81,12 @@ def test_a_stride_of_0_along_one_element_is_no_overlap() -> None:
     assert not overlaps((1, 3), (0, 1))
 
 
+def test_an_empty_tensor_does_not_overlap_and_is_stored_as_it_is() -> None:
+    empty = np.zeros((0, 2, 2), np.float32)
+    assert not overlaps(empty.shape, (5, 1, 1))
+    assert as_stored(empty, (5, 1, 1)).shape == empty.shape
+
+
 def test_an_overlap_is_found_in_a_tensor_too_large_for_any_memory() -> None:
     assert overlaps((1 << 20, 1 << 24), (1, 1))
     assert not overlaps((1 << 20, 1 << 24), (1 << 24, 1))
