@@ -40,7 +40,7 @@ FOLDER: Final = "blocks"
 
 
 def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: int) -> Written:
-    """Write a case file for each dispatch of a graph whose data was kept: the graph's blocks.
+    """Write the blocks of dispatched graphs: a case file for each dispatch whose data was kept.
 
     Args:
         folder: the folder of captured cases, which already has the case files of the dispatches;

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dmlconf.cases.identifiers import unique_name
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.tensor_ref import TensorRef
@@ -138,7 +139,7 @@ class _Graph:
             "inputs": inputs,
             "constants": constants,
             "nodes": nodes,
-            "outputs": self._outputs(inside),
+            "outputs": self._outputs(inside, {*inputs}),
         }
         parts = {key: value for key, value in found.items() if value}
         return Block(names, parts, {name: reference for reference, name in renamed.items()})
@@ -149,11 +150,14 @@ class _Graph:
         assert isinstance(value, Mapping)
         return value
 
-    def _outputs(self, inside: set[str]) -> Mapping[str, str]:
+    def _outputs(self, inside: set[str], used: set[str]) -> Mapping[str, str]:
         """Return the block's outputs by name, each as `NODE` or `NODE.TENSOR`.
 
         They are what nodes outside the block read or the graph returns, and the first output of
         each node of which nothing is read or returned.
+
+        Args:
+            used: the names of the block's inputs, which outputs may not have; theirs are added.
         """
         own = self._parts["outputs"].values()
         returned = {
@@ -173,7 +177,8 @@ class _Graph:
             slots = list(self._slots(name))
             wanted = [slot for slot in slots if slot in returned | elsewhere]
             found += wanted or ([] if within & set(slots) else slots[:1])
-        return {f"output-{number}": slot for number, slot in enumerate(found, 1)}
+        numbered = enumerate(found, 1)
+        return {unique_name(f"output-{number}", used): slot for number, slot in numbered}
 
     def _slots(self, name: str) -> Iterator[str]:
         node = self._nodes[name]

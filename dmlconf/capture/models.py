@@ -148,7 +148,10 @@ def _named_alike(block: Block) -> Block:
     new["nodes"] = {
         names[name]: with_references(parts["nodes"][name], reference) for name in block.nodes
     }
-    new["outputs"] = {name: reference(source) for name, source in parts["outputs"].items()}
+    new["outputs"] = {
+        f"output-{number}": reference(source)
+        for number, source in enumerate(parts["outputs"].values(), 1)
+    }
     sources = {names[name]: source for name, source in block.sources.items()}
     return Block(tuple(new["nodes"]), new, sources)
 

@@ -74,3 +74,17 @@ def test_tensors_that_other_blocks_read_are_outputs_of_a_block() -> None:
     for source in computed:
         owner = source.partition(".")[0]
         assert any(owner in nodes and source == one for nodes, one in returned)
+
+
+def test_an_input_may_have_the_name_that_an_output_would_get(tmp_path: Path) -> None:
+    """Torch calls tensors `output.1`, which becomes `output-1`."""
+    tensor = {"Sizes": [2], "DataType": "FLOAT32"}
+    desc = {"InputTensor": {"from": "output-1", **tensor}, "OutputTensor": tensor}
+    parts = {
+        "inputs": {"output-1": tensor},
+        "nodes": {"relu": {"operator": "ACTIVATION_RELU", "desc": desc}},
+        "outputs": {"y": "relu"},
+    }
+    [block] = blocks(parts, most_nodes=2)
+    assert list(block.parts["outputs"].values()) == ["relu"]
+    assert loaded(tmp_path / "block.yaml", block.parts).input_names() == ("output-1",)
