@@ -157,7 +157,11 @@ def _uniform(
     if step < 0:
         raise ValueError(f"step is {step}, but must be at least 0")
     fraction = (splitmix64(seed, count, first) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    values = low + fraction * (high - low)
+    span = high - low
+    if math.isfinite(span):
+        values = low + fraction * span
+    else:
+        values = low * (1 - fraction) + high * fraction
     if step:
         values = np.rint(values / step) * step
     return values.astype(data_type.dtype)

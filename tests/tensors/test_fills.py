@@ -133,6 +133,13 @@ def test_uniform_numbers_lie_in_range(
     assert bool((values <= ends[1]).all())
 
 
+def test_uniform_numbers_may_span_more_than_the_largest_number() -> None:
+    values = fill("uniform", (1000,), DataType.FLOAT64, {"low": -1.7e308, "high": 1.7e308})
+    assert np.isfinite(values).all()
+    assert values.min() < -1.6e308
+    assert values.max() > 1.6e308
+
+
 def test_uniform_numbers_spread_over_their_range() -> None:
     values = fill("uniform", (1000,), DataType.FLOAT64, {"low": -1, "high": 1})
     counts, _ = np.histogram(values, 4, (-1, 1))
