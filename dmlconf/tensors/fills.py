@@ -93,6 +93,9 @@ def _sequence(
     steps = np.arange(first + shift, end, dtype=np.int64)
     if end > period:
         steps %= period
+    change = (period - 1) * step
+    if data_type.is_float and max(map(abs, (start, change, start + change))) > _INT64:
+        return (steps.astype(np.float64) * float(step) + float(start)).astype(data_type.dtype)
     return _shifted(steps if step == 1 else steps * step, start, data_type)
 
 
@@ -100,6 +103,9 @@ _EXACT: Final = {DataType.FLOAT64: 1 << 53, DataType.FLOAT32: 1 << 24, DataType.
 """The number up to which a floating-point type has every integer."""
 
 _LONGEST_PERIOD: Final = 1 << 32
+
+_INT64: Final = (1 << 63) - 1
+"""The largest INT64."""
 
 
 def _shifted(values: Array, start: int, data_type: DataType) -> Array:
@@ -131,6 +137,8 @@ def _integers(
         drawn = (drawn >> np.uint64(11)) % np.uint64(spread)
     elif spread < _ALL:
         drawn = drawn % np.uint64(spread)
+    if data_type.is_float and (low < -_INT64 or high > _INT64):
+        return (drawn.astype(np.float64) + float(low)).astype(data_type.dtype)
     wrapped = drawn + np.uint64(low % _ALL)
     return (wrapped if data_type is DataType.UINT64 else wrapped.view(np.int64)).astype(
         data_type.dtype

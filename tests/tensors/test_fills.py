@@ -107,6 +107,17 @@ def test_integers_of_64_bits_come_near_both_ends_and_have_all_low_bits() -> None
         assert len({int(value) % 64 for value in values}) == 64
 
 
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, 2**64 - 1), (-(2**63) - 2**60, 2**62), (-(2**64), -(2**63)), (2**70, 2**70 + 2**60)],
+)
+def test_integers_beyond_int64_lie_in_range_in_floating_point_types(low: int, high: int) -> None:
+    values = fill("integers", (1000,), DataType.FLOAT64, {"low": low, "high": high})
+    assert low <= values.min()
+    assert values.max() <= high
+    assert values.max() - values.min() > 0.9 * (high - low)
+
+
 def test_another_seed_gives_other_integers() -> None:
     first, second = (
         fill("integers", (20,), DataType.INT32, {"low": 0, "high": 1000, "seed": seed})
@@ -165,6 +176,12 @@ def test_a_sequence_begins_again_before_it_would_leave_the_numbers_that_its_type
 def test_a_sequence_begins_again_after_its_period() -> None:
     values = fill("sequence", (7,), DataType.FLOAT32, {"start": 5, "step": 2, "period": 3})
     assert values.tolist() == [5, 7, 9, 5, 7, 9, 5]
+
+
+@pytest.mark.parametrize(("start", "step"), [(0, 10**18), (0, 2**70), (2**70, 0)])
+def test_a_sequence_may_go_beyond_int64_in_floating_point_types(start: int, step: int) -> None:
+    values = fill("sequence", (30,), DataType.FLOAT64, {"start": start, "step": step, "period": 20})
+    assert values.tolist() == [float(start + index % 20 * step) for index in range(30)]
 
 
 def test_a_sequence_of_8_bits_has_a_prime_period() -> None:
