@@ -171,6 +171,7 @@ def test_pyproject_may_hold_the_options_in_its_table(tmp_path: Path) -> None:
         ("\nquiet = 1\n", ":2:1: 1 is not true or false"),
         ("[profile.ci]\ntimeout = 'long'\n", ":2:1: 'long' is not a number"),
         ("tag = [1.5]\n", ":1:1: [1.5] is not a string or a list of strings"),
+        ('log = "a\\u0000b"\n', ":1:1: 'a\\x00b' is not text without NUL characters"),
         ("[rum]\nquiet = true\n", ":1:2: there is no command rum to configure"),
         ("[record]\nquick = 'a'\n", ":2:1: 'a' is not true or false"),
         ("profile = 'ci'\n", ":1:1: `profile` is a table of profiles"),

@@ -372,7 +372,9 @@ def _misfit(parameter: click.Parameter, value: Any) -> str | None:
     numeric = isinstance(parameter.type, click.types.IntParamType | click.types.FloatParamType)
     kinds: tuple[type, ...] = (int, float) if numeric else (str, int)
     if all(isinstance(item, kinds) and not isinstance(item, bool) for item in items):
-        return None
+        # No command line and no path can hold a NUL character.
+        has_nul = any(isinstance(item, str) and "\0" in item for item in items)
+        return "text without NUL characters" if has_nul else None
     if numeric:
         return "a number"
     return "a string or a list of strings" if several else "a string"
