@@ -345,7 +345,7 @@ _NODES: Final = (
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
 
-# If steps are counted, functions of `_Evaluation.helpers` replace those of `_COLLECTING`, and what
+# If memory is counted, functions of `_Evaluation.helpers` replace those of `_COLLECTING`, and what
 # those of `_MAKING` return is counted afterwards.
 _COLLECTING: Final = ("range", "same", "sorted", "tuple")
 _MAKING: Final = frozenset(

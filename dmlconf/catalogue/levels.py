@@ -139,8 +139,8 @@ def _newest_part(
 ) -> str:
     """Return the tensors that no table below the level lists, such as `ATensor of FLOAT16`.
 
-    Of each tensor, the text names the data type or the rank that is new, or both. If tables below
-    list each tensor, it says that they are new together.
+    Of each tensor, the text names the data type if that is new, else the rank if that is new, else
+    both. If tables below list each tensor, it says that they are new together.
     """
     older = [table for table in tables if table.since < level]
     tensors: dict[str, list[str]] = {}

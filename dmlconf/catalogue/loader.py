@@ -262,7 +262,7 @@ def _constraints(data: Mapping[str, Any]) -> Iterator[Constraint]:
 
 
 def is_shared(constraint: str | Mapping[str, Any]) -> bool:
-    """Return whether an operator takes a constraint that it lists from `schemas/common.yaml`."""
+    """Return whether a constraint that an operator lists is one of `schemas/common.yaml`."""
     return isinstance(constraint, str) or "name" not in constraint
 
 

@@ -40,8 +40,8 @@ class PrecisionRule:
             `one of`; for `accumulate` a factor on the permitted error of additions.
         products: for `accumulate`, how many terms are added up for one element.
         flushes: whether subnormal numbers may be treated as zero.
-        typical: the largest share of the limit that measured devices use; None if it is unknown,
-            or no smaller than the limit itself.
+        typical: the largest share of the limit that measured devices use; None if the catalogue
+            states none.
         absolute: for `relative`, an error that is permitted in addition to that share of the value.
         signed_zeros: whether -0 and +0 are different numbers; under `exact` they always are.
     """

@@ -309,7 +309,7 @@ def _stored_size(number: int, output: Mapping[str, Any]) -> int:
     """Return the number of bytes of an output in outputs.bin.
 
     Raises:
-        RefusedError: the output must be a sample and is none, or must not be one.
+        RefusedError: the output must be a sample and is none, or its sample is not permitted.
     """
     item = _DTYPES[output["type"]].itemsize
     elements = int(math.prod(output["sizes"]))

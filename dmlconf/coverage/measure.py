@@ -137,7 +137,7 @@ def documented_parts(operator: Operator) -> Iterator[Part]:
 
 
 def _refused(operator: Operator, attribute: str, value: str) -> bool:
-    """Return whether a constraint on the attribute alone excludes a value of its enum."""
+    """Return whether an enforced constraint on the attribute alone excludes a value of its enum."""
     return any(
         constraint.enforced
         and constraint.require.names == {attribute}

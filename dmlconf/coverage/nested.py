@@ -18,8 +18,8 @@ from dmlconf.expressions import ExpressionError
 
 __all__ = ["nested_of_case", "nested_operators"]
 
-_MOST_SLOTS: Final = 8
-"""An array has fewer slots than this."""
+_MOST_SLOTS: Final = 7
+"""The most slots of an array."""
 
 
 def nested_operators(operator: Operator) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _slots(operator: Operator, field: Field) -> list[str]:
     """Return the slots of a field: its name or, for an array, its elements for one direction."""
     if not field.is_array:
         return [field.name]
-    counts = [count for count in range(1, _MOST_SLOTS) if _may_count(operator, field, count)]
+    counts = [count for count in range(1, _MOST_SLOTS + 1) if _may_count(operator, field, count)]
     return [str(TensorRef(field.name, at)) for at in range(max(counts, default=1))]
 
 

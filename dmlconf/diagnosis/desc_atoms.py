@@ -64,7 +64,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         groups: indices of verdicts; the lowest and highest numbers of a group become bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
-    # A large log keeps facts pickled (`run_log.packed`): unpack each once.
+    # A large log keeps facts pickled (`run_log.packed`): unpack each once for all columns.
     facts = [dict(verdict.facts) for verdict in verdicts]
     names = list(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, facts)))))
     columns = {name: Column([each.get(name) for each in facts]) for name in names}

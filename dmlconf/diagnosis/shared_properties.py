@@ -79,7 +79,7 @@ def shared_properties(log: RunLog) -> tuple[SharedProperty, ...]:
     return _properties(_Identity(log))
 
 
-@lru_cache(maxsize=1)  # Each report of a run calls this.
+@lru_cache(maxsize=1)  # Several reports of a run call this.
 def _properties(identity: _Identity) -> tuple[SharedProperty, ...]:
     log = identity.log
     shared, left = shared_groups(tuple(operator_failures(log.verdicts)))

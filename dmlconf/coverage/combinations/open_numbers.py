@@ -1,4 +1,4 @@
-"""Evaluate conditions over numbers for which only a lower bound is known.
+"""Evaluate conditions over values that are not fully known, such as numbers with a lower bound.
 
 If a size is at least 2, `size == 1` is false, and `size == 7` may be true or false. In the latter
 case both answers are tried. A condition is impossible if it can be evaluated and is false for all

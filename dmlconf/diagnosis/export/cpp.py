@@ -261,7 +261,7 @@ def _expected_elements(plan: Plan, expected: Mapping[str, Expected]) -> Iterator
     rows = []
     for number, slot in enumerate(plan.outputs):
         if slot is None or slot.name not in expected:
-            rows.append("{DML_TENSOR_DATA_TYPE_UNKNOWN, nullptr, 0, nullptr, 0, false}")
+            rows.append("{DML_TENSOR_DATA_TYPE_UNKNOWN, nullptr, 0, nullptr, 0, false, false}")
             continue
         right, is_float = expected[slot.name], slot.desc.DataType.is_float
         values = zip(offsets_of(slot.desc), right.values.ravel().tolist(), strict=True)
@@ -277,7 +277,8 @@ def _expected_elements(plan: Plan, expected: Mapping[str, Expected]) -> Iterator
         data_type = f"DML_TENSOR_DATA_TYPE_{slot.desc.DataType}"
         rows.append(
             f"{{{data_type}, expected_{number}, {len(elements)}, "
-            f"permitted_{number}, {len(right.permitted)}, {str(right.exact).lower()}}}"
+            f"permitted_{number}, {len(right.permitted)}, {str(right.exact).lower()}, "
+            f"{str(slot.desc.DataType.is_signed).lower()}}}"
         )
     yield from _vector("Output", "expected", rows)
 

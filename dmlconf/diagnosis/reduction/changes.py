@@ -87,7 +87,7 @@ def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int)
     Args:
         dimension: the index in a tensor of the largest rank; tensors of lower rank and shorter
             attributes lack the first dimensions. A tensor of one dimension keeps it, as does an
-            attribute of one number.
+            attribute of one number other than Axes.
         rank: the largest rank.
     """
     lower: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Choose the data of a reduced case: the elements that smaller tensors keep, and simpler values."""
+"""Other data for a failing case: the elements that smaller tensors keep, and simpler values."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def with_node_tensor(node: Node, name: str, tensor: TensorDesc) -> Desc:
 
 
 def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> TensorDesc | None:
-    """Return the tensor at one end of an edge after a change at the other; None if none fits."""
+    """Return a tensor after another of the same buffer changed from `before`; None if none fits."""
     sizes: tuple[int, ...] | None = changed.Sizes
     if tensor.Sizes != before.Sizes:
         sizes = _viewed(tensor.Sizes, before, changed.Sizes)

@@ -225,7 +225,7 @@ def _with_sizes(
 
 
 def _everywhere(graph: Graph, change: Callable[[Node], Desc]) -> Graph:
-    """Return the graph with each node's desc changed, and with it the tensors joined by edges."""
+    """Return the graph with each node's desc changed, and its inputs, constants and outputs."""
     nodes = tuple(
         replace(node, desc=change(node)) if isinstance(node, Node) else node for node in graph.nodes
     )

@@ -2,7 +2,7 @@
 
 This is delta debugging (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input,
 2002) of nodes, sizes, dimensions, layouts, data types, attributes and data. No tried case breaks a
-constraint that the original meets.
+constraint that the original meets; of a graph's nodes, only enforced constraints count.
 """
 
 from __future__ import annotations

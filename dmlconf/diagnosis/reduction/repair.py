@@ -1,4 +1,4 @@
-"""Make a desc valid again after one of its numbers changed, by solving broken constraints.
+"""Make a desc valid again after some of its numbers changed, by solving broken constraints.
 
 If `OutputTensor.Sizes[1] == FilterTensor.Sizes[0]` is broken, one side is set to the value of the
 other. So a change of a size propagates to all sizes that depend on it.
@@ -291,7 +291,10 @@ def _of_comparison(
 
 
 def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
-    """Yield a generator's expression for each item, which replaces the names of the loop."""
+    """Yield a generator's expression for each item that meets its conditions.
+
+    The names of the loop are replaced by the item.
+    """
     if len(each.generators) != 1:
         return
     loop = each.generators[0]

@@ -1,4 +1,4 @@
-"""C++ programs of graphs have their nodes, edges and constants.
+"""C++ programs have the nodes, edges and constants of graphs, and read the signs of 4 bits.
 
 `tests/lab/test_programs.py` runs such programs.
 
@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import pytest
 
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.diagnosis.export.cpp import cpp_program
+from dmlconf.diagnosis.reduction.reduce import with_own_data
+from tests.bundled import bundled
 from tests.diagnosis.export.graph_cases import graph_of
 
 
@@ -33,3 +36,14 @@ def test_a_program_has_every_node_of_a_graph_and_as_many_edges_of_each_kind(begi
 def test_only_a_program_with_constant_nodes_defines_has_constants() -> None:
     assert "#define HAS_CONSTANTS" in cpp_program(graph_of("constants/constant-node"), "")
     assert "#define HAS_CONSTANTS" not in cpp_program(graph_of("constants/owned-input"), "")
+
+
+@pytest.mark.parametrize(("data_type", "signed"), [("INT4", "true"), ("UINT4", "false")])
+def test_a_program_says_whether_elements_of_4_bits_have_a_sign(data_type: str, signed: str) -> None:
+    beginning = f"quantize/sizes/four-bits[DataType={data_type}"
+    plan = bundled("quantize/sizes.yaml").plan()
+    planned = next(each for each in plan if each.identifier.startswith(beginning))
+    source = cpp_program(with_own_data(valid_case(planned)), "")
+    rows = source.partition("std::vector<Output> expected = {")[2].partition("};")[0]
+    assert f"DML_TENSOR_DATA_TYPE_{data_type}, " in rows
+    assert rows.strip().endswith(f", {signed}}},")

@@ -66,7 +66,7 @@ struct Node {
 
 struct Buffer {
     const char* name;
-    UINT64 bytes;             // TotalTensorSizeInBytes
+    UINT64 bytes;             // TotalTensorSizeInBytes, rounded up to a multiple of 4
     const unsigned char* data; // null for outputs
     bool owned;               // DML_TENSOR_FLAG_OWNED_BY_DML
     int alias;                // the input whose buffer an output shares, or -1
@@ -85,6 +85,7 @@ struct Output {
     const double* permitted; // intervals of each element: the lowest and the highest number
     size_t intervals;        // per element
     bool exact;              // -0 and 0 are different numbers
+    bool is_signed;          // elements may be negative; only read for types of 4 bits
 };
 
 static const double nan_value = std::numeric_limits<double>::quiet_NaN();
@@ -266,7 +267,7 @@ static bool is_right(const char* name, size_t index, const Output& output, const
         case DML_TENSOR_DATA_TYPE_UINT8: integer = stored<uint8_t>(content, element.offset); break;
         default: { // 4-bit types: the low half of each byte is the first element.
             integer = content[(size_t)(element.offset / 2)] >> (element.offset % 2 * 4) & 0xF;
-            if (element.integer < 0 && integer > 7) integer -= 16;
+            if (output.is_signed && integer > 7) integer -= 16;
         }
     }
     if (whole) {
