@@ -12,7 +12,7 @@ import ast
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from sys import getsizeof
 from types import CodeType
@@ -53,8 +53,10 @@ class Budget:
     """The steps that one or more expressions may take together.
 
     Where steps are counted, an evaluation takes one, and so does each item that a generator visits;
-    both take one more for every 16 items that the expression reads. Every 16 items of a tuple or
-    text that is made take at most one. `any(a == 1 for a in range(4096))` takes up to 4,353 steps.
+    both take one more for every 16 items that the expression reads. Of the tuples that generators
+    have visited, the largest counts as read by later visits, unless it is a short one of numbers.
+    Every 16 items of a tuple or text that is made take at most one.
+    `any(a == 1 for a in range(4096))` takes up to 4,353 steps.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
@@ -81,11 +83,15 @@ _NUMBER_BYTES: Final = 32
 class _Evaluation:
     """Counts the steps of one evaluation and the memory of the values that it makes."""
 
-    __slots__ = ("_budget", "_bytes_left", "_ranges", "_weight")
+    __slots__ = ("_bound_reads", "_budget", "_bytes_left", "_ranges", "_weight", "_weight_of_names")
 
-    def __init__(self, budget: Budget, weight: int) -> None:
-        """A generator takes `weight` steps to visit an item."""
-        self._budget, self._weight = budget, weight
+    def __init__(self, budget: Budget, weight: int, bound_reads: int) -> None:
+        """A generator takes `weight` steps to visit an item, and more after it visited long tuples.
+
+        `bound_reads` is how often the expression reads names that its generators bind.
+        """
+        self._budget, self._bound_reads = budget, bound_reads
+        self._weight = self._weight_of_names = weight
         self._bytes_left = MOST_EXPRESSION_BYTES
         self._ranges: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -103,7 +109,22 @@ class _Evaluation:
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
         for value in values:
             self._budget.take(self._weight)
+            if isinstance(value, tuple | list):
+                self._weigh(value)
             yield value
+
+    def _weigh(self, value: Sequence[Any]) -> None:
+        """Let later visits take more steps after that of a long or nested tuple.
+
+        A tuple in it counts as often as it is there, since a comparison reads it so often.
+        """
+        if len(value) <= _ITEMS_PER_STEP and _PLAIN.issuperset(map(type, value)):
+            return
+        items = _count(value, LONGEST_VALUE)
+        if items > LONGEST_VALUE:
+            raise ExpressionError(_too_long("a generator"))
+        steps = self._bound_reads * items // _ITEMS_PER_STEP
+        self._weight = max(self._weight, self._weight_of_names + steps)
 
     def made(self, value: Any) -> Any:
         """Return a value that was just made; take steps for its items and count its memory."""
@@ -340,10 +361,8 @@ _NODES: Final = (
     ast.Store,
 )
 
-
 # Operators that could exhaust memory on text and tuples, and the functions called instead.
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
-
 
 # If memory is counted, functions of `_Evaluation.helpers` replace those of `_COLLECTING`, and what
 # those of `_MAKING` return is counted afterwards.
@@ -461,7 +480,7 @@ class Expression:
             weight = 1 + compiled.items_in(names) // _ITEMS_PER_STEP
             budget.take(weight)
             if compiled.budgeted:
-                names = {**names, **_Evaluation(budget, weight).helpers()}
+                names = {**names, **_Evaluation(budget, weight, compiled.bound_reads).helpers()}
         try:
             value = eval(compiled.code, names)
         except ExpressionError:
@@ -525,7 +544,7 @@ def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namesp
 
 
 class _Compiled(NamedTuple):
-    """What an expression was compiled to, with how often it reads each name.
+    """What an expression was compiled to, with how often it reads each name and all bound ones.
 
     Its steps and memory are counted if it has a generator or a function of `_LONG`; its steps also
     if `evaluate` is given a budget.
@@ -533,6 +552,7 @@ class _Compiled(NamedTuple):
 
     code: CodeType
     uses: Mapping[str, int]
+    bound_reads: int
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
@@ -576,4 +596,4 @@ def _compile(source: str) -> _Compiled:
         raise ExpressionError(f"{source}: nested too deeply") from error
     other = bound | FUNCTIONS.keys()
     uses = {name: count for name, count in read.items() if name not in other}
-    return _Compiled(code, uses, budgeted)
+    return _Compiled(code, uses, sum(read[name] for name in bound), budgeted)

@@ -282,6 +282,36 @@ def test_an_expression_with_many_steps_uses_at_most_256_mib(source: str) -> None
     assert peak < 256 << 20
 
 
+def doubled(name: str, times: int) -> str:
+    """Return loops that bind `NAME0` to a pair, and each further name to two of the one before."""
+    pairs = (f"for {name}{n + 1} in (({name}{n}, {name}{n}),)" for n in range(times))
+    return f"for {name}0 in ((x, 1),) {' '.join(pairs)}"
+
+
+@pytest.mark.parametrize(
+    ("source", "steps", "message"),
+    [
+        (f"any(a20 == b20 {doubled('a', 20)} {doubled('b', 20)})", 200_000, "200,000 steps"),
+        (f"any(a20 == b20 {doubled('a', 20)} {doubled('b', 20)})", 20_000_000, "65,536 values"),
+        ("any(a != a for a in (range(4096),) for b in range(4096))", 200_000, "200,000 steps"),
+    ],
+)
+def test_comparing_long_tuples_that_a_generator_visited_is_refused(
+    source: str, steps: int, message: str
+) -> None:
+    names = namespace({"x": 1})
+    with pytest.raises(ExpressionError, match=message):
+        Expression(source).evaluate(names, Budget(steps))
+
+
+def test_visiting_pairs_of_short_tuples_takes_a_step_for_each() -> None:
+    names = namespace({"x": (2, 3, 4), "y": (2, 3, 4)})
+    equal = Expression("all(p[0] == p[1] for p in zip(x, y))")
+    assert equal.evaluate(names, Budget(4)) is True
+    with pytest.raises(BudgetError):
+        equal.evaluate(names, Budget(3))
+
+
 def test_comparing_long_values_takes_steps() -> None:
     names = namespace({"a": tuple(range(4096)), "b": tuple(range(4096))})
     budget = Budget(2000)
