@@ -47,4 +47,4 @@ class WaivedLimit:
         return waived > (self.number * cases / 100 if self.percent else self.number)
 
     def __str__(self) -> str:
-        return f"{float(self.number):g}%" if self.percent else f"{int(self.number):,}"
+        return f"{float(self.number):.9g}%" if self.percent else f"{int(self.number):,}"

@@ -194,9 +194,9 @@ class TableBuilder:
                 self.add(f"{text} {lower[0]} {_shown(lower[1])}", bits + lower[2], below[at])
                 self.add(f"{text} {upper[0]} {_shown(upper[1])}", bits + upper[2], above[at])
         if whole and divisors:
-            integers = np.where(known, values, 0).astype(np.int64)
+            numbers = np.where(known, values, 0)
             for divisor in divisors:
-                multiple = known & (integers % divisor == 0)
+                multiple = known & (numbers % divisor == 0)
                 self.add(f"{text} % {divisor} != 0", bits + _REMAINDER, known & ~multiple)
                 self.add(f"{text} % {divisor} == 0", bits + _REMAINDER, multiple)
 

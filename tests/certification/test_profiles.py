@@ -25,6 +25,7 @@ from dmlconf.certification.profiles import (
     required_cases,
     shortcomings,
 )
+from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.cli.common.cache import user_store
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.resources import cases_directory
@@ -221,6 +222,11 @@ def test_a_user_profile_may_set_the_limit_of_waived_cases(tmp_path: Path) -> Non
         assert limit is not None
         assert not limit.exceeded(waived, 10)
         assert limit.exceeded(waived + 1, 10)
+
+
+@pytest.mark.parametrize("text", ["0.5%", "99.999999%", "20"])
+def test_a_limit_of_waived_cases_is_shown_as_it_was_given(text: str) -> None:
+    assert str(WaivedLimit.parse(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlconf.diagnosis.atoms import floats, round_number
+from dmlconf.diagnosis.atoms import TableBuilder, floats, round_number
 from dmlconf.diagnosis.shared_properties import SharedProperty, shared_properties
 from dmlconf.reports.runs.shared_properties import shared_lines, shown_failures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
@@ -227,6 +227,14 @@ def test_cases_that_broke_alike_are_listed_as_one() -> None:
 )
 def test_a_bound_is_the_roundest_number_that_fits(low: float, high: float, number: float) -> None:
     assert round_number(low, high, whole=True) == number
+
+
+def test_numbers_beyond_int64_have_remainders() -> None:
+    builder = TableBuilder(3, [])
+    builder.numbers("Products", 8, np.array([2.0**80, 3.0, np.nan]), divisors=(2,))
+    table = builder.table()
+    assert table.holds[table.index["Products % 2 == 0"]].tolist() == [True, False, False]
+    assert table.holds[table.index["Products % 2 != 0"]].tolist() == [False, True, False]
 
 
 def test_a_condition_that_no_failure_meets_is_not_named() -> None:
