@@ -148,14 +148,15 @@ def _resource(path: Path, name: str, tensor: TensorDesc, data: Array | None) -> 
         elements = -(-tensor.TotalTensorSizeInBytes // 4) * 32 // tensor.DataType.bits
         values: dict[str, Any] = {"valueCount": elements, "value": 0}
     else:
-        file = path.with_name(f"{_plain(name)}.dat")
+        file = path.with_name(_file_name(name))
         file.write_bytes(buffer_bytes(tensor, data))
         values = {"sourcePath": file.name}
     return {"initialValuesDataType": str(tensor.DataType), "initialValues": values}
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name).strip("-")
+def _file_name(tensor: str) -> str:
+    # Names in graphs keep all of their characters, since `a` and `a-` may name two inputs.
+    return re.sub(r"[^\w.-]+", "-", tensor.removesuffix("]")) + ".dat"
 
 
 def _bindings(bound: Mapping[str, str]) -> dict[str, Any]:

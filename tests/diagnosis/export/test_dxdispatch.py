@@ -18,6 +18,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.diagnosis.export.dxdispatch import write_model
 from dmlconf.diagnosis.reduction.graph_passes import graph_part
 from tests.diagnosis.export.graph_cases import graph_of
+from tests.graphs.suites import graph_case
 
 
 def model_of(folder: Path, case: GraphCase) -> Any:
@@ -86,6 +87,20 @@ def test_constants_are_resources_with_their_data(tmp_path: Path) -> None:
     file = model["resources"][constant.name]["initialValues"]["sourcePath"]
     content = np.frombuffer((tmp_path / file).read_bytes(), constant.data.dtype)
     assert content[: constant.data.size].tolist() == constant.data.ravel().tolist()
+
+
+def test_inputs_with_similar_names_have_separate_files(tmp_path: Path) -> None:
+    nodes = """
+nodes:
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: x-, OutputTensor: {}}}
+outputs: {y: sum}
+"""
+    tensor = "Sizes: [1, 1, 1, 2], DataType: FLOAT32"
+    inputs = f"inputs: {{x: {{{tensor}, values: [1, 2]}}, x-: {{{tensor}, values: [3, 4]}}}}"
+    model = model_of(tmp_path, graph_case(tmp_path, inputs + nodes))
+    paths = [model["resources"][name]["initialValues"]["sourcePath"] for name in ("x", "x-")]
+    contents = [np.frombuffer((tmp_path / path).read_bytes(), np.float32) for path in paths]
+    assert [content.tolist() for content in contents] == [[1, 2], [3, 4]]
 
 
 def test_a_graph_of_one_node_is_compiled_as_a_graph(tmp_path: Path) -> None:
