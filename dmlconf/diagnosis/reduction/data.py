@@ -12,6 +12,7 @@ from dmlconf.cases.data_facts import is_index, words_of
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.graphs.model import Graph
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.layout import as_stored
 
@@ -20,7 +21,7 @@ __all__ = [
     "data_cost",
     "fitted",
     "fitted_array",
-    "indexed_count",
+    "index_limits",
     "plain_values",
     "simpler_values",
 ]
@@ -51,7 +52,7 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
     for name, field, tensor in tensors_of(operator, desc, FieldKind.INPUT):
         old = case.data.get(name)
         values = old if isinstance(old, np.ndarray) else np.ones(1, tensor.DataType.dtype)
-        count = indexed_count(desc) if is_index(field.name) else None
+        count = _indexed_count(desc) if is_index(field.name) else None
         special |= part is Part.SPECIAL and bool(_speciality(values).any())
         fitting[name] = fitted_array(values, tensor, part, count)
     return fitting if part is not Part.SPECIAL or special else None
@@ -110,7 +111,7 @@ def _cast(values: Array, data_type: DataType) -> Array:
         return limited.astype(data_type.dtype)
 
 
-def indexed_count(desc: Desc) -> int:
+def _indexed_count(desc: Desc) -> int:
     """Return how many elements an index may choose from in the desc's first tensor.
 
     They lie along Axis; without a valid Axis, along the shortest dimension.
@@ -120,6 +121,20 @@ def indexed_count(desc: Desc) -> int:
     if isinstance(axis, int) and 0 <= axis < len(tensor.Sizes):
         return tensor.Sizes[axis]
     return min(tensor.Sizes)
+
+
+def index_limits(graph: Graph) -> dict[str, int]:
+    """Return how many elements the indices in an input or constant may choose from, by its name.
+
+    Inputs and constants that feed no tensor of indices are left out.
+    """
+    nodes = {node.name: node for node in graph.operator_nodes}
+    limits: dict[str, int] = {}
+    for (name, tensor), source in graph.sources().items():
+        if is_index(tensor):
+            origin = source if isinstance(source, str) else source[0]
+            limits[origin] = min(_indexed_count(nodes[name].desc), limits.get(origin, 1 << 31))
+    return limits
 
 
 def _in_range(array: Array, count: int) -> Array:
@@ -152,14 +167,14 @@ _MOST_SINGLE: Final = 64
 of about a sixteenth."""
 
 
-def simpler_values(name: str, array: Array) -> Iterator[Array]:
+def simpler_values(array: Array, *, index: bool) -> Iterator[Array]:
     """Yield the array with elements set to 0 or 1, the largest changes first, then with
     floating-point numbers rounded or, if finite, limited to -1 to 1.
 
     Args:
-        name: the tensor's name; indices are set to 0 only.
+        index: whether the elements are indices, which are set to 0 only.
     """
-    values = (0,) if is_index(name) else (0, 1)
+    values = (0,) if index else (0, 1)
     count = array.size
     block = count
     while block:

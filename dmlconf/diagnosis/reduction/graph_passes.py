@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.data_facts import is_index
 from dmlconf.cases.graph_case import GraphCase, with_graph
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, TensorDesc
@@ -29,7 +28,7 @@ from dmlconf.diagnosis.reduction.cost import type_cost
 from dmlconf.diagnosis.reduction.data import (
     Part,
     fitted_array,
-    indexed_count,
+    index_limits,
     simpler_values,
 )
 from dmlconf.diagnosis.reduction.graph_changes import (
@@ -120,7 +119,7 @@ def _attempt(search: Search, graph: Graph) -> bool:
 
 def _with_graph(search: Search, graph: Graph) -> Iterator[Case]:
     case = search.case
-    limits = _index_limits(graph)
+    limits = index_limits(graph)
     seen: set[bytes] = set()
     for kept in Part:
 
@@ -141,17 +140,6 @@ def _with_graph(search: Search, graph: Graph) -> Iterator[Case]:
         if digest not in seen:
             seen.add(digest)
             yield with_graph(case, other, data=data)
-
-
-def _index_limits(graph: Graph) -> dict[str, int]:
-    """Return how many elements the indices in each input or constant may choose from."""
-    nodes = {node.name: node for node in graph.operator_nodes}
-    limits: dict[str, int] = {}
-    for (name, tensor), source in graph.sources().items():
-        if is_index(tensor):
-            origin = source if isinstance(source, str) else source[0]
-            limits[origin] = min(indexed_count(nodes[name].desc), limits.get(origin, 1 << 31))
-    return limits
 
 
 def _reduce_sizes(search: Search) -> None:
@@ -359,7 +347,8 @@ def _reduce_constants(search: Search) -> None:
 
 def _simpler_constants(graph: Graph, name: str) -> Iterator[Graph]:
     constant = next(each for each in graph.constants if each.name == name)
-    for values in simpler_values(name, np.asarray(constant.data)):
+    index = name in index_limits(graph)
+    for values in simpler_values(np.asarray(constant.data), index=index):
         nodes = (
             replace(constant, data=values) if each is constant else each for each in graph.nodes
         )

@@ -21,7 +21,7 @@ from dmlconf.diagnosis.reduction.changes import (
     without_dimension,
 )
 from dmlconf.diagnosis.reduction.cost import type_cost
-from dmlconf.diagnosis.reduction.data import simpler_values
+from dmlconf.diagnosis.reduction.data import index_limits, simpler_values
 from dmlconf.diagnosis.reduction.number_ref import (
     NumberRef,
     number_at,
@@ -211,13 +211,14 @@ def reduce_data(search: Search) -> None:
     """Make the elements of inputs simpler, at best 0; nothing if the case must be rejected."""
     if search.rejected:
         return
+    indices = index_limits(search.case.graph)
     for name in list(search.case.data):
         again = True
         while again:
             array = search.case.data[name]
             again = isinstance(array, np.ndarray) and any(
                 search.attempt_data({**_arrays(search), name: simpler})
-                for simpler in simpler_values(name, array)
+                for simpler in simpler_values(array, index=name in indices)
             )
 
 

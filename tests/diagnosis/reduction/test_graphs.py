@@ -1,8 +1,8 @@
 """A failing graph is reduced to few nodes and elements, and every graph that is tried is valid.
 
 The tested code is in `dmlconf/diagnosis/reduction/reduce.py`,
-`dmlconf/diagnosis/reduction/graph_changes.py`, `dmlconf/diagnosis/reduction/graph_passes.py` and
-`dmlconf/cases/writing/export.py`.
+`dmlconf/diagnosis/reduction/graph_changes.py`, `dmlconf/diagnosis/reduction/graph_passes.py`,
+`dmlconf/diagnosis/reduction/data.py` and `dmlconf/cases/writing/export.py`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from dmlconf.cases.writing.export import export_case
 from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.diagnosis.reduction.graph_changes import changed_graph
 from dmlconf.diagnosis.reduction.number_ref import NumberRef, with_number
-from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case
+from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case, with_own_data
 from dmlconf.expressions import Expression
 from dmlconf.graphs.wiring import graph_problems
 from tests.diagnosis.export.graph_cases import graph_of
+from tests.graphs.suites import graph_case
 
 CONDITIONS = [
     ("wiring/buffers-of-many-sizes", "NodeCount > 3", 2),
@@ -113,3 +114,32 @@ def test_two_new_sizes_that_contradict_each_other_give_no_graph() -> None:
     refs = NumberRef("ATensor", None, rank - 1), NumberRef("BTensor", None, rank - 2)
     desc = with_number(with_number(first.desc, refs[0], 1), refs[1], 2)
     assert changed_graph(graph, {first.name: desc}, {first.name: frozenset(refs)}) is None
+
+
+def test_indices_of_a_graph_stay_in_range(tmp_path: Path) -> None:
+    graph = """
+inputs:
+  x: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1, -2, 3, 4, 5, 6]}
+  at: {Sizes: [1, 1, 1, 2], DataType: INT32, values: [-1, -1]}
+nodes:
+  gather:
+    operator: GATHER
+    desc: {InputTensor: x, IndicesTensor: at, OutputTensor: {Sizes: [1, 1, 2, 3]}, Axis: 2,
+           IndexDimensions: 1}
+  relu: {operator: ACTIVATION_RELU, desc: {InputTensor: gather, OutputTensor: {}}}
+outputs: {y: relu}
+"""
+    tried: list[Case] = []
+
+    def fails(candidate: Case) -> bool:
+        tried.append(candidate)
+        return "at" in candidate.data and bool(np.any(candidate.input("at")))
+
+    case = with_own_data(graph_case(tmp_path, graph))
+    assert reduce_case(case, fails).complete
+    indices = [(each.graph, each.input("at")) for each in tried if "at" in each.data]
+    assert len(indices) > 5
+    for candidate, at in indices:
+        [gather] = [node for node in candidate.operator_nodes if node.operator_name == "GATHER"]
+        size = gather.inputs["InputTensor"].Sizes[gather.desc["Axis"]]
+        assert np.all((at >= -size) & (at < size))
