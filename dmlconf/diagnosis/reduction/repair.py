@@ -233,10 +233,17 @@ class _Scope:
             return None
         if isinstance(old, tuple) and len(old) != len(value):
             return None
-        if old == value or (isinstance(value, int) and value < 0 <= old):
+        if old == value or _gets_negative(old, value):
             return None
         desc = with_counts(self.operator, {**self.desc, target.id: value})
         return desc, frozenset({NumberRef(target.id)})
+
+
+def _gets_negative(old: Any, new: Any) -> bool:
+    """Return whether a number that is not negative becomes negative, also in an array."""
+    if isinstance(old, tuple):
+        return any(map(_gets_negative, old, new))
+    return isinstance(old, int) and isinstance(new, int) and new < 0 <= old
 
 
 def _assignments(node: ast.expr, scope: _Scope) -> Iterator[_Assignment]:

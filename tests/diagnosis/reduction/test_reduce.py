@@ -169,3 +169,19 @@ def test_a_repair_changes_the_other_size_that_a_constraint_compares() -> None:
     assert valid is not None
     assert number_at(valid, NumberRef("IndicesTensor", None, ref.dimension)) == size + 1
     assert number_at(valid, ref) == size + 1
+
+
+def test_a_repair_makes_no_offset_negative() -> None:
+    case = case_that_meets("slice/", "Rank == 4 and min(Offsets) == 0")
+    at = case.desc["Offsets"].index(0)
+    sizes = tuple(
+        size + 99 * (dimension == at) for dimension, size in enumerate(case.desc["Sizes"])
+    )
+    output = NumberRef("OutputTensor", None, at)
+    desc = {**with_number(case.desc, output, sizes[at]), "Sizes": sizes}
+    fixed = frozenset(
+        {NumberRef("Sizes"), NumberRef("Strides"), output, NumberRef("InputTensor", None, at)}
+    )
+    assert "window-within-input" in violations(case.operator, desc, documented=True)
+    valid = repaired(case.operator, desc, fixed)
+    assert valid is None or min(valid["Offsets"]) >= 0
