@@ -136,11 +136,17 @@ class TableBuilder:
         self.add(text, bits, holds)
         self.add(f"not {text}", bits, ~holds)
 
-    def constants(self, text: str, bits: float, column: Column) -> None:
+    def constants(
+        self, text: str, bits: float, column: Column, *, absent_differs: bool = False
+    ) -> None:
         """Add `text == VALUE` and `text != VALUE` for values of a fact.
 
         If every case has the fact, there are no atoms for a single value or for more than
         `MOST_CONSTANTS` values; otherwise the first `MOST_CONSTANTS` values have atoms.
+
+        Args:
+            absent_differs: whether `text != VALUE` holds for cases without the fact, as it does if
+                `text` is a single name.
         """
         known = [code for code, value in enumerate(column.distinct) if value is not None]
         if not 1 < len(known) <= MOST_CONSTANTS and None not in column.distinct:
@@ -149,7 +155,7 @@ class TableBuilder:
         for code in known[:MOST_CONSTANTS]:
             holds, value = column.codes == code, column.distinct[code]
             self.add(f"{text} == {value}", bits, holds)
-            self.add(f"{text} != {value}", bits + _NEGATION, ~holds & present)
+            self.add(f"{text} != {value}", bits + _NEGATION, ~holds & (present | absent_differs))
 
     def numbers(
         self,
@@ -179,7 +185,7 @@ class TableBuilder:
             for value, holds in zip(distinct.tolist(), values == distinct[:, None], strict=True):
                 far = 0.2 if value in (0, 1) else 1
                 self.add(f"{text} == {_shown(value)}", bits + far, holds)
-        known = np.isfinite(values)
+        known, finite = ~np.isnan(values), np.isfinite(values)
         for value in (0, 1):
             if value in distinct:
                 if len(distinct) > most:
@@ -194,10 +200,10 @@ class TableBuilder:
                 self.add(f"{text} {lower[0]} {_shown(lower[1])}", bits + lower[2], below[at])
                 self.add(f"{text} {upper[0]} {_shown(upper[1])}", bits + upper[2], above[at])
         if whole and divisors:
-            numbers = np.where(known, values, 0)
+            numbers = np.where(finite, values, 0)
             for divisor in divisors:
-                multiple = known & (numbers % divisor == 0)
-                self.add(f"{text} % {divisor} != 0", bits + _REMAINDER, known & ~multiple)
+                multiple = finite & (numbers % divisor == 0)
+                self.add(f"{text} % {divisor} != 0", bits + _REMAINDER, finite & ~multiple)
                 self.add(f"{text} % {divisor} == 0", bits + _REMAINDER, multiple)
 
     def _bounds(self, distinct: Array, values: Array, most: int) -> list[tuple[float, float]]:
@@ -260,7 +266,10 @@ def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Rel
 
 
 def _shown(value: float) -> str:
-    return f"{int(value)}" if math.isfinite(value) and value == int(value) else f"{value:.6g}"
+    if math.isfinite(value) and value == int(value):
+        return f"{int(value)}"
+    short = f"{value:.6g}"
+    return short if float(short) == value else repr(value)
 
 
 def round_number(low: float, high: float, *, whole: bool) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, combinations
+from keyword import iskeyword
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError
 from dmlconf.catalogue.loader import operator as operator_entry
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.diagnosis.atoms import AtomTable, Column, TableBuilder, floats
+from dmlconf.expressions import FUNCTIONS
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Verdict
 
@@ -71,14 +73,18 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
     in_place = columns.pop(IN_PLACE, None)
     data = columns.pop(DATA, None)
     tensors: dict[str, tuple[Column, Sequence[TensorDesc | None]]] = {}
+    entry = _catalogue_entry(verdicts)
     for name, column in columns.items():
+        if not _may_be_named(name):
+            continue
         example = next((value for value in column.distinct if value is not None), None)
         if len({_kind(value) for value in column.distinct if value not in (None, [])}) > 1:
             continue  # Values of different kinds have nothing to compare.
         if None in column.distinct:
             present = column.mask(lambda value: True)
             builder.add(f"{name} is not None", 5.5, present)
-            builder.add(f"{name} is None", 5.5, ~present)
+            if entry is not None:  # A graph without this input does not have the name.
+                builder.add(f"{name} is None", 5.5, ~present)
         if is_tensor(example):
             tensors[name] = column, [v and tensor_of_text(v) for v in column.distinct]
         elif isinstance(example, list) and example and is_tensor(example[0]):
@@ -91,11 +97,25 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         _tensor(builder, name, column, descs)
     _pairs(builder, tensors)
     _axes(builder, columns, tensors)
-    _case(builder, verdicts, columns, tensors, in_place)
+    if tensors:
+        fields = [field.name for field in entry.fields] if entry is not None else []
+        first_types = Column(_first_type(each, (*fields, *each)) for each in facts)
+    else:
+        first_types = None
+    _case(builder, verdicts, columns, first_types, in_place)
     _derived(builder, verdicts)
     if data is not None:
         _data(builder, data)
     return builder.table()
+
+
+def _may_be_named(name: str) -> bool:
+    """Return whether expressions may name a fact, and mean nothing else where it is absent.
+
+    Inputs of graphs may be named `as`, `x-` or, like a function, `product`.
+    """
+    readable = name.isidentifier() and not iskeyword(name) and not name.startswith("_")
+    return readable and name not in FUNCTIONS
 
 
 def _kind(value: Any) -> str:
@@ -146,13 +166,13 @@ def _values(column: Column) -> list[Any]:
 def _attribute(builder: TableBuilder, name: str, column: Column, example: Any) -> None:
     if isinstance(example, bool):
         builder.flag(name, 5.5, column.mask(bool))
-    elif isinstance(example, int | float):
+    elif _kind(example) == "number":
         builder.numbers(name, 6, column.numbers(_number))
     elif isinstance(example, str):
-        builder.constants(name, 5.5, column)
+        builder.constants(name, 5.5, column, absent_differs=True)
     elif isinstance(example, dict) and "operator" in example:
         operators = column.derived([value and value["operator"] for value in column.distinct])
-        builder.constants(name, 6, operators)
+        builder.constants(name, 6, operators, absent_differs=True)
     elif isinstance(example, dict):
         for part in example:
             values = column.numbers(partial(_part, part))
@@ -251,7 +271,7 @@ def _tensor(
     larger = [d is not None and _has_more_bytes(d) for d in descs]
     text = f"{name}.TotalTensorSizeInBytes > {name}.MinimumTensorSizeInBytes"
     builder.add(text, 8, met(larger))
-    aligned = measured([0 if d is None else d.GuaranteedBaseOffsetAlignment for d in descs])
+    aligned = measured([None if d is None else d.GuaranteedBaseOffsetAlignment for d in descs])
     builder.numbers(f"{name}.GuaranteedBaseOffsetAlignment", 8, aligned)
 
 
@@ -296,10 +316,11 @@ def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensor
     name, (column, descs) = next(iter(tensors.items()))
     sizes = [() if d is None else d.Sizes for d in (descs[code] for code in column.codes)]
     ranks = np.array([len(size) for size in sizes])
+    present = ranks > 0
     if "Axis" in columns:
         axes = columns["Axis"].numbers(_number)
         builder.add(f"Axis == {name}.DimensionCount - 1", 7, axes == ranks - 1)
-        builder.add(f"Axis != {name}.DimensionCount - 1", 8, axes != ranks - 1)
+        builder.add(f"Axis != {name}.DimensionCount - 1", 8, present & (axes != ranks - 1))
         along = [
             size[int(axis)] if axis == axis and 0 <= int(axis) < len(size) else np.nan
             for size, axis in zip(sizes, axes, strict=True)
@@ -309,10 +330,10 @@ def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensor
         values = [value or () for value in _values(columns["Axes"])]
         last = [rank - 1 in axes for rank, axes in zip(ranks, values, strict=True)]
         builder.add(f"{name}.DimensionCount - 1 in Axes", 7.5, np.array(last))
-        builder.add(f"{name}.DimensionCount - 1 not in Axes", 8, ~np.array(last))
-        every = np.array([len(axes) for axes in values]) == ranks
+        builder.add(f"{name}.DimensionCount - 1 not in Axes", 8, present & ~np.array(last))
+        every = present & (np.array([len(axes) for axes in values]) == ranks)
         builder.add(f"len(Axes) == {name}.DimensionCount", 7.5, every)
-        builder.add(f"len(Axes) != {name}.DimensionCount", 8, ~every)
+        builder.add(f"len(Axes) != {name}.DimensionCount", 8, present & ~every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,11 +384,22 @@ def _joint_summary(texts: Iterable[str]) -> _Summary:
     )
 
 
+def _first_type(facts: Mapping[str, Any], fields: Iterable[str]) -> str | None:
+    """Return the data type of the first tensor in the order of the fields; None without tensors."""
+    for name in fields:
+        value = facts.get(name)
+        for text in value if isinstance(value, list) else [value]:
+            desc = tensor_of_text(text) if isinstance(text, str) else None
+            if desc is not None:
+                return str(desc.DataType)
+    return None
+
+
 def _case(
     builder: TableBuilder,
     verdicts: Sequence[Verdict],
     columns: Mapping[str, Column],
-    tensors: _Tensors,
+    first_types: Column | None,
     in_place: Column | None,
 ) -> None:
     """Add atoms whose names exist for every operator, such as `Rank` and `DataTypes`."""
@@ -402,12 +434,10 @@ def _case(
     for name, mask in holds.items():
         builder.add(f"{name} in DataTypes", 5.1 + mixed, mask)
         builder.add(f"{name} not in DataTypes", 6.1 + mixed, ~mask)
-    if tensors:
-        column, descs = next(iter(tensors.values()))
-        types = [desc and str(desc.DataType) for desc in descs]
-        first = column.derived(types)
-        builder.constants("DataType", 5 + mixed, first)
-        _families(builder, "DataType", 7, {t: first.mask(t.__eq__) for t in set(types) if t})
+    if first_types is not None:
+        types = {name: first_types.mask(name.__eq__) for name in first_types.distinct if name}
+        builder.constants("DataType", 5 + mixed, first_types, absent_differs=True)
+        _families(builder, "DataType", 7, types)
     builder.numbers("Rank", 6, greatest(lambda s: s.rank))
     builder.numbers("ElementCount", 7.9, greatest(lambda s: s.elements))
     builder.flag("Packed", 5, ~either("packed", operator.not_))

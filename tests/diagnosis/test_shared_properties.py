@@ -13,10 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dmlconf.cases.facts import facts_of, names_of
+from dmlconf.cases.loading.loader import valid_case
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.diagnosis.atoms import TableBuilder, floats, round_number
+from dmlconf.diagnosis.desc_atoms import atom_table
 from dmlconf.diagnosis.shared_properties import SharedProperty, shared_properties
+from dmlconf.expressions import Expression
 from dmlconf.reports.runs.shared_properties import shared_lines, shown_failures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from tests.bundled import bundled
 from tests.reports import logs
 
 WRONG = Reason(ReasonKind.WRONG_VALUES, "1 of 12 elements of OutputTensor differs")
@@ -227,6 +233,44 @@ def test_cases_that_broke_alike_are_listed_as_one() -> None:
 )
 def test_a_bound_is_the_roundest_number_that_fits(low: float, high: float, number: float) -> None:
     assert round_number(low, high, whole=True) == number
+
+
+@pytest.mark.parametrize(
+    ("folder", "beginning"),
+    [
+        ("argmax", "argmax/invalid"),
+        ("diagonal_matrix", "diagonal_matrix/boundary/numbers"),
+        ("diagonal_matrix1", "diagonal_matrix1/combinations"),
+        ("resample3", "resample3/matrix/antialiased-axes"),
+        ("graphs/wiring.yaml", "graphs/wiring"),
+    ],
+)
+def test_each_atom_holds_for_the_cases_for_which_its_expression_is_true(
+    folder: str, beginning: str
+) -> None:
+    plan = [each for each in bundled(folder).plan() if each.identifier.startswith(beginning)]
+    cases = [valid_case(each) for each in plan[:: max(1, len(plan) // 40)]]
+    facts = [facts_of(case) for case in cases]
+    verdicts = [
+        logs.verdict(case.identifier, operator=case.operator_name, facts=each, tags=case.tags)
+        for case, each in zip(cases, facts, strict=True)
+    ]
+    table = atom_table(verdicts, [])
+    every = [names_of(case) for case in cases]
+    assert table.index
+    for text, row in table.index.items():
+        holds = Expression(text).holds
+        assert [holds(names) for names in every] == table.holds[row].tolist(), text
+
+
+def test_a_graph_input_that_expressions_cannot_name_has_no_atoms() -> None:
+    facts: list[Mapping[str, Any]] = [{"x": "FLOAT32 2", "as": "FLOAT32 2"}, {"x-": "FLOAT16 3"}]
+    verdicts = [
+        logs.verdict(f"graphs/{at}", operator=GRAPHS, facts=each) for at, each in enumerate(facts)
+    ]
+    texts = atom_table(verdicts, []).index.keys()
+    assert "x is not None" in texts
+    assert not [text for text in texts if text.startswith(("as", "x-"))]
 
 
 def test_numbers_beyond_int64_have_remainders() -> None:
