@@ -21,8 +21,8 @@ def sum_before_the_activation(case: Case) -> Computed | None:
 
     The other operand of the ELEMENT_WISE_ADD becomes the CTensor of the GEMM. For a product of -2
     and the operand 3, RELU(-2 + 3) = 1 is computed, not RELU(-2) + 3 = 3.
-    A GEMM that has a CTensor already, or whose result something else reads or returns, is left as
-    it is. None if there is no other.
+    A GEMM without FusedActivation is left as it is, and so is one that has a CTensor already, or
+    whose result something else reads or returns. None if there is no other.
     """
     graph = case.graph
     for edge in case.graph.intermediate_edges:
@@ -60,7 +60,7 @@ def _with_one_node(graph: Graph, edge: IntermediateEdge) -> Graph:
         inputs.append(replace(given, node=node, tensor=tensor))
     between = []
     for each in graph.intermediate_edges:
-        if each is not edge:
+        if each != edge:
             node, tensor = end_of(each.to_node, each.to_tensor)
             between.append(replace(each, to_node=node, to_tensor=tensor))
     nodes = [joined if each is sums else each for each in graph.nodes if each is not product]

@@ -36,8 +36,8 @@ def gradients_in_passes(case: Case) -> Computed | None:
 def gradient_of_bias_in_passes(case: Case) -> Computed | None:
     """Return the gradients of a batch normalization with the sum for the bias in passes.
 
-    In training, the gradient of the input may follow from that sum, or from one in FLOAT32. None as
-    for `gradients_in_passes`.
+    In training, the gradient of the input may follow from that sum, or from one that is not
+    truncated. None as for `gradients_in_passes`.
     """
     return _computed(case, both=False)
 

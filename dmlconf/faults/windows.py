@@ -72,10 +72,10 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
 
 
 def _is_one_product(desc: Desc) -> bool:
-    """Return whether the filter has the input's spatial sizes, and there is one window.
+    """Return whether a forward cross-correlation has one window, as large as the input.
 
-    Backward, a convolution is a forward cross-correlation with the filter's first two axes swapped,
-    which leaves the order of elements as it is if one of them has the size 1.
+    A backward convolution of one group with strides of 1 is one as well, with the first two axes of
+    the filter swapped; the order of its elements stays if one of these axes has the size 1.
     """
     kind = desc["Mode"], desc["Direction"]
     filters = desc["FilterTensor"].Sizes

@@ -68,7 +68,7 @@ class GraphSite:
 
     @cached_property
     def nodes(self) -> NodeValues:
-        """The outputs of the nodes."""
+        """The results of the nodes without a defect."""
         with np.errstate(all="ignore"):
             return evaluate_nodes(self.case, evaluate)
 

@@ -1,4 +1,4 @@
-"""Inject defects into the correct outputs of a suite, and count what its verdicts catch.
+"""Change right outputs by defects, perturbations and legitimate differences; count what fails.
 
 Outputs of graphs are only perturbed; `graph_figure` injects their defects.
 """
@@ -55,7 +55,7 @@ class Tally:
         injected: how many outputs the defect changes to ones that the rule does not permit.
         caught: how many of these make their case fail.
         within: how many outputs the defect changes to ones that the rule permits.
-        hidden: how many outputs it leaves right because of their data (`Defect.shows`).
+        hidden: how many outputs it leaves right because of the data (`Defect.shows`).
         missed: the first case that should have caught it and did not.
     """
 

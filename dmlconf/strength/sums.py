@@ -26,10 +26,10 @@ MOST_PARTS: Final = 64
 """The most parts into which the terms of a sum are divided; of more terms, several make a part."""
 
 _LEAST_TERMS: Final = 8
-"""Number of terms below which every order and precision gives about the same."""
+"""The fewest elements along an axis whose sums are tried: fewer differ little by their order."""
 
 _LEAST_PARTS: Final = 2
-"""At least one element must be the sum of so many parts: one part is not added to anything."""
+"""At least one element must be the sum of so many parts, besides the first one."""
 
 _ROUNDING: Final = 1e-9
 """Relative error of the sum of all parts up to which an operator counts as linear.
@@ -65,7 +65,7 @@ def partial_sums(site: Site) -> list[Array] | None:
     Returns:
         The parts; None if the output is not a floating-point sum, the first input has integers, an
         input or the sum is not finite, the axis has fewer than 8 elements, no element is the sum of
-        two parts, or the output is not linear in the first input.
+        two parts besides the first, or the output is not linear in the first input.
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None
@@ -88,7 +88,7 @@ def partial_sums(site: Site) -> list[Array] | None:
         with np.errstate(invalid="ignore"):  # Infinity minus infinity: `total` is not finite then.
             parts.append(_output(site, {**inputs, first: chosen}) - nothing)
     if np.max(np.count_nonzero(parts[1:], axis=0), initial=0) < _LEAST_PARTS:
-        return None  # Nothing is added up: each element of the output depends on one part at most.
+        return None
     with np.errstate(all="ignore"):
         total, whole = np.sum(parts, axis=0), _output(site, inputs)
         largest = np.max(np.abs(parts), initial=0.0)

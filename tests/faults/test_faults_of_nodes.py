@@ -189,6 +189,25 @@ def test_only_the_sum_that_is_added_before_the_activation_of_a_product_is_waived
     assert waiving_fault(tmp_path, PRODUCT, wrong) == ""
 
 
+_ONE_PRODUCT = PRODUCT[PRODUCT.index("  product:") : PRODUCT.index("  sum:")]
+
+TWO_PRODUCTS = PRODUCT.replace(
+    "outputs: {y: last}",
+    f"""{_ONE_PRODUCT.replace("product:", "other:").rstrip()}
+  second: {{operator: ELEMENT_WISE_ADD, desc: {{ATensor: other, BTensor: last, OutputTensor: {{}}}}}}
+outputs: {{y: second}}""",
+)
+
+
+def test_two_sums_in_a_graph_may_both_be_added_before_the_activations_of_their_products(
+    tmp_path: Path,
+) -> None:
+    # As above, the first sum is [8, 21] with the fault; the second one is RELU([-2 - 8, 1 - 21]).
+    wrong = Outputs({"y": np.zeros((1, 1, 1, 2), np.float32)})
+    name = "sum-before-the-activation-of-a-product-in-a-graph"
+    assert waiving_fault(tmp_path, TWO_PRODUCTS, wrong, "1.13.1") == name
+
+
 COUNTED = PRODUCT.replace("[10, 20]", "[-1, 20]").replace(
     """  last: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: sum, OutputTensor: {}}}
 outputs: {y: last}""",

@@ -128,6 +128,24 @@ cases:
       GroupCount: 2
 """
 
+DEPTHWISE = """
+operator: CONVOLUTION
+cases:
+  - name: depthwise
+    desc:
+      InputTensor: {Sizes: [1, 3, 1, 1], DataType: FLOAT32, values: [1, 1, 1]}
+      FilterTensor: {Sizes: [3, 1, 1, 1], DataType: FLOAT32, values: [2, 3, 4]}
+      OutputTensor: {Sizes: [1, 3, 1, 1], DataType: FLOAT32}
+      Mode: CROSS_CORRELATION
+      Direction: FORWARD
+      Strides: [1, 1]
+      Dilations: [1, 1]
+      StartPadding: [0, 0]
+      EndPadding: [0, 0]
+      OutputPadding: [0, 0]
+      GroupCount: 3
+"""
+
 PRODUCT = """
 operator: GEMM
 cases:
@@ -259,6 +277,12 @@ def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: 
             "grouped convolution dilates the filters of its first group only",
             "OutputTensor",
             [5, 3],
+        ),
+        (
+            DEPTHWISE,
+            "depthwise convolution uses the filter of the next group",
+            "OutputTensor",
+            [3, 4, 2],
         ),
         (
             PRODUCT,

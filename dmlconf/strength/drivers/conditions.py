@@ -1,4 +1,4 @@
-"""Conditions of driver defects, and their names: the desc's fields, and features derived from them.
+"""Conditions of driver defects, and the names in them: fields of a desc, and features of it.
 
 `conditions.yaml` has the conditions that have names of their own.
 """

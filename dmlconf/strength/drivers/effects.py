@@ -223,7 +223,7 @@ def _grouped(right: Computation, settings: Settings) -> Arrays | None:
     array, groups = right.inputs[settings["input"]], right.desc["GroupCount"]
     size = array.shape[0] // groups
     if settings["use"] == "next":
-        return right.again({settings["input"]: np.roll(array, size, 0)})
+        return right.again({settings["input"]: np.roll(array, -size, 0)})
     repeated = np.concatenate([array[:size]] * groups)
     return right.again({settings["input"]: repeated})
 

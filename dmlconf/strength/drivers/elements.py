@@ -21,7 +21,7 @@ def write(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with some elements replaced.
 
     Settings: `output` (all by default), `value` (one of `VALUES`), and those of `_laid_out` and
-    `_chosen`. None if these choose no element, or if the value does not suit any output's type.
+    `_chosen`.
     """
     names = [settings["output"]] if "output" in settings else list(right.outputs)
     changed = {

@@ -72,7 +72,7 @@ def measure_drivers(
 def _measured(
     mapped: Applied, plan: Sequence[PlannedCase], by_case: Mapping[int, list[OperatorDefect]]
 ) -> Iterator[tuple[int, DriverStrength]]:
-    """Yield the number of cases that were tried and their tally, chunk by chunk."""
+    """Yield the number of cases in a chunk and their tally, chunk by chunk."""
     tries = [(plan[index], pairs) for index, pairs in by_case.items()]
     chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
     for chunk, part in zip(chunks, mapped(_Worker.measure, chunks), strict=True):

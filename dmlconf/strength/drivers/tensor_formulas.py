@@ -76,7 +76,7 @@ def _variance_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, A
     return mean, variance.astype(np.float16).astype(np.float64)
 
 
-def _in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+def _mean_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     """Compute the mean by adding up one element after the other in FLOAT16."""
     count = int(np.prod([source.shape[axis] for axis in axes]))
     moved = np.moveaxis(source, axes, range(-len(axes), 0))
@@ -309,7 +309,7 @@ TENSOR_FORMULAS: Final[Mapping[str, Effect]] = {
     "log_sum_exp_naive": _log_sum_exp,
     "mask_open": _mask_open,
     "maximum_with_zero_padding": _padded_with_zeros,
-    "mean_in_float16": _normalization(_in_float16),
+    "mean_in_float16": _normalization(_mean_in_float16),
     "padding_without_zero_point": _padded_with_zeros,
     "scatter_adds": _scatter_adds,
     "softmax_in_float16": lambda right, _: _softmax(right, np.float16),
@@ -327,4 +327,4 @@ TENSOR_FORMULAS: Final[Mapping[str, Effect]] = {
     "variance_in_float16": _normalization(_variance_in_float16),
     "variance_of_squares": _normalization(_of_squares),
 }
-"""Effects of operators on whole tensors by name."""
+"""Effects on operators of whole tensors, by name."""
