@@ -34,8 +34,8 @@ def condition_problems(
 ) -> Iterator[Problem]:
     """Yield problems of a condition: that it cannot be read, or has a name that its cases lack.
 
-    If the entry names cases but no known operator, names are checked only if none of the cases may
-    be a graph, whose tensors may have any name.
+    If the entry names cases but no operators, names are checked only if none of the cases may be a
+    graph, whose tensors may have any name.
 
     Args:
         where: the key of the condition.

@@ -1,6 +1,7 @@
 """Find the elements of an output that a deviation or a finding concerns.
 
-Each function returns a mask of the output's sizes. Its docstring says where the mask is True.
+Each function of `ELEMENTS` returns a mask of the output's sizes; its docstring says where the mask
+is True.
 """
 
 from __future__ import annotations
@@ -190,7 +191,7 @@ def _power_out_of_range(
 
 
 def _lowest_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose index an input has the lowest integer of its type, such as -32768."""
+    """Elements at whose index an input has the lowest number of a signed integer type."""
     lowest = np.zeros(right.shape, bool)
     for array in inputs.values():
         if array.dtype.kind == "i" and array.shape == right.shape:

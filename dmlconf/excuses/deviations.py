@@ -75,8 +75,8 @@ class Deviation:
     def concerned(self, case: Case, computed: Results) -> Callable[[str, Array], Array]:
         """Return a function of an output's name and its actual elements.
 
-        It returns a mask of the elements that may differ from the right ones. What does not depend
-        on the output is computed once, when it is first needed.
+        It returns a mask of the elements that may differ from the right ones. Predictions of the
+        formula are computed once, when they are first needed.
         """
         from dmlconf.excuses.computed_elements import computed_elements
         from dmlconf.excuses.deviating_elements import ELEMENTS

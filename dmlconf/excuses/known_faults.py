@@ -293,7 +293,7 @@ class KnownFault:
         return bool(case.nodes) and (unsteady or reason in OF_VALUES)
 
     def computed(self, case: Case) -> Computed | None:
-        """Return an operator's outputs with the fault; None if unknown, or if it does not apply."""
+        """Return a case's outputs with the fault; None if unknown, or if it does not apply."""
         if self.formula is None or case.operator_name not in self.operators:
             return None
         if self.when is not None and not Scope(None, None, self.when).covers(case):

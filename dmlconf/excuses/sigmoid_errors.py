@@ -62,10 +62,7 @@ def _within(right: Array, actual: Array, error: Array) -> Array:
 
 
 def _behind_sigmoids(case: Case, right: Array, actual: Array, absolute: float) -> Array:
-    """Return a mask of the elements that differ as if the case's sigmoids were off.
-
-    Elements that no sigmoid reaches are not among them.
-    """
+    """Return a mask of the elements that errors of sigmoids reach and may explain."""
     if not _has_sigmoid(case):
         return np.zeros(right.shape, bool)
     same = (name for name, each in evaluate(case).items() if each.tobytes() == right.tobytes())

@@ -150,7 +150,7 @@ def _problems(document: Document) -> Iterator[Problem]:
             yield from condition_problems(document, (*where, "where"), condition, operators, cases)
         for key in ("drivers", "directml"):
             versions = _range(data.get("devices", {}).get(key, {}))
-            if versions.first and versions.last and versions.first > versions.last:
+            if versions.first and not VersionRange(last=versions.last).holds(versions.first):
                 written = data["devices"][key]
                 message = f"{written['first']} is newer than {written['last']}"
                 yield document.problem((*where, "devices", key), message)

@@ -113,4 +113,4 @@ ARITHMETIC: Final[Mapping[str, Callable[[Any, Term, Any], Iterator[Changes]]]] =
     "max": _extreme,
     "min": _extreme,
 }
-"""The rule for each kind of arithmetic term."""
+"""The rules by the kinds of terms that they give values."""

@@ -18,7 +18,7 @@ from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["Drafts", "UnfitError"]
 
-LARGEST_SIZE: Final = 1 << 17
+_LARGEST_SIZE: Final = 1 << 17
 """The largest size of a dimension."""
 _LARGEST_NUMBER: Final = 1 << 16
 """The largest absolute value of an integer attribute."""
@@ -232,7 +232,7 @@ class Drafts:
         if not isinstance(sizes, tuple) or not 1 <= len(sizes) <= _MOST_DIMENSIONS:
             raise UnfitError
         checked = tuple(domains.size(self._chance) if size is PRESENT else size for size in sizes)
-        if not all(_is_whole(size) and 1 <= size <= LARGEST_SIZE for size in checked):
+        if not all(_is_whole(size) and 1 <= size <= _LARGEST_SIZE for size in checked):
             raise UnfitError
         return checked
 

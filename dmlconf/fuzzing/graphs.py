@@ -121,7 +121,7 @@ class _Growth:
     def _feeder(self) -> _Value | None:
         """Return a tensor to feed the next node; None if there is none yet.
 
-        It is mostly the latest output of a node that feeds nothing, if there is one.
+        It is mostly the latest of the node outputs that feed nothing, if there are any.
         """
         if not self.values:
             return None

@@ -1,4 +1,4 @@
-"""Give the tensors of a random desc random strides, flags, sizes in bytes and alignments."""
+"""Choose layouts, flags and alignments for tensors of a random desc, and shared buffers."""
 
 from __future__ import annotations
 

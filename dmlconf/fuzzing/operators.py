@@ -29,7 +29,7 @@ __all__ = [
 
 _ATTEMPTS: Final = 64
 
-TAG: Final = "fuzz"
+_TAG: Final = "fuzz"
 """The tag of every random case."""
 
 
@@ -88,7 +88,7 @@ def _begin(desc: Desc, drafts: Drafts, *, goal: Goal, chance: Chance) -> Desc:
 
 
 def planned(
-    operator: Entry, seed: int, number: int, entry: Mapping[str, Any], kind: str = TAG
+    operator: Entry, seed: int, number: int, entry: Mapping[str, Any], kind: str = _TAG
 ) -> PlannedCase:
     """Return the case of a case file's entry, named after its seed and number.
 
@@ -100,5 +100,5 @@ def planned(
     identifier = f"{operator.name.lower()}/{stem}/{number}"
     path = Path(operator.name.lower()) / f"{stem}.yaml"
     about = About(Location(path, 1), operator.page)
-    template = CaseTemplate(identifier, operator.name, number, entry, (stem, TAG), about)
+    template = CaseTemplate(identifier, operator.name, number, entry, (stem, _TAG), about)
     return PlannedCase(identifier, template, {})

@@ -39,7 +39,7 @@ class Pattern:
 
     Attributes:
         outputs: the descs of its outputs, each by its source, `NODE.TENSOR`.
-        rewrite: the entry `rewrite` of a case: the parts in which the mutant differs.
+        rewrite: the entry `rewrite` of a case, with the parts in which the mutant differs.
     """
 
     inputs: Mapping[str, Mapping[str, Any]]

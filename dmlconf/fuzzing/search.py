@@ -34,7 +34,7 @@ _LONG_AXIS: Final = 1 << 16
 thread groups that Direct3D permits along a dimension of a dispatch."""
 
 _MOST_READS: Final = 1 << 24
-"""The most elements that the windows of all outputs read; one window may have 45 million."""
+"""The most elements of a window, times those of the largest tensor."""
 
 _MOST_TIME_STEPS: Final = 1 << 12
 """The most time steps of a recurrent layer, which a device computes one after the other."""

@@ -329,6 +329,7 @@ DEVICE = Environment(
         ({"drivers": {"last": "32.0.14"}}, False),
         ({"drivers": {"first": "32.1"}}, False),
         ({"directml": {"first": "1.8.0", "last": "1.15"}}, True),
+        ({"directml": {"first": "1.15.4", "last": "1.15"}}, True),
         ({"directml": {"last": "1.15.3"}}, False),
         ({"adapters": ["*9000"], "directml": {"first": "1.16.0"}}, False),
     ],

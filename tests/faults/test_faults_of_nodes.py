@@ -194,8 +194,8 @@ _ONE_PRODUCT = PRODUCT[PRODUCT.index("  product:") : PRODUCT.index("  sum:")]
 TWO_PRODUCTS = PRODUCT.replace(
     "outputs: {y: last}",
     f"""{_ONE_PRODUCT.replace("product:", "other:").rstrip()}
-  second: {{operator: ELEMENT_WISE_ADD, desc: {{ATensor: other, BTensor: last, OutputTensor: {{}}}}}}
-outputs: {{y: second}}""",
+  sums: {{operator: ELEMENT_WISE_ADD, desc: {{ATensor: other, BTensor: last, OutputTensor: {{}}}}}}
+outputs: {{y: sums}}""",
 )
 
 

@@ -1,6 +1,6 @@
 """Formulas of wrong results of ONNX Runtime's OpenVINO provider.
 
-Those of activations, of graphs and of integers are in the other modules `openvino_...`.
+Others are in the modules `openvino_...`.
 """
 
 from __future__ import annotations

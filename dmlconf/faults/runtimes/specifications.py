@@ -51,7 +51,7 @@ _COMPARING: Final = (
     "ELEMENT_WISE_MIN",
     "ELEMENT_WISE_THRESHOLD",
 )
-"""The element-wise operators that compute the greater or the lesser of two numbers."""
+"""Element-wise operators that compute the greater or the lesser of two numbers."""
 
 
 @of_operators(*_COMPARING, "REDUCE")
@@ -68,7 +68,7 @@ def maxima_of_nan(case: Case) -> Computed | None:
 
 
 def _nan_among_compared(case: Case) -> Array | None:
-    """Return which elements of the output compare NaN with anything; None if no element does."""
+    """Return which elements of the output compare a NaN of an input; None if no element does."""
     compared: list[Array] = []
     if case.operator_name in _COMPARING:
         compared = list(case.inputs().values())

@@ -140,7 +140,7 @@ def roots_scaled_to_whole_windows(case: Case) -> Computed | None:
 
 @of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
 def averages_of_nan(case: Case) -> Computed | None:
-    """Return AVERAGE_POOLING's outputs if the average of NaN is negative infinity."""
+    """Return AVERAGE_POOLING's outputs with negative infinity for averages that are NaN."""
     right = evaluate(case)["OutputTensor"]
     return Computed({"OutputTensor": np.where(np.isnan(right), right.dtype.type(-np.inf), right)})
 
@@ -200,7 +200,7 @@ def zero_minus_numbers(case: Case) -> Computed | None:
 def greatest_of_infinities_as_0(case: Case) -> Computed | None:
     """Return MAX_POOLING's outputs with padding if windows of only negative infinities give 0.
 
-    So do windows with NaN, whose maximum the kernel takes for negative infinity in some places.
+    So do windows with NaN.
     """
     desc, right = case.desc, evaluate(case)
     if not any((*desc["StartPadding"], *desc["EndPadding"])):

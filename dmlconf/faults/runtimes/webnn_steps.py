@@ -90,7 +90,7 @@ class _Kernels:
     """Kernels with some flaws; methods for one operator have WebNN's name of it.
 
     Attributes:
-        case: the case, from which convolutions and windows are computed.
+        case: the case, from which sums of products and windows are computed.
         owned: the names of the tensors that are constants.
     """
 
@@ -224,7 +224,10 @@ def _softmax(x: Array, axis: int) -> Array:
 
 
 def _greatest(x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the greatest element along axes after the last NaN, if any; NaN if the last is NaN."""
+    """Return the greatest element along axes; after each NaN, the search begins again.
+
+    NaN if the last element is NaN.
+    """
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     rows = x.transpose(*kept, *sorted(axes)).reshape(*(x.shape[axis] for axis in kept), -1)
     greatest = rows[..., 0]
