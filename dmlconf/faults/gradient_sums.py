@@ -66,6 +66,7 @@ def _computed(case: Case, *, both: bool) -> Computed | None:
     return replace(next(each()), others=lambda: islice(each(), 1, None))
 
 
+@np.errstate(all="ignore")
 def _gradients(
     case: Case,
     inputs: Sequence[Array],

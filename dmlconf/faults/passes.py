@@ -43,7 +43,6 @@ MOST_WAYS: Final = 48
 """The most ways to divide the elements that are tried."""
 
 
-@np.errstate(all="ignore")
 def first_pass_truncated(case: Case) -> Computed | None:
     """Return the FLOAT16 sums and means of kernels that truncate what a first pass gives.
 
@@ -138,12 +137,14 @@ def _in_order(
     return values.transpose(np.argsort(order))
 
 
+@np.errstate(all="ignore")
 def _reduced(desc: Desc, inputs: Mapping[str, Array], combine: Combine) -> Computed:
     values = inputs["InputTensor"].astype(np.float64)
     sums, sizes = combine(values).astype(np.float16), combine(np.abs(values))
     return Computed({"OutputTensor": sums}, terms={"OutputTensor": sizes})
 
 
+@np.errstate(all="ignore")
 def _normalized(desc: Desc, inputs: Mapping[str, Array], combine: Combine) -> Computed:
     values = inputs["InputTensor"].astype(np.float64)
     centred = values - combine(values)
@@ -155,6 +156,7 @@ def _normalized(desc: Desc, inputs: Mapping[str, Array], combine: Combine) -> Co
     return Computed({"OutputTensor": normalized}, terms={"OutputTensor": sizes})
 
 
+@np.errstate(all="ignore")
 def _trained(
     desc: Desc,
     inputs: Mapping[str, Array],

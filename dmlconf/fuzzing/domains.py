@@ -87,7 +87,7 @@ def size(chance: Chance) -> int:
 
 
 def rank(chance: Chance, least: int, greatest: int) -> int:
-    """Return a random DimensionCount from `least` to `greatest`, most often 4 if that is allowed."""
+    """Return a random DimensionCount from `least` to `greatest`, most often 4 if allowed."""
     return chance.weighted([(n, _RANKS.get(n, 1)) for n in range(least, greatest + 1)])
 
 

@@ -219,3 +219,34 @@ def test_a_gradient_without_the_1_that_the_first_pass_loses_is_waived(
     assert later is Status.FAILED or status_and_fault(case, zeros, "1.15.4")[1] == fault
     other = {**zeros, output: np.full((2, 1, 3), 2, np.float16)}
     assert status_and_fault(case, other, "1.9.1") == (Status.FAILED, "")
+
+
+@pytest.mark.parametrize(
+    ("operator", "desc"),
+    [
+        (
+            "MEAN_VARIANCE_NORMALIZATION1",
+            "{InputTensor: {Sizes: [1, 1, 4, 2], DataType: FLOAT16, values: [1, 0, 1, 1, 1, 2, 1, 3]}, "
+            "OutputTensor: {Sizes: [1, 1, 4, 2], DataType: FLOAT16}, Axes: [0, 2], "
+            "NormalizeVariance: true, Epsilon: 0}",
+        ),
+        (
+            "BATCH_NORMALIZATION_GRAD",
+            "{InputTensor: {Sizes: [1, 1, 12, 2], DataType: FLOAT16, fill: {normal: {seed: 1}}}, "
+            "InputGradientTensor: {Sizes: [1, 1, 12, 2], DataType: FLOAT16, "
+            "fill: {normal: {seed: 2}}}, "
+            "MeanTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [0, 0]}, "
+            "VarianceTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [0, 1]}, "
+            "ScaleTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [1, 1]}, "
+            "OutputGradientTensor: {Sizes: [1, 1, 12, 2], DataType: FLOAT16}, "
+            "OutputScaleGradientTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16}, "
+            "OutputBiasGradientTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16}, Epsilon: 0}",
+        ),
+    ],
+)
+def test_all_ways_to_divide_elements_are_tried_without_a_warning_about_a_division_by_0(
+    operator: str, desc: str, tmp_path: Path
+) -> None:
+    case = case_of(tmp_path, operator, desc)
+    wrong = {name: np.full_like(array, 7) for name, array in evaluate(case).items()}
+    assert status_and_fault(case, wrong, "1.9.1") == (Status.FAILED, "")
