@@ -301,7 +301,7 @@ def _gathered_beyond(case: Case, inputs: Mapping[str, Array], right: Array, actu
     whole = (*tensor.shape[:axis], *kept, *tensor.shape[axis + 1 :])
     if prod(whole) != right.size:
         return np.zeros(right.shape, bool)
-    rows = beyond.reshape(*kept, *(1,) * (tensor.ndim - axis - 1))
+    rows = beyond.reshape((*kept, *(1,) * (tensor.ndim - axis - 1)))
     return np.broadcast_to(rows, whole).reshape(right.shape)
 
 

@@ -87,6 +87,7 @@ class Deviation:
             assert self.formula is not None
             return tuple(predictions(case, self.formula, computed.right))
 
+        @np.errstate(all="ignore")
         def elements(output: str, actual: Array) -> Array:
             if self.formula is not None:
                 return computed_elements(predicted(), output, actual, **self.arguments)

@@ -27,6 +27,7 @@ from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.bundled import bundled
+from tests.excuses.test_formulas_as_written import described, tensor
 from tests.permitted.graphs.accepted import graph, single
 
 ONNX: Final = read_deviations("onnx")
@@ -350,6 +351,33 @@ def test_elements_gathered_beyond_the_axis_may_have_any_value() -> None:
     for value in (0, 77):
         output = np.full_like(reference_output(tested), value)
         assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
+
+
+@pytest.mark.parametrize(("index", "status"), [(0, Status.FAILED), (2, Status.WAIVED)])
+def test_a_single_index_along_the_last_axis_may_be_beyond_it(
+    tmp_path: Path, index: int, status: Status
+) -> None:
+    tested = described(
+        tmp_path,
+        "GATHER",
+        f"{tensor('InputTensor', '5, 6', sizes='[1, 2]')}, "
+        f"{tensor('IndicesTensor', str(index), 'UINT32', '[1, 1]')}, "
+        "OutputTensor: {Sizes: [1, 1], DataType: FLOAT32}, Axis: 1, IndexDimensions: 0",
+    )
+    outcome = Outputs({"OutputTensor": np.full((1, 1), 77, np.float32)})
+    assert verdict(tested, outcome).status is status
+
+
+def test_an_attribute_that_overflows_gives_no_warning(tmp_path: Path) -> None:
+    """A Bias of 3e38 is infinite in FLOAT16."""
+    tested = described(
+        tmp_path,
+        "ACTIVATION_SHRINK",
+        f"{tensor('InputTensor', '1, -1', 'FLOAT16')}, "
+        "OutputTensor: {Sizes: [2], DataType: FLOAT16}, Bias: 3e38, Threshold: -0.5",
+    )
+    outcome = Outputs({"OutputTensor": np.full(2, 7, np.float16)})
+    assert verdict(tested, outcome).status is Status.FAILED
 
 
 @pytest.mark.parametrize("batches", [1, 2])

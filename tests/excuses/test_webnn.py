@@ -198,3 +198,19 @@ def test_a_result_that_two_findings_give_alike_is_explained_by_either(tmp_path: 
         assert verdict.status is Status.FAILED
         assert verdict.reason is not None
         assert verdict.reason.message.startswith("known finding ") is named
+
+
+def test_a_resampling_of_rows_and_channels_has_no_finding(tmp_path: Path) -> None:
+    """resample2d also resizes two axes before the last one."""
+    desc = (
+        f"{tensor('InputTensor', '1, 2, 3, 4', sizes='[1, 2, 2, 1]')}, "
+        "OutputTensor: {Sizes: [1, 4, 4, 1], DataType: FLOAT32}, InterpolationMode: LINEAR, "
+        "Scales: [1, 2, 2, 1]"
+    )
+    tested = described(tmp_path, "RESAMPLE", desc)
+    conclusion = Conclusion(run_case, findings=findings_of(CHROMIUM))
+    outcome = Outputs({"OutputTensor": np.full((1, 4, 4, 1), 7, np.float32)})
+    verdict = conclusion.excused(tested, outcome, conclusion.judge(tested, outcome))
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert not verdict.reason.message.startswith("known finding ")

@@ -226,7 +226,8 @@ def test_a_gradient_without_the_1_that_the_first_pass_loses_is_waived(
     [
         (
             "MEAN_VARIANCE_NORMALIZATION1",
-            "{InputTensor: {Sizes: [1, 1, 4, 2], DataType: FLOAT16, values: [1, 0, 1, 1, 1, 2, 1, 3]}, "
+            "{InputTensor: {Sizes: [1, 1, 4, 2], DataType: FLOAT16, "
+            "values: [1, 0, 1, 1, 1, 2, 1, 3]}, "
             "OutputTensor: {Sizes: [1, 1, 4, 2], DataType: FLOAT16}, Axes: [0, 2], "
             "NormalizeVariance: true, Epsilon: 0}",
         ),

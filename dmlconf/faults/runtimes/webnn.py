@@ -319,11 +319,14 @@ def halves_away_from_zero(case: Case) -> Computed | None:
 def interpolations_with_the_next_element(case: Case) -> Computed | None:
     """Return RESAMPLE's outputs if it interpolates even where a coordinate is an element's.
 
-    At element a, which b follows, it computes a + (b - a) * 0, which is NaN if b is infinite.
+    At element a, which b follows, it computes a + (b - a) * 0, which is NaN if b is infinite. None
+    unless the last two of four axes are interpolated.
     """
     if case.desc["InterpolationMode"] != "LINEAR":
         return None
     tensor, sizes = case.inputs()["InputTensor"], case.desc["OutputTensor"].Sizes
+    if tensor.ndim != 4 or tensor.shape[:2] != sizes[:2]:
+        return None
     result = tensor.astype(np.float32)
     with np.errstate(all="ignore"):
         for axis in (3, 2):
