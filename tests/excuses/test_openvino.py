@@ -320,3 +320,21 @@ def test_a_refusal_is_explained_only_if_its_message_has_the_known_cause() -> Non
     for message, named in ((f"FAIL ... {cause}: f16).", True), ("FAIL ... no memory", False)):
         found = reason(QUICK_GELU, Rejection("InferenceSession", "Fail", message=message))
         assert found.startswith("known finding openvino-quick-gelu-of-float16 ") is named
+
+
+POOLED: Final = """
+inputs: {x: {Sizes: [1, 1, 1, 2], DataType: UINT32, values: [1, 4294967295]}}
+nodes:
+  n: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: x, OutputTensor: {}}}
+  m:
+    operator: MAX_POOLING2
+    desc: {InputTensor: n, OutputTensor: {Sizes: [1, 1, 1, 1]}, Strides: [1, 1], WindowSize: [1, 2],
+           StartPadding: [0, 0], EndPadding: [0, 0], Dilations: [1, 1]}
+outputs: {y: m}
+"""
+
+
+def test_wrong_integers_of_max_pooling_in_a_graph_have_no_finding(tmp_path: Path) -> None:
+    tested = graph_case(tmp_path, POOLED).with_inputs()
+    outcome = Outputs({"y": np.full((1, 1, 1, 1), 7, np.uint32)})
+    assert not reason_of_case(OPENVINO, tested, outcome).startswith("known finding ")
