@@ -1,6 +1,6 @@
 """Formulas of wrong results of ONNX Runtime's CPU provider.
 
-`onnxruntime_quantization` has those of operators that quantize.
+Others are in `onnxruntime_quantization`.
 """
 
 from __future__ import annotations
