@@ -105,9 +105,10 @@ def _log_of_sum(x: Array, of_x: Array) -> Array:
     below = np.minimum(x, 80.0)
     whole = 1 + np.exp(below)
     of_sum = _exp(below, np.where(x > 80.0, 0.0, of_x)) / whole + STEP
-    of_log: Array = np.maximum(exact, np.log(2.0)) * LOG2_ERROR
-    error: Array = of_log + of_sum + np.where(x > 0, of_x, 0.0)
-    return error
+    of_log = np.maximum(exact, np.log(2.0)) * LOG2_ERROR
+    error = of_log + of_sum + np.where(x > 0, of_x, 0.0)
+    # Beyond 89 the exponential overflows, so no kernel can take the logarithm of the sum.
+    return np.where(x > 89.0, exact * STEP + of_x, error)
 
 
 def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
@@ -117,8 +118,11 @@ def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def _softplus(x: Array, Steepness: float) -> Array:
-    of_log = _log_of_sum(Steepness * x, np.abs(Steepness * x) * STEP)
-    return (of_log + np.logaddexp(0.0, Steepness * x) * STEP) / abs(Steepness)
+    product = Steepness * x
+    of_log = _log_of_sum(product, np.abs(product) * STEP)
+    error = (of_log + np.logaddexp(0.0, product) * STEP) / abs(Steepness)
+    # If the product overflows, only a kernel that returns x itself gives a number.
+    return np.where(product > LARGEST_FLOAT32, 0.0, error)
 
 
 def _scaled_elu(x: Array, Alpha: float, Gamma: float) -> Array:
