@@ -227,8 +227,8 @@ def timing(base: RunLog, new: RunLog) -> Timing:
 def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ...]:
     """Return the slowdown of all operators, if they are enough and it exceeds `_Measure.noise`.
 
-    All operators together have no less noise than one of very many cases, since a busy machine
-    slows all of them.
+    All operators together have no less noise than an operator with very many cases, since a busy
+    machine slows all of them.
     """
     least = medians.middle - medians.noise
     if len(operators) < LEAST_OPERATORS or least <= 0:
@@ -246,7 +246,8 @@ def retimed(
     """Time again the operators that seem slower, and return the new run with these times as well.
 
     An operator that only a temporary disturbance slowed then no longer seems slower, unless it is
-    disturbed again. This is repeated `TIMED_AGAIN` times, or until no operator seems slower.
+    disturbed again. This is done until no operator seems slower, at most `TIMED_AGAIN`
+    times.
 
     Args:
         time_again: runs the cases with these identifiers again, and returns their verdicts, of

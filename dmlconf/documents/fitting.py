@@ -1,8 +1,8 @@
 """Check quickly whether data fits a JSON Schema, without explaining why if it does not.
 
 jsonschema explains, but takes many times as long, and nearly all files fit. A schema is compiled
-to a function, if its keywords are supported here; otherwise no data fits here, so that jsonschema
-decides.
+to a function, if its keywords are supported here. Otherwise no data fits here, so that jsonschema
+decides, and neither does data with a part that is not decided here.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ _Schema = Mapping[str, Any]
 
 class _UnknownError(Exception):
     """A schema has a keyword, or a form of one, that is not supported here."""
+
+
+class _UndecidedError(Exception):
+    """The data has a part that is not decided here."""
 
 
 class _Definitions:
@@ -50,9 +54,17 @@ def fits(schema: _Schema) -> Fits:
     If it returns True, the data fits; if it returns False, the data may still fit.
     """
     try:
-        return _fits(schema, _Definitions(schema.get("$defs", {})))
+        check = _fits(schema, _Definitions(schema.get("$defs", {})))
     except _UnknownError:
         return lambda data: False
+
+    def decided(data: Any) -> bool:
+        try:
+            return check(data)
+        except _UndecidedError:
+            return False
+
+    return decided
 
 
 def _fits(schema: _Schema | bool, definitions: _Definitions) -> Fits:
@@ -121,17 +133,8 @@ def _const(value: Any, schema: _Schema, definitions: _Definitions) -> Fits:
 
 
 def _one_of(parts: Sequence[_Schema], schema: _Schema, definitions: _Definitions) -> Fits:
-    if sum(_may_fit_arrays(part, definitions) for part in parts) > 1:
-        _refuse_guesses(parts)
     alternatives = [_fits(part, definitions) for part in parts]
     return lambda data: sum(alternative(data) for alternative in alternatives) == 1
-
-
-def _may_fit_arrays(part: _Schema, definitions: _Definitions) -> bool:
-    """Return whether an array may fit the schema; `const` and `enum` have none here."""
-    if "$ref" in part:
-        return _may_fit_arrays(definitions.schema(part["$ref"]), definitions)
-    return not part.keys() & {"const", "enum"} and "array" in part.get("type", "array")
 
 
 def _pattern(value: str, schema: _Schema, definitions: _Definitions) -> Fits:
@@ -222,13 +225,16 @@ def _max_items(most: int, schema: _Schema, definitions: _Definitions) -> Fits:
 
 
 def _unique_items(value: bool, schema: _Schema, definitions: _Definitions) -> Fits:
-    """Return a check that a list of strings has no duplicates; it is False for other lists."""
-    if not value:
-        return lambda data: True
-    return lambda data: (
-        not isinstance(data, list)
-        or (all(isinstance(item, str) for item in data) and len(set(data)) == len(data))
-    )
+    """Return a check that a list of strings has no duplicates; other lists are not decided."""
+
+    def check(data: Any) -> bool:
+        if not isinstance(data, list):
+            return True
+        if not all(isinstance(item, str) for item in data):
+            raise _UndecidedError
+        return len(set(data)) == len(data)
+
+    return check if value else lambda data: True
 
 
 def _min_length(least: int, schema: _Schema, definitions: _Definitions) -> Fits:
@@ -244,26 +250,12 @@ def _dependent_required(
     )
 
 
-def _refuse_guesses(part: Any) -> None:
-    """Raise if the check of this part may wrongly return False, which `not` would make True."""
-    if isinstance(part, Mapping):
-        if "uniqueItems" in part or "$ref" in part:
-            raise _UnknownError("uniqueItems or a reference under a condition")
-        for value in part.values():
-            _refuse_guesses(value)
-    elif isinstance(part, list):
-        for value in part:
-            _refuse_guesses(value)
-
-
 def _not(part: _Schema, schema: _Schema, definitions: _Definitions) -> Fits:
-    _refuse_guesses(part)
     excluded = _fits(part, definitions)
     return lambda data: not excluded(data)
 
 
 def _if(part: _Schema, schema: _Schema, definitions: _Definitions) -> Fits:
-    _refuse_guesses(part)
     condition = _fits(part, definitions)
     then = _fits(schema.get("then", {}), definitions)
     otherwise = _fits(schema.get("else", {}), definitions)

@@ -1,6 +1,7 @@
-"""Keep results that are expensive to recompute in a folder, as JSON with a digest.
+"""Keep in a folder, as JSON with a digest, results that are expensive to recompute.
 
-A folder or an entry that another user may have written is not used, and a damaged entry is ignored.
+A folder or an entry that another user may have written is not used, which is not checked on
+Windows. A damaged entry is ignored.
 """
 
 from __future__ import annotations

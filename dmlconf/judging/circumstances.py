@@ -1,9 +1,11 @@
 """Judge dispatches under circumstances, and decide whether a circumstance is to blame.
 
 Each dispatch is judged by what the case expects or, if it had other inputs, by what the source of
-expected outcomes gives for them. Outputs of the case's own inputs without faults whose bits are the
-plain run's, except those of NaNs, are not judged again. A circumstance is to blame for a wrong
-dispatch only if a plain run with the same inputs is right or excused.
+expected outcomes gives for them. Outputs of other inputs are not judged if no data of the case has
+a seed or a shift (`is_judged`): then only their faults count. Outputs of the case's own inputs
+without faults whose bits are the plain run's, except those of NaNs, are not judged again. A
+circumstance is to blame for a wrong dispatch only if a plain run with the same inputs is right or
+excused.
 """
 
 from __future__ import annotations

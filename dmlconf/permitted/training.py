@@ -202,10 +202,10 @@ def _never_negative(desc: AdamOptimizerDesc) -> Array:
 
 
 def _moments(desc: AdamOptimizerDesc) -> _Moments:
-    """Return the updated moments and their errors, which are infinite where a step may overflow.
+    """Return the updated moments and their errors, infinite where an intermediate may overflow.
 
     Kernels compute `M + (1 - Beta) * (G - M)` or, as on the operator's page,
-    `Beta * M + (1 - Beta) * G`; every step is rounded. The greater error of the two counts.
+    `Beta * M + (1 - Beta) * G`; every operation is rounded. The greater error of the two counts.
     """
     slopes = desc.GradientTensor.astype(np.float64)
     values, errors = [], []

@@ -16,8 +16,9 @@ _BEGIN = """\
 
 What ONNX and WebNN have in place of each operator of DirectML, by the tables of
 `schemas/translation/`, and what of it they lack. A name is that of the target's operator; where
-there is none, a formula of several expresses it. `dmlconf coverage --target onnx` counts the cases
-that this makes; what runtimes then do wrong is in [findings](findings.md).
+there is none, a formula of several operators may express it, or `no` says why nothing does.
+`dmlconf coverage --target onnx` counts the cases that can be expressed so; what runtimes then do
+wrong is in [findings](findings.md).
 """
 
 

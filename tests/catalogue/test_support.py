@@ -58,17 +58,19 @@ def test_required_level_is_the_lowest_whose_table_lists_all_tensors(
     assert required_level(operator("GATHER"), desc) == expected
 
 
-def test_required_level_counts_every_tensor_of_an_array() -> None:
+def test_required_level_considers_every_tensor_of_an_array() -> None:
     join = operator("JOIN")
-    few: dict[str, Any] = {
+    of_level_1: dict[str, Any] = {
         "InputTensors": (tensor("INT16", 4), tensor("INT16", 4)),
         "OutputTensor": tensor("INT16", 4),
     }
-    assert required_level(join, few) == (1, 0)
-    more = {**few, "InputTensors": (tensor("INT16", 4), tensor("INT8", 4))}
-    assert required_level(join, more) == (2, 1)
+    assert required_level(join, of_level_1) == (1, 0)
+    of_level_2 = {**of_level_1, "InputTensors": (tensor("INT16", 4), tensor("INT8", 4))}
+    assert required_level(join, of_level_2) == (2, 1)
     assert (
-        required_level(join, {**few, "InputTensors": (tensor("INT16", 4), tensor("INT4", 4))})
+        required_level(
+            join, {**of_level_1, "InputTensors": (tensor("INT16", 4), tensor("INT4", 4))}
+        )
         is None
     )
 

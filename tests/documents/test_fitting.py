@@ -48,6 +48,7 @@ VALUES: Final[tuple[Any, ...]] = (
     {"rejected": "E_FAIL"},
     {"data_types": "InputTensor"},
     {"Axis": 1},
+    {"Axis": [1, 2]},
 )
 
 SMALL: Final[tuple[dict[str, Any], ...]] = (
@@ -83,11 +84,17 @@ SMALL: Final[tuple[dict[str, Any], ...]] = (
     {"oneOf": [{"type": "string"}, {"type": "array", "uniqueItems": True}]},
     {"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "minItems": 1}]},
     {"not": {"oneOf": [{"type": "integer"}]}},
+    {
+        "oneOf": [
+            {"type": "object", "properties": {"Axis": {"uniqueItems": True}}},
+            {"type": "object", "properties": {"Axis": {"type": "array"}}},
+        ]
+    },
     {"not": {"enum": [1]}},
     {"items": False},
 )
 
-PARTLY_KNOWN: Final = ("oneOf", "[1, true", '"not": {"enum"', "uniqueItems")
+PARTLY_KNOWN: Final = ("[1, true", '"not": {"enum"', "uniqueItems")
 """Parts of schemas for which the quick check may refuse valid data."""
 
 

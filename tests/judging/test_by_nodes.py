@@ -36,8 +36,10 @@ nodes:
           ScaleBias: {Scale: -1.0e+6, Bias: 0}}}
 outputs: {y: spike}
 """
-"""FLOAT32 cannot tell 16777215 / 3 from its neighbours, so the first remainder may be any number
-from -3 to 6. The spike is 1 if it is 2.75 and 0 for other numbers, such as those of samples."""
+"""The quotient 16777215 / 3 may be off by almost 2 where a kernel multiplies by a reciprocal.
+
+So the first remainder may be any number from -3 to 6. The spike is 1 where the remainder is 2.75,
+and 0 for other numbers, such as those of samples."""
 
 
 class Remainders(NumpyBackend):

@@ -1,17 +1,17 @@
 """Run a Python program with the hooks that record its calls of DirectML.
 
-The command is `python -m dmlconf.capture.hooking.program JOURNAL DATA -- PROGRAM ARGS`. DATA says
-which data of dispatches is kept in the folder of the journal:
+The command is `python -P -m dmlconf.capture.hooking.program JOURNAL DATA -- PROGRAM ARGS`. DATA
+says which data of dispatches is kept in the folder of the journal:
 
 - `none`: no data
 - `all,DISPATCHES,BYTES`: the data of the first DISPATCHES dispatches of each operator and graph,
-  BYTES at most
-- `weights,0,BYTES`: only weights, BYTES at most
+  BYTES at most in all
+- `weights,0,BYTES`: only weights, BYTES at most in all
 - `statistics,1,BYTES`: the statistics of the data of each operator's and graph's first dispatch,
   and no data; BYTES is ignored
 
 PROGRAM is a script, or `-m MODULE`. The program sees the `sys.argv`, `sys.path` and `__main__` that
-it would have without the hooks.
+it would have without the hooks. (Without `-P`, `sys.path` would have the current folder too.)
 """
 
 from __future__ import annotations

@@ -177,7 +177,8 @@ def _rewritten_template(template: CaseTemplate) -> CaseTemplate:
     for part in _PARTS:
         changed = {**entry.get(part, {}), **template.data["rewrite"].get(part, {})}
         entry[part] = {name: value for name, value in changed.items() if value is not None}
-    # This entry lacks `expect`, because of which the case may keep its data under a challenge.
+    # A case that states outputs keeps its data under a challenge. This entry lacks `expect`, so the
+    # template it was made from is asked.
     challenge = None if template.keeps_data else template.challenge
     return replace(template, data=entry, challenge=challenge)
 

@@ -23,7 +23,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def expand_operators(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the operators that names stand for, in which a name of graphs stays as it is.
+    """Return the operators that names stand for; `GRAPHS` and `GRAPH` stay as they are.
 
     If a name is not DirectML's own, or stands for several operators, print which ones.
 

@@ -174,7 +174,7 @@ def _stored_sign_in_doubt(
     With a whole Beta, all bases that may be 0 or negative count.
 
     Measured: DirectML 1.12.1 leaves out the gradient of an element with Beta -1 and a base of
-    0.0004, which is stored as 0.
+    0.0004, which comes out as 0 since FLOAT16 stores the sum in it.
     """
     ends = [base]
     for store, error in zip(STORES, errors, strict=True):

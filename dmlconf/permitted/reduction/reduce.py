@@ -107,7 +107,8 @@ def _in_passes(
     There are none for FLOAT32, nor for adjacent axes, which take one pass. The passes show in sums
     that cancel: if the first pass gives 0.5078 and -0.5, the result 0.0078 has the error of storing
     0.5078. Measured on DirectML 1.8.0: sums of squares along the axes 0 and 3 of 4 take two passes,
-    and 30 of 30 elements have their bits; those along 0 and 2 take one.
+    and 30 of 30 elements have their bits. Along 0 and 2 they take one there, and averages two; the
+    results of two passes are permitted for both.
 
     Args:
         power: 2 for sums of squares.
@@ -187,7 +188,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= LEAST_NORMAL_FLOAT32)
     if function == "LOG_SUM_EXP":
         terms = np.exp(exact)
-        # A power of -infinity is exactly 0.
+        # e^-infinity is exactly 0.
         weights = np.where(terms > 0, terms * (EXP2_HALVES + 2 * sizes), 0.0)
     total = terms.sum(-1)
     own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS

@@ -26,12 +26,12 @@ class Estimate:
 
     Attributes:
         values: the results of infinitely precise arithmetic, FLOAT64.
-        error_scales: the same results for the absolute values of the elements.
+        error_scales: the sums of the absolute values of the terms, the weighted elements.
         errors: how far FLOAT32 arithmetic may be off where it rounds.
         quanta: powers of two; all intermediates of an element are multiples of its quantum.
             Infinite for an element of 0; 0 if no such power is known, for instance since a
             coordinate is rounded or an element is not finite.
-        spans: bounds of the absolute values of all intermediates.
+        spans: bounds of the absolute values of all intermediates; of no use where the quantum is 0.
     """
 
     values: Array

@@ -1,7 +1,7 @@
 """Report which questions of `schemas/questions.yaml` a suite's cases ask of each operator.
 
 For example, `ends-of-words` asks whether integers are right on both sides of where 8, 16, 32 and
-other numbers of bits end.
+other numbers of bits end. Its parts are the ends of each data type of each operator.
 """
 
 from __future__ import annotations

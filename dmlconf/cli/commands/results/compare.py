@@ -50,7 +50,7 @@ __all__ = ["command"]
     "--quiet",
     is_flag=True,
     group=REPORT_GROUP,
-    help="Show only new failures and the last line.",
+    help="Show only new failures, what they share, runs that stand alone, and the last line.",
 )
 @color_option
 def command(
