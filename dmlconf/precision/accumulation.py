@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, overload
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.precision.allowance import SumErrors
@@ -239,11 +240,13 @@ class Accumulation:
             unit = np.maximum(unit, floor)
         unit = unit * self.rule.limit
         additions = unit * self._roundings(np.abs(expected), error_scale)
-        exact = self._exact(error_scale, _FLOAT32_BITS)
+        exact = self._exact(
+            error_scale, _FLOAT32_BITS, np.float32 if dtype == np.float16 else dtype
+        )
         if dtype != np.float16:
             return _Limits(unit, additions, lossless=exact)
         # Beyond the largest number, rounding to nearest gives infinity, and truncation does not.
-        lossless = self._exact(error_scale, _FLOAT16_BITS)
+        lossless = self._exact(error_scale, _FLOAT16_BITS, np.float16)
         if lossless is not None:
             lossless = lossless & (stored == 0) & (error_scale <= float(info.max))
         return _Limits(unit, additions, stores, stored, exact, lossless)
@@ -257,6 +260,8 @@ class Accumulation:
         # The mean of equal errors is as large as each of them.
         share = max(mean, roundings(terms) / 2) if self.errors.sums_shared else mean
         deviation: Array = limits.unit * share
+        if self.errors.terms_repeat:
+            deviation = np.maximum(deviation, limits.additions / 2)
         if dtype != np.float16:
             return deviation
         in_stores = (
@@ -283,9 +288,12 @@ class Accumulation:
         )
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
-    def _exact(self, error_scale: Array, bits: int) -> Array | None:
-        """Return which sums are exact in a type of `bits` significant bits; None if unknown."""
-        if not self.errors.quantum:
+    def _exact(self, error_scale: Array, bits: int, dtype: DTypeLike) -> Array | None:
+        """Return which sums are exact in a type of `bits` significant bits; None if unknown.
+
+        Also None if the quantum is less than the least subnormal number of the type.
+        """
+        if self.errors.quantum < float(np.finfo(dtype).smallest_subnormal):
             return None
         exact: Array = error_scale <= self.errors.quantum * 2.0**bits
         return exact

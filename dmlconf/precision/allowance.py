@@ -62,6 +62,8 @@ class SumErrors:
         growth: by how much later steps multiply the errors of what is added up, as `sums` contains
             it: 300 for the sum of x that a scale of 300 multiplies. A sum that does not overflow
             has terms up to 3.4e38, so `sums` counts up to 3.4e38 times this. None for 1.
+        terms_repeat: whether a sum may have many equal terms, whose additions may all err in one
+            direction, although the output's elements differ.
     """
 
     sums: Array
@@ -74,6 +76,7 @@ class SumErrors:
     sums_shared: bool = False
     spans: tuple[Interval, ...] = ()
     growth: Array | None = None
+    terms_repeat: bool = False
 
     def at(self, indices: Array | slice) -> SumErrors:
         """Return the errors of some elements, flat, by their indices in row-major order."""
@@ -97,6 +100,7 @@ class SumErrors:
                 for least, most in self.spans
             ),
             part(self.growth),
+            self.terms_repeat,
         )
 
     def stacked_spans(self) -> Iterator[Interval]:

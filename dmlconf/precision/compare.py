@@ -271,7 +271,8 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
         half=allowance.half_precision,
         varied=varied,
         # Many FLOAT16 elements are equal although the FLOAT64 magnitudes of their sums differ.
-        terms_vary=varied or errors.terms_vary or _varied(errors.sums),
+        terms_vary=not errors.terms_repeat
+        and (varied or errors.terms_vary or _varied(errors.sums)),
     )
 
 

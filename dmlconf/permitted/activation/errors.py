@@ -114,7 +114,10 @@ def _log_of_sum(x: Array, of_x: Array) -> Array:
 def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
     product = Beta * x
     error = _log_of_sum(product, np.abs(product) * STEP)
-    return _magnified(Alpha, np.logaddexp(0.0, product), error)
+    value = np.logaddexp(0.0, product)
+    # A kernel may multiply log2 by Alpha * ln(2), which counts as 0 if it is subnormal.
+    vanishes = abs(Alpha) < 2 * LEAST_NORMAL_FLOAT32
+    return np.where(vanishes & np.isinf(value), ANY_RESULT, _magnified(Alpha, value, error))
 
 
 def _softplus(x: Array, Steepness: float) -> Array:

@@ -107,6 +107,7 @@ class ErrorScale(SumErrors):
             self.sums_shared,
             self.spans,
             self.growth,
+            self.terms_repeat,
         )
 
     def with_others(self, results: Iterable[Array], dtype: np.dtype[Any]) -> ErrorScale:

@@ -18,13 +18,16 @@ from dmlconf.permitted.numbers.rounding import HALF_STEP
 from dmlconf.precision.accumulation import roundings
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["alike", "steps_beside_sum", "terms_vary"]
+__all__ = ["alike", "steps_beside_sum", "terms_vary", "values_repeat"]
 
 _LEAST: Final = 64
 """The least number of terms for which independent errors stay well below those of equal terms."""
 
 _SAMPLE: Final = 128
 """The most terms of each sum whose last bytes are compared."""
+
+_MOST_LINES: Final = 256
+"""Beside this number of lines, so many are examined for numbers that repeat, evenly spaced."""
 
 _MOST_SUMS: Final = 1 << 12
 """The most sums whose terms are examined; of more, `precision.compare` examines the outputs."""
@@ -56,12 +59,33 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     return bool((2 * different > len(sample)).all()) and not _some_err_alike(rows)
 
 
+def values_repeat(values: Array, axis: int) -> bool:
+    """Return whether a number other than 0 makes up much of a line of FLOAT32 numbers.
+
+    Products of two factors are alike where both repeat. A line extends along the axis. In one of n
+    numbers, at least 64, the number occurs more than sqrt(n) times. Of more than 256 lines, 256 or
+    some more are examined.
+    """
+    count = values.shape[axis]
+    if values.dtype != np.float32 or count < _LEAST:
+        return False
+    lines = np.moveaxis(values, axis, -1).reshape(-1, count)
+    return bool(_often(lines[:: max(1, len(lines) // _MOST_LINES)]).any())
+
+
+def _often(rows: Array) -> Array:
+    """Return which places of sorted rows have a number other than 0 that occurs very often."""
+    root = math.isqrt(rows.shape[1])
+    ordered = np.sort(rows.astype(np.float32), axis=-1)
+    often: Array = (ordered[:, root:] == ordered[:, :-root]) & (ordered[:, root:] != 0)
+    return often
+
+
 def _some_err_alike(rows: Array) -> bool:
     """Return whether a row of terms has too many equal ones, or too many lost in its sum."""
     root = math.isqrt(rows.shape[1])
     with np.errstate(all="ignore"):
-        ordered = np.sort(rows.astype(np.float32), axis=-1)
-        often = (ordered[:, root:] == ordered[:, :-root]) & (ordered[:, root:] != 0)
+        often = _often(rows)
         sizes = np.abs(rows, dtype=np.float64)
         half_ulp = HALF_STEP * sizes.sum(-1, keepdims=True)
         negligible = np.where(sizes < half_ulp, sizes, 0.0).sum(-1, keepdims=True)

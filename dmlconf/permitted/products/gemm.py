@@ -5,12 +5,15 @@ Derived in docs/bounds.md, Sums.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dmlconf.permitted.activation.fused import fused_error_scale, results_of_limited_products
 from dmlconf.permitted.activation.softmax import fused_softmax_error_scale
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.rounding import finite_sizes, overflows, sizes_of
+from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.products.gemm import GemmDesc, fused_softmax_axes, gemm_sums
@@ -48,6 +51,8 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         if desc.CTensor is not None:
             quantum = min(quantum, quantum_of(beta, desc.CTensor))
         sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
+        repeat = values_repeat(desc.ATensor, -2 if desc.TransA == "TRANSPOSE" else -1)
+        repeat = repeat and values_repeat(desc.BTensor, -1 if desc.TransB == "TRANSPOSE" else -2)
         if abs(alpha) > 1 and overflows(error_scale).any():
             sizes = sizes.growing(np.asarray(abs(alpha)), gemm_sums(desc, c, alpha, beta))
         dtype, activation = desc.ATensor.dtype, desc.FusedActivation
@@ -66,7 +71,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
                 # An intermediate that overflows makes a whole row of shares NaN.
                 beyond |= np.isfinite(products) & (np.abs(products) > LARGEST_FLOAT16)
         if activation is None:
-            return sizes.with_others(limited, dtype)
+            return replace(sizes.with_others(limited, dtype), terms_repeat=repeat)
         sums = gemm_sums(desc, c, alpha, beta)
         if axes is not None:
             scale = fused_softmax_error_scale(sums, sizes, axes)
@@ -74,7 +79,8 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             beyond |= np.isfinite(sums) & (np.abs(sums) > float(np.finfo(dtype).max))
             beyond |= overflows(sizes.sums)
             return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
-        return fused_error_scale(sums, sizes, activation, dtype).with_others(limited, dtype)
+        scale = fused_error_scale(sums, sizes, activation, dtype).with_others(limited, dtype)
+        return replace(scale, terms_repeat=repeat)
 
 
 def _squares(tensor: Array) -> Array:

@@ -5,13 +5,11 @@ Derived in docs/bounds.md, Sums and Products.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
-from dmlconf.permitted.numbers.terms import alike
+from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.permitted.reduction.reduce import product_error_scale
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.reduction.cumulative import cumulated
@@ -30,17 +28,18 @@ def cumulative_summation_error_scale(
     AxisDirection: str,
     HasExclusiveSum: bool,
 ) -> ErrorScale:
-    """Return the error scale: the sums of absolute values, larger if the terms are alike.
-
-    A sum has the errors of the sums before it.
+    """Return the error scale: the sums of absolute values. A sum has the errors of those before it.
 
     Derived in docs/bounds.md, Sums.
     """
     sizes = np.abs(wide(InputTensor))
     sums = cumulated(np.add, sizes, Axis, AxisDirection, HasExclusiveSum)
-    scale = ErrorScale(sums, quantum=quantum_of(InputTensor), sums_shared=True)
-    rounded = sums * alike(InputTensor, (Axis,))
-    return replace(scale, sums=np.where(scale.exact, sums, rounded))
+    return ErrorScale(
+        sums,
+        quantum=quantum_of(InputTensor),
+        sums_shared=True,
+        terms_repeat=values_repeat(InputTensor, Axis),
+    )
 
 
 def cumulative_product_error_scale(

@@ -6,6 +6,7 @@ Derived in docs/bounds.md, Sums.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -14,6 +15,7 @@ import numpy as np
 from dmlconf.permitted.activation.fused import fused_error_scale, results_of_limited_products
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.rounding import finite_sizes, overflows
+from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import wide
@@ -89,7 +91,14 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             if desc.FusedActivation is not None and channels.any():
                 sums = np.where(channels, np.nan, summed(values, filter_, bias))
                 others.append(fused(sums, desc.FusedActivation))
-        return scale.with_others(others, dtype)
+        repeat = _repeats(values) and _repeats(filter_)
+        return replace(scale.with_others(others, dtype), terms_repeat=repeat)
+
+
+def _repeats(tensor: Array) -> bool:
+    """Return whether a number makes up much of a line of channels, or of all that windows cover."""
+    tensor = tensor.astype(np.float32)
+    return values_repeat(tensor, 1) or values_repeat(tensor.reshape(len(tensor), -1), 1)
 
 
 def _terms(filter_: Array, direction: str, groups: int) -> int:

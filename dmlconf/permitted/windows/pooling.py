@@ -12,6 +12,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.windows.pooling import (
@@ -40,7 +41,10 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
     with np.errstate(all="ignore"):
         mean = window_means(desc, np.abs(desc.InputTensor))
         beyond = mean * prod(desc.WindowSize) > np.finfo(np.float32).max
-    return ErrorScale(mean, overflows=beyond & np.isfinite(mean))
+    images = desc.InputTensor.reshape(-1, prod(desc.InputTensor.shape[2:]))
+    return ErrorScale(
+        mean, overflows=beyond & np.isfinite(mean), terms_repeat=values_repeat(images, 1)
+    )
 
 
 def average_pooling_grad_error_scale(

@@ -139,3 +139,12 @@ def test_a_steep_softplus_of_a_large_number_has_an_error(tmp_path: Path) -> None
     (right,) = evaluate(case)["OutputTensor"].tolist()
     assert accepts(case, "OutputTensor", [right * (1 + 2.0**-23)])
     assert not accepts(case, "OutputTensor", [right * 1.0001])
+
+
+def test_an_infinite_softplus_times_a_vanishing_factor_may_be_nan(tmp_path: Path) -> None:
+    """Alpha * ln(2) is subnormal, so DirectML 1.15.4 multiplies infinity by 0."""
+    desc = f"InputTensor: {{{ONE}, values: [.inf]}}, OutputTensor: {{{ONE}}}, Alpha: ALPHA, Beta: 1"
+    for alpha, vanishes in (("1.2e-38", True), ("1.0e-30", False)):
+        case = single(tmp_path, "ACTIVATION_PARAMETRIC_SOFTPLUS", desc.replace("ALPHA", alpha))
+        assert accepts(case, "OutputTensor", [np.inf])
+        assert accepts(case, "OutputTensor", [np.nan]) is vanishes

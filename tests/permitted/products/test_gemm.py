@@ -87,3 +87,45 @@ def test_products_may_overflow_beside_an_infinite_beta(tmp_path: Path) -> None:
     assert accepts(large, "OutputTensor", [np.nan])
     small = single(tmp_path, "GEMM", desc.replace("VALUE", "1.0"))
     assert not accepts(small, "OutputTensor", [np.nan])
+
+
+REPEATED = """
+  ATensor: {Sizes: [1, 1, 80, 256], DataType: FLOAT32, Strides: [80, 80, 1, 0],
+            fill: {uniform: {low: 0.5, high: 1, seed: 3}}},
+  BTensor: {Sizes: [1, 1, 256, 1], DataType: FLOAT32, fill: {BDATA}}, TransA: NONE, TransB: NONE,
+  Alpha: 1, Beta: 0, OutputTensor: {Sizes: [1, 1, 80, 1], DataType: FLOAT32}"""
+
+
+@pytest.mark.parametrize(
+    ("data", "alike"),
+    [("constant: {value: 0.7}", True), ("uniform: {low: 0.5, high: 1, seed: 4}", False)],
+)
+def test_sums_of_equal_products_may_err_in_one_direction(
+    tmp_path: Path, data: str, alike: bool
+) -> None:
+    """Each row of A has one number 256 times. DirectML 1.8.2 and 1.15.4 add as here, in order."""
+    case = single(tmp_path, "GEMM", REPEATED.replace("BDATA", data))
+    a, b = (case.inputs()[name].reshape(-1, 256) for name in ("ATensor", "BTensor"))
+    if alike:
+        sums = np.zeros(80, np.float32)
+        for k in range(256):
+            product = a[:, k].astype(np.float64) * float(b[0, k])
+            sums = (sums + product).astype(np.float32)
+        assert accepts(case, "OutputTensor", sums)
+    exact = a.astype(np.float64) @ b[0].astype(np.float64)
+    steps = 150 * 2.0**-24
+    assert accepts(case, "OutputTensor", exact * (1 + steps)) is alike
+    assert not accepts(case, "OutputTensor", exact * (1 + 4 * steps))
+
+
+def test_a_sum_of_fewer_digits_than_a_subnormal_number_is_rounded(tmp_path: Path) -> None:
+    """0.625 * 108 * 2^-24 lies between two FLOAT16 numbers: 67.5 of the least, 2^-24."""
+    desc = f"""
+      ATensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0.625]}},
+      BTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [{108 * 2.0**-24!r}]}},
+      TransA: NONE, TransB: NONE, Alpha: 1, Beta: 0,
+      OutputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16}}"""
+    case = single(tmp_path, "GEMM", desc)
+    for right in (67, 68):
+        assert accepts(case, "OutputTensor", [right * 2.0**-24]), right
+    assert not accepts(case, "OutputTensor", [65 * 2.0**-24])
