@@ -16,6 +16,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.numbers.half import STORES
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, HALF_STEP
+from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.permitted.recurrent.kernels import EQUATIONS, Kernel, Kernels, Sites
 from dmlconf.permitted.recurrent.quantity import quantity_of
 from dmlconf.precision.accumulation import roundings
@@ -63,7 +64,12 @@ def error_scales(
                 )
                 for part in _parts(desc)
             ]
-            return tuple(ErrorScale.joined(each, axis=-2) for each in zip(*parts, strict=True))
+            repeat = values_repeat(desc.InputTensor, -1) and values_repeat(desc.WeightTensor, -1)
+            repeat = repeat or values_repeat(desc.RecurrenceTensor, -1)
+            return tuple(
+                replace(ErrorScale.joined(each, axis=-2), terms_repeat=repeat)
+                for each in zip(*parts, strict=True)
+            )
         every = tuple(
             simulation
             for kernels in _groups(kernel_sites, 2 * batch * hidden * hidden, dtype)

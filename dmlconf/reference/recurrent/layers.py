@@ -31,6 +31,11 @@ class LayerDesc(Protocol):
         ...
 
     @property
+    def WeightTensor(self) -> Array:
+        """The weights, sizes {1, R, gates * H, I}."""
+        ...
+
+    @property
     def RecurrenceTensor(self) -> Array:
         """The recurrence, sizes {1, R, gates * H, H}."""
         ...
