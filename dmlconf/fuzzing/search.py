@@ -1,4 +1,7 @@
-"""Walk at random from a desc to one that meets all constraints of its operator."""
+"""Walk at random from a desc to one that meets all constraints of its operator but a chosen one.
+
+If none is chosen, it meets all.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Find changes of a desc that give a term another value, to repair a broken constraint.
 
-`search` walks from a random desc to a valid one by such changes. Two other fuzzers of tensor
+`search` walks by such changes from a random desc to a valid one, or to one that breaks a chosen
+constraint and no other. Two other fuzzers of tensor
 operators find valid values otherwise: Isra assigns one variable after the other and never changes
 one again, for which the catalogue's constraints are too rich; NNSmith uses an SMT solver, which is
 a large dependency.

@@ -36,7 +36,7 @@ class Target:
     """The software and the device that runs tested; texts that do not apply are empty.
 
     Attributes:
-        backend: the backend, as named on the command line.
+        backend: the backend, as named on the command line but without folders.
         version: the version of DirectML or of what the backend runs.
     """
 

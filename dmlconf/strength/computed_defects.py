@@ -1,6 +1,7 @@
-"""Defects whose wrong outputs the reference computes, for example with one index wrong.
+"""Defects whose wrong outputs follow from another run of the reference.
 
-`value_defects` has those that change the right output alone.
+For example, one index is wrong, or parts are added up in FLOAT16. Those of `value_defects` are made
+from the right output alone.
 """
 
 from __future__ import annotations
@@ -100,4 +101,4 @@ COMPUTED_DEFECTS: Final = (
     Defect("last product dropped", _last_product_dropped),
     Defect("accumulated in float16", _sum_in_float16),
 )
-"""Defects whose wrong outputs the reference computes."""
+"""Defects whose wrong outputs follow from another run of the reference."""

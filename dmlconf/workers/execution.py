@@ -52,7 +52,7 @@ class Limits:
 class Execution(Enum):
     """Where cases run, and where their outcomes are judged."""
 
-    IN_PROCESS = "this process runs cases and judges them"
+    IN_PROCESS = "this process runs cases and judges them, except large ones"
     ISOLATED = "worker processes run cases, and this process judges them"
     JUDGED_IN_WORKERS = "worker processes run cases and judge them"
 

@@ -63,7 +63,7 @@ def test_a_star_matches_any_text_and_a_question_mark_any_character() -> None:
 
 
 def test_a_pattern_of_many_wildcards_is_matched_quickly() -> None:
-    # A matcher that backtracks would practically never end.
+    # A matcher in which every `*` backtracks would practically never end.
     assert not fits("*a" * 40 + "!", "a" * 10_000)
     assert not fits("*?" * 40 + "!", "a" * 10_000)
 

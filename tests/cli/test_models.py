@@ -1,6 +1,6 @@
-"""Runs on `numpy` and `dmlconf record` leave out cases of models unless options name them.
+"""Runs on `numpy` and `dmlconf record` leave out cases of models unless asked for them.
 
-These are the cases with the tag `model`.
+These are the cases with the tag `model`; an option or a path may ask for them.
 
 The tested code is in `dmlconf/cli/options/models.py`, `dmlconf/cli/options/selection.py` and
 `dmlconf/reports/runs/left_out.py`.
@@ -67,9 +67,12 @@ def test_a_run_whose_cases_are_all_left_out_says_so(tmp_path: Path) -> None:
         ("negate/model.yaml",),
         ("negate", "--case", "element_wise_negate/model/layer"),
         ("negate", "-k", "model and layer"),
+        ("negate", "-k", "Model and layer"),
     ],
 )
-def test_cases_of_models_run_if_options_name_them(tmp_path: Path, asked: tuple[str, ...]) -> None:
+def test_cases_of_models_run_if_the_command_line_asks_for_them(
+    tmp_path: Path, asked: tuple[str, ...]
+) -> None:
     write_suite(tmp_path)
     process = dmlconf_here(tmp_path, "run", *asked)
     assert "1 unchecked of 1 case" in process.stdout, process.stdout + process.stderr

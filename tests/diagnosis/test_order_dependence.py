@@ -214,7 +214,8 @@ def test_minimal_finds_exactly_the_cases_that_a_failure_needs() -> None:
             found, whole = minimal(items, partial(fails_with, needed, tried), math.inf)
             assert (sorted(found), whole) == (sorted(needed), True)
             assert list(found) == [item for item in items if item in found]
-            # Halving finds each needed case in about log2(count) steps.
+            # Halving needs some log2(count) tries for one case, and for several some 8 times as
+            # many each.
             assert len(tried) <= 12 * len(needed) * (count.bit_length() + 1)
 
 

@@ -80,7 +80,7 @@ def test_the_navigation_has_every_operator_in_its_family() -> None:
     assert listed == sorted((f"operators/{name.lower()}.md", of[name]) for name in operator_names())
 
 
-def test_names_of_operators_break_only_after_underscores() -> None:
+def test_the_name_of_an_operator_alone_between_tags_may_break_after_underscores() -> None:
     heading = '<h1 id="TOP_K1">TOP_K1<a class="A_B" href="#TOP_K1">x</a></h1><p>see TOP_K1 a_b</p>'
     assert breakable_names(heading) == heading.replace(">TOP_K1<", ">TOP_<wbr>K1<")
 

@@ -222,7 +222,8 @@ def test_attributes_of_float16_operators_may_be_rounded_to_float16() -> None:
         assert verdict(tested, Outputs({"OutputTensor": output})).status is status
 
 
-def test_only_infinity_minus_infinity_may_be_nan_before_it_is_clamped() -> None:
+def test_a_clamped_output_may_be_nan_only_where_infinity_minus_infinity_was_clamped() -> None:
+    """Element 0 is 7 * -3.4e38 + infinity before it is clamped; element 1 is a finite product."""
     tested = case("activation_hard_sigmoid/boundary/product-that-overflows-beside-an-infinite-beta")
     output = reference_output(tested)
     for at, status in ((0, Status.WAIVED), (1, Status.FAILED)):

@@ -129,12 +129,15 @@ def graphs_in(plan: Iterable[PlannedCase]) -> list[PlannedCase]:
 
 
 def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
-    """Return whether a tag, a file or a word of the keywords names models, even after "not"."""
+    """Return whether a tag, a file's name or a word of the keywords is `model` or `captured`.
+
+    A word also counts after "not". Keywords ignore case.
+    """
     names = {MODEL_TAG, CAPTURED_TAG}
     return (
         not names.isdisjoint(tags)
         or any(path.stem in names for path in paths)
-        or not names.isdisjoint(re.split(r"\W+", keywords or ""))
+        or not names.isdisjoint(re.split(r"\W+", (keywords or "").lower()))
     )
 
 

@@ -1,4 +1,4 @@
-"""What a user types to start dmlconf, if there is no command `dmlconf`."""
+"""What a user types to start dmlconf, if it was started from the single file `dmlconf.pyz`."""
 
 from __future__ import annotations
 

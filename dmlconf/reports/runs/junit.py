@@ -80,7 +80,8 @@ class _Entry:
     """The content of a `testcase`: a case, or several cases of one matrix with the same result.
 
     Attributes:
-        first: the verdict on the first of the cases; the others are only counted.
+        first: the verdict on the first of the cases; of the others, only number and seconds are
+            kept.
     """
 
     def __init__(self, first: Verdict) -> None:
@@ -126,7 +127,9 @@ def _several(verdicts: Iterable[Verdict]) -> list[_Entry]:
 
 
 def _clean(text: str) -> str:
-    """Return text without the characters that XML forbids, and with unprintable ones escaped.
+    """Return text without the characters that XML forbids; other unprintable ones are escaped.
+
+    Tabs and line ends stay.
 
     Unescaped, U+202E would reverse the rest of a line where a CI server shows it.
     """

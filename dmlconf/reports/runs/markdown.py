@@ -22,7 +22,7 @@ __all__ = ["render"]
 MOST_FAILURES: Final = 50
 """How many failures the report shows in full at most."""
 MOST_GROUPS: Final = 10
-"""How many groups of failures it shows at most, each of `LEAST_FAILURES` or more."""
+"""How many groups of failures it shows at most, each of three failures or more."""
 
 
 def render(log: RunLog) -> str:

@@ -47,7 +47,7 @@ MOST_HEADLINES: Final = 20
 """How many failures at most have a line each in a quiet report, unless more are asked for."""
 MOST_GROUPS: Final = 5
 MOST_GROUPS_VERBOSE: Final = 50
-"""How many groups of failures are shown at most, each of `LEAST_FAILURES` or more."""
+"""How many groups of failures are shown at most, each of three failures or more."""
 MOST_REASONS: Final = 50
 """How many reasons of cases that did not pass, and do not fail the run, are listed at most."""
 
@@ -63,7 +63,7 @@ def render(
 ) -> RenderableType:
     """Return the report.
 
-    It says twice what the failures of groups of `LEAST_FAILURES` or more share: near its beginning,
+    It says twice what the failures of groups of three or more share: near its beginning,
     and at its end. With failures, commands that show one, run them again and diagnose them follow.
     A quiet report says it once, without these commands. The closing sentence comes last.
 

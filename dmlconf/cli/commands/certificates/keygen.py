@@ -18,10 +18,11 @@ __all__ = ["command"]
 @click.command("keygen", cls=Command, short_help="Generate a key for signing certificates.")
 @click.argument("key", type=FILE)
 def command(key: Path) -> int:
-    """Generate a key for signing certificates: KEY.pem, and its public half KEY.pub.pem.
+    """Generate a key for signing certificates in the file KEY, such as vendor.pem.
 
-    Keep KEY.pem secret, and give KEY.pub.pem to whoever verifies. They are Ed25519 keys in PEM
-    (PKCS#8 and SubjectPublicKeyInfo), the same as OpenSSL generates. No file is overwritten.
+    Its public half is written next to it, as vendor.pub.pem. Keep KEY secret, and give the public
+    half to whoever verifies. They are Ed25519 keys in PEM (PKCS#8 and SubjectPublicKeyInfo), the
+    same as OpenSSL generates. No file is overwritten.
     """
     public = new_key_pair(key)
     click.echo(printable(f"{key}: the private key, readable only by you; keep it secret"))
