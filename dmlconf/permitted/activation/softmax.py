@@ -40,6 +40,10 @@ __all__ = [
     "fused_softmax_error_scale",
 ]
 
+_PARTS: Final = 8
+"""Into so many parts, of every eighth power each, DirectML 1.8.0 to 1.9.1 cut the sum of a FLOAT16
+row that is longer, if its length is even. They store the parts in FLOAT16, and then their sum."""
+
 _NOTHING: Final = 200.0
 """The exponential of numbers below -200 is 0 in FLOAT32."""
 
@@ -52,7 +56,8 @@ def activation_softmax1_error_scale(
     Derived in docs/bounds.md, Softmax.
 
     Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21, and its
-    argument is rounded; exp2 of 0 is 1. Measured: kernels store the sum of the powers in FLOAT16.
+    argument is rounded; exp2 of 0 is 1. Measured: kernels store the sum of the powers in FLOAT16,
+    and DirectML 1.8.0 to 1.9.1 also `_PARTS` of it.
     If only that sum and the result are truncated to FLOAT16, and everything else is FLOAT32, most
     FLOAT16 cases with rows of up to 2,051 elements have the bits of DirectML 1.15.4.
     """
@@ -61,7 +66,8 @@ def activation_softmax1_error_scale(
         powers = np.exp(below)
         total = powers.sum(distinct_axes(Axes), keepdims=True)
         exact = ((below == 0) | (powers == 0)).all(distinct_axes(Axes), keepdims=True)
-        held = shares * store_sizes(total, exact) / total
+        in_parts = np.where(exact | (below.size // total.size <= _PARTS), 0.0, 1.0)
+        held = shares * (store_sizes(total, exact) / total + in_parts)
         steps = _steps(shares, below, Axes)
         beside = steps_beside_sum(steps, below.size // total.size)
         sums = shares * (np.where(exact, 0.0, alike(powers, distinct_axes(Axes))) + beside)
@@ -70,7 +76,8 @@ def activation_softmax1_error_scale(
             return error_scale
         # If a power has the relative error e, the sum changes by e times the power's share of it.
         errors = 1 + 0.5 * (shares * _exponent_steps(below)).sum(distinct_axes(Axes), keepdims=True)
-        held_sum = Span.sums(total, total * errors, shares.size // total.size, exact).held()
+        least = total * (1 - FLOAT16_EPSILON * in_parts)
+        held_sum = Span.sums(least, total * errors, shares.size // total.size, exact).held()
         return error_scale.spanned(Span.of(powers) / held_sum)
 
 
@@ -138,7 +145,8 @@ def activation_log_softmax1_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates, from the rounding errors of each step and those of exp2 and log2.
 
-    A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16. If the sum is NaN, its
+    A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16, and parts of it before
+    (`_PARTS`). If the sum is NaN, its
     logarithm may be any number, since log2 of NaN is a number on some devices. Then any result is
     right for an element whose difference from the greatest number of the row is finite. A
     difference of -infinity gives -infinity or NaN, and one of NaN gives NaN.
@@ -160,7 +168,8 @@ def activation_log_softmax1_candidates(
         of_sum = of_powers.sum(over, keepdims=True) / total
         of_sum += roundings(powers.size // total.size) * alike(powers, over) * STEP
         if dtype == np.float16:
-            of_sum += FLOAT16_EPSILON * store_sizes(total) / total
+            in_parts = 1.0 if powers.size // total.size > _PARTS else 0.0
+            of_sum += FLOAT16_EPSILON * (in_parts + store_sizes(total) / total)
         of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * STEP
         error = distance * STEP + of_sum + of_logarithm
         values = below - logarithm

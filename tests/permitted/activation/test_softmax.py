@@ -1,4 +1,4 @@
-"""HARDMAX may choose any element of a row that holds NaN and is compared in parts.
+"""HARDMAX may choose any element of a row with NaN, and sums of softmax may be stored in parts.
 
 The tested code is in `dmlconf/permitted/activation/softmax.py`.
 """
@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from dmlconf.permitted.numbers.half import toward_zero
 from tests.permitted.graphs.accepted import accepts, single
 
 HARDMAX = """InputTensor: {Sizes: [2, 2], DataType: FLOAT32, values: [VALUES]},
@@ -44,3 +48,25 @@ def test_hardmax_of_short_rows_with_nan_has_one_result_along_one_axis(tmp_path: 
     assert not accepts(case, "OutputTensor", [0, 1, 1, 0])
     assert not accepts(case, "OutputTensor", [1, 0, 0, 1])
     assert not accepts(case, "OutputTensor", [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("operator", ["ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sum_of_float16_powers_may_be_stored_in_eight_parts_and_as_a_whole(
+    tmp_path: Path, operator: str, seed: int
+) -> None:
+    """So do DirectML 1.8.0 and 1.9.1 with rows of an even length of more than 8 elements."""
+    sizes = "Sizes: [1, 1, 20, 64], DataType: FLOAT16"
+    fill = f"fill: {{normal: {{seed: {seed}}}}}"
+    case = single(
+        tmp_path, operator, f"InputTensor: {{{sizes}, {fill}}}, OutputTensor: {{{sizes}}}"
+    )
+    tensor = case.inputs()["InputTensor"].reshape(20, 64).astype(np.float64)
+    below = tensor - tensor.max(-1, keepdims=True)
+    parts = toward_zero(np.exp(below).reshape(20, 8, 8).sum(1))
+    total = toward_zero(parts.sum(-1, keepdims=True))
+    log = operator == "ACTIVATION_LOG_SOFTMAX"
+    result = below - np.log(total) if log else np.exp(below) / total
+    assert accepts(case, "OutputTensor", toward_zero(result))
+    moved = below - np.log(total * 0.99) if log else np.exp(below) / (total * 0.99)
+    assert not accepts(case, "OutputTensor", toward_zero(moved))
