@@ -16,7 +16,12 @@ from typing import Final
 import numpy as np
 
 from dmlconf.permitted.activation.fused import fused_error_scale, fused_span
-from dmlconf.permitted.normalization.mean_variance import exact_mean, saturated, variance_loss
+from dmlconf.permitted.normalization.mean_variance import (
+    exact_mean,
+    root_of_either_sign,
+    saturated,
+    variance_loss,
+)
 from dmlconf.permitted.normalization.parameters import (
     cancellation_of,
     of_rounding_alone,
@@ -128,6 +133,10 @@ def batch_normalization_training_error_scale(
             of_mean = replace(of_mean, others=(mean,))
             of_variance = replace(of_variance, others=(variance,))
         undefined = of_rounding_alone(moments.partial, moments.deviation, moments.count)
+        if desc.Epsilon < 0 and dtype == np.float16:
+            undefined = undefined | root_of_either_sign(
+                desc.InputTensor, over, moments.variance, desc.Epsilon
+            )
         return (
             replace(
                 error_scale.open_where(undefined).with_others(

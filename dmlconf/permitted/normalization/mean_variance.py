@@ -1,6 +1,6 @@
 """Permitted errors of MEAN_VARIANCE_NORMALIZATION2, its special cases, and LP_NORMALIZATION.
 
-`exact_mean`, `saturated` and `variance_loss` serve batch normalisation as well.
+`exact_mean`, `root_of_either_sign`, `saturated` and `variance_loss` also serve batch normalisation.
 
 Derived in docs/bounds.md, Normalisation and Lp normalisation.
 """
@@ -26,7 +26,7 @@ from dmlconf.permitted.normalization.spans import Statistics
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.half import STORES, toward_zero
 from dmlconf.permitted.numbers.passes import in_passes
-from dmlconf.permitted.numbers.rounding import greatest_product, overflows
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, greatest_product, overflows
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum
 from dmlconf.reference.activation.fused import fused
@@ -43,6 +43,7 @@ __all__ = [
     "exact_mean",
     "lp_normalization_error_scale",
     "mean_variance_normalization2_error_scale",
+    "root_of_either_sign",
     "saturated",
     "variance_loss",
 ]
@@ -170,11 +171,15 @@ def _divided(
     count = elements_over(desc.InputTensor, over)
     undefined = of_rounding_alone(centred.partial, divisor, count)
     if desc.Epsilon < 0 and dtype == np.float16:
-        undefined = undefined | _root_of_either_sign(desc, over, variance)
+        tensor, use_mean = desc.InputTensor, desc.UseMean
+        either = root_of_either_sign(tensor, over, variance, desc.Epsilon, use_mean=use_mean)
+        undefined = undefined | either
     sizes = centred.size, centred.partial, centred.values, variance, divisor
     factors = alike(desc.InputTensor, over), alike(squares, over)
     error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
     error_scale = error_scale + variance_loss(np.abs(values), variance, desc.Epsilon, dtype)
+    # A variance that is stored as 0 makes quotients infinite or NaN, also with a scale of 0.
+    undefined = undefined | (error_scale.sums >= ANY_RESULT)
     others = saturated(centred.values, variance, sums, desc.Epsilon, dtype)
     of_single_elements = None
     if desc.UseMean and count == 1 and epsilon == 0:
@@ -227,22 +232,27 @@ def _activated(
     return replace(fused_scale, sums_shared=True)
 
 
-def _root_of_either_sign(
-    desc: MeanVarianceNormalization2Desc, over: tuple[int, ...], variance: Array
+def root_of_either_sign(
+    tensor: Array, over: tuple[int, ...], variance: Array, epsilon: float, *, use_mean: bool = True
 ) -> Array:
-    """Return where FLOAT16 stores decide the sign of variance plus Epsilon, or make it 0.
+    """Return where FLOAT16 stores decide the sign of variance plus epsilon, or make it 0.
 
     Of 2047 and 2048 the variance is 0.25. With the mean 2047.5 stored as 2048 it is 0.5, and with
-    an Epsilon of -0.5 the root is 0, not NaN.
+    an epsilon of -0.5 the root is 0, not NaN.
+
+    Args:
+        over: the dimensions in which elements share a mean and a variance.
+        variance: the variance of these elements without epsilon, size 1 in these dimensions.
+        use_mean: whether the mean is subtracted.
     """
-    values, epsilon = wide(desc.InputTensor), single(desc.Epsilon)
-    mean = values.mean(over, keepdims=True) if desc.UseMean else np.zeros(1)
+    values, added = wide(tensor), single(epsilon)
+    mean = values.mean(over, keepdims=True) if use_mean else np.zeros(1)
     differs = np.zeros(variance.shape, bool)
     for held in (stored(mean) for stored in STORES):
         other = np.square(values - held).mean(over, keepdims=True)
         for stored in (other, toward_zero(other), toward_zero(variance)):
-            differs |= (stored + epsilon < 0) != (variance + epsilon < 0)
-            differs |= stored + epsilon == 0
+            differs |= (stored + added < 0) != (variance + added < 0)
+            differs |= stored + added == 0
     return differs
 
 

@@ -227,3 +227,53 @@ def test_a_norm_beyond_float16_makes_quotients_small_and_not_infinite(tmp_path: 
         assert accepts(case, "OutputTensor", right)
     for wrong in (np.nan, np.inf, -np.inf, -0.1875):
         assert not accepts(case, "OutputTensor", [wrong, 0.3125, 0.1875, 0.3125])
+
+
+TINY = """
+  InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16, values: [VALUES]},
+  ScaleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0]},
+  BiasTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [5]},
+  OutputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16}, Epsilon: 0, """
+TRAINING = """
+  OutputMeanTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16},
+  OutputVarianceTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16}"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "fields"),
+    [
+        ("MEAN_VARIANCE_NORMALIZATION1", "Axes: [3], NormalizeVariance: true"),
+        ("BATCH_NORMALIZATION_TRAINING", TRAINING),
+    ],
+)
+def test_a_quotient_of_a_variance_of_0_times_a_scale_of_0_may_be_nan(
+    tmp_path: Path, operator: str, fields: str
+) -> None:
+    """A variance of 1e-8 is 0 in FLOAT16; DirectML 1.9.1 multiplies infinity by the scale."""
+    for values, vanishes in (("1.0e-4, -1.0e-4, 1.0e-4, -1.0e-4", True), ("1, -1, 1, -1", False)):
+        case = single(tmp_path, operator, TINY.replace("VALUES", values) + fields)
+        assert accepts(case, "OutputTensor", [5, 5, 5, 5])
+        assert accepts(case, "OutputTensor", [np.nan, 5, 5, 5]) is vanishes
+
+
+EITHER_SIGN = """
+  InputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [2047, 2048]},
+  ScaleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [1]},
+  BiasTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0]},
+  OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16}, Epsilon: EPSILON, """
+
+
+@pytest.mark.parametrize(
+    ("operator", "fields"),
+    [
+        ("MEAN_VARIANCE_NORMALIZATION1", "Axes: [3], NormalizeVariance: true"),
+        ("BATCH_NORMALIZATION_TRAINING", TRAINING),
+    ],
+)
+def test_a_stored_mean_may_make_the_variance_equal_to_a_negative_epsilon(
+    tmp_path: Path, operator: str, fields: str
+) -> None:
+    """The variance is 0.25, and 0.5 around a mean of 2048, as which FLOAT16 stores 2047.5."""
+    for epsilon, equal in (("-0.5", True), ("0.5", False)):
+        case = single(tmp_path, operator, EITHER_SIGN.replace("EPSILON", epsilon) + fields)
+        assert accepts(case, "OutputTensor", [-np.inf, np.inf]) is equal
