@@ -37,7 +37,8 @@ def gradient_of_bias_in_passes(case: Case) -> Computed | None:
     """Return the gradients of a batch normalization with the sum for the bias in passes.
 
     In training, the gradient of the input may follow from that sum, or from one that is not
-    truncated. None as for `gradients_in_passes`.
+    truncated; and from the sum for the scale, which may be truncated as a whole. None as for
+    `gradients_in_passes`.
     """
     return _computed(case, both=False)
 
@@ -57,11 +58,15 @@ def _computed(case: Case, *, both: bool) -> Computed | None:
         total: Array = values.sum(over, keepdims=True)
         return total
 
+    def held(values: Array) -> Array:
+        return toward_zero(whole(values))
+
     def each() -> Iterator[Computed]:
         for way in ways:
             yield _gradients(case, values, way if both else whole, way, way)
             if not both:
                 yield _gradients(case, values, whole, way, whole)
+                yield _gradients(case, values, held, way, way)
 
     return replace(next(each()), others=lambda: islice(each(), 1, None))
 

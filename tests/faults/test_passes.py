@@ -221,6 +221,39 @@ def test_a_gradient_without_the_1_that_the_first_pass_loses_is_waived(
     assert status_and_fault(case, other, "1.9.1") == (Status.FAILED, "")
 
 
+TRAINED = """{InputTensor: {Sizes: [1, 1, 12, 4], DataType: FLOAT16, fill: {normal: {seed: 1}}},
+  InputGradientTensor: {Sizes: [1, 1, 12, 4], DataType: FLOAT16, fill: {normal: {seed: 2}}},
+  MeanTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16, values: [0, 0.5, 0.25, 1]},
+  VarianceTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16, values: [1, 1, 2, 3]},
+  ScaleTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16, values: [1, 0.5, 2, 1]},
+  OutputGradientTensor: {Sizes: [1, 1, 12, 4], DataType: FLOAT16},
+  OutputScaleGradientTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16},
+  OutputBiasGradientTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16}, Epsilon: 0.5}"""
+
+
+def test_a_truncated_sum_for_the_scale_beside_one_in_passes_for_the_bias_is_waived(
+    tmp_path: Path,
+) -> None:
+    """DirectML 1.15.4 adds up rows 0, 3, 6 and 9 first for the bias, and truncates both sums."""
+    case = case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", TRAINED)
+    names = ("InputGradient", "Input", "Mean", "Variance", "Scale")
+    gradient, values, mean, variance, scale = (
+        case.inputs()[f"{name}Tensor"].astype(np.float64) for name in names
+    )
+    root = np.sqrt(variance + 0.5)
+    sums = toward_zero((gradient * (values - mean)).sum(2, keepdims=True))
+    parts = toward_zero(gradient.reshape(1, 1, 4, 3, 4).sum(2))
+    total = toward_zero(parts.sum(2, keepdims=True))
+    of_input = gradient - total / 12 - sums * (values - mean) / (12 * np.square(root))
+    given = {
+        "OutputGradientTensor": of_input * scale / root,
+        "OutputScaleGradientTensor": sums / root,
+        "OutputBiasGradientTensor": total,
+    }
+    half = {name: toward_zero(array).astype(np.float16) for name, array in given.items()}
+    assert status_and_fault(case, half, "1.15.4") == (Status.WAIVED, GRADIENT_OF_THE_BIAS)
+
+
 @pytest.mark.parametrize(
     ("operator", "desc"),
     [
