@@ -15,7 +15,7 @@ import numpy as np
 
 from dmlconf.permitted.activation.errors import ERRORS
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
-from dmlconf.permitted.numbers.half import stored_beyond
+from dmlconf.permitted.numbers.half import overflow_results
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.reference.activation.formulas import attributes_of
@@ -162,12 +162,12 @@ def results_of_limited_products(
         products: sums of products, FLOAT64.
         added: a bias, or what else the kernel adds to them.
     """
-    for held in stored_beyond(products):
+    for held in overflow_results(products):
         if activation is None:
             yield held + added
         else:
             yield from (
-                fused(each, activation) for each in (held + added, *stored_beyond(held + added))
+                fused(each, activation) for each in (held + added, *overflow_results(held + added))
             )
 
 
@@ -215,7 +215,7 @@ def activated_error_scale(
         others: list[Array] = []
         if dtype == np.float16:
             # A kernel may store the sum in FLOAT16, as its largest number or as infinity.
-            others += (fused(held, activation) for held in stored_beyond(values))
+            others += (fused(held, activation) for held in overflow_results(values))
             if others:
                 unlimited = np.isfinite(values) & ~np.isfinite(others[-1]) & np.isfinite(result)
                 scale = np.where(unlimited, ANY_RESULT, scale)

@@ -13,7 +13,7 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 
 __all__ = [
     "STORES",
-    "stored_beyond",
+    "overflow_results",
     "to_nearest",
     "toward_zero",
 ]
@@ -37,7 +37,7 @@ STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)
 """Both ways to store in FLOAT16: DirectML truncates, as measured, and Direct3D permits both."""
 
 
-def stored_beyond(values: Array) -> list[Array]:
+def overflow_results(values: Array) -> list[Array]:
     """Return the values with 65504, and with infinity, in place of finite sizes above 65504.
 
     Signs stay. The list is empty if there are no such sizes.

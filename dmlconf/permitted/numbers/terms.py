@@ -27,7 +27,8 @@ _SAMPLE: Final = 128
 """The most terms of each sum whose last bytes are compared."""
 
 _MOST_LINES: Final = 256
-"""Beside this number of lines, so many are examined for numbers that repeat, evenly spaced."""
+"""Of more lines than this, so many or somewhat more, evenly spaced, are examined for numbers that
+repeat."""
 
 _MOST_SUMS: Final = 1 << 12
 """The most sums whose terms are examined; of more, `precision.compare` examines the outputs."""
@@ -63,8 +64,8 @@ def values_repeat(values: Array, axis: int) -> bool:
     """Return whether a number other than 0 makes up much of a line of FLOAT32 numbers.
 
     Products of two factors are alike where both repeat. A line extends along the axis. In one of n
-    numbers, at least 64, the number occurs more than sqrt(n) times. Of more than 256 lines, 256 or
-    some more are examined.
+    numbers, at least 64, the number occurs more than sqrt(n) times. Of more than 256 lines, at
+    least 256 and fewer than 512 are examined. False for other types.
     """
     count = values.shape[axis]
     if values.dtype != np.float32 or count < _LEAST:

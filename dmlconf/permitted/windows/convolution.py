@@ -91,13 +91,13 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             if desc.FusedActivation is not None and channels.any():
                 sums = np.where(channels, np.nan, summed(values, filter_, bias))
                 others.append(fused(sums, desc.FusedActivation))
-        repeat = _repeats(values) and _repeats(filter_)
+        repeat = dtype == np.float32 and _repeats(desc.InputTensor) and _repeats(filter_)
         return replace(scale.with_others(others, dtype), terms_repeat=repeat)
 
 
 def _repeats(tensor: Array) -> bool:
-    """Return whether a number makes up much of a line of channels, or of all that windows cover."""
-    tensor = tensor.astype(np.float32)
+    """Return whether a number makes up much of a line of channels, or of an image or a filter."""
+    tensor = tensor.astype(np.float32, copy=False)
     return values_repeat(tensor, 1) or values_repeat(tensor.reshape(len(tensor), -1), 1)
 
 

@@ -129,16 +129,16 @@ def test_a_power_of_negative_infinity_adds_no_error_to_a_sum_of_powers() -> None
 
 
 def test_cumulative_sums_of_equal_terms_err_in_one_direction(tmp_path: Path) -> None:
-    """Each of 127 additions of 0.3 is truncated, so the errors add up: the last is 1e-5 of 38."""
-    desc = """InputTensor: {Sizes: [127], DataType: FLOAT32, fill: {constant: {value: 0.3}}},
+    """Each of 127 additions of 0.7 is truncated, so that all errors have one sign and add up."""
+    desc = """InputTensor: {Sizes: [127], DataType: FLOAT32, fill: {constant: {value: 0.7}}},
       OutputTensor: {Sizes: [127], DataType: FLOAT32}, Axis: 0, AxisDirection: INCREASING,
       HasExclusiveSum: false"""
     case = single(tmp_path, "CUMULATIVE_SUMMATION", desc)
     sums, total = [], np.float32(0)
     for _ in range(127):
-        exact = float(total) + float(np.float32(0.3))
+        exact = float(total) + float(np.float32(0.7))
         total = np.float32(exact)
-        total = np.nextafter(total, np.float32(0)) if total > exact else total
+        total = np.nextafter(total, np.float32(0)) if float(total) > exact else total
         sums.append(total)
     assert accepts(case, "OutputTensor", sums)
     assert not accepts(case, "OutputTensor", [*sums[:-1], sums[-1] * 0.99997])

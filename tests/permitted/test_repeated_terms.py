@@ -1,0 +1,61 @@
+"""Sums over windows whose terms are equal may err in one direction, although all sums differ.
+
+The tested code is in `dmlconf/permitted/windows/convolution.py`,
+`dmlconf/permitted/windows/pooling.py` and `values_repeat` of `dmlconf/permitted/numbers/terms.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
+from tests.permitted.graphs.accepted import accepts, single
+
+CONVOLUTION = """
+  InputTensor: {Sizes: [1, 256, 9, 9], DataType: FLOAT32, Strides: [81, 0, 9, 1],
+                fill: {uniform: {low: 0.5, high: 1, seed: 3}}},
+  FilterTensor: {Sizes: [1, 256, 1, 1], DataType: FLOAT32, fill: {FACTOR}},
+  OutputTensor: {Sizes: [1, 1, 9, 9], DataType: FLOAT32}, Mode: CROSS_CORRELATION,
+  Direction: FORWARD, Strides: [1, 1], Dilations: [1, 1], StartPadding: [0, 0],
+  EndPadding: [0, 0], OutputPadding: [0, 0], GroupCount: 1"""
+
+POOLING = """
+  InputTensor: {Sizes: [1, 80, 16, 16], DataType: FLOAT32, Strides: STRIDES,
+                fill: {uniform: {low: 0.5, high: 1, seed: 3}}},
+  OutputTensor: {Sizes: [1, 80, 1, 1], DataType: FLOAT32}, Strides: [1, 1], WindowSize: [16, 16],
+  StartPadding: [0, 0], EndPadding: [0, 0], IncludePadding: false"""
+
+VARIED = "uniform: {low: 0.5, high: 1, seed: 4}"
+
+
+@pytest.mark.parametrize(
+    ("operator", "desc", "alike"),
+    [
+        ("CONVOLUTION", CONVOLUTION.replace("FACTOR", "constant: {value: 0.7}"), True),
+        ("CONVOLUTION", CONVOLUTION.replace("FACTOR", VARIED), False),
+        ("AVERAGE_POOLING", POOLING.replace("STRIDES", "[80, 1, 0, 0]"), True),
+        ("AVERAGE_POOLING", POOLING.replace("STRIDES", "[20480, 256, 16, 1]"), False),
+    ],
+)
+def test_sums_of_256_equal_terms_may_err_in_one_direction(
+    tmp_path: Path, operator: str, desc: str, alike: bool
+) -> None:
+    """DirectML 1.15.4 failed cases with such strides before the rules looked at the terms."""
+    case = single(tmp_path, operator, desc)
+    right = evaluate(case)["OutputTensor"].astype(np.float64)
+    steps = 150 * 2.0**-24
+    assert accepts(case, "OutputTensor", right * (1 + steps)) is alike
+    assert not accepts(case, "OutputTensor", right * (1 + 4 * steps))
+
+
+def test_terms_of_float16_sums_never_count_as_repeated(tmp_path: Path) -> None:
+    """FLOAT32 hardly rounds sums of products of FLOAT16 numbers."""
+    desc = CONVOLUTION.replace("FACTOR", "constant: {value: 0.7}").replace("FLOAT32", "FLOAT16")
+    case = single(tmp_path, "CONVOLUTION", desc)
+    errors = CaseAllowances(case).of("OutputTensor").errors
+    assert errors is not None
+    assert not errors.terms_repeat
