@@ -16,6 +16,14 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 __all__ = ["data_of"]
 
 _SEEDS: Final = 1 << 32
+_EQUAL_NUMBERS: Final = (1.0, -0.7, 0.1, 3.3)
+_EXPONENTS: Final = {
+    DataType.FLOAT16: (15, 12, 8, 5, -5, -8, -12, -14, -17),
+    DataType.FLOAT32: (127, 100, 70, 64, 40, 16, 8, 6, -40, -64, -75, -110, -130),
+    DataType.FLOAT64: (1000, 100, 8, -100, -1000),
+}
+"""Exponents of the powers of two up to which numbers may reach: beyond them sums, squares or
+products overflow, or become subnormal."""
 
 
 def data_of(operator: Operator, desc: Desc, chance: Chance) -> InputData:
@@ -45,6 +53,8 @@ def _ordinary(tensor: TensorDesc, longest: int, chance: Chance) -> Mapping[str, 
     seed = chance.below(_SEEDS)
     if not data_type.is_float:
         return {"integers": _within(data_type, *_limits(longest, chance), seed)}
+    if chance.once_in(16):  # Roundings of equal terms add up.
+        return {"constant": {"value": chance.pick(_EQUAL_NUMBERS)}}
     match chance.below(6):
         case 0 | 1:
             return {"uniform": {"low": -1, "high": 1, "seed": seed}}
@@ -78,7 +88,7 @@ def _limits(longest: int, chance: Chance) -> tuple[int, int]:
 def _extraordinary(tensor: TensorDesc, chance: Chance) -> Mapping[str, Any]:
     data_type = tensor.DataType
     seed = chance.below(_SEEDS)
-    kind = chance.below(4)
+    kind = chance.below(5)
     if kind == 0:
         return {"ends": {"seed": seed % 64}}
     if kind < 3:
@@ -88,8 +98,7 @@ def _extraordinary(tensor: TensorDesc, chance: Chance) -> Mapping[str, Any]:
     if not data_type.is_float:
         low, high = int(data_type.minimum), int(data_type.maximum)
         return {"integers": {"low": low, "high": high, "seed": seed}}
-    half = {DataType.FLOAT16: 2.0**12, DataType.FLOAT32: 2.0**70}.get(data_type, 2.0**100)
-    size = chance.pick((half, 300.0, 1 / half))
+    size = 2.0 ** chance.pick(_EXPONENTS[data_type])
     return {"uniform": {"low": -size, "high": size, "seed": seed}}
 
 

@@ -30,7 +30,23 @@ __all__ = [
     "uses_nested_operator",
 ]
 
-_SIZES: Final = ((1, 3), (2, 2), (3, 5), (4, 1), (5, 4), (7, 3), (8, 1), (9, 1), (13, 1), (17, 1))
+_SIZES: Final = (
+    (1, 5),
+    (2, 3),
+    (3, 5),
+    (4, 2),
+    (5, 4),
+    (7, 3),
+    (8, 2),
+    (9, 1),
+    (10, 1),
+    (13, 1),
+    (16, 2),
+    (17, 1),
+    (24, 1),
+    (32, 1),
+    (64, 1),
+)
 _LONG_SIZES: Final = (
     31,
     33,
@@ -78,11 +94,18 @@ _EXTREME_REALS: Final = (
     1.1754943508222875e-38,
     65504.0,
     1.401298464324817e-45,
+    1e20,
+    -1e38,
+    40000.0,
+    16777216.0,
+    -1e-20,
+    6e-5,
+    6e-8,
 )
 
 
 def size(chance: Chance) -> int:
-    """Return a random size of a dimension, usually small and odd."""
+    """Return a random size of a dimension, usually small."""
     return chance.pick(_LONG_SIZES) if chance.once_in(40) else chance.weighted(_SIZES)
 
 
@@ -125,7 +148,7 @@ def _constants(field: Field) -> tuple[str, ...]:
 
 
 def _real(chance: Chance) -> float:
-    return chance.pick(_EXTREME_REALS) if chance.once_in(24) else chance.weighted(_REALS)
+    return chance.pick(_EXTREME_REALS) if chance.once_in(10) else chance.weighted(_REALS)
 
 
 def scalar(data_type: DataType, chance: Chance) -> float | int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -12,7 +12,7 @@ from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.goals import Goal, Part
-from dmlconf.tensors.layout import LAYOUTS
+from dmlconf.tensors.layout import LAYOUTS, packed_strides
 
 __all__ = ["in_place_pairs", "with_random_layouts"]
 
@@ -23,7 +23,7 @@ _LAYOUTS: Final = (
     ("packed", 2),
     ("padded", 2),
     ("transposed", 2),
-    ("broadcast", 1),
+    ("broadcast", 2),
 )
 
 
@@ -70,8 +70,10 @@ def _toward(tensor: TensorDesc, goal: Goal) -> TensorDesc:
 
 def _changed(tensor: TensorDesc, chance: Chance, *, is_input: bool) -> TensorDesc:
     layout = chance.weighted(_LAYOUTS)
-    if layout != "broadcast" or is_input:
+    if layout != "broadcast":
         tensor = replace(tensor, Strides=LAYOUTS[layout](tensor.Sizes))
+    elif is_input:
+        tensor = replace(tensor, Strides=_broadcast(tensor.Sizes, chance))
     if is_input and chance.once_in(8):
         tensor = replace(tensor, Flags=("OWNED_BY_DML",))
     if chance.once_in(12):
@@ -80,6 +82,15 @@ def _changed(tensor: TensorDesc, chance: Chance, *, is_input: bool) -> TensorDes
         larger = tensor.MinimumTensorSizeInBytes + 4 * chance.pick((1, 3, 64))
         tensor = replace(tensor, DeclaredTensorSizeInBytes=larger)
     return tensor
+
+
+def _broadcast(sizes: Sequence[int], chance: Chance) -> tuple[int, ...]:
+    """Return packed strides, but for 0 in a random dimension, or in each by chance."""
+    chosen = chance.below(len(sizes))
+    repeated = [i == chosen or chance.once_in(4) for i in range(len(sizes))]
+    stored = [1 if again else size for size, again in zip(sizes, repeated, strict=True)]
+    strides = packed_strides(stored)
+    return tuple(0 if again else s for s, again in zip(strides, repeated, strict=True))
 
 
 def in_place_pairs(operator: Operator, desc: Desc) -> dict[str, str]:

@@ -40,7 +40,7 @@ def test_cases_of_successive_numbers_break_different_constraints() -> None:
 
 def test_seed_and_number_make_the_same_case_on_every_machine_and_python() -> None:
     entries = [invalid_case(name, 7, 3).template.data for name in SAMPLE]
-    assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "795ff2d7249ea891"
+    assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "01538788771f9bb9"
 
 
 @pytest.mark.fuzz
