@@ -258,7 +258,7 @@ def _read(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_read, value))
     if isinstance(value, Mapping):
-        return value.get("operator", value)
+        return value.get("operator", {name: _read(item) for name, item in value.items()})
     if value in ("inf", "-inf", "nan"):
         return float(value)
     tensor = tensor_of_text(value) if isinstance(value, str) else None

@@ -6,6 +6,8 @@ The tested code is in `dmlconf/cases/selecting/where.py`, `dmlconf/cases/selecti
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from dmlconf.cases.loading.loader import load_suite
@@ -35,6 +37,16 @@ cases:
       OutputTensor: {Sizes: [1, 1], DataType: UINT32}
       Axes: [1]
       AxisDirection: INCREASING
+"""
+
+IDENTITY = """
+operator: ELEMENT_WISE_IDENTITY
+cases:
+  - name: lowest
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [2], DataType: FLOAT32}
+      ScaleBias: {Scale: 1, Bias: -.inf}
 """
 
 
@@ -109,3 +121,11 @@ def test_a_condition_on_no_case_is_no_error(plan: list[PlannedCase]) -> None:
     # Other options leave out every case, so the condition is evaluated for none.
     selection = Selection(keywords="no-such-case", where="NoSuchName == 1")
     assert list(select(plan, selection)) == []
+
+
+def test_an_infinite_bias_is_compared_as_a_number(tmp_path: Path) -> None:
+    (tmp_path / "identity.yaml").write_text(IDENTITY, encoding="utf-8")
+    own = list(load_suite([tmp_path]).plan())
+    lowest = ["element_wise_identity/identity/lowest"]
+    assert chosen(own, 'ScaleBias["Bias"] < 0') == lowest
+    assert chosen(own, 'ScaleBias["Bias"] > 0') == []
