@@ -23,6 +23,14 @@ CONVOLUTION = """
   Direction: FORWARD, Strides: [1, 1], Dilations: [1, 1], StartPadding: [0, 0],
   EndPadding: [0, 0], OutputPadding: [0, 0], GroupCount: 1"""
 
+BACKWARD = """
+  InputTensor: {Sizes: [1, 256, 9, 9], DataType: FLOAT32, Strides: [81, 0, 9, 1],
+                fill: {uniform: {low: 0.5, high: 1, seed: 3}}},
+  FilterTensor: {Sizes: [256, 6, 1, 1], DataType: FLOAT32, Strides: STRIDES, fill: {VARIED}},
+  OutputTensor: {Sizes: [1, 6, 9, 9], DataType: FLOAT32}, Mode: CROSS_CORRELATION,
+  Direction: BACKWARD, Strides: [1, 1], Dilations: [1, 1], StartPadding: [0, 0],
+  EndPadding: [0, 0], OutputPadding: [0, 0], GroupCount: 1"""
+
 POOLING = """
   InputTensor: {Sizes: [1, 80, 16, 16], DataType: FLOAT32, Strides: STRIDES,
                 fill: {uniform: {low: 0.5, high: 1, seed: 3}}},
@@ -30,6 +38,7 @@ POOLING = """
   StartPadding: [0, 0], EndPadding: [0, 0], IncludePadding: false"""
 
 VARIED = "uniform: {low: 0.5, high: 1, seed: 4}"
+BACKWARD = BACKWARD.replace("VARIED", VARIED)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +46,8 @@ VARIED = "uniform: {low: 0.5, high: 1, seed: 4}"
     [
         ("CONVOLUTION", CONVOLUTION.replace("FACTOR", "constant: {value: 0.7}"), True),
         ("CONVOLUTION", CONVOLUTION.replace("FACTOR", VARIED), False),
+        ("CONVOLUTION", BACKWARD.replace("STRIDES", "[0, 1, 1, 1]"), True),
+        ("CONVOLUTION", BACKWARD.replace("STRIDES", "[6, 1, 1, 1]"), False),
         ("AVERAGE_POOLING", POOLING.replace("STRIDES", "[80, 1, 0, 0]"), True),
         ("AVERAGE_POOLING", POOLING.replace("STRIDES", "[20480, 256, 16, 1]"), False),
     ],

@@ -91,12 +91,18 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             if desc.FusedActivation is not None and channels.any():
                 sums = np.where(channels, np.nan, summed(values, filter_, bias))
                 others.append(fused(sums, desc.FusedActivation))
-        repeat = dtype == np.float32 and _repeats(desc.InputTensor) and _repeats(filter_)
+        weights = filter_
+        if desc.Direction == "BACKWARD":
+            parts = np.swapaxes(by_group(filter_, desc.GroupCount), 1, 2)
+            weights = parts.reshape(-1, *parts.shape[2:])
+        repeat = dtype == np.float32 and _repeats(desc.InputTensor) and _repeats(weights)
         return replace(scale.with_others(others, dtype), terms_repeat=repeat)
 
 
 def _repeats(tensor: Array) -> bool:
-    """Return whether a number makes up much of a line of channels, or of an image or a filter."""
+    """Return whether a number makes up much of a line of channels, or of all that one index of the
+    first axis selects: an image, or the weights of an output channel.
+    """
     tensor = tensor.astype(np.float32, copy=False)
     return values_repeat(tensor, 1) or values_repeat(tensor.reshape(len(tensor), -1), 1)
 
