@@ -321,14 +321,17 @@ def test_wrong_options_and_a_wrong_profile_are_reported_and_give_their_exit_code
     assert "the catalogue has no operator ABC" in done.stderr
 
 
-def test_verify_reports_a_damaged_certificate_and_a_certificate_of_other_cases(
-    folder: Path,
-) -> None:
+def test_verify_reports_a_damaged_certificate(folder: Path) -> None:
     certify(folder)
     (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-100])
     cut = dmlconf_here(folder, "verify", "cut.dmlcert")
     assert cut.returncode == 3
     assert cut.stdout.startswith("Why it does not hold:\n  not a certificate")
+
+
+@pytest.mark.hostile  # It reads the whole suite.
+def test_verify_reports_a_certificate_of_other_cases(folder: Path) -> None:
+    certify(folder)
     other = dmlconf_here(folder, "verify", "it.dmlcert", "--allow-backend", "faulty", "-q")
     assert other.returncode == 1
     assert "give the PATHS of the cases that it was made from, or verify it with" in printed_text(

@@ -74,9 +74,10 @@ def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
     [
         ("tuple(range(4096) for a in range(4096) for b in range(64))", ""),
         # Each name of 983,040 cases would have 4,000 numbers.
-        (
+        pytest.param(
             "tuple(tuple(range(4000)) for a in range(16))",
             ', B: "=range(4096)", C: "=range(15)"',
+            marks=pytest.mark.hostile,  # It takes twelve seconds.
         ),
     ],
     ids=["values", "names"],

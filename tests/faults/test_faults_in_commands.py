@@ -22,6 +22,8 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.fleet.service import Batch, Job, finish, prepare, run_cases
 from dmlconf.fuzzing.operators import operator_case
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.workers.execution import Limits
 from tests.cli.process import dmlconf_here
 from tests.faults.recordings import directml_recording
@@ -150,16 +152,31 @@ def wrong_maximum(a: int, b: int) -> int:
     return a if words(a) > words(b) else b
 
 
+def wrong_greatest(case: Case) -> Array:
+    """Return what `wrong_maximum` makes of the inputs of a case."""
+    inputs = np.broadcast_arrays(*(case.inputs()[name] for name in ("ATensor", "BTensor")))
+    pairs = zip(*(array.ravel().tolist() for array in inputs), strict=True)
+    return np.array([wrong_maximum(*pair) for pair in pairs], np.int64).reshape(inputs[0].shape)
+
+
+def random_case_that_meets_the_fault(seed: int) -> tuple[int, Case]:
+    """Return the first random case, and its number, whose maximum of INT64 would be wrong."""
+    for number in range(1000):
+        case = valid_case(operator_case("ELEMENT_WISE_MAX", seed, number))
+        if case.desc["OutputTensor"].DataType is not DataType.INT64 or case.in_place:
+            continue
+        if (wrong_greatest(case) != evaluate(case)["OutputTensor"]).any():
+            return number, case
+    raise AssertionError("no case meets the fault")
+
+
 @pytest.mark.parametrize(("defect", "code"), [(0, 0), (1, 1)])
 def test_fuzzing_names_the_known_fault_and_fails_for_a_further_defect(
     tmp_path: Path, defect: int, code: int
 ) -> None:
-    seed, number = 44, 922  # A generated case of INT64 with numbers beyond 32 bits.
-    case = valid_case(operator_case("ELEMENT_WISE_MAX", seed, number))
-    inputs = np.broadcast_arrays(*(case.inputs()[name] for name in ("ATensor", "BTensor")))
-    pairs = zip(*(array.ravel().tolist() for array in inputs), strict=True)
-    wrong = np.array([wrong_maximum(*pair) for pair in pairs], np.int64).reshape(inputs[0].shape)
-    assert (wrong != np.maximum(*inputs)).any(), "the case does not meet the fault"
+    seed = 44
+    number, case = random_case_that_meets_the_fault(seed)
+    wrong = wrong_greatest(case)
     wrong.reshape(-1)[0] += defect
     outcome = Outputs({"OutputTensor": wrong})
     backend = directml_recording(tmp_path / "made.dmlrec", {case.identifier: (case, outcome)})

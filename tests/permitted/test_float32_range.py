@@ -49,21 +49,23 @@ def test_an_activation_alone_has_a_rule_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "number"),
+    "operator",
     [
-        ("BATCH_NORMALIZATION", 196),
-        ("LOCAL_RESPONSE_NORMALIZATION_GRAD", 78),
-        ("MEAN_VARIANCE_NORMALIZATION1", 186),
+        "BATCH_NORMALIZATION",
+        "LOCAL_RESPONSE_NORMALIZATION_GRAD",
+        "MEAN_VARIANCE_NORMALIZATION1",
     ],
 )
 def test_outputs_in_the_range_of_float32_are_right_and_not_those_of_the_reference(
-    operator: str, number: int
+    operator: str,
 ) -> None:
-    (planned,) = Fuzz((operator,), 6).cases([number])
-    case = build(planned)
-    right = evaluate(case)
-    in_range = outputs_in_float32_range(case, right)
-    assert in_range is not None
-    for name, values in in_range.items():
-        assert not np.array_equal(values, right[name], equal_nan=True)
-        assert accepts(case, name, values)
+    differing = 0
+    for planned in Fuzz((operator,), 6).cases(range(200)):
+        case = build(planned)
+        right = evaluate(case)
+        for name, values in (outputs_in_float32_range(case, right) or {}).items():
+            assert accepts(case, name, values)
+            differing += not np.array_equal(values, right[name], equal_nan=True)
+        if differing == 2:
+            break
+    assert differing == 2
