@@ -5,13 +5,17 @@ The tests load libraries that stand in for those of WSL 2, since these need a de
 The tested code is in `dmlconf/capture/hooking/hooks.py`, `dmlconf/capture/hooking/dispatches.py`,
 `dmlconf/capture/hooking/copies.py`, `dmlconf/capture/hooking/guard.py`,
 `dmlconf/capture/hooking/patches.py`, `dmlconf/capture/hooking/systems/linux.py`,
-`dmlconf/capture/hooking/systems/linux_loading.py` and `dmlconf/cli/commands/writing/capture.py`.
+`dmlconf/capture/hooking/systems/linux_loading.py`, `dmlconf/capture/launching.py` and
+`dmlconf/cli/commands/writing/capture.py`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,8 @@ import pytest
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from tests.capture.hooking.application import THREADS, A, B
 from tests.capture.hooking.scripts import in_process
-from tests.cli.process import dmlconf
+from tests.cli.process import beginning, dmlconf, text_of
+from tests.workers.processes import running
 
 HERE = Path(__file__).parent
 APPLICATION = HERE / "application.py"
@@ -244,3 +249,31 @@ results.append(system.refusal())
     (during, after), _ = in_process(tmp_path, wsl, script)
     assert "the dynamic linker's function for debuggers is unknown: ff 25" in during
     assert after is None
+
+
+STUBBORN = """
+import os
+import signal
+import time
+from pathlib import Path
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+Path("number").write_text(str(os.getpid()) + "\\n", encoding="utf-8")
+time.sleep(300)
+"""
+
+
+def test_a_second_ctrl_c_kills_a_program_that_ignores_the_first(tmp_path: Path, wsl: Path) -> None:
+    (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
+    command = ("capture", "-o", "cases", "--", "stubborn.py")
+    process = beginning(tmp_path, *command, DMLCONF_WSL_LIBRARIES=str(wsl))
+    while not text_of(tmp_path / "number").endswith("\n"):
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(0.5)
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=8)  # It would be killed after ten seconds.
+    assert "it ended with -9" in errors
+    assert not running(int(text_of(tmp_path / "number")))
