@@ -8,6 +8,7 @@ and `dmlconf/cli/commands/results/history.py`.
 from __future__ import annotations
 
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
@@ -214,9 +215,12 @@ def test_a_folder_is_replaced_only_if_it_is_a_site(tmp_path: Path) -> None:
 
     assert site() == (0, "out/index.html: 12 pages of 8 runs\n")
     stale = tmp_path / "out" / "cases" / "stale.html"
-    stale.write_text("old")
+    shutil.copy(tmp_path / "out" / "index.html", stale)
+    foreign = stale.with_name("foreign.html")
+    foreign.write_text("mine")
     assert site("--address", "https://example.org/h")[0] == 0
     assert not stale.exists()
+    assert foreign.read_text() == "mine"
     assert "https://example.org/h/cases/" in (tmp_path / "out" / "feed.xml").read_text("utf-8")
     (tmp_path / "out" / "index.html").unlink()  # As after an interrupt.
     assert site()[0] == 0

@@ -47,15 +47,20 @@ def _is_site(folder: Path) -> bool:
     """Return whether a folder has an earlier site, or the first pages of one."""
     for name in _LAST, _FIRST:
         if (folder / name).is_file():
-            return _MARK in (folder / name).read_bytes()[:4096]
+            return _is_page(folder / name)
     return False
+
+
+def _is_page(file: Path) -> bool:
+    """Return whether a file is a page of a site."""
+    with file.open("rb") as content:
+        return _MARK in content.read(4096)
 
 
 def write_site(folder: Path, site: Site) -> int:
     """Write the site, and return how many pages it has.
 
-    Other HTML files in the folders of pages are removed as those of an earlier site; whatever else
-    is there stays.
+    Other pages, those of an earlier site, are removed; whatever else is there stays.
     `index.html` is written last, so that all pages to which it links exist.
 
     Raises:
@@ -74,7 +79,7 @@ def write_site(folder: Path, site: Site) -> int:
         current = {folder / path for path in paths}
         for name in _FOLDERS:
             for file in (folder / name).glob("*.html"):
-                if file not in current:
+                if file not in current and _is_page(file):
                     file.unlink()
     except OSError as error:
         raise OutputError(printable(f"-o {folder}: {error.strerror or error}")) from error
