@@ -92,10 +92,11 @@ def chosen_circumstances(
     if lacking:
         listed = ", ".join(lacking)
         message = f"{backend} does not support --circumstances {listed}"
-        raise BackendError(
-            f"{message}: it supports none" if not has else message,
-            f"Without --circumstances {','.join(lacking)}, it runs cases plainly",
-        )
+        if not has:
+            hint = f"Without --circumstances {','.join(lacking)}, it runs cases plainly"
+            raise BackendError(f"{message}: it supports none", hint)
+        own = ", ".join(each for each in Circumstance if each in has)
+        raise BackendError(message, f"It supports {own}")
     return tuple(each for each in Circumstance if each in names)
 
 

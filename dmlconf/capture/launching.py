@@ -39,7 +39,9 @@ class Launched:
 
 
 def program_environment() -> dict[str, str]:
-    """Return this process's environment without what dmlconf itself has set in it."""
+    """Return this process's environment without what dmlconf has set: counts of threads, and
+    PYTHONSAFEPATH unless this Python was started with a safe path.
+    """
     own = {*threads_were_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
     return {key: value for key, value in os.environ.items() if key not in own}
 
@@ -57,7 +59,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
         data: the data to keep, as `dmlconf.capture.hooking.program` reads it.
 
     Raises:
-        OSError: the program cannot be started, or its journal cannot be read.
+        OSError: Python cannot be started, or the journal cannot be read.
         JournalError: the journal is damaged or too large.
     """
     with tempfile.TemporaryDirectory(prefix="dmlconf-capture-", ignore_cleanup_errors=True) as name:

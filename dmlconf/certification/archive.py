@@ -1,4 +1,4 @@
-"""The zip archive of a certificate: read only in the one form in which it is written.
+"""The zip archive of a certificate, whose headers are accepted in one form only.
 
 Tools disagree about archives with two members of one name, bytes outside of members, or local
 headers that differ from the directory: two readers can see different contents. Here each header is

@@ -146,7 +146,8 @@ def read_public_keys(path: Path) -> tuple[PublicKey, ...]:
 
     Raises:
         CertificationError: the file cannot be read, or holds more than `MOST_KEYS` keys, another
-            kind of PEM block, or a key that `public_key` does not accept. Other text is ignored.
+            kind of PEM block, or a key that `public_key` does not accept; or it contains `PRIVATE
+            KEY`. Other text is ignored.
     """
     _library()
     content = _content(path)

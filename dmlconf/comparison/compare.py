@@ -76,7 +76,8 @@ class Changed:
     def detail(self) -> str:
         """What changed, in a few words, such as `30% of the limit, now 80%`.
 
-        It is the status of a case that only one run has, and the reason of one that still fails.
+        It is the status of a case that only one run has a verdict on, `not run, now passed` if the
+        other did not reach it, and the reason of one that still fails.
         """
         base, new = self.base, self.new
         if base is None or new is None:
@@ -100,7 +101,8 @@ class Difference:
 
     Attributes:
         name: the name of the fact, such as `driver`.
-        base: the value in the base run as text, of digests the beginning; empty if it has none.
+        base: the value in the base run as text, of the digests of the suite and the catalogue the
+            beginning; empty if it has none.
         new: the same of the new run.
     """
 

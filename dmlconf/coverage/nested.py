@@ -19,7 +19,7 @@ from dmlconf.expressions import ExpressionError
 __all__ = ["nested_of_case", "nested_operators"]
 
 _MOST_SLOTS: Final = 7
-"""The most slots of an array."""
+"""How many slots an array is tried with at most."""
 
 
 def nested_operators(operator: Operator) -> Iterator[str]:

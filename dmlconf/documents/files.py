@@ -61,7 +61,8 @@ def make_folders(folder: Path) -> list[Path]:
         the folders that were missing, the outermost first.
 
     Raises:
-        OSError: a folder cannot be created; the new ones are removed.
+        OSError: a folder that is missing cannot be created; those above it that were missing are
+            removed again if they are empty. A file in place of the folder raises no error here.
     """
     missing = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))[::-1]
     for at, each in enumerate(missing):

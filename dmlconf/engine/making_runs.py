@@ -47,7 +47,7 @@ def plan_run(
     Raises:
         InvalidFilesError: a file or a case is invalid.
         UnknownOperatorError: the catalogue lacks an operator.
-        BackendError: there is no such backend, or there are several.
+        BackendError: no backend has this name, or several plugins do.
     """
     names = frozenset(map(operator_name, operators))
     folders = list(paths) or [cases_directory()]

@@ -96,7 +96,7 @@ def zeros_of_a_dilation_of_zero(case: Case) -> Computed | None:
 
 
 _SLICE = 16
-"""The number of squares in a slice is a multiple of this."""
+"""The number of squares in a slice that is not empty is a multiple of this."""
 
 
 def squares_left_out(case: Case) -> Computed | None:
@@ -148,7 +148,9 @@ def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:
-    """Yield the sums of squares in each window's first slice, for each size of this slice."""
+    """Yield the sums of squares in each window's first slice: zeros for an empty slice, then the
+    sums for each size that leaves squares out.
+    """
     height, width = squares.shape[-2:]
     before, after = (size - 1) // 2, size // 2
     sums = np.zeros_like(squares)

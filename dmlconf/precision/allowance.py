@@ -1,6 +1,7 @@
 """Allowances: what rules permit besides expected values.
 
-Here are only the types. `dmlconf.permitted.allowance` makes the allowances of a case.
+Here are the types, and how they are read. `dmlconf.permitted.allowance` makes the allowances of a
+case.
 """
 
 from __future__ import annotations

@@ -295,6 +295,15 @@ def recording_with(**changes: Any) -> Recording:
             {"capabilities": Capabilities(FeatureLevel(6, 4), frozenset({DataType.INT32}))},
             "an output of tile/mixed/unstated in FLOAT32, which its capabilities do not list",
         ),
+        (
+            {
+                "capabilities": Capabilities(FeatureLevel(6, 4), frozenset({DataType.INT32})),
+                "entries": recording(
+                    {"tile/mixed/unstated": Outputs({"OutputTensor": np.zeros(4, np.int8)})}
+                ).entries,
+            },
+            "an output of tile/mixed/unstated in INT8 or INT4, which its capabilities do not list",
+        ),
     ],
 )
 def test_a_recording_that_contradicts_itself_is_refused(

@@ -27,7 +27,7 @@ def test_a_list_that_is_cut_off_says_how_many_more_there_are() -> None:
 
 
 def test_a_hint_gives_the_most_similar_name_or_all_names_if_none_is_similar() -> None:
-    assert name_hint("GEM", ["GRU", "GEMM"]) == "did you mean GEMM?"
+    assert name_hint("GEM", ["GRU", "GAM", "GEMM"]) == "did you mean GEMM?"
     assert name_hint("axis", ["Axis"], mark="`") == "did you mean `Axis`?"
     assert name_hint("zzz", ["GRU", "GEMM"]) == "one of GRU, GEMM"
     assert name_hint("zzz", ["GRU"], "see the page") == "see the page"

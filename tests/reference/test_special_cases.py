@@ -40,7 +40,7 @@ def test_fields_of_the_same_name_are_passed_on_and_constants_added() -> None:
     assert [part.tolist() for part in actual] == [[[3, 2]], [[0, 2]]]
 
 
-def test_fields_of_other_forms_are_computed_from_sizes_and_attributes() -> None:
+def test_fields_that_only_the_general_operator_has_are_computed() -> None:
     values = np.array([[1, 2], [3, 4]], np.float32)
     actual = reference_function("ACTIVATION_HARDMAX")(
         InputTensor=values, OutputTensor=TensorDesc(DataType.FLOAT32, (2, 2))

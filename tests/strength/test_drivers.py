@@ -496,7 +496,7 @@ def test_dmlconf_strength_fails_below_a_share_of_driver_defects(tmp_path: Path) 
     assert "- CUMULATIVE_SUMMATION: cumulative sum beyond 64 elements starts anew: no case" in text
 
 
-def test_dmlconf_strength_refuses_an_unknown_figure(tmp_path: Path) -> None:
+def test_dmlconf_strength_refuses_a_threshold_of_an_unknown_figure(tmp_path: Path) -> None:
     process = dmlconf_here(tmp_path, "strength", ".", "--fail-under", "driver=99")
     assert process.returncode == 2
     assert "'driver' is not a figure" in process.stderr

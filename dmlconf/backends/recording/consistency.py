@@ -74,9 +74,8 @@ def _beyond_level(folder: str, identifier: str, capabilities: Capabilities) -> I
 def _beyond_types(data_type: str, identifier: str, capabilities: Capabilities) -> Iterator[str]:
     types = _of_same_dtype(DataType(data_type))
     if types.isdisjoint(capabilities.data_types):
-        yield (
-            f"it has an output of {identifier} in {min(types)}, which its capabilities do not list"
-        )
+        kinds = " or ".join(sorted(types, key=lambda each: each != data_type))
+        yield f"it has an output of {identifier} in {kinds}, which its capabilities do not list"
 
 
 def _kinds(entries: Mapping[str, Entry]) -> Mapping[Kind, str]:

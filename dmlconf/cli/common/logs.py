@@ -1,6 +1,6 @@
 """The run log of a command: where it is by default, how it is opened, when old logs are removed.
 
-At the end of a run, `require_unchanged` checks that nothing else has changed the log.
+At the end of a run, `require_unchanged` checks that nothing else has changed what it wrote.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, foot
 
     Args:
         stream: the stream through which the run wrote to the log.
-        begin: how many bytes the log had before the run.
+        begin: where in the log the text of the run begins, in bytes.
         digest: the SHA-256 of what the run wrote.
         footer: has the counts of verdicts, for the error.
 

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, otherwise occasional lines; spoken times."""
+"""Progress on standard error: a bar on a terminal, else occasional lines; rounded durations."""
 
 from __future__ import annotations
 

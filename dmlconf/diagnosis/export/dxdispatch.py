@@ -47,9 +47,9 @@ def write_model(
 ) -> None:
     """Write the model, and a file `TENSOR.dat` for each input that a node reads and each constant.
 
-    The nodes of a graph are dispatched one after another: DxDispatch reads graphs only from binary
-    files that ONNX Runtime wrote (the guide's "DML Serialized Graph Dispatchable"). A graph of one
-    node is compiled as a graph.
+    The operators of a graph are dispatched one after another: DxDispatch reads graphs only from
+    binary files that ONNX Runtime wrote (the guide's "DML Serialized Graph Dispatchable"). A graph
+    of one operator is compiled as a graph.
 
     Args:
         case: the case, whose data are arrays.
@@ -60,7 +60,7 @@ def write_model(
     Raises:
         OSError: a file cannot be written.
     """
-    graph = graph or len(case.nodes) == 1
+    graph = graph or (bool(case.nodes) and len(case.graph.operator_nodes) == 1)
     resources = {name: _resource(path, name, *each) for name, each in _buffers(case).items()}
     flags = ([] if metacommands else ["DISABLE_META_COMMANDS"]) + (
         ["ALLOW_HALF_PRECISION_COMPUTATION"] if half else []

@@ -1,11 +1,11 @@
 """Simulate kernels of recurrent layers that store intermediates in FLOAT16.
 
-DirectML computes a step of LSTM, GRU and RNN by several kernels, and stores the results of some of
-them in FLOAT16. `gru`, `lstm` and `rnn` list which results are stored. Nearly all elements of a
-simulation have DirectML's bits. A result is right if it is near the result of the equations, or
-near that of one of these simulations. The simulation also says how near: a store removes earlier
-errors, unless they reach across the boundary between two FLOAT16 numbers. 1.0002 and 1.0003 are
-both stored as 1.
+DirectML stores some intermediate results of LSTM, GRU and RNN in FLOAT16. Which ones depends on its
+version and on the desc: each such way to compute a layer is a kernel, and `gru`, `lstm` and `rnn`
+list them. Nearly all elements of a simulation have DirectML's bits. A result is right if it is near
+the result of the equations, or near that of one of these simulations. The simulation also says how
+near: a store removes earlier errors, unless they reach across the boundary between two FLOAT16
+numbers. 1.0002 and 1.0003 are both stored as 1.
 
 Derived in docs/bounds.md, Recurrent layers.
 """

@@ -52,8 +52,8 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
 
     LINEAR adds (1 - w) g to the element floor(x) and w g to the next one, where w = x - floor(x).
     NEAREST_NEIGHBOR adds g to an element by RoundingDirection: floor(x) with DECREASING, ceil(x)
-    with INCREASING, floor(x + 1/2) with HALF_UP, which stands for RESAMPLE_GRAD. A contribution
-    beyond an edge is added to the element at that edge.
+    with INCREASING, floor(x + 1/2) with HALF_UP, the rounding of RESAMPLE_GRAD, which DirectML
+    has no constant for. A contribution beyond an edge is added to the element at that edge.
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in
     RESAMPLE2. Measured: they are exchanged, so the gradient of a RESAMPLE2 with the

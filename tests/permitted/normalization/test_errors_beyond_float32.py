@@ -80,7 +80,7 @@ def test_a_difference_of_one_step_times_a_large_factor_may_vanish(
 
 
 def test_alpha_multiplies_the_errors_of_a_matrix_product(tmp_path: Path) -> None:
-    """1.1 + 100.3 - 101.4 + 0.5 is off by 8e-6 if 101.4 is subtracted from a rounded sum."""
+    """1.1 + 100.3 - 101.4 + 0.5 is off by up to 8e-6 if the sum of the first two is truncated."""
     case = single(tmp_path, "GEMM", PRODUCT)
     right = evaluate(case)["OutputTensor"].ravel()
     assert right == pytest.approx(1.5e38, rel=1e-4)

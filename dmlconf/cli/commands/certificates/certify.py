@@ -118,7 +118,7 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
     help="Include your statement about the product: vendor, product, contact, text.",
 )
 @challenge_option(
-    "Vary the data of all generated cases by this number, chosen by the party that will verify."
+    "Vary the data that cases generate by this number, chosen by the party that will verify."
 )
 @option("--resume", is_flag=True, help="Continue a certification whose outcomes were kept.")
 @single_device_options
@@ -141,11 +141,11 @@ def command(
 ) -> int:
     """Run the cases of a profile, and write a certificate of their outcomes.
 
-    It holds every output, so that `dmlconf verify` can judge them again without the device. The
-    cases are those of the bundled suite, or those under PATHS. Outcomes are kept in
-    FILE.dmlcert.partial until the certificate is written, unless a recording lacks some; --resume
-    continues from there. If verdicts do not allow a certificate, FILE.dmlcert.jsonl is the log of
-    the run.
+    It holds every output, and a digest and a sample of those of 64 KiB or more, so that `dmlconf
+    verify` can judge them again without the device. The cases are those of the bundled suite, or
+    those under PATHS. Outcomes are kept in FILE.dmlcert.partial until the certificate is written,
+    unless a recording lacks some; --resume continues from there. If verdicts do not allow a
+    certificate, FILE.dmlcert.jsonl is the log of the run.
 
     Exit codes: 0 the certificate is written; 1 verdicts do not allow one; 6 the run is incomplete
     (a message lists what is missing); 8 the certificate could not be written; otherwise the same as
