@@ -132,8 +132,8 @@ MOST_SELECTION_STEPS: Final = 20_000_000
 """Steps of `--where` on all cases of a selection together."""
 
 MOST_SCOPE_STEPS: Final = 10_000
-"""Steps of the conditions of all waivers on one case together, of all deviations, or of all
-findings; of a known fault or a limit of a substrate, steps of its condition alone."""
+"""Steps that conditions may take on one case. All waivers share them, and so do all deviations and
+all findings; each known fault and each limit of a substrate has them to itself."""
 
 MOST_COMBINATIONS: Final = 1_000_000
 """Combinations of one matrix before `where` filters them."""

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _LONGEST_SIDE: Final = 60
-"""Where possible, messages leave out operands and values of more characters."""
+"""Messages leave out operands and values of more characters, except those of an equation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _value(expression: Expression, names: Namespace) -> tuple[bool, object]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as written in a case file."""
+    """Return a value for a message; lists and Booleans as in a case file."""
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_shown, value))}]"
     return str(value).lower() if isinstance(value, bool) else str(value)

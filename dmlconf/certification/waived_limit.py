@@ -32,7 +32,7 @@ class WaivedLimit:
         """Read `20` or `0.5%`.
 
         Raises:
-            ValueError: the text is neither.
+            ValueError: the text is neither, or is more than 100%.
         """
         match = _FORM.fullmatch(text.strip())
         if match is None or (not match["percent"] and "." in match["number"]):

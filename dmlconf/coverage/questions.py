@@ -1,4 +1,4 @@
-"""Count the valid cases that ask each question of `schemas/questions.yaml` of each operator.
+"""For each operator and each question of `schemas/questions.yaml`, count the cases that ask it.
 
 A question such as `ends-of-words` has a part for each end, operator and data type: a case of ARGMAX
 asks the part for 2^31 of INT64 if its input has 2^31 or the next number.

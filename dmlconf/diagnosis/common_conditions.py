@@ -23,8 +23,8 @@ __all__ = ["SharedGroups", "shared_groups"]
 MOST_PAIRED: Final = 60
 """The most expressions that are combined into pairs, `A and B`.
 
-Each expression of at most `_PLAIN` bits counts the failures of every group of which nearly all
-failures meet it; the expressions with the largest totals are combined.
+For each expression of at most `_PLAIN` bits, the failures of all groups that it nearly explains are
+added up; the expressions with the largest totals are combined.
 """
 
 _NEARLY: Final = 0.9
@@ -213,7 +213,7 @@ def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Arra
     None does if the facts of no failure are known.
     """
     of, total = len(group.failures), group.compared
-    nearly = (failures >= _NEARLY * of) & (passes <= (1 - _NEARLY) * failures)
+    nearly = (failures >= _NEARLY * of) & (10 * passes <= failures)
     if not any(verdict.facts for verdict in group.failures):
         return np.zeros(len(bits), bool)
     best = group.explanation.bits if group.explanation is not None else -np.inf

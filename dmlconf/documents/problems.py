@@ -54,9 +54,9 @@ class Problem:
     Attributes:
         message: what was found and what was expected.
         line: from 1; 0 if it is unknown, or the problem is the file as a whole.
-        column: from 1, in characters; 0 if it is unknown.
+        column: from 1, in characters; 0 if the line is unknown.
         source: the text of the line.
-        width: how many characters the caret underlines.
+        width: how many columns of the printed line are underlined.
     """
 
     path: Path

@@ -260,14 +260,15 @@ class Solver:
             yield from islice(self.all_of(term.parts, [value] * len(term.parts)), 1)
 
     def _exactly_one(self, term: Term, target: Any) -> Iterator[Changes]:
+        if not target:
+            yield tuple((part.path, ABSENT) for part in term.parts if part.path is not None)
+            return
         for only in self.chance.shuffled(range(len(term.parts))):
             yield tuple(
                 (part.path, PRESENT if index == only else ABSENT)
                 for index, part in enumerate(term.parts)
                 if part.path is not None and (part.value is not None) is not (index == only)
             )
-        if not target:
-            yield tuple((part.path, ABSENT) for part in term.parts if part.path is not None)
 
     def _begins(self, term: Term, target: Any) -> Iterator[Changes]:
         whole, beginning = term.parts

@@ -36,8 +36,8 @@ def error_map(actual: Array, expected: Array) -> ErrorMap:
 def _split(sizes: Sequence[int]) -> int:
     """Return how many leading axes make up the rows.
 
-    The columns are the last axis, with as many axes before it, except the first, as two columns
-    need.
+    The columns run along the last axis. Axes before it join it while there would be fewer than two
+    columns, except the first axis.
     """
     axes = max(0, len(sizes) - 1)
     while axes > 1 and int(np.prod(sizes[axes:])) < 2:

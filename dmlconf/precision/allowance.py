@@ -60,9 +60,9 @@ class SumErrors:
         spans: FLOAT64 intervals in which an output may lie before it is stored, for instance if
             intermediates are stored in FLOAT16. All numbers in them are as right as the
             reference's. NaN ends stand for a span that is not known, which permits nothing.
-        growth: by how much later steps multiply the errors of what is added up, as `sums` contains
-            it: 300 for the sum of x that a scale of 300 multiplies. A sum that does not overflow
-            has terms up to 3.4e38, so `sums` counts up to 3.4e38 times this. None for 1.
+        growth: the factor by which later steps multiply a sum, which `sums` includes: 300 for
+            300 * sum(x). A sum that does not overflow has terms up to 3.4e38, so `sums` counts up
+            to 3.4e38 times this. None for 1.
         terms_repeat: whether a sum may have many equal terms, whose additions may all err in one
             direction, although the output's elements differ.
     """

@@ -44,8 +44,8 @@ class LogLine(NamedTuple):
 def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> Iterator[LogLine]:
     """Yield the lines of a run log.
 
-    A last line after the first that is not JSON is left out if it has no line feed: the run died
-    while it wrote the line.
+    If the last line is not JSON and has no line feed, it is left out: the run died while it wrote
+    the line. Of a log of one line, that is an error.
 
     Args:
         own: whether this process has written or checked it, so that records need no check.

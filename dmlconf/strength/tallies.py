@@ -12,8 +12,8 @@ class CaseTally:
     """How many defects one case may catch, and how many it caught.
 
     Attributes:
-        ran: how many defects the case may catch: they change its output, or would do so with other
-            data. The defects of `measure` whose change the rule permits do not count.
+        ran: how many defects change the case's outputs, or would with other inputs. Defects that
+            `strength/measure.py` injects do not count where the rule permits what they change.
         caught: how many of them make the case fail.
     """
 

@@ -42,7 +42,7 @@ class Figures(Positional):
         limit: the largest error that the rule permits; for `accumulate`, what its bound is
             multiplied by.
         margin: the share of the limit that the worst element or, if more, the mean square uses;
-            above 1 if the output is outside the rule.
+            at least 1 if the output is outside the rule.
         source: where the rule comes from.
         open: how many elements any value would satisfy.
         loose: how many elements have a room of more than a tenth of the output's largest number.

@@ -148,6 +148,7 @@ def test_a_condition_that_is_invalid_or_has_an_unknown_field_is_refused(
         ("Rank in [1, 2] and max(Rank, 5) == 5", True),
         ("Repeats == (1,)", True),
         ("FeatureLevel >= 4_1", False),
+        ("Rank >= 1", True),
     ],
 )
 def test_a_fault_changes_only_cases_that_meet_its_condition_with_or_without_commas(

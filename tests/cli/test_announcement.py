@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from dmlconf.cli.output.progress import spoken
 from dmlconf.cli.runs.announcement import announcement
 from tests.cli.process import dmlconf_here
@@ -74,9 +76,10 @@ def test_a_run_of_one_operator_says_that_it_also_takes_graphs_unless_it_is_quiet
     assert "also takes" not in dmlconf_here(tmp_path, *run, "-q").stderr
 
 
-def test_a_run_of_graphs_does_not_say_that_it_also_takes_graphs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["GRAPHS", "graph"])
+def test_a_run_of_graphs_does_not_say_that_it_also_takes_graphs(tmp_path: Path, name: str) -> None:
     file = graph_file(tmp_path, TWO_NODES, TWO_NODES)
-    run = ("run", file, "-o", "ACTIVATION_RELU", "-o", "GRAPHS", "-b", "faulty:zeros")
+    run = ("run", file, "-o", "ACTIVATION_RELU", "-o", name, "-b", "faulty:zeros")
     done = dmlconf_here(tmp_path, *run)
     assert "of 2 cases" in done.stdout
     assert "also takes" not in done.stderr

@@ -23,11 +23,13 @@ class Judge:
 
     def __init__(self, case: str, statuses: str) -> None:
         self.orders: list[list[str]] = []
+        self.begun: list[str] = []
         self._case, self._statuses = case, list(statuses)
 
     def __call__(self, plan: Sequence[PlannedCase]) -> Generator[Verdict, None, None]:
         self.orders.append([planned.identifier for planned in plan])
         for planned in plan:
+            self.begun.append(planned.identifier)
             fails = planned.identifier == self._case and self._statuses.pop(0) == "f"
             reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs") if fails else None
             status = Status.FAILED if fails else Status.PASSED
@@ -95,4 +97,4 @@ def test_attempts_of_an_earlier_part_of_a_resumed_run_count() -> None:
 def test_no_other_case_begins_after_the_maximum_number_of_failures() -> None:
     judge = Judge(FIRST, "ff")
     assert list(verdicts(Retries(1), judge, max_failures=1)) == [FIRST]
-    assert judge.orders == [[FIRST, *OTHERS], [FIRST]]
+    assert judge.begun == [FIRST, FIRST]

@@ -24,6 +24,7 @@ from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.engine.session import in_process, judged, open_backend, reference
+from dmlconf.judging.judge import Recorded
 from dmlconf.run_log.log import InvalidLogError, RunLog, read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from dmlconf.workers.execution import Limits
@@ -116,23 +117,24 @@ def test_an_error_while_judging_a_case_breaks_only_that_case(tmp_path: Path) -> 
     name = registry.parse("faulty:zeros")
     known = reference("numpy", name)
 
-    def against(case: Case) -> object:
+    def against(case: Case) -> Outcome | Recorded | None:
         if case.identifier == planned[1].identifier:
             raise ZeroDivisionError("a fault of the reference")
         return known(case)
 
     ready = open_backend(name, Limits())
     try:
-        verdicts = {each.case: each for each in judged(planned, ready, against)}  # type: ignore[arg-type]  # Raises.
+        verdicts = {each.case: each for each in judged(planned, ready, against)}
     finally:
         ready.close()
     assert verdicts.keys() == {each.identifier for each in planned}
-    failed = [each for each in verdicts.values() if each.status is Status.BROKEN]
-    assert [each.case for each in failed] == [planned[1].identifier]
-    assert failed[0].reason is not None
-    assert failed[0].reason.kind is ReasonKind.JUDGING_ERROR
-    assert "a fault of the reference" in failed[0].reason.message
-    assert "Traceback" in failed[0].reason.diagnostics
+    broken = verdicts.pop(planned[1].identifier)
+    assert broken.status is Status.BROKEN
+    assert broken.reason is not None
+    assert broken.reason.kind is ReasonKind.JUDGING_ERROR
+    assert "a fault of the reference" in broken.reason.message
+    assert "Traceback" in broken.reason.diagnostics
+    assert {each.status for each in verdicts.values()} == {Status.FAILED}
 
 
 def test_a_run_that_stops_at_its_first_failure_leaves_the_rest_not_run(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reports name the simplest of several failures, which has the fewest elements, first.
+"""Reports name the simplest of several failures, usually that with the fewest elements, first.
 
 The tested code is in `dmlconf/verdicts/simplest.py`, and in `github.py`, `html.py`,
 `json_report.py`, `junit.py`, `markdown.py` and `terminal.py` in `dmlconf/reports/runs/`.

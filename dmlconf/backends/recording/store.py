@@ -162,7 +162,7 @@ def recording_path(path: Path) -> Path:
     """
     if not path.is_dir():
         return path
-    paths = [*sorted(path.glob(f"*{SUFFIX}")), *recording_paths(path)]
+    paths = list(dict.fromkeys([*sorted(path.glob(f"*{SUFFIX}")), *recording_paths(path)]))
     if len(paths) == 1:
         return paths[0]
     if not paths:

@@ -91,7 +91,8 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield descs of parts of the batch: as MOST_ERRORS_OF_PART permits, but a sequence or more.
+    """Yield descs of parts of the batch, each as large as MOST_ERRORS_OF_PART permits, with at
+    least one sequence.
 
     Their TensorDescs of outputs are those of the whole batch.
     """
@@ -144,7 +145,7 @@ def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> I
     """Yield the kernels in groups: first the equations, then each kernel with each kind of store.
 
     A group has as many kernels as MOST_ERRORS permits, but one or more; a step of one kernel has
-    `size` numbers in its shared errors.
+    about `size` numbers in its shared errors, or fewer.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]
     kernels = (EQUATIONS, *holding)

@@ -1,6 +1,7 @@
 """ONNX Runtime's OpenVINO provider makes the mistakes that its findings describe.
 
-Each finding explains the failure of its example, and none that a further mistake causes.
+Each finding explains the failure of its example, and none that a further mistake causes, except in
+elements of which it explains any value.
 
 The tested code is in `schemas/findings/openvino.yaml`, `dmlconf/excuses/findings.py` and, for the
 formulas of wrong results, in the modules of `dmlconf/faults/runtimes/` whose names begin with

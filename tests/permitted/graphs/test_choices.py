@@ -1,7 +1,8 @@
 """Indices and coordinates in a graph whose elements have errors or are open.
 
 An error may let an element be zero or change its rank. An element is open if any value of it is
-right. What follows from possible values of the elements is right, and nothing else.
+right. What follows from possible values of the elements is right. Elements are taken one by one, so
+some combinations that are not possible pass as well.
 
 The tested code is in `dmlconf/permitted/graphs/choices.py`,
 `dmlconf/permitted/graphs/nonzero.py` and `dmlconf/permitted/graphs/steps.py`.
@@ -60,7 +61,9 @@ OF_COORDINATES = (
 
 
 def test_coordinates_that_are_zero_in_some_right_outputs_are_counted_or_not(tmp_path: Path) -> None:
-    """The first coordinates are 0 to 3, or 1 and 3, or three of them, then undefined numbers."""
+    """The first output has 0, 1, 2, 3; or 0, 1, 3 or 1, 2, 3 and an undefined number; or 1, 3 and
+    two undefined numbers.
+    """
     count = graph(tmp_path, NEAR_ZERO, OF_COORDINATES, "node.OutputCountTensor")
     for number in (2, 3, 4):
         assert accepts(count, "y", [number]), number

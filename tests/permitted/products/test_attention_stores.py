@@ -45,7 +45,9 @@ def arguments(seed: int) -> dict[str, Any]:
 
 
 def kernel(given: dict[str, Any], older: bool) -> Array:
-    """Return what DirectML 1.15.4 computes; an older version also rounds scores and sums."""
+    """Return what DirectML 1.15.4 computes; an older version also rounds sums, and scores before
+    positions are added.
+    """
     query, key, value = (
         given[name][0].astype(np.float64) for name in ("QueryTensor", "KeyTensor", "ValueTensor")
     )
@@ -88,7 +90,7 @@ def test_most_results_four_ulps_too_high_are_refused() -> None:
 
 
 def test_products_that_are_rounded_before_positions_are_added_are_accepted() -> None:
-    """Measured on DirectML 1.13.1. A ULP of 30 is 2^-6, which changes a share by 1.6%."""
+    """Measured on DirectML 1.13.1. A ULP of 30 is 2^-6, which changes exp(30) by 1.6%."""
     for seed in range(5):
         given = arguments(seed) | {"Scale": 16.0}
         scores = 16 * given["QueryTensor"][0].astype(float) @ given["KeyTensor"][0].astype(float).T

@@ -115,12 +115,13 @@ def test_a_mean_of_integers_is_the_truncated_half_of_the_wrapped_sum() -> None:
     assert evaluate("MEAN", DataType.UINT32, 2**32 - 1, 1) == 0
 
 
-def test_a_mean_whose_sum_overflows_is_the_mean_or_infinity() -> None:
-    right = evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38)
-    candidates = evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38, "candidates")
-    assert right == math.inf
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_mean_whose_sum_overflows_is_the_mean_or_infinity(sign: int) -> None:
+    right = evaluate("MEAN", DataType.FLOAT32, sign * 3e38, sign * 3e38)
+    candidates = evaluate("MEAN", DataType.FLOAT32, sign * 3e38, sign * 3e38, "candidates")
+    assert right == sign * math.inf
     for value, permitted in ((3e38, True), (math.inf, True), (3.3e38, False), (-math.inf, False)):
-        driver = np.array([value], np.float32)
+        driver = np.array([sign * value], np.float32)
         actual = is_permitted(driver, np.array([right]), *candidates)
         assert actual.tolist() == [permitted]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -162,15 +163,18 @@ def _print_struct(console: Console, entry: Operator) -> None:
 
 
 def _print_support(console: Console, entry: Operator) -> None:
-    table = plain_table("Since", "Tensor", "Ranks", "Data types")
-    for index, listed in enumerate(entry.support):
-        for row, (tensor, support) in enumerate(listed.tensors.items()):
-            level = str(max(listed.since, entry.since)) if row == 0 else ""
-            table.add_row(level, tensor, ranks_text(support), " ".join(support.data_types))
-        if index < len(entry.support) - 1:
-            table.add_row("", "", "", "")
-    console.print(table)
-    console.print()
+    for condition, alike in groupby(entry.support, lambda listed: listed.when):
+        if condition is not None:
+            _print(console, f"If {condition}", "  ")
+        table = plain_table("Since", "Tensor", "Ranks", "Data types")
+        for index, listed in enumerate(alike):
+            if index > 0:
+                table.add_row("", "", "", "")
+            for row, (tensor, support) in enumerate(listed.tensors.items()):
+                level = str(max(listed.since, entry.since)) if row == 0 else ""
+                table.add_row(level, tensor, ranks_text(support), " ".join(support.data_types))
+        console.print(table)
+        console.print()
     for tensor, data_types in entry.undocumented_data_types.items():
         console.print(f"{tensor} also takes {', '.join(data_types)}, which no table lists")
 

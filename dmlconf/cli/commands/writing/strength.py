@@ -137,8 +137,9 @@ def command(
     By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
     allowed, tried at the nodes and edges of every graph.
 
-    By rewrite, only with --figure rewrites: each rewrite of the catalogue has a graph in which the
-    rewritten graph passes, and each of its conditions one in which it fails.
+    By rewrite, only with --figure rewrites: for how many rewrites of the catalogue some graph
+    passes once it is rewritten, and for how many of their conditions some graph that does not meet
+    the condition fails once it is rewritten.
 
     By deviation, only with --figure deviations: how many perturbations that fail by DirectML's
     documentation are excused by what ONNX and WebNN promise otherwise.
