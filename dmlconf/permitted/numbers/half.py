@@ -1,4 +1,8 @@
-"""How kernels store numbers in FLOAT16: rounded toward zero or to the nearest number."""
+"""How kernels store numbers in FLOAT16: rounded toward zero or to the nearest number.
+
+Kernels compute in FLOAT32, so each number is rounded to FLOAT32 first. 99.9999966 becomes 100, and
+stays 100 when it is truncated to FLOAT16, which otherwise would give 99.9375.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +28,14 @@ _FLOAT16: Final = np.dtype(np.float16)
 @np.errstate(over="ignore")
 def to_nearest(values: Array) -> Array:
     """Return the nearest FLOAT16 numbers, as FLOAT64; sizes from 65520 on become infinite."""
-    rounded: Array = values.astype(np.float16).astype(np.float64)
+    rounded: Array = values.astype(np.float32).astype(np.float16).astype(np.float64)
     return rounded
 
 
+@np.errstate(over="ignore")
 def toward_zero(values: Array) -> Array:
-    """Return FLOAT64 values truncated to FLOAT16, as FLOAT64; finite ones stay finite."""
-    return truncated(values, _FLOAT16).astype(np.float64)
+    """Return FLOAT64 values truncated to FLOAT16, as FLOAT64; FLOAT32 numbers stay finite."""
+    return truncated(values.astype(np.float32), _FLOAT16).astype(np.float64)
 
 
 STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)

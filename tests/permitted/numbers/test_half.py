@@ -1,4 +1,4 @@
-"""`half.toward_zero` rounds numbers to FLOAT16 toward zero.
+"""`half.toward_zero` rounds numbers to FLOAT32, and then to FLOAT16 toward zero.
 
 The tested code is in `dmlconf/permitted/numbers/half.py`.
 """
@@ -17,4 +17,12 @@ from tests.truncation import toward_zero
 @example([65519.9, 65520, 1e300, 2.0**-24, 2.0**-25, -1e-300, np.inf, -np.inf, -0.0, np.nan])
 def test_toward_zero_equals_the_independent_rounding_of_the_tests(numbers: list[float]) -> None:
     values = np.array(numbers)
-    np.testing.assert_array_equal(half.toward_zero(values), toward_zero(values))
+    with np.errstate(over="ignore"):
+        in_float32 = values.astype(np.float32).astype(np.float64)
+    np.testing.assert_array_equal(half.toward_zero(values), toward_zero(in_float32))
+
+
+def test_a_number_next_to_100_is_100_in_float32_and_stays_100() -> None:
+    values = np.array([100 - 3.4e-6, 100 - 1e-5])
+    assert half.toward_zero(values).tolist() == [100, 99.9375]
+    assert half.to_nearest(values).tolist() == [100, 100]

@@ -131,3 +131,21 @@ def test_nan_is_wrong_in_the_channel_beside_a_large_value(tmp_path: Path) -> Non
     case = single(tmp_path, "MULTIHEAD_ATTENTION", desc)
     assert accepts(case, "OutputTensor", [9.143983e37, 2.4621186])
     assert not accepts(case, "OutputTensor", [9.143983e37, np.nan])
+
+
+def test_a_mask_of_100_is_added_in_float32_before_scores_are_stored(tmp_path: Path) -> None:
+    """Measured on DirectML 1.12.1 and 1.13.1: the scores 100 - 3.4e-6 and 100 - 1.1e-6 are 100 in
+    FLOAT32 and stay 100, and 100 - 0.0023 becomes 99.9375.
+    """
+    tensor = "DataType: FLOAT16, values:"
+    desc = f"""
+      QueryTensor: {{Sizes: [1, 1, 1], {tensor} [{-19 * 2.0**-24!r}]}},
+      KeyTensor: {{Sizes: [1, 4, 1], {tensor} [0, 3, 1, 2047]}},
+      ValueTensor: {{Sizes: [1, 4, 1], {tensor} [0, 3, 1, 2047]}},
+      MaskTensor: {{Sizes: [1, 1], DataType: INT32, values: [1]}},
+      OutputTensor: {{Sizes: [1, 1, 1], DataType: FLOAT16}},
+      Scale: 1, MaskFilterValue: 100, HeadCount: 1, MaskType: KEY_SEQUENCE_LENGTH"""
+    case = single(tmp_path, "MULTIHEAD_ATTENTION", desc)
+    assert accepts(case, "OutputTensor", [655.5])
+    assert not accepts(case, "OutputTensor", [650])
+    assert not accepts(case, "OutputTensor", [670])
