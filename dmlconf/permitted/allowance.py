@@ -27,9 +27,8 @@ class CaseAllowances:
     """The allowances of one case's outputs; each part is computed when first needed.
 
     Attributes:
-        permitted: by output, the expected values that were last compared with what the reference
-            computes, and that the rule permits. `contradiction_of` fills it, and does not compare
-            them again.
+        permitted: by output, the last expected values that the rule was found to permit around what
+            the reference computes. `contradiction_of` fills it, and does not compare them again.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class CaseAllowances:
 
     @property
     def undefined(self) -> Mapping[str, Array]:
-        """Which elements of a graph's outputs follow from elements that may have any value.
+        """Which elements of a graph's outputs follow from elements whose values may be far off.
 
         Empty for a case of one operator; outputs without such elements are left out.
         """
@@ -174,7 +173,7 @@ class _Limits:
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
         """The right outputs, and the right outputs if subnormal operands count as zeros.
 
-        None if no FLOAT32 operand is subnormal.
+        None if no FLOAT32 input or attribute of the case is subnormal.
         """
         without = without_subnormals(self._case)
         return None if without is self._case else (self.right, evaluate(without))

@@ -7,7 +7,7 @@ too.
 Here each sum, difference, product and quotient, and what they are computed from, is infinite if its
 size exceeds the largest FLOAT32 number, and 0 if it is below the least normal one. The sign stays,
 and digits are not rounded. Of a sum of many terms, the terms and the result are limited, but not
-the partial sums.
+the partial sums; of a product of matrices, the factors and the result.
 
 Source: Direct3D 11.3 functional specification, 3.1: results that overflow are infinite, and
 subnormal ones are flushed to 0.

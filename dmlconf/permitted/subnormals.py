@@ -28,7 +28,7 @@ __all__ = ["without_subnormals"]
 def without_subnormals(case: Case) -> Case:
     """Return the case with zeros for subnormal FLOAT32 inputs and attributes.
 
-    Without any, the result is the given object.
+    Without any, the result is the given object. The nodes of a graph stay as they are.
     """
     desc = _without_in_desc(case.entry, case.desc)
     inputs = case.inputs()

@@ -40,7 +40,7 @@ def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
 def _magnified(factor: float, value: Array, error: Array) -> Array:
     """Return the error of factor * value if `value` has the error `error`.
 
-    It is ANY_RESULT if the product may be infinity times 0, and 0 for other products with infinity.
+    With an infinite factor, it is ANY_RESULT where the product may be infinity times 0, else 0.
     """
     if not np.isinf(factor):
         return abs(factor) * error
@@ -136,7 +136,7 @@ def _scaled_elu(x: Array, Alpha: float, Gamma: float) -> Array:
 def _sigmoid_of(x: Array, of_x: Array | float) -> Array:
     """Return the error of 1 / (1 + exp(-x))."""
     value = 1 / (1 + np.exp(-x))
-    # For x below -88, exp(-x) exceeds FLOAT32 and is infinite, and the quotient is 0.
+    # Below -88 the quotient is subnormal, and the error of the sum does not count.
     of_sum = _exp(np.minimum(-x, 88.0), of_x) * value + STEP
     return np.where(
         value < 2 * LEAST_NORMAL_FLOAT32, 2 * LEAST_NORMAL_FLOAT32, value * (of_sum + STEP)

@@ -78,7 +78,7 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
 }
-"""The two arguments at which each activation may jump; NaN for none."""
+"""Two arguments at which each activation may jump, equal if there is one; NaN for none."""
 
 _MOST_ROUNDINGS: Final = 256.0
 """A bound of a sum's error, in units of STEP times its error scale. The rule permits less for up to
@@ -156,7 +156,7 @@ def results_of_limited_products(
 
     90000 is stored as 65504, which with -40000 is 25504 instead of 50000. The sum may be limited
     again before the activation. Without an activation the results are the sums; there are none if
-    no product exceeds 65504.
+    no product exceeds 65504 in size.
 
     Args:
         products: sums of products, FLOAT64.

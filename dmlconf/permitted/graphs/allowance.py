@@ -122,10 +122,11 @@ def graph_candidates(
 def undefined_outputs(
     case: Case, evaluate: Evaluate, allowance_of: AllowanceOf
 ) -> dict[str, Array]:
-    """Return, by graph output, which elements follow from elements that may have any value.
+    """Return, by graph output, which elements follow from elements whose values may be far off.
 
-    Such an element may be limited by its operator: 3 == y is 0 or 1, whatever y is. Outputs without
-    such elements are left out. The arguments are those of `graph_candidates`.
+    `Band.beyond` marks the latter. What follows may be limited by an operator: 3 == y is 0 or 1,
+    whatever y is. Outputs without such elements are left out. The arguments are those of
+    `graph_candidates`.
     """
     right = evaluate_nodes(case, evaluate)
     bands = _bands(right, allowance_of)
@@ -259,7 +260,7 @@ class _Evaluations:
         values: the outputs of the nodes in each evaluation: the right one, then `Poles.zeros`, then
             the samples, the random ones last.
         fused: the outputs of the nodes if all FLOAT16 edges keep FLOAT32, and then if some do;
-            empty if there are no FLOAT16 edges.
+            empty if no node stores FLOAT16.
     """
 
     allowance_of: AllowanceOf

@@ -8,7 +8,7 @@ graph is also evaluated
 - with zeros of the other sign, for nodes whose rule compares numbers and not bits.
 
 In an alternative, all nodes or some of them make such a choice. The results of each alternative are
-candidates: no number between those of two alternatives is right.
+candidates of their own: a number between those of two alternatives need not be right.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _signs_may_show(case: Case, right: NodeValues) -> bool:
 def _with_signs(case: Case, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
     """Return the nodes' outputs for other signs of zeros.
 
-    This is quicker than `_signed`, since only nodes that read such zeros are computed again.
+    This is quicker than `_signed`, since only nodes behind such zeros are computed again.
     """
     numbers = _numbers(right)
 

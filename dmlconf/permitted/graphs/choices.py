@@ -50,7 +50,7 @@ class Order:
     Attributes:
         output: the output that holds indices, or the ones and zeros of HARDMAX.
         axes: the axes that a line extends over, in ascending order.
-        least_first: whether the smallest element comes first.
+        least_first: whether the least element comes first.
         last_first: whether of equal elements the last comes first.
         ranks: how many of the first elements the operator returns.
         marks: whether the output marks the first element with 1 instead of giving its index.
@@ -109,8 +109,8 @@ def index_choices(
     They hold indices, or the ones and zeros of HARDMAX. For NONZERO_COORDINATES see `nonzero`.
 
     Comparisons with NaN are false. So if an element of a line may be any number or NaN, any other
-    element that may be first without it may come first. With TOP_K, or if elements are compared in
-    parts, any element may come first.
+    element that may be first without it may come first. With TOP_K, if another element is NaN, or
+    if elements are compared in parts, any element may come first.
 
     Args:
         moved: the evaluations of the graph, the right one and the samples.

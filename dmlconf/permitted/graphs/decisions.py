@@ -2,7 +2,7 @@
 
 If x may be 0.999 to 1.001 and y is 1, x == y may be true or false. What follows from each outcome
 is right, such as A and B of an IF, and nothing between. So the graph is evaluated with either
-outcome, for several such comparisons with each combination of outcomes.
+outcome, for up to three such comparisons with each combination of outcomes.
 
 Behind element-wise operators, each element that follows from one element of each comparison has one
 of these results. Behind others, such as a sum of several elements or a JOIN, elements are open.

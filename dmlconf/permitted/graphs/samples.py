@@ -130,8 +130,8 @@ _CHOOSE_ALIKE: Final = frozenset(
     }
 )
 """Operators whose kernels choose the same candidate for all elements, such as the line through an
-element and the one before it. A sum of many such elements may be farther from the right one than
-any sum in which each element has a candidate of its own."""
+element and the one before it. In a sum of many elements such choices add up, as random ones do not.
+"""
 
 _MOST_ALIKE: Final = 16
 """The most candidates of an output that are tried for all elements."""
@@ -245,7 +245,7 @@ def samples(
     Args:
         bands: the bands of all outputs of nodes around `right`, the right evaluation.
         whole: the graph with FLOAT32 edges, from which the sample with truncated stores follows;
-            None without FLOAT16 edges.
+            None if no node stores FLOAT16.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     movable = [slot for slot in bands if slot in fed and not bands[slot].exact]

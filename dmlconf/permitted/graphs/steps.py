@@ -108,7 +108,7 @@ def steps_of(
     Results of later nodes are included only if each element of every step has few numbers.
 
     `range_of` gives the least and the greatest number that an output may be. `unstored` has the
-    outputs if FLOAT16 edges keep FLOAT32; it is empty without such edges.
+    outputs if FLOAT16 edges keep FLOAT32; it is empty if no node stores FLOAT16.
     """
     uncertain = _uncertain(bands, right, unstored)
     steps = [slot for slot in bands if _is_step(slot, right, bands, uncertain)]

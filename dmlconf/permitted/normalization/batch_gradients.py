@@ -206,7 +206,8 @@ def _parameter_error_scales(
     sums = sums + steps_beside_sum(4 * scale + 8 * sums, elements_over(tensor, over))
     of_scale = _held(ErrorScale(scale), held + _partial(products, over, exact), output)
     of_scale = replace(of_scale.at_most(sums), terms_vary=terms_vary(products, over))
-    # Measured: 0.2 * 4e-45 has a digit, and is 7e-35 or 1.4e-34 after a division by 1e-11.
+    # 0.2 * 4.2e-45 is 1.4e-45 or 0 in FLOAT32. A division by 1e-11 makes 1.4e-34 or 0 of that, and
+    # not 8.4e-35.
     lost = underflow_error(gradient, wide(tensor) - wide(mean)).sum(over, keepdims=True)
     of_scale = replace(of_scale, sums=of_scale.sums + lost / STEP)
     partial = _partial(slopes, over, bias <= quantum * 2.0**24)

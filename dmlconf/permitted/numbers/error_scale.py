@@ -216,7 +216,7 @@ class ErrorScale(SumErrors):
         4 or 8 slices, and CONVOLUTION some of 108 or more. They add up each slice in FLOAT32,
         truncate its sum to FLOAT16, and add up these sums. Where a slice ends depends on the
         device, so its sum is estimated as that of terms with random signs.
-        Truncation turns greater sums into 65504: -65504 - 2671 + 8104 is -57400, not -60071. So any
+        Truncation limits sums to 65504 in size: -65504 - 2671 + 8104 is -57400, not -60071. So any
         result is right where a slice may exceed 65504 together with what it is added to.
 
         Args:

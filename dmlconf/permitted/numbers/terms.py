@@ -31,7 +31,7 @@ _MOST_LINES: Final = 256
 repeat."""
 
 _MOST_SUMS: Final = 1 << 12
-"""The most sums whose terms are examined; of more, `precision.compare` examines the outputs."""
+"""The most sums whose terms are examined; of more, only the outputs are, by `precision.compare`."""
 
 
 def terms_vary(terms: Array, over: Sequence[int]) -> bool:

@@ -51,7 +51,7 @@ def quantized_candidates(
         zero_points: the least and the greatest right zero point; None for 0.
         data_type: an integer type of at most 8 bits.
         undefined: the elements for which any value is right.
-        divisor: what the quotients are divided by; None if none is subnormal.
+        divisor: what the quotients are divided by; None adds no candidates for subnormal ones.
         overflow: which quotients may be infinite for another reason; None if none may.
     """
     candidates = _candidates(quotient, zero_points, data_type, undefined)
@@ -109,8 +109,8 @@ def is_power_of_two(scale: Array) -> Array:
 def exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
     """Return values / scale, FLOAT64, and the error of values * (1 / scale) in FLOAT32.
 
-    Values are rounded to FLOAT32 first. The error is 0 if the scale is a power of two, whose
-    reciprocal is exact.
+    Values are rounded to FLOAT32 first. The error is 0 where `is_power_of_two` holds,
+    since the reciprocal is exact.
     """
     with np.errstate(all="ignore"):
         exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)

@@ -91,10 +91,9 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield descs of parts of the batch, each as large as MOST_ERRORS_OF_PART permits, with at
-    least one sequence.
+    """Yield descs of parts of the batch, whose TensorDescs of outputs are those of the whole batch.
 
-    Their TensorDescs of outputs are those of the whole batch.
+    A part has at most as many sequences as MOST_ERRORS_OF_PART permits, or one.
     """
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
     size = max(1, MOST_ERRORS_OF_PART // (2 * hidden * hidden))

@@ -255,7 +255,10 @@ class Quantity(Values):
         return reach
 
     def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
-        """Return the activation of sums; kernels may store them in `dtype` before the last term."""
+        """Return the activation of sums.
+
+        Kernels may store a sum in `dtype` before its last term is added, and before its activation.
+        """
         # An infinity has no error where the activation is flat, such as RELU below 0.
         return self._exact_infinities()._activated(activation, dtype)
 
@@ -465,7 +468,7 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
 def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
     """Return the spread of values that FLOAT32 rounds once more.
 
-    Exact values that are FLOAT32 numbers are not rounded.
+    Exact values that are FLOAT32 numbers, and not subnormal, are not rounded.
 
     `held` is the spread of their FLOAT16 stores.
     """

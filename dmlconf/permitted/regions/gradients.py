@@ -234,7 +234,8 @@ class _UncertainGradients(RoiGradients):
     def _slope_end_in_doubt(self, part: UncertainPart, axis: int, end: np.ufunc) -> Array:
         """Return the least or the greatest gradients from outputs whose greatest is in doubt.
 
-        Sizes {regions, 2}. One of an output's candidates gets the gradient of each channel.
+        Sizes {regions, 2}, or {1, 2} if no output is in doubt. One of an output's candidates gets
+        the gradient of each channel.
 
         Args:
             end: np.minimum or np.maximum.

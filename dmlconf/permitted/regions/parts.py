@@ -1,4 +1,6 @@
-"""Gradients of samples with uncertain coordinates: the elements that they may be added to.
+"""Gradients of samples with uncertain coordinates: what samples and elements may get of them.
+
+`slope_scales` has the error scales of slopes, of which the gradients of regions are made.
 
 Source: docs/bounds.md, Gradients of regions of interest.
 """
@@ -108,7 +110,7 @@ class UncertainPart(Part):
         return jumps[..., np.newaxis]
 
     def shares(self) -> Iterator[tuple[Array, Share]]:
-        """Yield the indices of elements of all channels, and their shares {..., channels: 1}."""
+        """Yield the indices of elements of all channels, and their shares; channels come last."""
         block, reading = self.block, self.reading
         height, width = reading.values.shape[1:3]
         rows = [*axis_shares(block.y, block.y_errors, height, linear=reading.linear)]

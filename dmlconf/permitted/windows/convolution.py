@@ -100,8 +100,9 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
 
 
 def _repeats(tensor: Array) -> bool:
-    """Return whether a number makes up much of a line of channels, or of all that one index of the
-    first axis selects: an image, or the weights of an output channel.
+    """Return whether a number makes up much of a line along the channels, or of a whole item.
+
+    An item has one index of the first axis: an image, or the weights of an output channel.
     """
     tensor = tensor.astype(np.float32, copy=False)
     return values_repeat(tensor, 1) or values_repeat(tensor.reshape(len(tensor), -1), 1)
