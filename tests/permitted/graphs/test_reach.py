@@ -443,3 +443,33 @@ def test_a_coordinate_that_is_not_written_may_pass_the_bounds_of_a_gradient(tmp_
         values = [0] * 15
         values[element] = 2
         assert accepts(case, "y", values), element
+
+
+COMPARED = """
+inputs:
+  a: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [3.0e+38, 3.0e+38]}
+  b: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [1, 1]}
+  z: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}
+nodes:
+  sum: {operator: GEMM, desc: {ATensor: a, BTensor: b, Alpha: 1, Beta: 0, TransA: NONE,
+        TransB: NONE, OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}}
+  node: {operator: OPERATOR, desc: {DESC, OutputTensor: {DataType: UINT8}}}
+outputs: {y: node}
+"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "desc"),
+    [
+        ("ELEMENT_WISE_LOGICAL_EQUALS", "ATensor: sum, BTensor: z"),
+        ("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "ATensor: sum, BTensor: z"),
+        ("ELEMENT_WISE_IS_NAN", "InputTensor: sum"),
+    ],
+)
+def test_a_truth_value_of_an_open_number_is_0_or_1(
+    tmp_path: Path, operator: str, desc: str
+) -> None:
+    """The sum overflows, so it may be any number."""
+    case = graph_case(tmp_path, COMPARED.replace("OPERATOR", operator).replace("DESC", desc))
+    assert all(passes(case, "y", [value]) for value in (0, 1))
+    assert not accepts(case, "y", [7])
