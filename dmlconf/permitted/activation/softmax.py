@@ -41,9 +41,9 @@ __all__ = [
 ]
 
 _PARTS: Final = 8
-"""DirectML 1.8.0 to 1.9.1 add up a FLOAT16 row of more elements than this, if their number is even,
-in so many parts: the exponentials of elements 0, 8, 16 and so on, those of 1, 9, 17 and so on. The
-parts are stored in FLOAT16, and then their sum."""
+"""DirectML 1.8.0 to 1.9.1 add up a FLOAT16 row of more than 8 elements, if their number is even, in
+8 parts: the exponentials of elements 0, 8, 16 and so on, those of 1, 9, 17 and so on. The parts are
+stored in FLOAT16, and then their sum."""
 
 _NOTHING: Final = 200.0
 """The exponential of numbers below -200 is 0 in FLOAT32."""

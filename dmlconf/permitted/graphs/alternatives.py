@@ -102,7 +102,7 @@ def _differ(one: NodeValues, other: NodeValues) -> bool:
 
 
 def _flushing(right: NodeValues) -> Iterator[frozenset[str] | None]:
-    """Yield sets of nodes that flush subnormal inputs, by identifier; None means all that may."""
+    """Yield sets of nodes that flush subnormal numbers, by identifier; None means all that may."""
     reading = [
         case.identifier
         for case in right.cases.values()

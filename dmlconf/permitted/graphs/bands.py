@@ -140,7 +140,7 @@ def stored(values: Array, like: Array) -> Array:
 
 
 _SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
-"""Operators that, of a line with a NaN along Axis, may return any element and its index. Samples
+"""Operators that, of a line with a NaN along Axis, may return any element and any index. Samples
 contain few of these choices, so each element whose band has different ends is open."""
 
 

@@ -201,7 +201,7 @@ def _inside(candidate: Interval, values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Unrounded:
-    """A graph whose FLOAT16 edges are FLOAT32 instead.
+    """A graph whose FLOAT16 edges are FLOAT32 instead, as far as `with_float32_edges` changes them.
 
     Attributes:
         case: the graph that `with_float32_edges` returns.
@@ -216,7 +216,7 @@ class Unrounded:
 
 @np.errstate(all="ignore")
 def unrounded(case: Case, evaluate: Evaluate) -> Unrounded | None:
-    """Return the graph whose edges hold FLOAT32; None if no node stores FLOAT16."""
+    """Return the graph with FLOAT32 edges and its outputs; None if no node stores FLOAT16."""
     data_types = {
         (node.name, name): tensor.DataType.dtype
         for node in case.graph.operator_nodes
@@ -322,10 +322,10 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
 
 @np.errstate(all="ignore")
 def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
-    """Return the nodes' results if FLOAT16 edges hold FLOAT32 numbers that are not rounded.
+    """Return the nodes' results if edges that `with_float32_edges` changes are not all rounded.
 
-    In the first item, all edges hold such numbers. In the others, random elements are rounded up or
-    down to FLOAT16, as by kernels that fuse some nodes and store between others.
+    In the first item, none is. In the others, random elements are rounded up or down to FLOAT16, as
+    by kernels that fuse some nodes and store between others.
     """
 
     def partly(sample: int) -> Mapping[Slot, Array]:

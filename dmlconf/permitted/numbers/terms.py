@@ -27,8 +27,8 @@ _SAMPLE: Final = 128
 """The most terms of each sum whose last bytes are compared."""
 
 _MOST_LINES: Final = 256
-"""Of more lines than this, so many or somewhat more, evenly spaced, are examined for numbers that
-repeat."""
+"""Of more lines than this, at least so many are examined for numbers that repeat, and fewer than
+twice as many; these are evenly spaced."""
 
 _MOST_SUMS: Final = 1 << 12
 """The most sums whose terms are examined; of more, only the outputs are, by `precision.compare`."""

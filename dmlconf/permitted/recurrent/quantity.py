@@ -63,8 +63,8 @@ alike at arguments close together, so errors of several steps do not cancel as i
 
 _MOST_CARRIED: Final = 2.0**200
 """The greatest error scale that a product is computed from. An error scale grows with every step,
-and would be infinite after some hundred steps. Only ANY_RESULT, 2^400, means that any result is
-right."""
+and would be infinite after some hundred steps. Of a quantity, only ANY_RESULT, 2^400, means that
+any result is right."""
 
 _TOGETHER: Final = 2.0**-20
 """The error that an error scale of 1 stands for in a product of two errors: 16 roundings of
