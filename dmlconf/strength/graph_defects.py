@@ -103,7 +103,7 @@ Each has a note that tells it from the others, mostly by where the change was ma
 
 
 def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """An edge reads the buffer of another edge, whose tensor has an equal desc."""
+    """An edge reads the buffer of another edge, if their tensors have `alike_descs`."""
     graph = site.case.graph
     for number, edge in enumerate(graph.input_edges):
         for other, tensor in graph.inputs.items():

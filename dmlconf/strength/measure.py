@@ -29,7 +29,7 @@ from dmlconf.verdicts.verdict import Status
 __all__ = ["DEFECTS", "Method", "Mutant", "Refusal", "Strength", "Tally", "measure"]
 
 DEFECTS: Final = (*VALUE_DEFECTS, *COMPUTED_DEFECTS)
-"""All defects of single operators."""
+"""The defects that are injected into single operators."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -68,7 +68,7 @@ def measure_rewrites(
     """Return the figure of the cases of rewrites in a plan.
 
     Raises:
-        InvalidFilesError: a case or its rewritten graph cannot be built.
+        InvalidFilesError: a case or its rewritten graph cannot be built, or a case is not valid.
     """
     figure = RewriteFigure()
     for planned in plan:

@@ -124,7 +124,7 @@ def defect_files(folder: str = "defects") -> list[Path]:
 
 @cache
 def driver_defects() -> tuple[DriverDefect, ...]:
-    """Return the driver defects that are tried on all cases, in the order of files and entries.
+    """Return the driver defects of the folder `defects`, in the order of files and entries.
 
     Raises:
         InvalidFilesError: a file does not fit `schemas/driver-defects.schema.json`.
@@ -134,7 +134,11 @@ def driver_defects() -> tuple[DriverDefect, ...]:
 
 @cache
 def size_defects() -> tuple[DriverDefect, ...]:
-    """Return the driver defects that are tried on cases of models, like `driver_defects`."""
+    """Return the driver defects of the folder `sizes`, which are tried on cases of models.
+
+    Raises:
+        InvalidFilesError: a file does not fit `schemas/driver-defects.schema.json`.
+    """
     return _defects(defect_files("sizes"))
 
 

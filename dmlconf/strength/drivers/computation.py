@@ -40,7 +40,7 @@ class Computation:
         """Return the desc of an input or output by its name, in arrays such as `InputTensors[0]`.
 
         Raises:
-            KeyError: there is no such tensor.
+            LookupError: there is no such tensor.
         """
         tensor = TensorRef.of(name).read(self.desc)
         if not isinstance(tensor, TensorDesc):

@@ -54,7 +54,7 @@ def _packed(right: Computation, settings: Settings) -> Arrays | None:
 def _narrow(right: Computation, settings: Settings) -> Arrays | None:
     """Round inputs before use, except indices.
 
-    Settings: `type`, or `bits` of the fraction; `inputs`, by default all.
+    Settings: `type`, or `bits` of FLOAT32 fractions; `inputs`, by default all.
     """
     chosen = settings.get("inputs", list(right.inputs))
     changed = {
@@ -86,14 +86,15 @@ def _rounded(array: Array, settings: Settings) -> Array:
 
 
 def _narrow_output(right: Computation, settings: Settings) -> Arrays | None:
-    """Round outputs; settings: `type`, or `bits` of the fraction."""
+    """Round outputs; settings: `type`, or `bits` of FLOAT32 fractions."""
     return {name: _rounded(array, settings) for name, array in right.outputs.items()}
 
 
 def _noise(right: Computation, settings: Settings) -> Arrays | None:
     """Move floating-point outputs by `steps` ULP up or down; the case's name is the seed.
 
-    Numbers below 4 times the least normal one stay, and so do those that would become infinite.
+    Numbers whose size is below 4 times the least normal one stay, and so do those that would become
+    infinite.
     """
     changed = {}
     rng = np.random.default_rng(crc32(right.case.identifier.encode()))

@@ -134,11 +134,8 @@ def _chosen(settings: Settings, length: int, start: int) -> Array:
         last = length // settings["edge"] * settings["edge"]
         return indices[max(last - 1, 0) : last]
     if "last" in settings:
-        return (
-            indices[max(length - settings["last"], 0) :]
-            if length > settings["last"]
-            else indices[:0]
-        )
+        count = settings["last"]
+        return indices[length - count :] if length > count else indices[:0]
     if "first" in settings:
         return indices[: settings["first"]]
     if "tile" in settings:

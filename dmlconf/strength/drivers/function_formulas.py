@@ -147,6 +147,7 @@ FUNCTION_FORMULAS: Final[Mapping[str, Effect]] = {
     "cast_saturates": _cast(_within),
     "cast_truncates_digits": _unary(_truncated_digits),
     "exponent_off": _unary(lambda x, y: np.where(y != 0, y + 2.0**26, y)),
+    "floor_truncates": _unary(lambda x, y: np.trunc(x)),
     "floored_quotient": _binary(
         lambda a, b, y: np.where(b != 0, np.floor_divide(a, np.where(b == 0, 1, b)), y)
     ),
@@ -156,6 +157,7 @@ FUNCTION_FORMULAS: Final[Mapping[str, Effect]] = {
     ),
     "large_is_infinite": _unary(lambda x, y: np.where(x > 11, np.inf, y)),
     "log_loses_digits": _unary(_log_loses_digits),
+    "mean_overflows": _binary(lambda a, b, y: (a + b) / 2),
     "modulus_by_reciprocal": _modulus_by_reciprocal,
     "multiples_give_divisor": _binary(lambda a, b, y: np.where((y == 0) & (a != 0), b, y)),
     "nan_compares_true": _binary(lambda a, b, y: np.where(np.isnan(a) | np.isnan(b), 1, y)),
@@ -177,4 +179,4 @@ FUNCTION_FORMULAS: Final[Mapping[str, Effect]] = {
     ),
     "zero_to_zero_is_nan": _power(lambda x, e, y: np.where((x == 0) & (e == 0), np.nan, y)),
 }
-"""Effects of element-wise functions by name."""
+"""Effects on element-wise functions and casts, by name."""

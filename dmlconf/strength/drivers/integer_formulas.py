@@ -88,13 +88,6 @@ def _bits_of_sign_extension(right: Computation, settings: Settings) -> Arrays | 
     return {name: np.where(source < 0, output + extra, output)}
 
 
-def _mean_overflows(right: Computation, settings: Settings) -> Arrays | None:
-    a, b = right.inputs["ATensor"], right.inputs["BTensor"]
-    with np.errstate(all="ignore"):
-        total = (a + b).astype(a.dtype)
-        return {"OutputTensor": (total / 2).astype(a.dtype)}
-
-
 def _nibbles_exchanged(right: Computation, settings: Settings) -> Arrays | None:
     flat = right.inputs["InputTensor"].ravel().copy()
     pairs = flat[: len(flat) // 2 * 2].reshape(-1, 2)
@@ -186,7 +179,6 @@ INTEGER_FORMULAS: Final[Mapping[str, Effect]] = {
     "carry_lost": _carry_lost,
     "index_without_lowest_bit": _index_without_lowest_bit,
     "low_byte": _low_byte,
-    "mean_overflows": _mean_overflows,
     "nibbles_exchanged": _nibbles_exchanged,
     "nibbles_unsigned": _nibbles_unsigned,
     "pairs_saturated": _pairs_saturated,

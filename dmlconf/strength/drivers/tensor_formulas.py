@@ -91,7 +91,7 @@ def _mean_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array
 
 
 def _square_sum_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """Add up squares in FLOAT16, in which their sum may be infinite though their mean is not."""
+    """Take the mean of squares as infinite where their sum exceeds the largest FLOAT16 number."""
     x = source.astype(np.float64)
     mean = np.square(x).mean(axes, keepdims=True)
     count = source.size // mean.size
@@ -146,7 +146,7 @@ def _unbiased_output_variance(right: Computation, settings: Settings) -> Arrays 
 
 
 def _training_squares_in_float16(right: Computation, settings: Settings) -> Arrays | None:
-    """Add up the squares of deviations in FLOAT16, which may overflow where the mean does not."""
+    """Take the variance as infinite where the sum of squares exceeds the largest FLOAT16 number."""
     source, variance = right.inputs["InputTensor"], right.outputs["OutputVarianceTensor"]
     axes = tuple(axis for axis, size in enumerate(variance.shape) if size == 1)
     x = source.astype(np.float64)
@@ -255,7 +255,7 @@ def _indices_within_channel(right: Computation, settings: Settings) -> Arrays | 
     return None if (result == indices).all() else {"OutputIndicesTensor": result}
 
 
-def _gradient_to_all_equal(right: Computation, settings: Settings) -> Arrays | None:
+def _gradient_to_first_and_last(right: Computation, settings: Settings) -> Arrays | None:
     """Give the gradient to the last of equal elements as well as to the first."""
     name, first = next(iter(right.outputs.items()))
     source = right.inputs["InputTensor"]
@@ -302,7 +302,7 @@ TENSOR_FORMULAS: Final[Mapping[str, Effect]] = {
     "epsilon_outside_root": _epsilon_outside_root,
     "first_axis_not_reduced": _first_axis_not_reduced,
     "full_sequences": _full_sequences,
-    "gradient_to_all_equal": _gradient_to_all_equal,
+    "gradient_to_first_and_last": _gradient_to_first_and_last,
     "hardmax_of_all_equal": _hardmax_of_all_equal,
     "indices_within_channel": _indices_within_channel,
     "last_update_lost": _last_update_lost,
