@@ -49,7 +49,7 @@ def sentence(verification: Verification) -> str:
 def facts(verification: Verification) -> Iterator[tuple[str, str]]:
     """Yield facts about a certificate as names and values, the most important first.
 
-    There are none if the file is no certificate, or was changed after it was made.
+    There are none if the file cannot be read, is no certificate, or was changed after it was made.
     """
     predicate = verification.predicate
     if predicate is None:

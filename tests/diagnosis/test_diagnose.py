@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +188,15 @@ def test_a_reduced_case_has_a_wrong_number_and_not_only_a_wrong_sign_of_zero() -
     assert diagnosis.reduced_verdict.reason is not None
     difference = diagnosis.reduced_verdict.reason.differences[0]
     assert abs(difference["expected"]) == abs(difference["actual"]) > 0
+
+
+def test_the_report_has_every_digit_of_an_integer(tmp_path: Path) -> None:
+    bench = InProcessBench("faulty:zeros")
+    case = replace(case_of("cast/boundary/int64-to-float64-rounds"), expectation=None)
+    diagnosis = Diagnosis(case, bench.verdict(case), 1, 1)
+    environment = environment_record(bench.open().environment)
+    write_diagnosis(tmp_path, diagnosis, environment, "faulty:zeros")
+    assert "9007199254740993" in (tmp_path / "report.md").read_text()
 
 
 @pytest.mark.parametrize(

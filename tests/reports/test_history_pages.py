@@ -105,6 +105,17 @@ def test_the_front_page_begins_with_the_changes_of_the_latest_run(tmp_path: Path
     assert "failed in 3 of 8 runs (37.5%)" in text
 
 
+@pytest.mark.parametrize(("case", "style"), [(A, "failed"), ("relu/matrix/quiet", "passed")])
+def test_the_banner_of_a_first_run_says_whether_a_case_failed(
+    tmp_path: Path, case: str, style: str
+) -> None:
+    page = Site(overview(tmp_path, [night(0, [verdict(case, fails=case == A)])])).content(
+        "index.html"
+    )
+    assert page is not None
+    assert f'<h1 class="banner {style}">Run #1 of ' in page
+
+
 def test_every_link_leads_to_a_page_and_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
     site = Site(overview(tmp_path, nights()))
     paths = set(site.paths())

@@ -238,6 +238,22 @@ def test_three_failures_are_shown_in_full_and_the_rest_counted() -> None:
     assert "more:" not in verbose
 
 
+def test_cases_that_broke_with_one_message_are_counted_with_their_own_operators() -> None:
+    names = [("JOIN", "join/1"), ("JOIN", "join/2"), ("TILE", "tile/1"), ("CAST", "cast/1")]
+    log = logs.run_log(
+        *(
+            replace(logs.BROKEN, identity=replace(logs.BROKEN.identity, case=case, operator=name))
+            for name, case in names
+        )
+    )
+    text = printed(log, 200, quiet=True)
+    assert "and 3 more cases of 3 operators with the same message" in text
+    others = replace(log, verdicts=log.verdicts[1:])
+    assert "and 2 more cases of 2 operators with the same message" in printed(
+        others, 200, quiet=True
+    )
+
+
 def test_a_verdict_without_a_reason_is_shown() -> None:
     text = printed(logs.run_log(logs.STALE.judged(reason=None)), quiet=True)
     assert text.startswith("STALE scatter_elements/matrix[Axis=1] (kawm5)\n")

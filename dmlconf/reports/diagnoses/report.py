@@ -17,6 +17,7 @@ from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.documents.wording import counted
 from dmlconf.graphs.model import Constant, Graph, Slot
 from dmlconf.reports.markdown_text import cell, row, table
+from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import OF_VALUES, Verdict
 
 __all__ = ["FAILURES", "culprit_sentence", "reduction_sentence", "render", "rewrite_sentence"]
@@ -220,9 +221,12 @@ def _cell(value: Any) -> str:
     return cell(str(value))
 
 
-def _values(array: np.ndarray[Any, Any]) -> str:
+def _values(array: Array) -> str:
     flat = array.ravel()
-    shown = ", ".join(f"{value:.9g}" for value in flat[:_MOST_VALUES].tolist())
+    digits = 17 if array.dtype == np.float64 else 9
+    listed = flat[:_MOST_VALUES].tolist()
+    texts = (f"{each:.{digits}g}" if isinstance(each, float) else str(each) for each in listed)
+    shown = ", ".join(texts)
     return shown + (f", ... ({flat.size:,} elements)" if flat.size > _MOST_VALUES else "")
 
 

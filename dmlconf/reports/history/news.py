@@ -11,7 +11,15 @@ from dmlconf.history.timeline import RunRow, Transition
 from dmlconf.reports.history.answers import cause_text, environment_text, run_data, transition_data
 from dmlconf.reports.markdown_text import escaped, table
 
-__all__ = ["moment", "news_data", "news_lines", "news_markdown", "news_text", "run_text"]
+__all__ = [
+    "is_first",
+    "moment",
+    "news_data",
+    "news_lines",
+    "news_markdown",
+    "news_text",
+    "run_text",
+]
 
 _MOST_LISTED: Final = 50
 """A comment lists at most this many cases that began to fail, and as many that ceased to."""
@@ -30,13 +38,18 @@ def run_text(news: LineNews) -> str:
     return f"Run #{latest.id} of {moment(latest)}"
 
 
+def is_first(news: LineNews) -> bool:
+    """Return whether the line has no runs but the latest ones."""
+    return len(news.line.runs) == len(news.latest)
+
+
 def news_text(news: LineNews) -> str:
     """Return how many cases began to fail and how many ceased to, or `nothing new`.
 
     Changes that `LineNews.flaky` counts are left out. If the line has no runs but `latest`, it is
     how many cases failed.
     """
-    if len(news.line.runs) == len(news.latest):
+    if is_first(news):
         return f"the first run, in which {_cases(sum(each.failing for each in news.latest))} failed"
     parts = []
     if news.regressed:
@@ -52,7 +65,7 @@ def news_data(news: LineNews) -> dict[str, Any]:
     return {
         "line": {"backend": news.line.backend, "adapter": news.line.adapter or None},
         "runs": [run_data(each) for each in news.latest],
-        "first": len(news.line.runs) == len(news.latest),
+        "first": is_first(news),
         "regressions": [transition_data(each) for each in news.regressed],
         "mended": [transition_data(each) for each in news.mended],
         "flaky_changes": news.flaky,

@@ -22,7 +22,7 @@ from dmlconf.history.questions import Story
 from dmlconf.history.timeline import RunRow, Transition, VerdictAt
 from dmlconf.reports.history.answers import cause_text
 from dmlconf.reports.history.feed import regression_feed
-from dmlconf.reports.history.news import moment, news_text, run_text
+from dmlconf.reports.history.news import is_first, moment, news_text, run_text
 from dmlconf.reports.history.time_line import TimeLine, time_line
 from dmlconf.reports.pages import render_linked_page, stylesheet
 from dmlconf.verdicts.status import Status
@@ -148,7 +148,7 @@ class Site:
         closing, style = "The history has no runs yet", ""
         if news:
             closing = f"{run_text(news[0])}: {news_text(news[0])}"
-            style = _FAILED if news[0].regressed else _PASSED
+            style = _FAILED if _adds_failures(news[0]) else _PASSED
         columns = list(self.overview.targets)[:_MOST_COLUMNS]
         failing = set(self._operators.values())
         rows = [
@@ -174,7 +174,7 @@ class Site:
             "quiet": sorted(
                 {name for own in self.overview.totals.values() for name in own} - failing
             ),
-            "hidden": f"{hidden:,} earlier drivers and versions are listed below." * bool(hidden),
+            "hidden": f"Earlier drivers and versions, listed below: {hidden:,}." * bool(hidden),
             "flaky": [
                 {
                     "case": self._link(each.story.transitions[0].case),
@@ -482,6 +482,11 @@ def _short_texts(targets: Sequence[Target]) -> list[str]:
         or _target_text(target)
         for target in targets
     ]
+
+
+def _adds_failures(news: LineNews) -> bool:
+    failing = is_first(news) and any(each.failing for each in news.latest)
+    return failing or bool(news.regressed)
 
 
 def _when(each: Transition) -> str:

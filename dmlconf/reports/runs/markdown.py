@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from dmlconf.documents.wording import counted
 from dmlconf.reports.markdown_text import escaped, fenced, items, one_line, table
 from dmlconf.reports.runs import remarks, shared_properties, summary
 from dmlconf.reports.runs.failure_details import (
@@ -102,7 +103,7 @@ def _shared(log: RunLog) -> Iterator[str]:
         show = summary.show_command(log.header, handles[line.shared.simplest.case])
         yield from (f"  {fenced}".rstrip() for fenced in fenced([line.command, show], "sh"))
     if len(lines) > MOST_GROUPS:
-        yield f"and {len(lines) - MOST_GROUPS:,} more groups"
+        yield f"and {counted(len(lines) - MOST_GROUPS, 'more group')}"
         yield ""
 
 

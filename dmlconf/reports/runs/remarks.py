@@ -214,7 +214,7 @@ def declined_lines(log: RunLog) -> list[str]:
         named = first_names([name for name, _ in counts.most_common()], MOST_OPERATORS)
         lines.append(f"{counts.total():,} {message}: {named}")
     left = len(ordered) - MOST_WARNINGS
-    return [*lines, f"and {left:,} more reasons: the log has all"] if left > 0 else lines
+    return [*lines, f"and {counted(left, 'more reason')}: the log has all"] if left > 0 else lines
 
 
 def waiver_lines(log: RunLog) -> list[str]:

@@ -166,12 +166,12 @@ class ShownFailure:
 
     Attributes:
         others: how many other cases broke with the same message, apart from its numbers.
-        operators: how many operators this failure and those cases belong to.
+        operators: how many operators the other cases belong to.
     """
 
     verdict: Verdict
     others: int = 0
-    operators: int = 1
+    operators: int = 0
 
 
 def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
@@ -192,8 +192,8 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
         each = (spread(simplest_first(group), _operator, simplest_first) for group in groups)
         ordered = list(alternating([list(group) for group in each]))
     counts = Counter(_trace(verdict) for verdict in failed)
-    operators = {(_trace(verdict), verdict.operator) for verdict in failed}
-    by_trace = Counter(trace for trace, _ in operators)
+    by_operator = Counter((_trace(verdict), verdict.operator) for verdict in failed)
+    by_trace = Counter(trace for trace, _ in by_operator)
     taken: set[str] = set()
     shown = []
     for verdict in ordered:
@@ -201,8 +201,11 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
         if trace and trace in taken:
             continue
         taken.add(trace)
-        alike = (counts[trace] - 1, by_trace[trace]) if trace else (0, 1)
-        shown.append(ShownFailure(verdict, *alike))
+        if trace:
+            alone = by_operator[trace, verdict.operator] == 1
+            shown.append(ShownFailure(verdict, counts[trace] - 1, by_trace[trace] - alone))
+        else:
+            shown.append(ShownFailure(verdict))
         if len(shown) == most:
             break
     return shown

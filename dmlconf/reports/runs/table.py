@@ -121,7 +121,8 @@ def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[Operat
     shown = failing[:MOST_FAILING_ROWS]
     yield OperatorsTable(shown, total)
     if len(failing) > len(shown):
-        yield f"and {len(failing) - len(shown):,} more operators with failures: -v lists them"
+        more = counted(len(failing) - len(shown), "more operator")
+        yield f"and {more} with failures: -v lists all"
     count = len(rows) - len(failing)
     if count:
         cases = total.cases - sum(row.cases for row in failing)

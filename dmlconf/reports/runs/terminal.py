@@ -303,7 +303,8 @@ def _others(log: RunLog) -> Iterator[RenderableType]:
         if message != kind:
             yield _indented(styled(message))
     if len(reasons) > MOST_REASONS:
-        yield styled(f"and {len(reasons) - MOST_REASONS:,} more reasons: --report json has them")
+        more = counted(len(reasons) - MOST_REASONS, "more reason")
+        yield styled(f"and {more}: --report json has all")
     if reasons:
         yield ""
 
