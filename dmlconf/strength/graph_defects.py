@@ -202,7 +202,7 @@ def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
         case = right.cases[node]
         outputs = {name: right.outputs[node, name] for name in case.outputs()}
         for defect in VALUE_DEFECTS:
-            if defect.name in _HARMLESS:
+            if defect.name in _NOT_OF_NODES:
                 continue
             for note, wrong in defect.inject(Site(case, outputs, tensor)):
                 if _permits(case, tensor, wrong, outputs[tensor]):
@@ -211,7 +211,7 @@ def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
                 yield text, site.stored((node, tensor), _always(wrong))
 
 
-_HARMLESS: Final = frozenset(
+_NOT_OF_NODES: Final = frozenset(
     {
         "1 ULP",
         "2 ULP",

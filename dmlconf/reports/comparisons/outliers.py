@@ -34,7 +34,7 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
 
     yield Text("\nWhose result stands alone", "bold")
     if not found:
-        yield Text("  none: in no case does one run differ from all others")
+        yield Text("  none: in no case does one run alone pass or fail")
         return
     counts = Counter((each.run, each.fails) for each in found)
     for run, name in enumerate(names):

@@ -1,8 +1,8 @@
 """The pages of a history: what is new, operators by driver, cases and environments.
 
-A page depends on an `Overview` and the options of `Site` alone, so that a folder of files and a
-server show the same. Paths never change: that of an operator is made from its name, that of a
-subject or a case from a digest, of which the case's handle is the beginning.
+A page depends on an `Overview` and the options of `Site` alone, in a folder as on a server. Paths
+never change: that of an operator is made from its name, that of a subject or a case from a digest,
+of which the case's handle is the beginning.
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ def _flush(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _alias(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace every second input element by the output before it, as if it were written there."""
+    """Replace every second element of an input by the output of the element before it."""
     inputs = {}
     for output, source in right.case.in_place.items():
         old, new = right.inputs.get(source), right.outputs.get(output)

@@ -22,7 +22,9 @@ def half_sums(right: Computation, settings: Settings) -> Arrays | None:
 
     The setting `every` is the number of terms that are added up in FLOAT32 between two roundings. A
     convolution rounds only after whole channels: with `every: 32` and windows of 9 elements, it
-    rounds after every 3 channels, which are 27 terms. None if the reference fails for some of them.
+    rounds after every 3 channels, which are 27 terms.
+
+    None if the reference fails for some channels.
     """
     if right.case.operator_name == "GEMM":
         return {_OUTPUT: _product(right, settings["every"])}
