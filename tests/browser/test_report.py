@@ -104,6 +104,16 @@ def test_a_link_opens_its_case_with_its_tensors_differences_and_command(
     )
 
 
+def test_the_command_of_a_case_names_the_circumstance_under_which_it_fails(
+    page: Page, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(html.render(run_log([VERDICTS[0].judged(circumstance="rebound")])), "utf-8")
+    open_and_wait(page, f"{file.as_uri()}#{quote(VERDICTS[0].case)}")
+    command = page.locator("#cases details[open] pre.command").last.inner_text()
+    assert command.endswith(" --circumstances 'rebound'")
+
+
 def test_operators_can_be_sorted_and_link_to_their_cases(page: Page, report: str) -> None:
     open_and_wait(page, report)
     names = page.locator("#operators tbody th")

@@ -247,10 +247,10 @@ def _case(
     """Return what the script needs of a case, under names of one letter, as there are many cases.
 
     `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `r` the reason,
-    `x` the elements that differ. The status `s`, the operator `o`, the tags `t`, the data types `d`
-    and the feature level `l` are indices into the lists of `_data`. Only cases that did not pass
-    have the outputs' figures `g` and the facts `f`, and only those with a reason have `r` and `x`.
-    What is not known is left out.
+    `x` the elements that differ, `u` the circumstance to blame. The status `s`, the operator `o`,
+    the tags `t`, the data types `d` and the feature level `l` are indices into the lists of
+    `_data`. Only cases that did not pass have the outputs' figures `g` and the facts `f`, and only
+    those with a reason have `r` and `x`. What is not known is left out.
     """
     case: dict[str, Any] = {
         "i": printable(verdict.case),
@@ -264,6 +264,8 @@ def _case(
         case["e"] = str(verdict.expectation)
     if data_types := sorted({types[name] for name in _types(verdict)}):
         case["d"] = data_types
+    if verdict.circumstance is not None:
+        case["u"] = printable(verdict.circumstance)
     if verdict.identity.feature_level is not None:
         case["l"] = levels[verdict.identity.feature_level]
     if verdict.reason is not None:

@@ -190,7 +190,8 @@
       if (output.histogram) node.append(histogram(output));
     }
     node.append(make("h3", "Show this case"), command(`dmlconf show ${entry.h} ${data.paths}`.trim()));
-    node.append(make("h3", "Run this case again"), command(`${data.command} --case ${quoted(entry.i)}`));
+    const under = entry.u ? ` --circumstances ${quoted(entry.u)}` : "";
+    node.append(make("h3", "Run this case again"), command(`${data.command} --case ${quoted(entry.i)}${under}`));
     const near = neighbours(index);
     if (near.length) {
       node.append(make("h3", "Neighbours that pass"));
