@@ -1,6 +1,6 @@
 """Choose the random values with which a desc's fields begin.
 
-Tables pair values with weights, so that a size of 3 is five times as frequent as one of 8.
+Tables pair values with weights, so that a size of 3 is five times as frequent as one of 9.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Choose layouts, flags and alignments for tensors of a random desc, and shared buffers."""
+"""Choose layouts, flags, alignments, buffer sizes and shared buffers for a random desc."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LAYOUTS: Final = (
 
 
 def with_random_layouts(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
-    """Return a valid desc in which tensors have random layouts, flags, sizes and alignments.
+    """Return a valid desc in which tensors have random layouts, flags, alignments and buffer sizes.
 
     If the goal is a layout or a flag, its field gets that; other goals leave their field as it is.
     In half of all calls, no other field changes. A change that makes the desc invalid is dropped,
@@ -85,7 +85,7 @@ def _changed(tensor: TensorDesc, chance: Chance, *, is_input: bool) -> TensorDes
 
 
 def _broadcast(sizes: Sequence[int], chance: Chance) -> tuple[int, ...]:
-    """Return packed strides, but for 0 in a random dimension, or in each by chance."""
+    """Return strides that are 0 in a random dimension and, by chance, in others; else packed."""
     chosen = chance.below(len(sizes))
     repeated = [i == chosen or chance.once_in(4) for i in range(len(sizes))]
     stored = [1 if again else size for size, again in zip(sizes, repeated, strict=True)]

@@ -109,10 +109,11 @@ def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
     readers = Counter(edge.graph_input for edge in graph.input_edges)
     sources = graph.sources()
     pairs = []
-    for output, (_, tensor) in graph.output_sources().items():
+    for output, slot in graph.output_sources().items():
         for pair in node.operator.in_place:
             source = sources.get((node.name, pair.input))
-            if pair.output != tensor or not isinstance(source, str) or readers[source] > 1:
+            given = slot == (node.name, pair.output)
+            if not given or not isinstance(source, str) or readers[source] > 1:
                 continue
             ends = (
                 (node.inputs[pair.input], graph.inputs[source]),

@@ -58,7 +58,7 @@ class WiringProblem:
 
 
 def graph_problems(graph: Graph) -> tuple[WiringProblem, ...]:
-    """Return all problems of a graph: of its edges, and of each node's desc."""
+    """Return the problems of a graph: of its edges, and enforced constraints that descs break."""
     return (*wiring_problems(graph), *_nodes(graph))
 
 

@@ -157,7 +157,7 @@ class Line:
     """The runs of one backend on one adapter, the earliest first.
 
     Attributes:
-        backend: the backend, as named on the command line.
+        backend: the backend, as named on the command line but without folders.
         adapter: the name of the adapter; empty if the backend has none.
     """
 

@@ -46,7 +46,8 @@ class JudgeOptions:
     Attributes:
         substrate: the limits of the layers below DirectML.
         waivers: failures that are accepted.
-        compare_unfused: whether each graph's nodes also run one by one, unless it must be refused.
+        compare_unfused: whether the nodes of a graph also run one by one, unless the graph must be
+            refused or has a relation.
         circumstances: those under which each case that `exercises_of` takes also runs; the backend
             must support them.
         known_faults: whether a known fault of DirectML waives a failure.

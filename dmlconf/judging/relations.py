@@ -292,9 +292,10 @@ def with_unfused(
 ) -> Steps[Verdict]:
     """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
 
-    A failure's reason then says what is at fault: the graph compiler if the nodes are right one by
-    one, a node if the bits are the same. If neither, it says that the nodes are wrong too or, if
-    they did not run, why.
+    Unless the expectation contradicts the reference, a failure's reason then says what is at fault:
+    the graph compiler if the nodes are right one by one, a node if they are wrong with the same
+    bits. If neither, it says that the nodes are wrong too or, if they did not run, why. It says
+    nothing if the outputs of the nodes are `unchecked`.
     """
     unfused = yield from in_other_form(case, Relation.UNFUSED)
     if not isinstance(unfused, Stopped) and outputs_problem(case, Outputs(unfused)) is not None:
@@ -309,6 +310,8 @@ def with_unfused(
     }
     verdict = verdict.judged(figures=figures)
     again = judge(case, Outputs(unfused))
+    if again.status is Status.UNCHECKED:
+        return verdict
     if again.status is Status.PASSED:
         return _with_remark(
             verdict, "unfused, the same nodes are right: the graph compiler is at fault"
@@ -324,5 +327,7 @@ def with_unfused(
 def _with_remark(verdict: Verdict, message: str) -> Verdict:
     if verdict.reason is None or not verdict.status.fails_run:
         return verdict
+    if verdict.reason.kind is ReasonKind.CONTRADICTION:
+        return verdict  # Neither the compiler nor a node is at fault.
     reason = replace(verdict.reason, message=f"{verdict.reason.message}; {message}")
     return verdict.judged(reason=reason)

@@ -41,7 +41,7 @@ class SumErrors:
     other arrays to these.
 
     Attributes:
-        sums: the sum of the magnitudes of the values that a kernel adds up in FLOAT32.
+        sums: the sum of the magnitudes of the values that a kernel adds up.
         stored: the sum of the magnitudes of the values that a kernel stores in FLOAT16 between two
             steps, each multiplied by how much the output changes with that value. The stores lose
             at most 2^-10 of the sum. None if nothing is stored.

@@ -147,10 +147,7 @@ class _AppliedRule:
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
-        """The right values in all ways that the rule permits, flat; empty if there is one way.
-
-        They are those of `Allowance.flushed`, if the rule flushes, and of `Allowance.in_range`.
-        """
+        """The right values in all ways that the rule permits, flat; empty if there is one way."""
         flushed = (self._allowance.flushed if self.rule.flushes else None) or ()
         in_range = self._allowance.in_range
         if in_range is None:
@@ -164,8 +161,7 @@ class _AppliedRule:
         """Return the share of its limit that each element uses, and the sum of squared deviations.
 
         A deviation is an error as a share of the greatest permitted root mean square. The sum is 0
-        if the rule limits no root mean square, or if an element is too far off and there are
-        alternatives.
+        unless `varied`, and if an element is too far off and there are alternatives.
         """
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]

@@ -48,7 +48,7 @@ _FIELDS: Final = {
 
 
 MODELS_LEFT_OUT: Final = "models_left_out"
-"""The option that says how many cases with the tag `model` the run leaves out."""
+"""The option that says how many cases with the tag `model` the run leaves out by default."""
 
 _COVERED: Final = ("case_list", "failed", "waivers", MODELS_LEFT_OUT)
 """Options that are not compared, since digests of the planned cases and of waivers cover them."""

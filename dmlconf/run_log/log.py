@@ -225,8 +225,8 @@ def read_log(
     Verdicts are in the order of the plan if the log has the places of cases, otherwise in the order
     of their lines. If a case has several verdicts, the last one counts. If the run died after
     a case was attempted and before its next verdict, the first of these attempts is the verdict. If
-    a run of `fuzz` died before it knew how many cases there would be, the header's `selected` is
-    how many of them had begun.
+    a run of `fuzz` died before it knew how many cases there would be, the header's `selected`
+    counts them up to the last one in the plan that has a verdict.
 
     Args:
         own: whether this process has just written it, so that neither its form nor its consistency
@@ -283,7 +283,7 @@ def _read(path: Path, own: bool, keep: Callable[[Verdict], Verdict], most_object
 
 
 def _begun(logged: LoggedObjects | LoggedColumns) -> int:
-    """Return how many cases had begun, by their number and places, when a run of `fuzz` died."""
+    """Return how many cases a run of `fuzz` that died had begun, as far as its verdicts show."""
     places = (each.place + 1 for each in logged if each.place is not None)
     return max(len(set(logged.cases())), max(places, default=0))
 

@@ -39,14 +39,13 @@ class Figures(Positional):
         worst_ulp: the greatest distance in ULP; None for integers, infinite if a NaN is expected
             and a number returned, or the reverse.
         rule: the kind of rule, such as `ulp`.
-        limit: the largest error that the rule permits; for `accumulate`, what its bound is
-            multiplied by.
+        limit: as in `PrecisionRule`.
         margin: the share of the limit that the worst element or, if more, the mean square uses;
             at least 1 if the output is outside the rule.
         source: where the rule comes from.
         open: how many elements any value would satisfy.
         loose: how many elements have a room of more than a tenth of the output's largest number.
-        typical: the largest share of the limit that measured devices use, if that is far below 1.
+        typical: the largest share of the limit that measured devices use; None if not stated.
         typical_margin: the share of the limit that the worst element uses, divided by `typical`.
         products: for `accumulate`, how many terms are added up for each element.
         sample: how many elements a recording has, if it does not have all.

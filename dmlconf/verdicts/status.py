@@ -44,7 +44,10 @@ class StatusTraits:
 
 
 class Status(StrEnum):
-    """The judgement on one case; a new status is one entry here, and the code that gives it."""
+    """The judgement on one case.
+
+    A new status is one entry here, one in the lists in `schemas/`, and the code that gives it.
+    """
 
     traits: StatusTraits
 

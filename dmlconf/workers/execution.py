@@ -39,7 +39,7 @@ class Limits:
         jobs: worker processes side by side.
         timeout: seconds that one case may take in a worker process.
         memory: bytes by which a worker process may grow before it is replaced.
-        second_tries: whether the cases of a process that broke down run again before one of them
+        second_tries: whether cases of a process that broke down may run again before one of them
             is blamed; if not, the first without an outcome is blamed, and the others get none.
     """
 

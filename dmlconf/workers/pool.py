@@ -4,7 +4,7 @@
   time, since any of them may be the cause.
 - If a worker breaks down with a single case that is not its first, the case runs once more, alone
   in a fresh process, before it is blamed: a case before it may be at fault.
-- Without `second_tries`, a case is blamed at once, and the others of its batch get no result.
+- Without `second_tries`, a case is blamed at once, and those after it in its batch get no result.
 - If `REPEATS` cases of an operator died alone in the same way, the next single case that dies so is
   blamed at once. If `HOPELESS` cases of an operator crashed and none had a result between them, its
   cases that would run outside batches are not run: there may be hundreds, and starting a process
@@ -248,7 +248,7 @@ class WorkerPool:
         """Yield each case with its result: the task's, or a breakdown if the process broke down.
 
         They come in the order in which results are reached. Without `second_tries`, a breakdown
-        takes the other cases of its batch with it: they are not yielded.
+        takes the cases after it in its batch with it: they are not yielded.
 
         Args:
             cases: what to run; read only as fast as workers need cases.

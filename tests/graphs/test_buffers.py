@@ -99,6 +99,17 @@ outputs: {{y: sum}}
     assert set(in_place_pairs(graph_case(tmp_path, graph).graph)) == pairs
 
 
+def test_a_constant_that_is_an_output_of_the_graph_is_not_in_place(tmp_path: Path) -> None:
+    graph = f"""
+inputs: {{x: {TENSOR}}}
+constants: {{k: {TENSOR}}}
+nodes:
+  relu: {{operator: ACTIVATION_RELU, desc: {{InputTensor: x, OutputTensor: {{}}}}}}
+outputs: {{y: relu, z: k}}
+"""
+    assert in_place_pairs(graph_case(tmp_path, graph).graph) == (("y", "x"),)
+
+
 def test_a_graph_of_several_operators_may_not_write_in_place(tmp_path: Path) -> None:
     graph = f"""
 inputs:

@@ -137,6 +137,23 @@ def test_a_constant_may_be_an_output_of_a_graph_that_its_nodes_show_to_be_right(
     assert verdict_on(HalvesTheExported(), tmp_path, text).status is Status.PASSED
 
 
+class WrongConstants(Remainders):
+    """Gives 9 for each element of the constant `z`, in all forms of the graph."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case, outcome in zip(cases, super().run(cases), strict=True):
+            if isinstance(case, GraphCase):
+                assert isinstance(outcome, Outputs)
+                outcome = Outputs({**outcome.arrays, "z": np.full(2, 9, np.float32)})
+            yield outcome
+
+
+def test_right_nodes_do_not_excuse_a_wrong_constant_that_is_an_output(tmp_path: Path) -> None:
+    constant = "constants:\n  k: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}\nnodes:"
+    text = SPIKE.replace("nodes:", constant).replace("{y: spike}", "{y: spike, z: k}")
+    assert verdict_on(WrongConstants(), tmp_path, text).status is Status.FAILED
+
+
 class CutsRests(Remainders):
     """Leaves out the last element of `r`, unless other outputs were added to the graph."""
 

@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.numpy.backend import NumpyBackend, run_case
-from dmlconf.backends.protocol import Breakdown, BreakdownKind, Declined, Outcome, Outputs
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Declined,
+    Fault,
+    FaultKind,
+    Outcome,
+    Outputs,
+)
 from dmlconf.backends.recording.model import Mismatch
 from dmlconf.backends.registry import create, parse
 from dmlconf.cases.building.build import build
@@ -189,6 +197,39 @@ def test_an_unfused_run_that_is_wrong_does_not_blame_the_graph_compiler(tmp_path
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
     assert "compiler" not in verdict.reason.message
+
+
+def test_an_unfused_run_blames_no_node_for_an_expectation_that_contradicts_the_reference(
+    tmp_path: Path,
+) -> None:
+    text = GRAPH + "expect: {y: {fill: {constant: {value: 7}}}}\n"
+    verdict = verdict_of(tmp_path, text, NumpyBackend(), compare_unfused=True)
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.CONTRADICTION
+    assert "at fault" not in verdict.reason.message
+
+
+class TouchesGuards(NumpyBackend):
+    """Swaps the two rows of a graph's output, and writes beyond its buffer."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            outcome = run_case(case)
+            if isinstance(outcome, Outputs) and isinstance(case, GraphCase):
+                fault = Fault(FaultKind.GUARD_BAND, "a guard band was touched", "y")
+                rolled = {name: np.roll(a, 1, axis=2) for name, a in outcome.arrays.items()}
+                outcome = replace(outcome, arrays=rolled, faults=(fault,))
+            yield outcome
+
+
+def test_an_unfused_run_without_expected_values_does_not_call_the_nodes_wrong(
+    tmp_path: Path,
+) -> None:
+    ready = in_process(parse("numpy"), TouchesGuards())
+    options = JudgeOptions(compare_unfused=True)
+    [verdict] = judged([planned_graph(tmp_path, GRAPH)], ready, lambda case: None, options)
+    assert verdict.reason is not None
+    assert verdict.reason.message == "a guard band was touched"
 
 
 def test_a_graph_that_passes_reports_how_many_elements_equal_those_of_its_nodes(
