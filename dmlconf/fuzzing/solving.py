@@ -30,8 +30,8 @@ PRESENT: Final = _Marker("present")
 """In a change: add the tensor or attribute, with any value."""
 
 ANOTHER: Final = _Marker("another")
-"""In a change: replace the value by a random one. A data type changes, an attribute may get the same
-value, and a nested operator becomes one that no constraint names."""
+"""In a change: replace the value by a random one. A data type changes, an attribute may get the
+same value, and a nested operator becomes one that no constraint names."""
 
 ABSENT: Final = None
 """In a change: leave the tensor or attribute out."""

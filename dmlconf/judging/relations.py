@@ -25,6 +25,7 @@ from dmlconf.graphs.relations import (
 from dmlconf.judging.figures import figures_of
 from dmlconf.judging.judge import JudgeOne
 from dmlconf.judging.needs_run import Steps
+from dmlconf.judging.undefined import without_excused_faults
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import room
@@ -90,10 +91,7 @@ def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | St
     """
     if relation is Relation.UNFUSED:
         computed = yield from _node_by_node(case)
-        if isinstance(computed, Stopped):
-            return computed
-        computed |= _held(case)
-        return {name: computed[slot] for name, slot in case.graph.output_sources().items()}
+        return computed if isinstance(computed, Stopped) else _given(case, computed)
     if relation is Relation.CUT:
         return (yield from _in_parts(case))
     other = _transformed(case, relation)
@@ -144,7 +142,14 @@ def _graph_case(
     )
 
 
-def _node_by_node(case: Case) -> Steps[dict[Slot, Array] | Stopped]:
+def _node_by_node(
+    case: Case, faults: list[str] | None = None
+) -> Steps[dict[Slot, Array] | Stopped]:
+    """Return what the nodes give one by one, or why there is nothing.
+
+    Args:
+        faults: gets a text for each fault of a node; None if they do not matter.
+    """
     computed: dict[Slot, Array] = {}
     for node in case.graph.in_order():
         if not isinstance(node, Node):
@@ -153,8 +158,17 @@ def _node_by_node(case: Case) -> Steps[dict[Slot, Array] | Stopped]:
         outcome: Outcome = yield alone
         if not isinstance(outcome, Outputs) or outputs_problem(alone, outcome) is not None:
             return Stopped(f"the node {node.name} alone", outcome)
+        if faults is not None:
+            own = without_excused_faults(alone, outcome).faults
+            faults += (f"the node {node.name} alone is at fault: {each.message}" for each in own)
         computed |= {(node.name, name): outcome.arrays[name] for name in node.outputs}
     return computed
+
+
+def _given(case: Case, computed: Mapping[Slot, Array]) -> dict[str, Array]:
+    """Return the graph's outputs, given what its nodes gave."""
+    values = {**computed, **_held(case)}
+    return {name: values[slot] for name, slot in case.graph.output_sources().items()}
 
 
 def _held(case: Case) -> dict[Slot, Array]:
@@ -191,8 +205,7 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
         if not isinstance(outcome, Outputs) or outputs_problem(half, outcome) is not None:
             return Stopped(f"part {number} of 2", outcome)
         computed |= {slot: outcome.arrays[name] for name, slot in piece.gives.items()}
-    computed |= _held(case)
-    return {name: computed[slot] for name, slot in case.graph.output_sources().items()}
+    return _given(case, computed)
 
 
 def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool) -> Steps[Verdict]:
@@ -293,11 +306,13 @@ def with_unfused(
     """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
 
     Unless the expectation contradicts the reference, a failure's reason then says what is at fault:
-    the graph compiler if the nodes are right one by one, a node if they are wrong with the same
-    bits. If neither, it says that the nodes are wrong too or, if they did not run, why. It says
-    nothing if the outputs of the nodes are `unchecked`.
+    the graph compiler if the nodes are right one by one, a node if it has a fault alone, or if the
+    nodes are wrong with the same bits. If neither, it says that the nodes are wrong too or, if they
+    did not run, why. It says nothing if the outputs of the nodes are `unchecked`.
     """
-    unfused = yield from in_other_form(case, Relation.UNFUSED)
+    faults: list[str] = []
+    computed = yield from _node_by_node(case, faults)
+    unfused = computed if isinstance(computed, Stopped) else _given(case, computed)
     if not isinstance(unfused, Stopped) and outputs_problem(case, Outputs(unfused)) is not None:
         unfused = Stopped("a node alone", Outputs(unfused))
     if isinstance(unfused, Stopped):
@@ -309,6 +324,8 @@ def with_unfused(
         for name, known in verdict.figures.items()
     }
     verdict = verdict.judged(figures=figures)
+    if faults:
+        return _with_remark(verdict, f"unfused, {faults[0]}")
     again = judge(case, Outputs(unfused))
     if again.status is Status.UNCHECKED:
         return verdict

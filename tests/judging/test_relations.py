@@ -209,6 +209,27 @@ def test_an_unfused_run_blames_no_node_for_an_expectation_that_contradicts_the_r
     assert "at fault" not in verdict.reason.message
 
 
+class TouchesGuardsOfSums(NumpyBackend):
+    """Writes beyond the buffer of a sum, alone as well as in a graph."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            outcome = run_case(case)
+            assert isinstance(outcome, Outputs)
+            if isinstance(case, GraphCase) or case.operator_name == "ELEMENT_WISE_ADD":
+                fault = Fault(FaultKind.GUARD_BAND, "a guard band was touched")
+                outcome = replace(outcome, faults=(fault,))
+            yield outcome
+
+
+def test_an_unfused_run_blames_a_node_that_has_a_fault_alone(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, GRAPH, TouchesGuardsOfSums(), compare_unfused=True)
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.GUARD_BAND_TOUCHED
+    alone = "the node double alone is at fault: a guard band was touched"
+    assert verdict.reason.message.endswith(f"unfused, {alone}")
+
+
 class TouchesGuards(NumpyBackend):
     """Swaps the two rows of a graph's output, and writes beyond its buffer."""
 
