@@ -152,7 +152,7 @@ class Merger:
         Also None if the logs are not all of shards of one division of the plan.
         """
         shards = [part.header.shard for part in self.parts]
-        divisions = {shard and (shard["count"], shard.get("balanced_by")) for shard in shards}
+        divisions = set(map(_division, shards))
         cases = len(self.owners) + len(self.unreached)
         if len(divisions) > 1 or None in divisions or cases == self.parts[0].header.planned:
             return None
@@ -163,9 +163,10 @@ class Merger:
     def divided_differently(self) -> list[str]:
         """Return a message if cases are missing and the logs divide the plan differently.
 
-        They do if their shards are of different counts, or only some of them are of shards.
+        They do if their shards are of different counts, or not balanced by the same log, or if only
+        some of them are of shards.
         """
-        divisions = {part.header.shard and part.header.shard["count"] for part in self.parts}
+        divisions = {_division(part.header.shard) for part in self.parts}
         if len(divisions) < 2 or not self.missing:
             return []
         parts = ", ".join(f"{part.path} is {_shard_name(part.header)}" for part in self.parts)
@@ -239,9 +240,17 @@ class _Overlap:
         raise MergeError(_printed([f"the logs disagree on {counted(count, 'case')}:", *lines]))
 
 
+def _division(shard: Mapping[str, Any] | None) -> tuple[int, str | None] | None:
+    """Return what the shards of one division of a plan share; None for a whole plan."""
+    return None if shard is None else (shard["count"], shard.get("balanced_by"))
+
+
 def _shard_name(header: Header) -> str:
     shard = header.shard
-    return f"shard {shard['number']}/{shard['count']}" if shard else "the whole plan"
+    if shard is None:
+        return "the whole plan"
+    balanced = "balanced " if "balanced_by" in shard else ""
+    return f"{balanced}shard {shard['number']}/{shard['count']}"
 
 
 def _shard_text(header: Header) -> str:

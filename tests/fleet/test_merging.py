@@ -232,6 +232,13 @@ def test_shards_of_different_divisions_are_named(eight_shards: Path) -> None:
     assert "1.jsonl is shard 1/8, third.jsonl is shard 2/3" in done.stderr
 
 
+def test_shards_that_are_not_all_balanced_alike_are_named(eight_shards: Path) -> None:
+    edit(eight_shards / "1.jsonl", lambda header: header["shard"].update(balanced_by="a" * 64))
+    done = dmlconf_here(eight_shards, "merge", "1.jsonl", "2.jsonl", "-o", "merged.jsonl")
+    assert done.returncode == 6
+    assert "1.jsonl is balanced shard 1/8, 2.jsonl is shard 2/8" in done.stderr
+
+
 def test_a_case_that_two_equal_lines_call_not_run_is_merged_once(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     log = tmp_path / "a.jsonl"
