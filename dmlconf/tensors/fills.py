@@ -50,7 +50,7 @@ compared with what is done with it."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
-    """Every element is `value`."""
+    """Every element is `value`; integer types truncate."""
     return np.full(count, value, data_type.dtype)
 
 

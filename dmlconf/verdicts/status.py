@@ -46,7 +46,7 @@ class StatusTraits:
 class Status(StrEnum):
     """The judgement on one case.
 
-    A new status is one entry here, one in the lists in `schemas/`, and the code that gives it.
+    A new status is an entry here and in the lists in `schemas/`, and the code that gives it.
     """
 
     traits: StatusTraits
