@@ -55,12 +55,15 @@ def export_tables(history: Database, folder: Path) -> Mapping[str, int]:
                 file = folder / f"{table.name}.parquet"
                 temporary = file.with_name(f".{file.name}.tmp")
                 count = 0
-                with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-                    rows = connection.execute(select(table)).mappings()
-                    while part := [dict(row) for row in rows.fetchmany(_ROWS)]:
-                        writer.write_table(pa.Table.from_pylist(part, schema=schema))
-                        count += len(part)
-                temporary.replace(file)
+                try:
+                    with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+                        rows = connection.execute(select(table)).mappings()
+                        while part := [dict(row) for row in rows.fetchmany(_ROWS)]:
+                            writer.write_table(pa.Table.from_pylist(part, schema=schema))
+                            count += len(part)
+                    temporary.replace(file)
+                finally:
+                    temporary.unlink(missing_ok=True)
                 counts[table.name] = count
     except OSError as error:
         raise HistoryError(printable(f"{folder}: {error.strerror or error}")) from error

@@ -49,7 +49,7 @@ class RunRow:
         id: its number in the history.
         digest: a digest that differs from that of every other run.
         started: when the run started, as text of ISO 8601 in UTC.
-        seconds: how long it took, as the log's footer says; 0 if the log ended early.
+        seconds: how long it took, as the log's footer says; 0 if the log has none.
         suite: the digest of all case files.
         case_set: the id of the stored set of the run's cases.
         catalogue: the digest of the catalogue, which has the rules.

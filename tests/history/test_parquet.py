@@ -102,3 +102,13 @@ def test_tables_that_lack_rows_which_others_need_are_refused(
     done = dmlconf_here(tmp_path, "history", "import", tables, "--database", tmp_path / "c.sqlite")
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_an_export_that_cannot_write_a_file_leaves_no_temporary_file(tmp_path: Path) -> None:
+    database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"
+    fill(database, [night(1, [verdict(A)])])
+    for table in METADATA.sorted_tables:
+        (tables / f"{table.name}.parquet").mkdir(parents=True)
+    done = dmlconf_here(tmp_path, "history", "export", tables, "--database", database)
+    assert f"{tables}: " in done.stderr
+    assert not list(tables.glob(".*"))
