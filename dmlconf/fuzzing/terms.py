@@ -43,11 +43,11 @@ class TermError(Exception):
     Attributes:
         missing: the path of an absent tensor or attribute that the value needs, or of an operand
             that does not fit, such as a divisor of 0; None if there is no path.
-        culprits: terms of the failed computation, such as an index and the tuple that it exceeds.
+        operands: terms of the failed computation, such as an index and the tuple that it exceeds.
     """
 
-    def __init__(self, missing: Path | None = None, culprits: tuple[Term, ...] = ()) -> None:
-        self.missing, self.culprits = missing, culprits
+    def __init__(self, missing: Path | None = None, operands: tuple[Term, ...] = ()) -> None:
+        self.missing, self.operands = missing, operands
         super().__init__(missing)
 
 
@@ -197,7 +197,7 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Term:
         path = None if base.path is None else (*base.path, index.value)
         return _of_value(base.value[index.value], path)
     except (LookupError, TypeError) as error:
-        raise TermError(culprits=(index, base)) from error
+        raise TermError(operands=(index, base)) from error
 
 
 def items_of(term: Term) -> tuple[Term, ...]:
@@ -264,7 +264,7 @@ def _condition(node: ast.expr, scope: Scope) -> Term:
         return _trace(node, scope)
     except TermError as error:
         missing = () if error.missing is None else (Term(None, "field", (), error.missing),)
-        return Term(False, "error", (*missing, *error.culprits))
+        return Term(False, "error", (*missing, *error.operands))
 
 
 _COMPARISONS: Final[Mapping[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]]] = {

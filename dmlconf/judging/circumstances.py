@@ -41,8 +41,8 @@ INAPPLICABLE: Final = "not applicable"
 
 
 @dataclass(frozen=True, slots=True)
-class _Finding:
-    """What a case did wrong under a circumstance: a dispatch, or its whole run there.
+class _Concern:
+    """What calls for a verdict under a circumstance: a dispatch, or the whole run there.
 
     Attributes:
         variation: which inputs the dispatch had, as in `varied`; 0 for the case's own.
@@ -85,42 +85,42 @@ def judge_circumstances(
         if isinstance(result, Inapplicable):
             results[circumstance] = INAPPLICABLE
             continue
-        finding = _finding(case, verdict, result, judge, known)
-        if finding is None:
+        concern = _concern(case, verdict, result, judge, known)
+        if concern is None:
             results[circumstance] = Status.PASSED
             continue
-        named = finding.verdict.judged(circumstance=str(circumstance))
-        other = varied(case, finding.variation)
-        settled = excuse(finding.dispatched(case), finding.outcome, named)
-        if settled.status.fails_run and finding.variation:
+        named = concern.verdict.judged(circumstance=str(circumstance))
+        other = varied(case, concern.variation)
+        settled = excuse(concern.dispatched(case), concern.outcome, named)
+        if settled.status.fails_run and concern.variation:
             plain: Outcome = yield other
             judged = judge(other, plain)
             if by_nodes is not None:
                 judged = yield from by_nodes(other, plain, judged)
             again = excuse(other, plain, judged)
             if again.status.fails_run:
-                return _with_other_inputs(verdict, again, finding.variation, results)
-            if judged.status is Status.PASSED and _same_outputs(plain, finding.outcome):
+                return _with_other_inputs(verdict, again, concern.variation, results)
+            if judged.status is Status.PASSED and _same_outputs(plain, concern.outcome):
                 settled = judged
         results[circumstance] = settled.status
         if settled.status.fails_run:
-            return _blamed(verdict, settled, circumstance, finding.variation, results)
+            return _blamed(verdict, settled, circumstance, concern.variation, results)
     return verdict.judged(circumstances=results)
 
 
-def _finding(
+def _concern(
     case: Case,
     plain: Verdict,
     result: Exercised | Outcome,
     judge: JudgeOne,
     known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict],
-) -> _Finding | None:
+) -> _Concern | None:
     if not isinstance(result, Exercised):
-        return _Finding(judge(case, result), result)
+        return _Concern(judge(case, result), result)
     if result.faults:
         arrays = next((each.arrays for each in result.dispatches if not each.variation), {})
         outcome = Outputs(arrays, faults=result.faults)
-        return _Finding(judge(case, outcome), outcome)
+        return _Concern(judge(case, outcome), outcome)
     for each in result.dispatches:
         if each.variation and not is_judged(case) and not each.faults:
             continue
@@ -132,7 +132,7 @@ def _finding(
         if each.faults or key not in known:
             known[key] = judge(varied(case, each.variation), outcome)
         if known[key].status.fails_run:
-            return _Finding(known[key], outcome, each.variation, each.in_place)
+            return _Concern(known[key], outcome, each.variation, each.in_place)
     return None
 
 

@@ -375,7 +375,7 @@ def _known(case: Case, expected: ExpectedOutputs, figures: Mapping[str, Figures]
 def _compare_outputs(
     case: Case, outcome: Outputs, expected: ExpectedOutputs, allowances: CaseAllowances
 ) -> Verdict:
-    findings = _conduct(outcome)
+    complaints = _conduct(outcome)
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Figures] = {}
     wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
@@ -388,9 +388,9 @@ def _compare_outputs(
             known = actual if whole and actual is not None else target
             contradiction = contradiction_of(case, name, known, allowances)
             contradictions += [contradiction] if contradiction else []
-        finding = _form_finding(name, actual, target)
-        if finding is not None or actual is None:
-            findings += [finding] if finding else []
+        complaint = _form_complaint(name, actual, target)
+        if complaint is not None or actual is None:
+            complaints += [complaint] if complaint else []
             continue
         rule = case.rule(name)
         allowance = allowances.of(name)
@@ -413,21 +413,23 @@ def _compare_outputs(
             pair.sample or recorded,
         )
         if not comparison.passed:
-            findings.append((ReasonKind.WRONG_VALUES, _difference_text(name, comparison, rule)))
+            complaints.append((ReasonKind.WRONG_VALUES, _difference_text(name, comparison, rule)))
             differences += _differences(name, comparison, pair, rule, permitted)
             if pair.sample is None and pair.actual.size:
                 grid = error_map(pair.actual, pair.expected)
                 figures[name] = replace(figures[name], error_map=grid)
         elif not isinstance(actual, Sample):
-            findings += suspicions(case, name, actual, allowance)
-    if not contradictions and not findings:
+            complaints += suspicions(case, name, actual, allowance)
+    if not contradictions and not complaints:
         return _right(case, outcome, _known(case, expected, figures))
     if contradictions:
-        findings = [(ReasonKind.CONTRADICTION, each.message) for each in contradictions] + findings
+        complaints = [
+            (ReasonKind.CONTRADICTION, each.message) for each in contradictions
+        ] + complaints
         contradicted = [difference for each in contradictions for difference in each.differences]
-        reason = _reason(findings, _with_actual(case, contradicted, outcome))
+        reason = _reason(complaints, _with_actual(case, contradicted, outcome))
     else:
-        reason = _reason(findings, differences)
+        reason = _reason(complaints, differences)
     unchecked = _unchecked(case, expected)
     provenance = expected.provenance
     return _verdict(case, outcome, Status.FAILED, provenance, reason, figures, unchecked)
@@ -467,20 +469,20 @@ def _with_actual(
         yield {**difference, "actual": actual, "off_by": distance, "unit": unit}
 
 
-_Findings = list[tuple[ReasonKind, str]]
+_Complaints = list[tuple[ReasonKind, str]]
 
 
-def _conduct(outcome: Outputs) -> _Findings:
+def _conduct(outcome: Outputs) -> _Complaints:
     """Return the faults that the backend observed; they count even if the values are right."""
     return [(_FAULTS[fault.kind], fault.message) for fault in outcome.faults]
 
 
-def _reason(findings: _Findings, differences: Iterable[Mapping[str, Any]] = ()) -> Reason:
-    message = "; ".join(message for _, message in findings)
-    return Reason(findings[0][0], message, tuple(differences))
+def _reason(complaints: _Complaints, differences: Iterable[Mapping[str, Any]] = ()) -> Reason:
+    message = "; ".join(message for _, message in complaints)
+    return Reason(complaints[0][0], message, tuple(differences))
 
 
-def _form_finding(
+def _form_complaint(
     name: str, actual: Array | Sample | None, target: Array | Sample
 ) -> tuple[ReasonKind, str] | None:
     if actual is None:
