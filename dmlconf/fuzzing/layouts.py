@@ -85,7 +85,7 @@ def _changed(tensor: TensorDesc, chance: Chance, *, is_input: bool) -> TensorDes
 
 
 def _broadcast(sizes: Sequence[int], chance: Chance) -> tuple[int, ...]:
-    """Return strides that are 0 in a random dimension and, by chance, in others; else packed."""
+    """Return strides: 0 in a random dimension and, by chance, in others; packed in the rest."""
     chosen = chance.below(len(sizes))
     repeated = [i == chosen or chance.once_in(4) for i in range(len(sizes))]
     stored = [1 if again else size for size, again in zip(sizes, repeated, strict=True)]
