@@ -33,8 +33,8 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 __all__ = ["Accumulation", "float16_ulps", "roundings"]
 
 _UNIT_ROUNDOFF: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
-"""The relative error of one addition, by the output's type, unless sums are computed in FLOAT16:
-those of both types are computed in FLOAT32, those of other types in FLOAT64."""
+"""The relative error of one addition, by the output's type: sums of both types are computed in
+FLOAT32, those of other types in FLOAT64. With `half`, FLOAT16 has another one."""
 
 _ANYTHING: Final = 2.0**300
 """The error scale above which any result of a sum computed in FLOAT32 is right.

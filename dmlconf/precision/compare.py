@@ -161,7 +161,7 @@ class _AppliedRule:
         """Return the share of its limit that each element uses, and the sum of squared deviations.
 
         A deviation is an error as a share of the greatest permitted root mean square. The sum is 0
-        unless `varied`, and if an element is too far off and there are alternatives.
+        unless `varied`; it is also 0 if an element is too far off and there are alternatives.
         """
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]

@@ -1,4 +1,4 @@
-"""Choose verdicts by a part, without making each verdict of a very large log."""
+"""Choose and count verdicts, without making each verdict of a very large log."""
 
 from __future__ import annotations
 
