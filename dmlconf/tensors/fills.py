@@ -51,7 +51,8 @@ compared with what is done with it."""
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
     """Every element is `value`; integer types truncate."""
-    return np.full(count, value, data_type.dtype)
+    with np.errstate(all="ignore"):  # Cases are refused if the type does not hold the value.
+        return np.full(count, value, data_type.dtype)
 
 
 def _require_held(data_type: DataType, *numbers: int) -> None:

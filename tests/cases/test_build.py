@@ -315,6 +315,15 @@ REFUSED: dict[str, tuple[str, str, str]] = {
                |                                                        ^^^^^^^^^^^^^^^^^^^^^^^^
         """,
     ),
+    "a constant that the data type cannot hold": (
+        "FLOAT32, values: [1, 2]",
+        "UINT8, fill: {constant: {value: .nan}}",
+        """
+        f.yaml:5:56: fill constant: nan does not fit UINT8
+             5 |       InputTensor: {Sizes: [2], DataType: UINT8, fill: {constant: {value: .nan}}}
+               |                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
     "an input without data": (
         ", values: [1, 2]",
         "",
