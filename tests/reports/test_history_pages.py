@@ -97,8 +97,8 @@ def pages(site: Site) -> dict[str, Page]:
 
 def test_the_front_page_begins_with_the_changes_of_the_latest_run(tmp_path: Path) -> None:
     text = pages(Site(overview(tmp_path, nights())))["index.html"].text
-    assert "Run #8 of 2026-01-08 02:00: 2 cases began to fail, 1 case passes again" in text
-    began, again = text.index("Began to fail (2)"), text.index("Pass again (1)")
+    assert "Run #8 of 2026-01-08 02:00: 2 cases began to fail, 1 case no longer fails" in text
+    began, again = text.index("Began to fail (2)"), text.index("No longer fail (1)")
     assert began < text.index(A) < again < text.index(B)
     assert "changed with it: driver 1.0 to 2.0" in text
     assert text.index(SHAKY) > text.index("Flaky cases", again)

@@ -56,7 +56,7 @@ def news_text(news: LineNews) -> str:
         parts.append(f"{_cases(len(news.regressed))} began to fail")
     if news.mended:
         count = len(news.mended)
-        parts.append(f"{_cases(count)} pass{'es' * (count == 1)} again")
+        parts.append(f"{_cases(count)} no longer fail{'s' * (count == 1)}")
     return ", ".join(parts) or "nothing new"
 
 
@@ -87,7 +87,7 @@ def news_markdown(news: LineNews, handles: Mapping[str, str]) -> str:
     where = environment_text(news.latest[-1].environment)
     lines = [f"### dmlconf: {escaped(news_text(news))}", ""]
     lines += [f"{escaped(run_text(news))} on {escaped(where)}.", ""]
-    for title, own in (("Began to fail", news.regressed), ("Pass again", news.mended)):
+    for title, own in (("Began to fail", news.regressed), ("No longer fail", news.mended)):
         if own:
             rows = [
                 [

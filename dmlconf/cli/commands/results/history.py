@@ -235,7 +235,7 @@ def _list_regressions(since: str, database: str | None, as_json: bool, **choice:
     if not failures:
         _echo([f"no case began to fail since {since}"])
     for each, still in failures:
-        mended = "" if still else "; it passes again"
+        mended = "" if still else "; it no longer fails"
         start = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id}"
         _echo([f"{start}  {each.case}: {each.after.text}{mended}"])
         _echo([f"    changed with it: {cause_text(each)}"])
@@ -249,7 +249,7 @@ def _list_regressions(since: str, database: str | None, as_json: bool, **choice:
 @_database_option
 @_json_option
 def _show_new(markdown: bool, database: str | None, as_json: bool) -> int:
-    """Show which cases began to fail or pass again with the latest run, and what changed with each.
+    """Show which cases began or ceased to fail with the latest run, and what changed with each.
 
     It is compared with the runs before it on the same backend and adapter. The shards of a run
     count together. Flaky cases are only counted, unless something else changed with them.
