@@ -104,7 +104,7 @@ def parse(text: str) -> BackendName:
     """Return the backend that a text names; `create` checks its options.
 
     Raises:
-        BackendError: no backend has this name, or several plugins do.
+        BackendError: no backend has this name, or several have it.
     """
     name, _, options = text.partition(":")
     if name not in _BUILT_IN:

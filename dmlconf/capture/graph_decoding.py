@@ -72,8 +72,8 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
 
     Raises:
         UnknownDescError: a node or an edge has an unknown or the wrong type, an edge names a node
-            or a tensor that there is not, nothing reads a constant, the creation of an operator
-            was not seen, or the graph is larger than dmlconf reads.
+            or a tensor that there is not, nothing reads a constant, `lookup` does not know an
+            operator, or the graph is larger than dmlconf reads.
     """
     native = DML_GRAPH_DESC.from_address(address)
     if native.NodeCount > MOST_NODES:
@@ -185,7 +185,8 @@ class _Reader:
             desc = DML_OPERATOR_GRAPH_NODE_DESC.from_address(native.Desc)
             known = self._lookup(desc.Operator or 0)
             if known is None:
-                raise UnknownDescError("a node's operator was created before capturing began")
+                reason = "a node's operator was created before capturing began, or is skipped"
+                raise UnknownDescError(reason)
             operator, members = known
             inputs = tuple(slot_names(operator, members, FieldKind.INPUT))
             outputs = tuple(slot_names(operator, members, FieldKind.OUTPUT))

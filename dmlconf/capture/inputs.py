@@ -1,4 +1,4 @@
-"""Data for the inputs of captured cases, where the application's own data is not kept.
+"""Generate data for the inputs of captured cases, and read the descs of their entries.
 
 Floating-point inputs get numbers from -1 to 1, scales and variances from 0.25 to 1. Indices are
 within their bounds; other integers are from 0 to 9, or to the greatest of their type if it is less.

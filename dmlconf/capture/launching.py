@@ -59,7 +59,8 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
         data: the data to keep, as `dmlconf.capture.hooking.program` reads it.
 
     Raises:
-        OSError: Python cannot be started, or the journal cannot be read.
+        OSError: there is no temporary folder, Python cannot be started, or the journal cannot be
+            read.
         JournalError: the journal is damaged or too large.
     """
     with tempfile.TemporaryDirectory(prefix="dmlconf-capture-", ignore_cleanup_errors=True) as name:

@@ -95,7 +95,7 @@ def _lacking_of_tensors(
 
     An operator may have support tables for several levels, the newest first, and for several
     conditions `when`. For each condition that holds, the newest table counts whose level is not
-    above the device's; one of these tables must list each tensor.
+    above the device's; each tensor must be in at least one of these tables.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:

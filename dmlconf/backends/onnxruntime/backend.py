@@ -330,10 +330,7 @@ def create(argument: str) -> OnnxRuntimeBackend:
 
 
 def variants(argument: str) -> Mapping[str, str]:
-    """Return the options of each variant of `optimization=both`, by a key `optimization=off`.
-
-    Without this option, return none.
-    """
+    """Return the options of each variant of `optimization=both`, as `variants_of` does."""
     return variants_of(argument, _CHOICES)
 
 

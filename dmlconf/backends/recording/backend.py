@@ -21,7 +21,7 @@ class RecordingBackend:
         """Replay a recording.
 
         Raises:
-            BackendError: it cannot be read.
+            BackendError: as for `StoredRecording.head`.
         """
         self._stored = stored
         self._head = stored.head()
@@ -50,7 +50,7 @@ class RecordingBackend:
         """Yield the recorded outcome of each case.
 
         Raises:
-            BackendError: a file of the recording cannot be read, or is not a recording.
+            BackendError: as for `read_recording`.
         """
         for case in cases:
             entry = self._stored.find(case)
@@ -64,7 +64,7 @@ def create(argument: str) -> RecordingBackend:
     """Create the backend from the path after `recording:` on the command line.
 
     Raises:
-        BackendError: there is no such recording, or it cannot be read.
+        BackendError: there is no path, or no recording there that can be used, or several.
     """
     if not argument:
         raise OptionError("name the recording to replay: recording:FILE or recording:FOLDER")

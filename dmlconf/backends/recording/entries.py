@@ -122,7 +122,7 @@ def _reason(error: Exception) -> str:
 def _checked(case: Any, length: int) -> list[str | None]:
     """Check a case, and return the second part of each of its `Kind`s; none if it was rejected.
 
-    `length` is the number of bytes of all outputs of the recording.
+    `length` is the number of bytes of `OUTPUTS`.
     """
     digest = case["digest"]
     if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:

@@ -63,7 +63,7 @@ class StoredRecording:
         """Yield the files of these operators, each with its recording without the entries.
 
         Raises:
-            BackendError: a file cannot be read, or is not a recording.
+            BackendError: as for `read_head`.
         """
         for path in dict.fromkeys(self.files(operators).values()):
             yield path, read_head(path)
@@ -72,8 +72,8 @@ class StoredRecording:
         """Return the recording without its entries, from its first file.
 
         Raises:
-            BackendError: there is no file, a file cannot be read, or files have different sources,
-                as in `same_source`.
+            BackendError: as for `read_head`; also if files have different sources, as in
+                `same_source`.
         """
         heads = list(self.heads()) or [(self.path, read_head(self.path))]
         first_path, first = heads[0]
@@ -101,7 +101,7 @@ class StoredRecording:
         """Return the part with an operator's cases, or all of a single file; None if there is none.
 
         Raises:
-            BackendError: the file cannot be read, or is not a recording.
+            BackendError: as for `read_recording`.
         """
         key = "" if self.single else operator
         if key not in self._parts:

@@ -171,6 +171,8 @@ class WebNNBackend:
 
     def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return the page's results; none for several programs if the browser ended or hung."""
+        if self._browser.closed:  # It could not be started again.
+            self._browser = self._started()
         try:
             results = self._browser.evaluate(self._script(programs), self._timeout)
         except (BrowserEndedError, TimeoutError) as error:
@@ -217,7 +219,7 @@ class WebNNBackend:
 
 
 def started_browser(program: Path) -> Browser:
-    """Return a browser with WebNN.
+    """Return a new browser, in which WebNN is turned on if it has it.
 
     Raises:
         OSError: no process can be started, as on Windows.

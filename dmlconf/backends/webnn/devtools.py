@@ -49,7 +49,11 @@ class PageError(Exception):
 
 
 class Browser:
-    """A browser, and the page in which its scripts run."""
+    """A browser, and the page in which its scripts run.
+
+    Attributes:
+        closed: whether `close` was called; then no script can run.
+    """
 
     def __init__(
         self, program: Path, arguments: Sequence[str], environment: Mapping[str, str]
@@ -64,6 +68,7 @@ class Browser:
         """
         if sys.platform == "win32":
             raise OSError("a browser can be driven on Linux and macOS only, through open pipes")
+        self.closed = False
         self._profile = tempfile.TemporaryDirectory(prefix="dmlconf-", ignore_cleanup_errors=True)
         command_read, self._write = os.pipe()
         self._read, answer_write = os.pipe()
@@ -197,7 +202,10 @@ class Browser:
         return BrowserEndedError(f"the browser ended with {self._process.returncode}: {last}")
 
     def close(self) -> None:
-        """End the browser and all of its processes."""
+        """End the browser and all of its processes; doing so again has no effect."""
+        if self.closed:
+            return
+        self.closed = True
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -68,7 +68,7 @@ class Capture:
         """Watch DirectML from now on, whether it is loaded already or not.
 
         Raises:
-            OSError: the system has no notifications of loaded libraries.
+            OSError: as for the system's `LoadNotification`.
         """
         self._journal = journal
         self._patches = Patches()

@@ -7,6 +7,7 @@ The tested code is in `dmlconf/backends/webnn/backend.py`, `dmlconf/backends/web
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -176,3 +177,45 @@ def test_a_browser_that_ends_at_once_is_an_error(tmp_path: Path) -> None:
     program.chmod(0o755)
     with pytest.raises(BackendError, match="the browser ended with 3"):
         create(f"path={program}")
+
+
+FAKE = """#!{python}
+import json, os, pathlib
+broken, rest = pathlib.Path({broken!r}), b""
+if broken.exists():
+    exit(3)
+while True:
+    while b"\\0" not in rest:
+        rest += os.read(3, 1 << 16) or exit()
+    text, _, rest = rest.partition(b"\\0")
+    message = json.loads(text)
+    runs = "runAll" in message["params"].get("expression", "")
+    if runs and broken.exists():
+        exit()
+    value = [{{"outputs": {{}}, "seconds": 0}}] if runs else "{{}}"
+    result = {{"product": "Fake/1", "targetId": "t", "sessionId": "s"}}
+    result["result"] = {{"value": value}}
+    answers = [{{"id": message["id"], "result": result}}, {{"method": "Page.loadEventFired"}}]
+    os.write(4, b"".join(json.dumps(each).encode() + b"\\0" for each in answers))
+"""
+"""A browser whose page has outputs for no case. It ends when it should start or run a case while
+the file `broken` exists.
+"""
+
+
+def test_a_browser_that_could_not_be_started_again_is_started_for_the_next_case(
+    tmp_path: Path,
+) -> None:
+    program, broken = tmp_path / "chromium", tmp_path / "broken"
+    program.write_text(FAKE.format(python=sys.executable, broken=str(broken)))
+    program.chmod(0o755)
+    case = three_tiles()[0]
+    backend = create(f"path={program}")
+    assert [*backend.run([case])] == [Outputs({})]
+    broken.touch()
+    with pytest.raises(BackendError, match="does not start: the browser ended with 3"):
+        list(backend.run([case]))
+    broken.unlink()
+    assert [*backend.run([case])] == [Outputs({})]
+    backend.close()
+    backend.close()

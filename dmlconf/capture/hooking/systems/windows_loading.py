@@ -76,7 +76,7 @@ class LoadNotification:
             unloaded: gets the address and the size of the library.
 
         Raises:
-            OSError: the system has no such notifications.
+            OSError: the system has no such notifications, or no room for machine code.
         """
         self._ntdll = windows_library("ntdll")
 
