@@ -244,6 +244,8 @@ class OnnxRuntimeBackend:
         began = perf_counter()
         try:
             arrays = session.run(names, fed)
+        except MemoryError as error:
+            return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error))
         except Exception as error:
             return self._refused("Run", model, error, perf_counter() - began)
         return Outputs(dict(zip(names, arrays, strict=True)), perf_counter() - began)

@@ -17,7 +17,14 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.onnxruntime.backend import create, limit_of
-from dmlconf.backends.protocol import BackendError, Declined, Outputs, Rejection
+from dmlconf.backends.protocol import (
+    BackendError,
+    Breakdown,
+    BreakdownKind,
+    Declined,
+    Outputs,
+    Rejection,
+)
 from dmlconf.backends.registry import parse
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.diagnosis.bench import open_bench
@@ -182,6 +189,23 @@ def test_a_case_that_disturbs_the_others_of_its_batch_runs_alone(
         assert array.tobytes() == right.tobytes()
     assert isinstance(first, Outputs)
     assert first.arrays["y"].tobytes() != evaluate(unread)["y"].tobytes()
+
+
+class Full:
+    """A session for whose outputs there is no memory."""
+
+    def get_inputs(self) -> list[Any]:
+        return []
+
+    def run(self, names: list[str], fed: dict[str, Array]) -> Any:
+        raise MemoryError("unable to allocate the output")
+
+
+def test_a_case_whose_outputs_find_no_memory_breaks_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = create("")
+    monkeypatch.setattr(backend, "_opened", lambda model: Full())
+    [outcome] = backend.run([case(COMPANIONS[0])])
+    assert outcome == Breakdown(BreakdownKind.OUT_OF_MEMORY, "unable to allocate the output")
 
 
 @pytest.mark.parametrize(
