@@ -179,7 +179,8 @@ class WebNNBackend:
             self._restart()
             what = "hung" if isinstance(error, TimeoutError) else "ended"
             return [{what: str(error)}] if len(programs) == 1 else []
-        if any(each.get("lost") for each in results):
+        # The page also ends a batch if its context is lost after a case with outputs.
+        if len(results) < len(programs) or any(each.get("lost") for each in results):
             self._restart()
         return list(results)
 

@@ -11,7 +11,8 @@ says which data of dispatches is kept in the folder of the journal:
   and no data; BYTES is ignored
 
 PROGRAM is a script, or `-m MODULE`. The program sees the `sys.argv`, `sys.path` and `__main__` that
-it would have without the hooks. (Without `-P`, `sys.path` would have the current folder too.)
+it would have without the hooks and without PYTHONSAFEPATH. (Without `-P`, `sys.path` would have the
+current folder too.)
 """
 
 from __future__ import annotations

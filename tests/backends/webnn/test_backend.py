@@ -198,17 +198,24 @@ while True:
     answers = [{{"id": message["id"], "result": result}}, {{"method": "Page.loadEventFired"}}]
     os.write(4, b"".join(json.dumps(each).encode() + b"\\0" for each in answers))
 """
-"""A browser whose page has outputs for no case. It ends when it should start or run a case while
-the file `broken` exists.
+"""A browser whose page has one result for any number of cases, without outputs.
+
+It ends when it should start, or run a case, while the file `broken` exists.
 """
+
+
+def fake_browser(folder: Path) -> tuple[Path, Path]:
+    """Return the program of `FAKE` and the path of the file `broken`."""
+    program, broken = folder / "chromium", folder / "broken"
+    program.write_text(FAKE.format(python=sys.executable, broken=str(broken)))
+    program.chmod(0o755)
+    return program, broken
 
 
 def test_a_browser_that_could_not_be_started_again_is_started_for_the_next_case(
     tmp_path: Path,
 ) -> None:
-    program, broken = tmp_path / "chromium", tmp_path / "broken"
-    program.write_text(FAKE.format(python=sys.executable, broken=str(broken)))
-    program.chmod(0o755)
+    program, broken = fake_browser(tmp_path)
     case = three_tiles()[0]
     backend = create(f"path={program}")
     assert [*backend.run([case])] == [Outputs({})]
@@ -218,4 +225,14 @@ def test_a_browser_that_could_not_be_started_again_is_started_for_the_next_case(
     broken.unlink()
     assert [*backend.run([case])] == [Outputs({})]
     backend.close()
+    backend.close()
+
+
+def test_the_browser_is_started_again_if_its_page_ends_a_batch_after_outputs(
+    tmp_path: Path,
+) -> None:
+    backend = create(f"path={fake_browser(tmp_path)[0]}")
+    first = backend._browser
+    assert [*backend.run(three_tiles()[:2])] == [Outputs({})] * 2
+    assert first.closed
     backend.close()
