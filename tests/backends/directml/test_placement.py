@@ -77,6 +77,18 @@ def test_an_output_in_place_has_the_memory_of_its_input() -> None:
     assert [found.name for found in placement_of(plan(shared)).ordered()] == ["OutputTensor"]
 
 
+def test_an_output_in_place_of_an_input_with_fewer_bytes_has_room() -> None:
+    shared = tile(
+        {"OutputTensor": "InputTensor"},
+        InputTensor=TensorDesc(DataType.FLOAT32, (2, 2)),
+        Repeats=(1, 1),
+        OutputTensor=TensorDesc(DataType.FLOAT32, (2, 2), (512, 1)),
+    )
+    output = tensors_by_name(shared)["OutputTensor"]
+    assert output.end == GUARD + 4 * 514
+    assert placement_of(plan(shared)).span >= output.end + GUARD
+
+
 def test_the_output_of_a_graph_is_in_place_only_if_all_tensors_are_packed() -> None:
     def tensors(strides: tuple[int, ...]) -> list[str]:
         desc = TensorDesc(DataType.FLOAT32, (2, 2), strides)

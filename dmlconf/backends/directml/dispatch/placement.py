@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -152,6 +152,10 @@ def placement_of(plan: Plan) -> Placement:
     """Place the tensors of an operator or a graph: first the inputs, then the outputs."""
     end = 0
     inputs_by_name: dict[str, PlacedTensor] = {}
+    shared: dict[str, list[TensorDesc]] = {}
+    for binding in plan.outputs:
+        if binding is not None and binding.name in plan.in_place:
+            shared.setdefault(plan.in_place[binding.name], []).append(binding.desc)
 
     def put(binding: Binding | None, *, is_output: bool) -> PlacedTensor | None:
         nonlocal end
@@ -164,9 +168,11 @@ def placement_of(plan: Plan) -> Placement:
         alignment = max(GUARD, desc.GuaranteedBaseOffsetAlignment)
         offset = -(-(end + GUARD) // alignment) * alignment
         tensor = PlacedTensor(name, desc, offset, is_output)
+        end = tensor.end
         if not is_output:
             inputs_by_name[name] = tensor
-        end = tensor.end
+            # An output in place of this input may have larger strides.
+            end = max([end, *(replace(tensor, desc=each).end for each in shared.get(name, ()))])
         return tensor
 
     inputs = tuple(put(binding, is_output=False) for binding in plan.inputs)
