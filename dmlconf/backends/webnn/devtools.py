@@ -92,6 +92,9 @@ class Browser:
                 stderr=self._errors,
                 start_new_session=True,
             )
+        except BaseException:
+            self._release()
+            raise
         finally:
             os.close(command_read)
             os.close(answer_write)
@@ -209,6 +212,9 @@ class Browser:
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._release()
+
+    def _release(self) -> None:
         for descriptor in (self._read, self._write):
             os.close(descriptor)
         self._errors.close()

@@ -179,6 +179,19 @@ def test_a_browser_that_ends_at_once_is_an_error(tmp_path: Path) -> None:
         create(f"path={program}")
 
 
+def test_no_file_stays_open_if_the_process_of_the_browser_cannot_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*arguments: Any, **more: Any) -> None:
+        raise OSError("no more processes")
+
+    before = psutil.Process().num_fds()
+    monkeypatch.setattr("dmlconf.backends.webnn.devtools.subprocess.Popen", refused)
+    with pytest.raises(BackendError, match="does not start: no more processes"):
+        create("path=chromium")
+    assert psutil.Process().num_fds() == before
+
+
 FAKE = """#!{python}
 import json, os, pathlib
 broken, rest = pathlib.Path({broken!r}), b""
