@@ -36,6 +36,14 @@ def test_an_error_without_a_library_says_what_was_tried_and_what_to_install() ->
     assert library.PATH_VARIABLE in message
 
 
+def test_an_error_on_a_system_without_directml_lists_no_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(BackendError, match=r"^DirectML was not found\nDirectML exists only for "):
+        find()
+
+
 def test_no_other_path_is_tried_if_the_option_gives_a_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

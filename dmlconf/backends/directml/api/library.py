@@ -101,7 +101,8 @@ def find(path: str | None = None) -> tuple[Path, str]:
             return candidate.path, candidate.origin
         tried.append(candidate)
     listed = "".join(f"\n  {candidate}" for candidate in tried)
-    raise LibraryError(f"DirectML was not found. Tried:{listed}", _advice())
+    message = "DirectML was not found" + (f". Tried:{listed}" if tried else "")
+    raise LibraryError(message, _advice())
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
