@@ -113,6 +113,7 @@ def test_an_invalid_desc_is_rejected_as_the_reference_rejects_it(tmp_path: Path)
     [
         ("negated,by=2", "there is no option of the backend faulty:negated 'by'"),
         ("scaled,by=much", "much is not a factor"),
+        ("slow,seconds=-1", "-1 is not a number of seconds"),
         ("scaled,by=nan", "nan is not a factor"),
     ],
 )

@@ -336,6 +336,7 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
             options.get("seconds"),
             _SLOW_SECONDS,
             "a number of seconds; write it as seconds=0.1",
+            least=0,
         ),
         Modes.of(options),
         name,
@@ -364,14 +365,14 @@ def _condition(text: str | None) -> Expression | None:
     return condition
 
 
-def _number(text: str | None, otherwise: float, expected: str) -> float:
+def _number(text: str | None, otherwise: float, expected: str, least: float = -math.inf) -> float:
     if text is None:
         return otherwise
     try:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number):
+    if not math.isfinite(number) or number < least:
         raise OptionError(f"{text} is not {expected}")
     return number
 
