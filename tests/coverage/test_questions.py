@@ -16,10 +16,12 @@ import pytest
 
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.coverage.data_classes import DATA_CLASSES
 from dmlconf.coverage.questions import QuestionCoverage, measure_questions, read_questions
 from dmlconf.excuses.known_fault_file import read_known_faults
+from dmlconf.reports.suites.questions import render_markdown
 from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
@@ -115,6 +117,14 @@ def test_coverage_questions_lists_missing_parts_and_fails_below_a_share(tmp_path
     assert done.returncode == 1
     assert "ARGMIN: ends-of-words: UINT8: below 2^7" in done.stdout
     assert "is below 100%" in done.stderr
+
+
+def test_the_closing_sentence_does_not_count_graphs_as_an_operator() -> None:
+    rows = [QuestionCoverage("GEMM", {("a", "b"): 1}), QuestionCoverage(GRAPHS, {("c", "d"): 0})]
+    assert "1 of 2 parts of questions to 1 operator and graphs asked (50.00%)" in (
+        render_markdown(rows)
+    )
+    assert "1 of 1 parts of questions to 1 operator asked (100.00%)" in render_markdown(rows[:1])
 
 
 @pytest.mark.whole

@@ -128,6 +128,14 @@ def test_a_case_that_hides_a_defect_lowers_the_share(tmp_path: Path) -> None:
     assert SizeDefects(figure_of(tmp_path, spoiled)).share < 100
 
 
+def test_the_sentence_counts_pairs_of_defect_and_case(tmp_path: Path) -> None:
+    figure = figure_of(tmp_path, negation(17))
+    ran = sum(pair.tally.ran for pair in figure.pairs)
+    assert ran > 1
+    (sentence,) = SizeDefects(figure).sentences()
+    assert f"{ran:,} of {ran:,} pairs of defect and case (100.00%)" in sentence
+
+
 def test_the_command_with_figure_sizes_measures_only_cases_of_models(tmp_path: Path) -> None:
     (tmp_path / "model.yaml").write_text(negation(17))
     (tmp_path / "matrix.yaml").write_text(negation(17, "{constant: {value: 1}}"))

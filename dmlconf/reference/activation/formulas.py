@@ -19,7 +19,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["FORMULAS", "attributes_of"]
 
 _LARGE_EXPONENT: Final = 80.0
-"""From this y on, `log(1 + exp(y))` is y in FLOAT32, and kernels return y."""
+"""From this y on, `log(1 + exp(y))` is y in FLOAT32."""
 
 
 def _celu(x: Array, Alpha: float) -> Array:

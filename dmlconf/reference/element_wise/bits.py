@@ -1,4 +1,4 @@
-"""Operators on the bits of elements, regardless of the data type."""
+"""Operators on the bits of elements."""
 
 from __future__ import annotations
 

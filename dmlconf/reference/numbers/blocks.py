@@ -58,7 +58,7 @@ def in_slices(
 
     Args:
         function: takes a slice of each tensor, or None, and returns a tensor with the sizes of the
-            first slice, except perhaps along the axes `together`.
+            first tensor's slice, except perhaps along the axes `together`.
         tensors: the first one has the full sizes; each other one has size 1 along the axes in which
             it is broadcast, or is None.
         dtype: the type to which the function's results are converted.

@@ -46,10 +46,9 @@ class KindShare:
 
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
-    """Return the share of each kind that was tried; also that without its operators with an excuse.
+    """Return the share of each kind and, if some operators have an excuse, that of the others.
 
-    So a kind with excused operators has two shares, such as 93.95% of all operators and 97.83% of
-    all but 7.
+    What was not tried is left out.
     """
     shares = []
     for kind in KINDS:
@@ -86,7 +85,7 @@ class Perturbations(Figure):
     def sentences(self) -> Iterator[str]:
         """Yield the share that is noticed, and how many kinds are below a target."""
         shares = kind_shares(self.perturbed)
-        # A kind with excused operators has two shares, and the first one counts all operators.
+        # A kind with excused operators may have two shares; the first one counts all operators.
         every = [one for one in shares if one.operators == _ALL]
         tried, caught = sum(one.tried for one in every), sum(one.caught for one in every)
         below = len({one.kind for one in shares if one.share < one.target})
@@ -112,7 +111,7 @@ class Perturbations(Figure):
         return Table(_HEADINGS, rows, _HEADINGS[:2])
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield a line for each operator and kind with a share below `TARGET`."""
+        """Yield one list, of the operators and kinds with a share below `TARGET`."""
         yield "Operators below target", self._below_target()
 
     def _below_target(self) -> Iterator[str]:

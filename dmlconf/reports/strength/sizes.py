@@ -20,7 +20,7 @@ _HEADINGS: Final = ("Defect", "Operators", "Cases that run it", "Hidden", "Not n
 
 _NOT_TRIED: Final = (Fate.UNMET, Fate.NO_EFFECT)
 """Pairs of defect and operator with these fates are left out: no case meets the conditions of the
-defect, or the defect changes no output."""
+defect, or it changes no output of those that were tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class SizeDefects(Figure):
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:
-        """Yield the shares that are caught: of pairs of defect and operator, and of cases."""
+        """Yield the shares that are caught: of defects in operators, and of defects in cases."""
         tried = _tried(self.figure.pairs)
         pairs = sum(pair.fate is Fate.CAUGHT for pair in tried)
         caught, ran = _counts(tried)
         yield (
             f"by defect of size: {pairs:,} of {len(tried):,} pairs of defect and operator "
-            f"({share(pairs, len(tried)):.2f}%), by {caught:,} of {ran:,} cases "
-            f"({share(caught, ran):.2f}%), in layers of networks"
+            f"({share(pairs, len(tried)):.2f}%), and {caught:,} of {ran:,} "
+            f"pairs of defect and case ({share(caught, ran):.2f}%), in layers of networks"
         )
 
     def table(self) -> Table | None:

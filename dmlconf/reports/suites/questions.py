@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.coverage.questions import Question, QuestionCoverage, read_questions
+from dmlconf.documents.wording import counted
 from dmlconf.reports.markdown_text import table
 from dmlconf.reports.suites.shares import percentage, total_share
 from dmlconf.reports.terminal_text import plain_table
@@ -24,12 +26,18 @@ __all__ = ["render_json", "render_markdown", "render_table"]
 def _sentence(rows: Sequence[QuestionCoverage]) -> str:
     asked, of = total_share(rows)
     share = percentage(asked, of)
-    operators = sum(bool(row.asked) for row in rows)
-    return f"{asked:,} of {of:,} parts of questions to {operators} operators asked ({share:.2f}%)"
+    names = [row.operator for row in rows if row.asked]
+    graphs = GRAPHS in names
+    operators = counted(len(names) - graphs, "operator")
+    whom = f"{operators} and graphs" if graphs else operators
+    return f"{asked:,} of {of:,} parts of questions to {whom} asked ({share:.2f}%)"
 
 
 def _of_question(question: Question, rows: Sequence[QuestionCoverage]) -> tuple[int, int, int]:
-    """Return three counts for a question: its operators, its parts asked, and all its parts."""
+    """Return three counts for a question: its operators, its parts asked, and all its parts.
+
+    Graphs count as one operator.
+    """
     shares = [row.share(question.name) for row in rows]
     concerned = sum(bool(of) for _, of in shares)
     return concerned, sum(asked for asked, _ in shares), sum(of for _, of in shares)
