@@ -19,7 +19,6 @@ from dmlconf.tensors.datatypes import Array
 __all__ = [
     "Activation",
     "fused",
-    "fused_formula",
 ]
 
 
@@ -77,9 +76,4 @@ def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
     if activation is None:
         return values
     with np.errstate(all="ignore"):
-        return fused_formula(activation)(values)
-
-
-def fused_formula(activation: Mapping[str, Any]) -> Callable[[Array], Array]:
-    """Return a fused activation as a function of FLOAT64 values."""
-    return partial(_FUSED[activation["operator"]], **attributes_of(activation))
+        return _FUSED[activation["operator"]](values, **attributes_of(activation))

@@ -1,4 +1,4 @@
-"""Operators that copy whole tensors into a larger one: JOIN, TILE. SPLIT is in `slicing`."""
+"""Operators that copy whole tensors into another: JOIN and TILE. SPLIT is in `slicing`."""
 
 from __future__ import annotations
 
