@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.coverage.expressible import Expressible
-from dmlconf.reports.suites.shares import percentage, total_share
+from dmlconf.reports.suites.shares import operator_count, percentage, total_share
 from dmlconf.reports.terminal_text import plain_table
 
 if TYPE_CHECKING:
@@ -22,11 +21,11 @@ def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> Rende
     from rich.text import Text
 
     expressible, of = total_share(rows)
-    operators = [row for row in rows if row.operator != GRAPHS]
-    some = sum(bool(row.expressible) for row in operators)
+    some = operator_count(row.operator for row in rows if row.expressible)
+    operators = operator_count(row.operator for row in rows)
     closing = Text(
         f"{expressible:,} of {of:,} cases expressible ({percentage(expressible, of):.2f}%), "
-        f"of {some} of {len(operators)} operators",
+        f"of {some} of {operators} operators",
         "bold",
     )
     if missing:

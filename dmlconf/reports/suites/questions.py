@@ -10,11 +10,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.coverage.questions import Question, QuestionCoverage, read_questions
 from dmlconf.documents.wording import counted
 from dmlconf.reports.markdown_text import table
-from dmlconf.reports.suites.shares import percentage, total_share
+from dmlconf.reports.suites.shares import operator_count, percentage, total_share
 from dmlconf.reports.terminal_text import plain_table
 
 if TYPE_CHECKING:
@@ -27,9 +26,8 @@ def _sentence(rows: Sequence[QuestionCoverage]) -> str:
     asked, of = total_share(rows)
     share = percentage(asked, of)
     names = [row.operator for row in rows if row.asked]
-    graphs = GRAPHS in names
-    operators = counted(len(names) - graphs, "operator")
-    whom = f"{operators} and graphs" if graphs else operators
+    operators = operator_count(names)
+    whom = counted(operators, "operator") + (" and graphs" if operators < len(names) else "")
     return f"{asked:,} of {of:,} parts of questions to {whom} asked ({share:.2f}%)"
 
 

@@ -1,11 +1,13 @@
-"""The share that a suite covers of what it could cover, for any kind of coverage."""
+"""What reports on any kind of coverage count: the share that a suite covers, and operators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Protocol
 
-__all__ = ["HasShare", "percentage", "total_share"]
+from dmlconf.catalogue.loader import operator_names
+
+__all__ = ["HasShare", "operator_count", "percentage", "total_share"]
 
 
 class HasShare(Protocol):
@@ -24,3 +26,8 @@ def total_share(rows: Iterable[HasShare]) -> tuple[int, int]:
 def percentage(covered: int, of: int) -> float:
     """Return the share in percent: 100 where there is nothing to cover."""
     return 100 * covered / of if of else 100.0
+
+
+def operator_count(names: Iterable[str]) -> int:
+    """Return how many of these names are operators; `GRAPHS` is not one."""
+    return len({*names} & {*operator_names()})
