@@ -62,7 +62,8 @@ class Window:
     def parts(self) -> Iterator[tuple[slice, ...]]:
         """Yield for each element of the window where it lies at all positions.
 
-        The slices are for a tensor that has at least `reach` elements along the axis.
+        With a stride of 0 all positions are one. The slices are for a tensor that has at least
+        `reach` elements along the axis.
         """
         before = (slice(None),) * self.axis
         for element in range(self.size):
@@ -180,6 +181,8 @@ def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, 
 def spread(shares: Array, over: Sequence[Window]) -> Array:
     """Return the transposition of `sums`: zeros, with each share added to all of its window."""
     for window in over:
+        if not window.stride:
+            shares = shares.sum(window.axis, keepdims=True)
         output = np.zeros(_resized(shares.shape, window.axis, window.reach))
         for part in window.parts():
             output[part] += shares

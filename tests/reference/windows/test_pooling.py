@@ -67,7 +67,7 @@ def numbers(low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
 
 
 WINDOWS = st.builds(
-    Window, numbers(1, 5), numbers(1, 3), numbers(1, 3), numbers(0, 4), numbers(1, 3), numbers(1, 4)
+    Window, numbers(1, 5), numbers(0, 3), numbers(1, 3), numbers(0, 4), numbers(1, 3), numbers(1, 4)
 )
 SEEDS = st.integers(0, 2**32 - 1)
 
