@@ -151,10 +151,12 @@ def attributes_of(activation: Mapping[str, Any]) -> dict[str, float]:
     """Return an activation's attributes by name, as the FLOAT32 numbers that DirectML takes.
 
     The name of a nested activation, under `operator`, and fields that are None, such as its
-    tensors, are left out.
+    tensors, are left out; so is the ScaleBias of a fused CLIP.
+
+    Source: measured on DirectML 1.13.1 and 1.15.4, which ignore that ScaleBias.
     """
     return {
         name: single(value)
         for name, value in activation.items()
-        if name != "operator" and value is not None
+        if name != "operator" and value is not None and not isinstance(value, Mapping)
     }

@@ -148,3 +148,16 @@ def test_an_infinite_softplus_times_a_vanishing_factor_may_be_nan(tmp_path: Path
         case = single(tmp_path, "ACTIVATION_PARAMETRIC_SOFTPLUS", desc.replace("ALPHA", alpha))
         assert accepts(case, "OutputTensor", [np.inf])
         assert accepts(case, "OutputTensor", [np.nan]) is vanishes
+
+
+def test_the_scale_and_bias_of_a_fused_clip_are_ignored(tmp_path: Path) -> None:
+    """Measured on DirectML 1.13.1 and 1.15.4, which refuse a Scale with a Bias."""
+    desc = """
+      ATensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [0.25, 0.5, -3]},
+      BTensor: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [1, 0, 0, 0, 1, 0, 0, 0, 1]},
+      OutputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32}, TransA: NONE, TransB: NONE, Alpha: 1,
+      Beta: 0, FusedActivation: {operator: ELEMENT_WISE_CLIP, Min: -1, Max: 0.3,
+                                 ScaleBias: {Scale: 2, Bias: 0}}"""
+    case = single(tmp_path, "GEMM", desc)
+    assert accepts(case, "OutputTensor", [0.25, 0.3, -1])
+    assert not accepts(case, "OutputTensor", [0.3, 0.3, -1])
