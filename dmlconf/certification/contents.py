@@ -102,11 +102,14 @@ def read_log_member(
     path = folder / "run.jsonl"
     path.write_bytes(content)
     try:
-        return read_log(path, keep=kept)
+        log = read_log(path, keep=kept)
     except InvalidLogError as error:
         raise RefusedError(str(error).replace(str(path), "run.jsonl")) from error
     finally:
         path.unlink()
+    if log.footer is None:
+        raise RefusedError("run.jsonl has no footer")
+    return log
 
 
 def read_statement_file(path: Path) -> Mapping[str, Any]:

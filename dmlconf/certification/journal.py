@@ -1,8 +1,8 @@
 """The journal of a certification: outcomes as they arrive, so that it can be resumed.
 
 JSON Lines: a head that says what is certified, then a line for each case with its outcome and the
-elements of its outputs. A line that was truncated when the run died, or damaged on the disk, is
-ignored: its case is run again. So is a case that broke down, perhaps because of the machine.
+elements of its outputs. If such a line was truncated when the run died, or damaged on the disk, its
+case is run again. So is a case that broke down, perhaps because of the machine.
 """
 
 from __future__ import annotations

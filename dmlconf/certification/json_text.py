@@ -16,7 +16,7 @@ _ENCODER: Final = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return a value as JSON in one line: keys sorted, no spaces, ASCII only."""
+    """Return a value as JSON in one line: keys sorted, no spaces outside strings, ASCII only."""
     return _ENCODER.encode(value).encode("ascii")
 
 

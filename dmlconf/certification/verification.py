@@ -105,7 +105,7 @@ def verify(
     Raises:
         MissingExtraError: it is signed, and `cryptography` cannot be imported.
         InvalidFilesError: a file of the suite is invalid.
-        BackendError: a process could not be started.
+        BackendError: a process could not be started, or a recording of the suite cannot be read.
         OSError: a temporary folder cannot be made, or written to.
     """
     try:
@@ -330,7 +330,8 @@ def _incomplete(
             yield Finding(kind, message, tuple(map(printable, sorted(cases))))
     if set(identifiers) == set(logged) and identifiers != logged:
         yield Finding(kind, "the log's cases are not in the order of the plan")
-    if log.footer is None or not log.footer.complete:
+    assert log.footer is not None
+    if not log.footer.complete:
         yield Finding(kind, "the log is of an incomplete run")
 
 

@@ -25,7 +25,7 @@ class NetworkCoverage:
     """The coverage of one network by a suite.
 
     Attributes:
-        layers: how many of its layers the suite has; one counts for each operator that it uses.
+        layers: how many of its layers the suite has; a layer of two operators counts twice.
         operators: how many operators they use.
     """
 

@@ -1,4 +1,4 @@
-"""Facts of a graph's nodes, edges and constants, from which its parameters are read."""
+"""Facts of a graph, from which its parameters are read."""
 
 from __future__ import annotations
 
