@@ -273,3 +273,27 @@ cases:
 """
     actual = refusal(lambda: plan(tmp_path, join), tmp_path)
     assert "-1 does not fit UINT32" in actual
+
+
+@pytest.mark.parametrize(
+    ("operator", "attribute", "value", "message"),
+    [
+        ("ELEMENT_WISE_IDENTITY", "ScaleBias", "=N", "must have Scale and Bias, not 1"),
+        ("UPSAMPLE_2D", "ScaleSize", "=N", "must have Width and Height, not 1"),
+        ("CUMULATIVE_SUMMATION", "HasExclusiveSum", "=N", "must be true or false, not 1"),
+        ("CUMULATIVE_SUMMATION", "AxisDirection", "=N == 1", "has no constant True"),
+        ("FILL_VALUE_CONSTANT", "Value", "=[N]", "must be a number, not [1]"),
+    ],
+)
+def test_a_value_of_a_matrix_of_another_kind_than_the_attribute_is_refused(
+    tmp_path: Path, operator: str, attribute: str, value: str, message: str
+) -> None:
+    text = f"""\
+operator: {operator}
+cases:
+  - matrix: {{N: [1]}}
+    desc:
+      OutputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}
+      {attribute}: "{value}"
+"""
+    assert message in refusal(lambda: plan(tmp_path, text), tmp_path)

@@ -190,6 +190,22 @@ def test_a_graph_with_a_mistake_is_refused_with_its_message(
     )
 
 
+def test_an_input_that_cannot_be_computed_beside_one_of_a_later_node_is_refused(
+    tmp_path: Path,
+) -> None:
+    late = "  late: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: x, OutputTensor: {}}}\n"
+    text = two_nodes_with("ATensor: x, BTensor: x", 'ATensor: late, BTensor: "=(1,)[N]"')
+    text = "matrix: {N: [1]}\n" + text.replace("outputs:", f"{late}outputs:")
+    (problem,) = problems(tmp_path, text)
+    assert problem.endswith("index out of range")
+
+
+def test_flags_of_an_owned_input_that_are_no_list_are_refused(tmp_path: Path) -> None:
+    text = "matrix: {N: [1]}\n" + two_nodes_with("values:", "held: owned, Flags: =N, values:")
+    (problem,) = problems(tmp_path, text)
+    assert problem.endswith("must be a list, not 1")
+
+
 def test_a_wrongly_wired_graph_that_expects_a_rejection_is_built_and_names_the_rule(
     tmp_path: Path,
 ) -> None:

@@ -21,11 +21,11 @@ _WHOLE: Final[Mapping[AttributeKind, DataType]] = {
     AttributeKind.INT: DataType.INT32,
 }
 
-_PARTS: Final[Mapping[AttributeKind, DataType]] = {
-    AttributeKind.SIZE_2D: DataType.UINT32,
-    AttributeKind.SCALE_BIAS: DataType.FLOAT32,
+_PARTS: Final[Mapping[AttributeKind, tuple[tuple[str, str], DataType]]] = {
+    AttributeKind.SIZE_2D: (("Width", "Height"), DataType.UINT32),
+    AttributeKind.SCALE_BIAS: (("Scale", "Bias"), DataType.FLOAT32),
 }
-"""The data type of the members of each kind of attribute that is a struct."""
+"""The members of each kind of attribute that is a struct, and their data type."""
 
 
 def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
@@ -87,13 +87,19 @@ def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
         if not isinstance(value, int):
             raise CaseError(where, f"must be a whole number, not {value!r}")
         _require_fit(value, _WHOLE[kind], where)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind in (AttributeKind.FLOAT, AttributeKind.SCALAR_UNION) and not is_number:
+        raise CaseError(where, f"must be a number, not {value!r}")
     if kind is AttributeKind.FLOAT:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise CaseError(where, f"must be a number, not {value!r}")
         _require_fit(value, DataType.FLOAT32, where)
-    if kind in _PARTS and isinstance(value, Mapping):
+    if kind is AttributeKind.BOOL and not isinstance(value, bool):
+        raise CaseError(where, f"must be true or false, not {value!r}")
+    if kind in _PARTS:
+        names, data_type = _PARTS[kind]
+        if not isinstance(value, Mapping) or value.keys() != set(names):
+            raise CaseError(where, f"must have {' and '.join(names)}, not {value!r}")
         for name, part in value.items():
-            _require_fit(part, _PARTS[kind], (*where, name))
+            _require_fit(part, data_type, (*where, name))
     return value
 
 
@@ -128,7 +134,7 @@ def _require_fit(value: Any, data_type: DataType, where: Sequence[str | int]) ->
 
 def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
     enumeration = catalogue.enumeration(field.base_type)
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         by_value = {number: name for name, number in enumeration.values.items()}
         return by_value.get(value, value)
     short = str(value).removeprefix(enumeration.prefix)

@@ -17,7 +17,7 @@ from dmlconf.cases.building.graph_nodes import (
     node_entries,
 )
 from dmlconf.cases.building.operator_build import challenged_data, read_expectation
-from dmlconf.cases.building.tensor_entry import read_tensor
+from dmlconf.cases.building.tensor_entry import read_tensor, require_list
 from dmlconf.cases.errors import CaseError, CaseErrors
 from dmlconf.cases.graph_case import GraphCase, problem_location
 from dmlconf.cases.model import CaseTemplate, ExpectedOutputs, ExpectedRejection, Fill, PlannedCase
@@ -173,7 +173,9 @@ def _by_holder(
                 entry = {key: value for key, value in entry.items() if key != "held"}
             if holder == "owned":
                 flags = entry.get("Flags", ())
-                entry["Flags"] = [*([flags] if isinstance(flags, str) else flags), "OWNED_BY_DML"]
+                flags = [flags] if isinstance(flags, str) else flags
+                require_list(flags, (*where, "Flags"))
+                entry["Flags"] = [*flags, "OWNED_BY_DML"]
             (constants if holder == "constant" else given)[where] = entry
     for name, node in written["constants"].items():
         with errors.collected():

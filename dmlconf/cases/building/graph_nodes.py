@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dmlconf.cases.building.attributes import array_length, read_attribute, require_scalars
 from dmlconf.cases.building.files import CaseFiles
-from dmlconf.cases.building.formulas import evaluated
+from dmlconf.cases.building.formulas import Fixed, evaluated
 from dmlconf.cases.building.tensor_entry import read_tensor, require_list
 from dmlconf.cases.errors import CaseError, CaseErrors
 from dmlconf.catalogue import loader as catalogue
@@ -27,7 +27,9 @@ _MOST_COPIES: Final = 1024
 """The most copies of a node with `repeat`."""
 
 _MOST_NAMED: Final = 8
-"""The most nodes of a cycle that an error message names."""
+"""The most names in a message about a cycle, in which the first node is named twice."""
+
+_ABSENT: Final = Fixed(None)
 
 Where = tuple[str | int, ...]
 
@@ -183,9 +185,10 @@ class NodeReader:
     def _unread_feeders(self, entry: NodeEntry) -> Iterator[str]:
         """Yield the unread nodes whose descs a node's inputs need, except those being read."""
         for field in entry.operator.of_kind(FieldKind.INPUT):
-            value = (
-                evaluated(entry.desc[field.name], entry.names) if field.name in entry.desc else None
-            )
+            try:
+                value = evaluated(entry.desc.get(field.name, _ABSENT), entry.names)
+            except CaseError:
+                continue  # Reading the node will report it.
             for item in value if isinstance(value, list | tuple) else (value,):
                 written = {"from": item} if isinstance(item, str) else item
                 if not isinstance(written, Mapping):
