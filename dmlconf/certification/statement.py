@@ -152,13 +152,14 @@ def _challenge(text: str | None) -> int | None:
 
 
 def _capabilities(data: Mapping[str, Any]) -> Capabilities:
-    level = FeatureLevel.parse(data["feature_level"])
-    if level not in FEATURE_LEVELS:
-        raise RefusedError(f"there is no feature level {level}")
     try:
-        return Capabilities(level, frozenset(map(DataType, data["data_types"])))
+        level = FeatureLevel.parse(data["feature_level"])
+        data_types = frozenset(map(DataType, data["data_types"]))
     except ValueError as error:
         raise RefusedError(printable(f"the capabilities: {error}")) from error
+    if level not in FEATURE_LEVELS:
+        raise RefusedError(f"there is no feature level {level}")
+    return Capabilities(level, data_types)
 
 
 def changed_members(digests: Mapping[str, str], members: Mapping[str, bytes]) -> list[str]:

@@ -134,8 +134,9 @@ def zipped() -> bytes:
         (saved(ELEMENTS)[:20], "is not a NumPy array"),
         (b"", "is not a NumPy array"),
         (zipped(), "is not a NumPy array"),
+        (saved(ELEMENTS).replace(b"'<f4'", b"()   "), "is not a NumPy array"),
     ],
-    ids=["pickle", "type", "shape", "short", "long", "header", "empty", "zip"],
+    ids=["pickle", "type", "shape", "short", "long", "header", "empty", "zip", "no type"],
 )
 def test_a_file_that_does_not_hold_the_elements_of_the_tensor_is_refused(
     tmp_path: Path, content: bytes, message: str

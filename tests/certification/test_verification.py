@@ -70,6 +70,15 @@ def test_a_certificate_of_a_cheating_vendor_does_not_hold(folder: Path, name: st
     assert "Why it does not hold" in done.stdout
 
 
+def test_a_feature_level_with_a_line_break_is_refused(folder: Path) -> None:
+    def change(forgery: Forgery) -> None:
+        forgery.predicate["capabilities"]["feature_level"] += "\n"
+
+    done = verify_forged(folder, change)
+    assert done.returncode == 3, done.stderr
+    assert "is not a feature level" in printed_text(done)
+
+
 def test_a_wrong_output_is_reported_although_the_log_says_passed(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         output = forgery.line("/stated")["outputs"]["OutputTensor"]

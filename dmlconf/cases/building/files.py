@@ -115,7 +115,7 @@ def _header(stream: BufferedReader, where: Where) -> tuple[tuple[int, ...], bool
             raise ValueError(f"version {version[0]}.{version[1]} of the format is not read")
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran_order, dtype = read(stream)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+    except (ValueError, TypeError, LookupError, SyntaxError, RecursionError, MemoryError) as error:
         summary = str(error).partition("\n")[0]
         raise CaseError(where, f"is not a NumPy array: {summary}", _HINT) from error
     if dtype.hasobject or dtype.fields is not None:

@@ -148,7 +148,7 @@ def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Budget) 
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value can be written in an identifier; a generator, for example, cannot."""
+    """Return whether a value is a number, text, None or a list of these, and no generator."""
     if isinstance(value, tuple | list):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, int | float | str)
