@@ -571,6 +571,31 @@ def test_an_error_says_which_field_of_the_case_is_wrong(tmp_path: Path) -> None:
     assert caught.value.where == ("desc", "OutputTensor", "Sizes", 1)
 
 
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        ("{Sizes: [1]}", "`InputTensors[0]` lacks DataType"),
+        ("{DataType: FLOAT32}", "`InputTensors[0]` lacks Sizes"),
+        ("{Sizes: [4294967296], DataType: FLOAT32}", "must be at most 4294967295"),
+        ("{Sizes: [1], DataType: FLOAT32, Strides: [4294967296]}", "must be at most 4294967295"),
+    ],
+)
+def test_a_parameter_of_a_matrix_that_is_no_tensor_is_refused(
+    tmp_path: Path, tensor: str, message: str
+) -> None:
+    text = f"""
+    operator: JOIN
+    cases:
+      - matrix: {{Tensor: [{tensor}]}}
+        desc:
+          InputTensors: "=[Tensor]"
+          OutputTensor: {{Sizes: [1], DataType: FLOAT32}}
+          Axis: 0
+    """
+    path = write(tmp_path, text)
+    assert message in refusal(lambda: load_suite([path]), tmp_path)
+
+
 def test_cases_of_a_matrix_after_the_first_are_checked_only_if_every_case_is_asked_for(
     tmp_path: Path,
 ) -> None:

@@ -179,6 +179,11 @@ def test_seven_mistakes_in_seven_graphs_are_reported_at_once(tmp_path: Path) -> 
         ),
         ("operator: ACTIVATION_RELU", "operator: GRAPHS", "a graph cannot be a node of a graph"),
         ("nodes:", "Nodes:", "unknown field `Nodes` in a graph"),
+        (
+            "nodes:",
+            "constants: {k: {Sizes: [2, 1], DataType: INT8, Strides: [1], values: [1, 2]}}\nnodes:",
+            "k feeds no node and is not an output of the graph",
+        ),
         ("double: {", "double: {repeat: 2000, ", "2000 is not a number from 1 to 1024"),
     ],
 )
@@ -232,6 +237,13 @@ def test_a_wrongly_wired_graph_that_expects_a_rejection_is_built_and_names_the_r
     ):
         case = graph_case(tmp_path, graph + rejected.replace("CONSTRAINT", constraint))
         assert constraint in case.violations()
+
+
+def test_a_constraint_that_is_computed_as_a_list_is_refused(tmp_path: Path) -> None:
+    expect = '{rejected: E_INVALIDARG, constraint: "=[N]"}'
+    text = "matrix: {N: [1]}\n" + two_nodes_with("{y: relu}", f"{{y: relu}}\nexpect: {expect}")
+    (problem,) = problems(tmp_path, text)
+    assert problem.endswith("neither graphs nor their nodes have a constraint [1]")
 
 
 def test_a_constraint_that_neither_graphs_nor_nodes_have_is_refused(tmp_path: Path) -> None:

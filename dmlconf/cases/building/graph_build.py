@@ -209,7 +209,9 @@ def _constants(entries: _Entries, files: CaseFiles, errors: CaseErrors) -> dict[
         part = data[name]
         if isinstance(part, Fill):
             part = fill(part.name, tensor.Sizes, tensor.DataType, part.arguments)
-        constants[name] = Constant(name, tensor, as_stored(part, tensor.Strides))
+        if tensor.Strides is not None and len(tensor.Strides) == len(tensor.Sizes):
+            part = as_stored(part, tensor.Strides)
+        constants[name] = Constant(name, tensor, part)
     return constants
 
 
@@ -321,13 +323,13 @@ def _expectation(
     return read_expectation(graph_entry((), graph.outputs), entry, expect, desc, files)
 
 
-def _known_constraint(constraint: str | None, graph: Graph) -> None:
+def _known_constraint(constraint: Any, graph: Graph) -> None:
     if constraint is None:
         return
     known = {*WIRING_RULES}
     for node in graph.operator_nodes:
         known |= constraint_names(node.operator)
-    if constraint not in known:
+    if not isinstance(constraint, str) or constraint not in known:
         hint = name_hint(constraint, sorted(known))
         message = f"neither graphs nor their nodes have a constraint {constraint!r}"
         raise CaseError(("expect", "constraint"), message, hint)

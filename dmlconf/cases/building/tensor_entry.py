@@ -62,6 +62,9 @@ def read_tensor(
     """
     if not isinstance(written, Mapping):
         raise CaseError(where, f"must be a tensor, not {written!r}")
+    missing = [key for key in ("Sizes", "DataType") if key not in written]
+    if missing:
+        raise CaseError(where, f"`{name}` lacks {' and '.join(missing)}")
     sizes = whole_numbers(written["Sizes"], (*where, "Sizes"))
     if "DimensionCount" in written and written["DimensionCount"] != len(sizes):
         message = f"DimensionCount is {written['DimensionCount']}, but Sizes has {len(sizes)}"
@@ -90,6 +93,8 @@ def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:
         raise CaseError(where, message, f"at most {MOST_DIMENSIONS}; leave the data out")
 
 
+_MOST_UINT: Final = 0xFFFF_FFFF
+
 _Bytes = TypeVar("_Bytes", int, int | None)
 
 
@@ -98,11 +103,12 @@ def _bytes(
 ) -> int | _Bytes:
     if name not in written:
         return default
-    return _whole_number(written[name], (*where, name))
+    most = 0xFFFF_FFFF_FFFF_FFFF if name == "TotalTensorSizeInBytes" else _MOST_UINT
+    return _whole_number(written[name], (*where, name), most)
 
 
 def whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
-    """Return a list of whole numbers, each at least 0, as a tuple.
+    """Return a list of whole numbers, each from 0 to 2^32 - 1, as a tuple.
 
     Raises:
         CaseError: it is not such a list.
@@ -111,9 +117,11 @@ def whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
     return tuple(_whole_number(number, (*where, index)) for index, number in enumerate(value))
 
 
-def _whole_number(value: Any, where: Sequence[str | int]) -> int:
+def _whole_number(value: Any, where: Sequence[str | int], most: int = _MOST_UINT) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise CaseError(where, f"{value!r} is not a whole number of at least 0")
+    if value > most:
+        raise CaseError(where, f"must be at most {most}, not {value}")
     return value
 
 
