@@ -217,8 +217,10 @@ def new_key_pair(path: Path) -> Path:
             KEY.pub.pem, is returned.
 
     Raises:
-        CertificationError: a file exists already, or cannot be written.
+        CertificationError: a file exists already, or cannot be written, or the path is empty.
     """
+    if not path.name:
+        raise CertificationError(f"{path} is a folder; name a file for the private key")
     serialization, ed25519 = _library()
     key = ed25519.Ed25519PrivateKey.generate()
     private = key.private_bytes(

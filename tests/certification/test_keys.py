@@ -66,6 +66,13 @@ def test_keygen_overwrites_no_file(tmp_path: Path) -> None:
         file.unlink()
 
 
+def test_keygen_refuses_an_empty_path(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "keygen", "")
+    assert done.returncode == 2
+    assert "name a file for the private key" in " ".join(done.stderr.split())
+    assert not list(tmp_path.iterdir())
+
+
 def test_openssl_takes_keys_of_dmlconf(tmp_path: Path) -> None:
     new_key_pair(tmp_path / "key.pem")
     openssl(tmp_path, "pkey", "-in", "key.pem", "-pubout", "-out", "again.pem")

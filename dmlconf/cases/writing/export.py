@@ -58,7 +58,7 @@ def export_case(
     listed: int = 0,
     note: str | None = None,
 ) -> None:
-    """Write a case file with one case, whose data are in the folder of the same name.
+    """Write a case file with one case; data that it does not list are in the folder of its name.
 
     The case is compiled and judged like the given one, so its file has the tags that are execution
     flags, but none of the tags that only select cases. What the reference expects is not written: a

@@ -29,8 +29,9 @@ class FamilyParameter:
     """A parameter that a family's file describes.
 
     Attributes:
-        value: an expression over the desc's fields, or over `graph_facts`; it fails or is None if a
-            desc or graph lacks the parameter.
+        value: an expression over the desc's fields, its first input `Input` and its first output
+            `Output`, or over `graph_facts`; it fails or is None if a desc or graph lacks the
+            parameter.
         classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
 
