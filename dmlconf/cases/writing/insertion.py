@@ -49,7 +49,7 @@ def entry_lines(recorded: str, expect: Mapping[str, Array | Sequence[Array] | st
 
 
 def is_block(document: Document, index: int) -> bool:
-    """Return whether an entry of a case file is a block, to which lines can be added."""
+    """Return whether an entry is in YAML's block style, so that lines can be added to it."""
     return not _entries(document)[index].flow_style
 
 
@@ -118,7 +118,7 @@ def _entries(document: Document) -> Any:
 
 
 def _last_line(node: Any, lines: Sequence[str]) -> int:
-    """Return the line, from 1, on which the last value of a block ends."""
+    """Return the line, from 1, on which the last value of an entry ends."""
     while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         node = last[1] if isinstance(last, tuple) else last
