@@ -383,7 +383,7 @@ class Case:
     def with_data(self, arrays: Mapping[str, Array]) -> Self:
         """Return the case with these arrays as its inputs, by tensor, shaped like their Sizes."""
         tensors = self._input_tensors().items()
-        return self._with_arrays({n: as_stored(arrays[n], tensor.Strides) for n, tensor in tensors})
+        return self._with_arrays({n: as_stored(arrays[n], t.FittingStrides) for n, t in tensors})
 
     def _with_arrays(self, inputs: Mapping[str, Array]) -> Self:
         case = replace(self, data=_Inputs(inputs))
@@ -394,7 +394,7 @@ class Case:
         data = self.data.get(name, _ZEROS)
         if isinstance(data, Fill):
             data = fill(data.name, tensor.Sizes, tensor.DataType, data.arguments)
-        return as_stored(data, tensor.Strides)
+        return as_stored(data, tensor.FittingStrides)
 
     def outputs(self) -> Mapping[str, TensorDesc]:
         """Return the descs of the outputs by tensor."""

@@ -30,7 +30,8 @@ OWNED: Final = "OWNED_BY_DML"
 class TensorDesc:
     """A `DML_BUFFER_TENSOR_DESC`; members that the header has are spelled as there.
 
-    Constraints in the catalogue may read its properties as well.
+    Constraints in the catalogue may read its properties as well, except `Owned` and
+    `FittingStrides`.
 
     Attributes:
         DataType: type of the elements.
@@ -64,6 +65,12 @@ class TensorDesc:
         return self.Strides is None or layout.is_packed(self.Sizes, self.Strides)
 
     @property
+    def FittingStrides(self) -> tuple[int, ...] | None:
+        """The strides; None if there are more or fewer than sizes, as in an invalid desc."""
+        fitting = self.Strides is not None and len(self.Strides) == len(self.Sizes)
+        return self.Strides if fitting else None
+
+    @property
     def Owned(self) -> bool:
         """Whether DirectML copies the data when it initialises an operator, and keeps it."""
         return OWNED in self.Flags
@@ -77,10 +84,13 @@ class TensorDesc:
 
     @property
     def MinimumTensorSizeInBytes(self) -> int:
-        """Bytes up to the end of the last element, in multiples of 4; 0 if a size is 0."""
+        """Bytes up to the end of the last element by `FittingStrides`, in multiples of 4.
+
+        0 if a size is 0.
+        """
         if 0 in self.Sizes:
             return 0
-        return layout.minimum_buffer_bytes(self.DataType, self.Sizes, self.Strides)
+        return layout.minimum_buffer_bytes(self.DataType, self.Sizes, self.FittingStrides)
 
     @property
     def TotalTensorSizeInBytes(self) -> int:

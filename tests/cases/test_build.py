@@ -596,6 +596,15 @@ def test_a_parameter_of_a_matrix_that_is_no_tensor_is_refused(
     assert message in refusal(lambda: load_suite([path]), tmp_path)
 
 
+def test_a_case_whose_strides_are_more_than_its_sizes_has_data_and_bytes(tmp_path: Path) -> None:
+    text = replace_once(TILE, "Sizes: [2],", "Sizes: [2], Strides: [1, 1],")
+    expect = "expect: {rejected: E_INVALIDARG, constraint: strides-per-dimension}"
+    case = built(tmp_path, replace_once(text, "expect: {OutputTensor: [1, 2, 1, 2]}", expect))
+    assert case.inputs()["InputTensor"].tolist() == [1, 2]
+    assert case.desc["InputTensor"].TotalTensorSizeInBytes == 8
+    assert case.violations() == ("strides-per-dimension",)
+
+
 def test_cases_of_a_matrix_after_the_first_are_checked_only_if_every_case_is_asked_for(
     tmp_path: Path,
 ) -> None:

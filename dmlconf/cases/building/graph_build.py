@@ -209,9 +209,7 @@ def _constants(entries: _Entries, files: CaseFiles, errors: CaseErrors) -> dict[
         part = data[name]
         if isinstance(part, Fill):
             part = fill(part.name, tensor.Sizes, tensor.DataType, part.arguments)
-        if tensor.Strides is not None and len(tensor.Strides) == len(tensor.Sizes):
-            part = as_stored(part, tensor.Strides)
-        constants[name] = Constant(name, tensor, part)
+        constants[name] = Constant(name, tensor, as_stored(part, tensor.FittingStrides))
     return constants
 
 

@@ -171,8 +171,8 @@ def _tensor_data(
         return _fill(written["fill"], tensor, (*where, "fill"))
     where = (*where, "values")
     array = _values(written["values"], tensor, files, where)
-    strides = tensor.Strides
-    if strides is not None and len(strides) == array.ndim:
+    strides = tensor.FittingStrides
+    if strides is not None:
         same = as_stored(array, strides) == array
         if not (same | (array != array)).all():
             message = (
