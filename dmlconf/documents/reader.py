@@ -290,10 +290,11 @@ def _decoded(path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = content[: error.start].decode("utf-8", "replace")
+        text = error.object  # Without a byte order mark.
+        before = text[: error.start].decode("utf-8", "replace")
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
-        source = content.split(b"\n")[line - 1].decode("utf-8", "replace")
-        message = f"is not UTF-8: byte 0x{content[error.start]:02x}"
+        source = text.split(b"\n")[line - 1].decode("utf-8", "replace")
+        message = f"is not UTF-8: byte 0x{text[error.start]:02x}"
         raise InvalidFilesError(
             [Problem(path, message, line, column, source, hint="save the file as UTF-8")]
         ) from error

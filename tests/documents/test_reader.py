@@ -336,6 +336,15 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             hint: save the file as UTF-8
         """,
     ),
+    "Latin-1 after a byte order mark": (
+        b"\xef\xbb\xbfa: caf\xe9 au lait\n",
+        """
+        f.yaml:1:7: is not UTF-8: byte 0xe9
+             1 | a: caf\ufffd au lait
+               |       ^
+            hint: save the file as UTF-8
+        """,
+    ),
     "UTF-16": (
         "a: 1".encode("utf-16-le"),
         r"""
