@@ -221,21 +221,18 @@ class _Again:
         self.latest: Verdict | None = None
 
     def __call__(self, case: Case) -> bool:
-        return self.verdict(case) is not None
-
-    def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict | None:
-        """Return the first verdict that is the same kind of failure; None if there is none.
+        """Return whether a verdict on the case is the same kind of failure.
 
         A verdict by which only signs of zeros differ counts only if the diagnosed one is such too.
         """
         for _ in range(self.attempts):
-            for verdict in self._bench.verdicts([case] * self._batch, backend):
+            for verdict in self._bench.verdicts([case] * self._batch):
                 kind = verdict.reason.kind if verdict.reason else None
                 alike = verdict.status is self._status and kind is self._kind
                 if alike and (self._in_signs or not _differs_in_signs_of_zero(verdict)):
                     self.latest = verdict
-                    return verdict
-        return None
+                    return True
+        return False
 
     def of_experiment(self, experiment: Experiment) -> Verdict:
         """Return the first failing verdict; the last verdict if none fails."""

@@ -78,7 +78,8 @@ class Run:
         retries: how often to run a failing case again.
         most_failures: the number of failing cases after which to stop; None for never.
         judged: whether outcomes are judged; if not, a case has an event `Executed` or `Unsupported`
-            instead of `Judged`, and options of judging have no effect.
+            instead of `Judged`, and `repeat`, `shuffle`, `retries` and options of judging have no
+            effect.
         options: the given options, for the log's header.
         earlier: the part of the run that its log has already; None for a new run.
     """

@@ -37,7 +37,7 @@ class Target:
         circumstances: the circumstances under which cases also run.
         compare_unfused: whether graphs' nodes also run one by one.
         workers: the scheduler's workers, for the log's header; empty on this machine.
-        label: a part of the names of this target's files; empty for a single target.
+        label: a part of the names of this target's files, with `--by-adapter`; otherwise empty.
     """
 
     backend: OpenBackend

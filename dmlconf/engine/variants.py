@@ -110,7 +110,7 @@ def combined(
     verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
 ) -> Verdict:
     """Return the most severe verdict of a case's variants; its reason, if any, says which share its
-    status.
+    status if not all do.
 
     Args:
         differing: for each variant and output, how many elements differ in bits from those of the

@@ -3,7 +3,6 @@
 Checking 50,000 cases takes a minute, and few files have changed since the last time. A file is
 remembered by a digest of its name, its folder's name, its content and everything else that its
 check depends on.
-What `checked` finds in the other files is cached there.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.excuses.deviations import read_deviations
 from dmlconf.excuses.findings import findings_of
+from dmlconf.faults.runtimes.onnxruntime_quantization import zero_point_before_rounding
 from dmlconf.judging.conclusion import Conclusion
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
@@ -329,3 +330,17 @@ def test_a_finding_explains_what_onnx_runtime_gives_and_no_other_wrong_result(
         assert found.status is Status.FAILED
         assert found.reason is not None
         assert found.reason.message.startswith(f"known finding {name} ") is named
+
+
+def test_the_sum_with_a_zero_point_is_rounded_to_float32_or_not_before_it_becomes_an_integer(
+    tmp_path: Path,
+) -> None:
+    desc = (
+        f"{tensor('InputTensor', '0.50000006')}, {tensor('ScaleTensor', '1')}, "
+        f"{tensor('ZeroPointTensor', '12', 'UINT8')}, {output(1, 'UINT8')}"
+    )
+    first = zero_point_before_rounding(described(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", desc))
+    assert first is not None
+    assert first.others is not None
+    computed = [each.outputs["OutputTensor"].tolist() for each in (first, *first.others())]
+    assert computed == [[13], [12]]

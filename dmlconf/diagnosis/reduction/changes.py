@@ -27,7 +27,6 @@ __all__ = [
 _FROM_ZERO: Final = frozenset(
     {
         "Axis",
-        "ActiveAxis",
         "Axes",
         "Offsets",
         "InputWindowOffsets",
@@ -114,7 +113,7 @@ def _tensor_without(tensor: TensorDesc, dimension: int, rank: int) -> TensorDesc
 
 
 def _attribute_without(field: Field, value: Any, dimension: int, rank: int) -> Any:
-    if field.name in ("Axis", "ActiveAxis") and isinstance(value, int):
+    if field.name == "Axis" and isinstance(value, int):
         return value - (value > dimension)
     if field.name == "Axes" and isinstance(value, tuple):
         return tuple(axis - (axis > dimension) for axis in value if axis != dimension)

@@ -14,7 +14,9 @@ __all__ = ["NumberRef", "number_at", "size_refs", "with_counts", "with_number", 
 
 @dataclass(frozen=True, slots=True)
 class NumberRef:
-    """A number of a desc: `NumberRef("ATensor", None, 1)` is the second of ATensor's Sizes.
+    """A size, a data type or an attribute of a desc.
+
+    `NumberRef("ATensor", None, 1)` is the second of ATensor's Sizes.
 
     Attributes:
         index: for an array of tensors, which one; otherwise None.

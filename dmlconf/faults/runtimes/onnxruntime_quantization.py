@@ -120,7 +120,7 @@ def zero_point_before_rounding(case: Case) -> Computed | None:
         return None
     limits, right = np.iinfo(zero_point.dtype), evaluate(case)["OutputTensor"]
     finite = np.isfinite(quotient)
-    total = np.where(finite, quotient, 0) + zero_point
+    total = np.where(finite, quotient, 0).astype(np.float64) + zero_point
 
     def rounded(total: Array) -> Computed:
         whole = np.clip(np.rint(total), limits.min, limits.max).astype(zero_point.dtype)
