@@ -136,6 +136,9 @@ def diagnose(
     elif again.attempts > 1:
         note = f"The case did not fail again in {again.attempts} runs, so it was not reduced."
         reduced, notes = None, (*notes, note)
+    elif diagnosis.in_batch:
+        note = "Two copies of the case at once did not fail again, so it was not reduced."
+        reduced, notes = None, (*notes, note)
     else:
         note = "The case fails only against the outputs that it states or that were recorded for it"
         reduced, notes = None, (*notes, f"{note}, so smaller cases cannot be judged.")

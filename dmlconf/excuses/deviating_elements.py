@@ -50,7 +50,10 @@ def _ulp(
     float32: float,
     float16: float,
 ) -> Array:
-    """Elements off by at most `float32` or, as FLOAT16, `float16` ULP, NaN for NaN; no integers."""
+    """Elements off by at most `float32` ULP, or `float16` ULP as FLOAT16, or NaN in both outputs.
+
+    An output of integers has none.
+    """
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     limit = float16 if right.dtype == np.float16 else float32

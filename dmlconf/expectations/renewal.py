@@ -1,4 +1,4 @@
-"""Update a recording that has a file for each operator, if some cases are recorded anew."""
+"""Update a recording that has a file for each operator when some cases are recorded anew."""
 
 from __future__ import annotations
 

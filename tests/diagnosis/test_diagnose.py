@@ -8,7 +8,7 @@ The tested code is in `dmlconf/diagnosis/diagnose.py`, `dmlconf/diagnosis/factor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,15 +73,16 @@ def test_a_case_that_passes_is_not_reproduced() -> None:
 
 
 class Rarely(NumpyBackend):
-    """A backend that gives wrong outputs in each tenth run, and right ones in the others."""
+    """A backend that gives wrong outputs in some runs, which are counted from 0."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_wrong: Callable[[int], bool]) -> None:
         self._runs = 0
+        self._is_wrong = is_wrong
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for outcome in super().run(cases):
             assert isinstance(outcome, Outputs)
-            wrong = self._runs % 10 == 9
+            wrong = self._is_wrong(self._runs)
             self._runs += 1
             negated = {name: -array - 1 for name, array in outcome.arrays.items()}
             yield Outputs(negated) if wrong else outcome
@@ -89,13 +90,22 @@ class Rarely(NumpyBackend):
 
 def test_a_case_that_fails_in_one_of_ten_runs_is_reduced() -> None:
     """Ten runs show that it fails sometimes; those that follow go on until it fails again."""
-    bench = InProcessBench("faulty:negated", Rarely())
+    bench = InProcessBench("faulty:negated", Rarely(lambda run: run % 10 == 9))
     diagnosis = diagnose(case_of("tile/boundary"), bench, 30)
     assert (diagnosis.failures, diagnosis.runs, diagnosis.notes) == (1, 10, ())
     assert diagnosis.culprit is not None
     assert diagnosis.culprit.factor == "repetition"
     assert diagnosis.reduced is not None
     assert element_count(diagnosis.reduced.case) < element_count(diagnosis.case)
+
+
+def test_a_failure_in_a_batch_that_does_not_recur_is_not_said_to_need_stated_outputs() -> None:
+    """Ten runs alone and seven of the copies are right, and all runs after the eighth copy."""
+    bench = InProcessBench("faulty:negated", Rarely(lambda run: run == 17))
+    diagnosis = diagnose(case_of("tile/boundary"), bench, 30)
+    assert diagnosis.in_batch
+    note = "Two copies of the case at once did not fail again, so it was not reduced."
+    assert (diagnosis.reduced, diagnosis.notes) == (None, (note,))
 
 
 def test_only_trials_in_half_precision_or_with_other_data_cannot_tell_a_culprit() -> None:
