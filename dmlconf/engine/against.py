@@ -154,13 +154,14 @@ class RecordingAgainst:
         """Return a note on stale cases, with the command that records them again; else None."""
         if not self.stale:
             return None
-        cases = counted(len(self.stale), "case")
-        stale = "\n".join(first_lines(self.stale, _MOST_NAMED))
+        stale = list(dict.fromkeys(self.stale))  # A case may run more than once.
+        cases = counted(len(stale), "case")
+        names = "\n".join(first_lines(stale, _MOST_NAMED))
         paths = [self.path.parent.parent] if self.path.parent.name == _FOLDER else suite_paths
-        again = _record_command(paths, self._stored_recording(), self.stale)
+        again = _record_command(paths, self._stored_recording(), stale)
         return (
             f"{self.path} has another desc or other inputs for {cases}"
-            f" and was not used there:\n{stale}\nRecord again: {again}"
+            f" and was not used there:\n{names}\nRecord again: {again}"
         )
 
 

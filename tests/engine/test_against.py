@@ -267,6 +267,17 @@ def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
 
 
+def test_a_stale_case_that_runs_twice_is_noted_once(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    write_recording(tmp_path / "recordings" / "x.dmlrec", case, digest="0" * 64)
+    expected = chosen(tmp_path, AUTO)
+    for _ in range(2):
+        expected.against(case)
+    note = str(expected.recordings[0].stale_note([]))
+    assert "for 1 case and" in note
+    assert note.count(case.identifier) == 1
+
+
 def test_auto_reports_a_damaged_recording_of_the_suite(tmp_path: Path) -> None:
     path = write_recording(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
     path.write_bytes(path.read_bytes()[:50])
