@@ -226,10 +226,9 @@ def _unknown_keys(
     document: Document, error: _ValidationError, path: Sequence[str | int]
 ) -> Iterator[Problem]:
     known = error.schema.get("properties", {})
-    patterns = error.schema.get("patternProperties", {})
     owner = error.schema.get("title") or (f"`{_spoken(path)}`" if path else "the file")
     for key in error.instance:
-        if key in known or patterns:
+        if key in known:
             continue
         absent = (name for name in known if name not in error.instance)
         hint = name_hint(key, absent, f"known here: {', '.join(known)}", mark="`")
