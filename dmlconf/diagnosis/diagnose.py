@@ -71,7 +71,7 @@ class Diagnosis:
         culprit: the factor that is to blame; None if none was found.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
             None for operators, and if no such rewrite was sought or found.
-        notes: sentences for the user about what could not be done.
+        notes: sentences for the user, such as on what could not be done.
         interrupted: whether Ctrl+C ended the reduction or the trials; the other attributes say what
             was found nevertheless.
     """
@@ -200,7 +200,11 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
         )
         return Diagnosis(case, together[0], 0, times, in_batch=True, culprit=culprit)
     note = f"The case passes: in each of {times} runs alone, and {_BATCH} times at once."
-    return Diagnosis(case, verdicts[0], 0, times, in_batch=False, notes=(note,))
+    first = verdicts[0]
+    if first.status is not Status.PASSED:
+        why = f": {first.reason.message}" if first.reason else ""
+        note = f"The case does not fail; it is {first.status}{why}"
+    return Diagnosis(case, first, 0, times, in_batch=False, notes=(note,))
 
 
 class _Again:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.numpy.backend import NumpyBackend
-from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.backends.protocol import Capabilities, Outcome, Outputs
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
@@ -70,6 +70,20 @@ def test_a_case_that_passes_is_not_reproduced() -> None:
     diagnosis = diagnosed("gemm/matrix", "faulty:negated,where=GroupCount > 1")
     assert not diagnosis.reproduced
     assert "passes: in each of 10 runs alone" in diagnosis.notes[0]
+
+
+class WithoutTypes(NumpyBackend):
+    """A backend that has no data types."""
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), data_types=frozenset())
+
+
+def test_a_case_that_is_unsupported_is_not_said_to_pass() -> None:
+    bench = InProcessBench("faulty:negated", WithoutTypes())
+    diagnosis = diagnose(case_of("tile/boundary"), bench, 30)
+    assert not diagnosis.reproduced
+    assert diagnosis.notes[0].startswith("The case does not fail; it is unsupported: the backend ")
 
 
 class Rarely(NumpyBackend):
