@@ -148,7 +148,8 @@ def _message(variants: Mapping[str, VariantResult], gravest: Status) -> str:
         [message] = messages
         return f"in every variant: {message}" if gravest.fails_run else message
     if alike:
-        culprit = failing_variants(variants) if gravest.fails_run else ""
+        failing = {label for label, result in variants.items() if result.status.fails_run}
+        culprit = failing_variants(variants) if failing == concerned.keys() else ""
         reasons = f"only with {culprit or ' and '.join(concerned)}: {min(messages)}"
     else:
         reasons = "; ".join(

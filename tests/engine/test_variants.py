@@ -119,6 +119,16 @@ def test_variants_that_fail_in_different_ways_are_all_named(tmp_path: Path) -> N
     assert [result.status for result in verdict.judgement.variants.values()] == ["failed", "broken"]
 
 
+def test_a_crash_is_said_only_of_the_variant_that_crashes(tmp_path: Path) -> None:
+    """Both variants with `half=on` fail, but one of them breaks down."""
+    fine = {"off,compile=graph": "faulty:level=6_4", "off,compile=operator": "faulty:level=6_4"}
+    wrong = {"on,compile=graph": "faulty:error", "on,compile=operator": "faulty:zeros"}
+    (verdict,) = verdicts(tmp_path, "stated", **wrong, **fine)
+    assert verdict.reason is not None
+    assert verdict.reason.message.startswith("only with half=on,compile=graph: ")
+    assert "; half=on,compile=operator is failed; " in verdict.reason.message
+
+
 def test_bits_that_differ_within_the_rule_are_counted_and_the_case_passes(tmp_path: Path) -> None:
     planned = load_suite([write(tmp_path, EXP, "exp.yaml")]).plan()
     tested = registry.parse("faulty:zeros")
