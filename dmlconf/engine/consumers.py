@@ -134,7 +134,7 @@ def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) 
 
 
 def run_to_end(engine: Engine, consumer: Consumer) -> None:
-    """Execute a run for a caller that needs all verdicts.
+    """Execute a run for a caller that needs a complete one.
 
     Args:
         consumer: takes each event; if it raises, the run ends.

@@ -132,7 +132,8 @@ class Engine:
         with uninterrupted:
             yield Opened(self.header, self.total, earlier is not None)
         if earlier is not None and earlier.complete and earlier.footer is not None:
-            yield Finished(earlier.footer, logged=True)
+            with uninterrupted:
+                yield Finished(earlier.footer, logged=True)
             return
         state = _State(self.run, self.header)
         failure: BaseException | None = None

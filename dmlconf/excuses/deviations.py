@@ -157,7 +157,7 @@ NO_DEVIATIONS: Final = Deviations()
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a case's elements are compared with.
+    """A case's inputs and right outputs, from which concerned elements are found.
 
     Attributes:
         operands: the inputs as the operator's function takes them.
