@@ -302,8 +302,8 @@ def _gathered_beyond(case: Case, inputs: Mapping[str, Array], right: Array, actu
         return beyond
     kept = beyond.shape[beyond.ndim - desc["IndexDimensions"] :]
     whole = (*tensor.shape[:axis], *kept, *tensor.shape[axis + 1 :])
-    if prod(whole) != right.size:
-        return np.zeros(right.shape, bool)
+    if prod(whole) != right.size or prod(kept) != beyond.size:
+        return np.zeros(right.shape, bool)  # Neither ONNX nor WebNN has a counterpart.
     rows = beyond.reshape((*kept, *(1,) * (tensor.ndim - axis - 1)))
     return np.broadcast_to(rows, whole).reshape(right.shape)
 

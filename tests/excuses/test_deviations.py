@@ -354,6 +354,13 @@ def test_elements_gathered_beyond_the_axis_may_have_any_value() -> None:
         assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
 
 
+def test_wrong_elements_fail_if_rows_of_the_input_have_indices_of_their_own() -> None:
+    """ONNX has no counterpart; a backend that claims its target may run such a case anyway."""
+    tested = case("gather/boundary/own-indices-for-leading-dimensions")
+    outcome = Outputs({"OutputTensor": np.full_like(reference_output(tested), 77)})
+    assert verdict(tested, outcome).status is Status.FAILED
+
+
 @pytest.mark.parametrize(("index", "status"), [(0, Status.FAILED), (2, Status.WAIVED)])
 def test_a_single_index_along_the_last_axis_may_be_beyond_it(
     tmp_path: Path, index: int, status: Status
