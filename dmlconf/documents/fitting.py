@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
-__all__ = ["Fits", "fits"]
+__all__ = ["Fits", "fits", "pattern"]
 
 Fits = Callable[[Any], bool]
 
@@ -137,8 +138,18 @@ def _one_of(parts: Sequence[_Schema], schema: _Schema, definitions: _Definitions
     return lambda data: sum(alternative(data) for alternative in alternatives) == 1
 
 
+@cache
+def pattern(source: str) -> re.Pattern[str]:
+    """Return the compiled `pattern` of a JSON Schema, in which a last `$` is the end of the text.
+
+    By itself, Python's `$` also matches before a line feed at the end.
+    """
+    ends = source.endswith("$") and not source.endswith("\\$")
+    return re.compile(source[:-1] + "\\Z" if ends else source)
+
+
 def _pattern(value: str, schema: _Schema, definitions: _Definitions) -> Fits:
-    search = re.compile(value).search
+    search = pattern(value).search
     return lambda data: not isinstance(data, str) or search(data) is not None
 
 

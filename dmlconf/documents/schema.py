@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dmlconf.documents.fitting import fits
+from dmlconf.documents.fitting import fits, pattern
 from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.resources import schemas_directory
@@ -81,8 +81,17 @@ def bundled_schema(name: str) -> Mapping[str, Any]:
 def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
     """Return a validator of JSON Schema 2020-12."""
     from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend
 
-    return Draft202012Validator(schema)
+    def matches(checker: Any, value: str, data: Any, _: object) -> Iterator[ValidationError]:
+        if checker.is_type(data, "string") and pattern(value).search(data) is None:
+            yield ValidationError(f"{data!r} does not match {value!r}")
+
+    own: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]
+        Draft202012Validator, {"pattern": matches}
+    )
+    return own(schema)
 
 
 class Checker:

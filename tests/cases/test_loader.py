@@ -261,6 +261,15 @@ the name of an HRESULT such as E_INVALIDARG
                |           ^^^^^^^^^^^
         """,
     ),
+    "a name that ends in a line feed": (
+        "name: a",
+        'name: "a\\n"',
+        r"""
+        f.yaml:3:11: `cases[0].name` is "a\n": a name has letters, digits, and . _ -
+             3 |   - name: "a\n"
+               |           ^^^^^
+        """,
+    ),
     "a field with a character that reorders text": (
         "name: a",
         "na\u202eme: a",
