@@ -558,7 +558,7 @@ class _Compiled(NamedTuple):
     def items_in(self, names: Namespace) -> int:
         """Return how many numbers, characters and tuples are in the tuples and texts that it names.
 
-        A name that occurs twice counts twice; a tuple or text of one item does not count.
+        A name that occurs twice counts twice; a tuple or text of at most one item does not count.
         """
         items = 0
         for name, count in self.uses.items():

@@ -1,4 +1,4 @@
-"""Paths of the bundled suite and of the schemas; digests of sources and schemas, for caches.
+"""Paths of the bundled suite, of schemas and sources; digests of the last two, for caches.
 
 A wheel has the suite and the schemas inside the package (`dmlconf/bundled/`), a checkout beside it.
 """

@@ -156,7 +156,8 @@ class _Builder:
         """
         if producer.DataType is not consumer.DataType:
             raise NotExpressibleError("an edge that reads a tensor with another data type")
-        if _is_plain(producer) and _is_plain(consumer):
+        both_plain = _is_plain(producer) and _is_plain(consumer)
+        if both_plain and producer.ElementCount == consumer.ElementCount:
             same = producer.Sizes == consumer.Sizes
             return name if same else self.reshaped(name, consumer.Sizes)
         if producer.Strides == consumer.Strides and producer.Sizes == consumer.Sizes:

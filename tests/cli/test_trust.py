@@ -173,6 +173,15 @@ def test_config_says_whether_the_file_is_allowed_and_what_needs_permission(check
     assert "not allowed" not in run(checkout, command="config").stdout
 
 
+def test_config_allow_names_no_line_of_a_setting_in_an_inline_table(checkout: Path) -> None:
+    configured(checkout, 'verify = {max-waived = "100%"}\ndirectml = "evil.so"')
+    done = run(checkout, "allow", command="config")
+    assert done.stdout.splitlines()[1:] == [
+        "  loads a library: directml, line 3",
+        "  decides what a certificate must meet: max-waived",
+    ]
+
+
 def test_allowing_without_a_configuration_file_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, "allow", command="config")
     assert done.returncode == 2

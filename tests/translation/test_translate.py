@@ -7,6 +7,7 @@ The tested code is in `dmlconf/translation/translate.py`, `dmlconf/translation/t
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from dmlconf.translation.tables import TARGETS, table
 from dmlconf.translation.translate import translated
 from tests.backends.stated_cases import stated_case
 from tests.bundled import bundled
+from tests.graphs.suites import graph_case
 
 
 def case(name: str, file: str = "matrix") -> Case:
@@ -220,6 +222,30 @@ def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
         made |= set(step.outputs)
     assert reads_of_nodes > 0
     assert program.outputs.keys() <= made
+
+
+@pytest.mark.parametrize(("produced", "consumed"), [(4, 3), (3, 4)])
+def test_an_edge_to_a_tensor_of_fewer_elements_picks_them_and_to_one_of_more_is_declined(
+    tmp_path: Path, produced: int, consumed: int
+) -> None:
+    values = [1, 2, 3, 4][:produced]
+    graph = graph_case(
+        tmp_path,
+        f"""
+inputs: {{x: {{Sizes: [1, 1, 1, {produced}], DataType: FLOAT16, values: {values}}}}}
+nodes:
+  first: {{operator: ACTIVATION_RELU, desc: {{InputTensor: x, OutputTensor: {{}}}}}}
+  second:
+    operator: ACTIVATION_RELU
+    desc: {{InputTensor: {{from: first, Sizes: [1, 1, 1, {consumed}]}}, OutputTensor: {{}}}}
+outputs: {{y: second}}
+""",
+    )
+    if consumed > produced:
+        with pytest.raises(NotExpressibleError, match="does not write"):
+            translated(graph, "onnx")
+    else:
+        assert "Gather" in translated(graph, "onnx").operations
 
 
 def test_a_node_output_that_a_graph_exports_twice_is_two_outputs_of_the_program() -> None:

@@ -212,9 +212,10 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command with groups of options, which environment variables can set too.
+    """A command with groups of options.
 
-    The configuration file can set the options of the commands in `COMMANDS`.
+    Environment variables can set all but `--trust-config`, and the configuration file most of those
+    of the commands in `COMMANDS`.
     """
 
     def __init__(self, name: str | None, **attributes: Any) -> None:

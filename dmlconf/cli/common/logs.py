@@ -142,7 +142,10 @@ def _new_log(directory: Path, mode: int) -> Path:
 
 def _remove(log: Path) -> None:
     """Remove a log, and the failing cases that `fuzz` has written beside it."""
-    log.unlink(missing_ok=True)
+    try:
+        log.unlink(missing_ok=True)
+    except OSError:  # It is another user's in a shared folder, or open on Windows.
+        return
     failing = log.with_suffix(".failures")
     if failing.exists():
         import shutil
@@ -202,8 +205,13 @@ def latest_log() -> Path | None:
 
 def _writable(directory: Path) -> bool:
     """Return whether files can be created in a folder, which may have to be created first."""
-    existing = next(each for each in (directory, *directory.absolute().parents) if each.exists())
-    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    try:
+        existing = next(
+            (each for each in (directory, *directory.absolute().parents) if each.exists()), None
+        )
+    except OSError:  # A name is too long, or the user may not search a folder.
+        return False
+    return existing is not None and existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
 def _cut(path: Path, end: int) -> IO[str]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dmlconf.catalogue.graph import is_graphs
+from dmlconf.catalogue.graph import GRAPHS, is_graphs
 from dmlconf.catalogue.loader import UnknownOperatorError
 from dmlconf.cli.common.command import option
 from dmlconf.cli.common.completion import complete_operator
@@ -23,17 +23,17 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def expand_operators(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the operators that names stand for; `GRAPHS` and `GRAPH` stay as they are.
+    """Return the operators that names stand for; `GRAPH` is another name of `GRAPHS`.
 
-    If a name is not DirectML's own, or stands for several operators, print which ones.
+    If a name of operators is not DirectML's own, or stands for several, print which ones.
 
     Raises:
         click.UsageError: a name stands for no operator.
     """
     chosen: dict[str, None] = {}
     for value in values:
-        if is_graphs(value.upper()):
-            chosen[value] = None
+        if is_graphs(value):
+            chosen[GRAPHS] = None
             continue
         try:
             operators = named_operators(value)

@@ -180,7 +180,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
 
 
 def _like_the_failed_run(function: _Function) -> _Function:
-    """Give a command with `--failed` the earlier run's paths, and its backend if it takes several.
+    """Give a command with `--failed` the earlier run's paths and, if it takes `backends`, backend.
 
     The user's own paths and backends stay.
     """

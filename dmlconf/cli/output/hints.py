@@ -68,7 +68,7 @@ def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
             "there, or record them on a real DirectML"
         )
     if len(unstated) > _MOST_NAMED:
-        yield f"{len(unstated) - _MOST_NAMED:,} more cases have no `expect:`"
+        yield f"{len(unstated) - _MOST_NAMED:,} more without `expect:`"
 
 
 def _file(template: CaseTemplate) -> Path:

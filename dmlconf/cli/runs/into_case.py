@@ -124,6 +124,7 @@ def _recorded(
                 case Unsupported(verdict):
                     message = verdict.reason.message if verdict.reason else "unsupported"
                     refusals.append(Refusal(verdict.case, message))
+                    advance(True)
                 case Executed(case, outcome):
                     expected = outputs_of(case, outcome)
                     if isinstance(expected, Refusal):

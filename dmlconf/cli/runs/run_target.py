@@ -251,7 +251,7 @@ def _dump(folder: Path, log: RunLog, engine: Engine) -> None:
 
     failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
     planned = {each.identifier: each for each in _cases(engine)}
-    paths = []
+    dumped: set[str] = set()
     try:
         for label, variant in (engine.backend.variants or {"": engine.backend}).items():
             names = [
@@ -260,13 +260,14 @@ def _dump(folder: Path, log: RunLog, engine: Engine) -> None:
                 if not label or verdict.judgement.variants[label].status.fails_run
             ]
             cases = [valid_case(planned[name]) for name in names]
-            paths += dump_cases(folder / label, cases, variant, engine.expected.against)
+            dump_cases(folder / label, cases, variant, engine.expected.against)
+            dumped.update(names)
     except OSError as error:
         say(f"Error: --dump {folder} could not be written: {error.strerror or error}")
         return
     left = len(failing) - _MOST_DUMPED
     more = f"; {left:,} more failed" if left > 0 else ""
-    say(f"{counted(len(paths), 'failing case')} in {folder}{more}")
+    say(f"{counted(len(dumped), 'failing case')} in {folder}{more}")
 
 
 def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:

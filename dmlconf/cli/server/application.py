@@ -1,7 +1,7 @@
 """Answer requests to `dmlconf history serve` with the pages that `reports.history.site` makes.
 
-A browser must send the token of the server, which the printed address contains; the answer sets a
-cookie with the token for the other pages.
+A browser must send the token of the server, which the printed address contains; the answer, except
+for `feed.xml`, sets a cookie with the token for the other pages.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _REFUSED: Final = (
 
 
 class Application:
-    """The WSGI application: it answers requests with `token`, in a cookie or the query, with pages.
+    """The WSGI application: it shows pages to whoever sends `token`, in a cookie or the query.
 
     If the database cannot be read, `report` gets a message.
     """

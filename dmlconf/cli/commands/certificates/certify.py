@@ -141,7 +141,7 @@ def command(
 ) -> int:
     """Run the cases of a profile, and write a certificate of their outcomes.
 
-    It holds every output, and a digest and a sample of those of 64 KiB or more, so that `dmlconf
+    It holds every output, those of 64 KiB or more as a digest and a sample, so that `dmlconf
     verify` can judge them again without the device. The cases are those of the bundled suite, or
     those under PATHS. Outcomes are kept in FILE.dmlcert.partial until the certificate is written,
     unless a recording lacks some; --resume continues from there. If verdicts do not allow a

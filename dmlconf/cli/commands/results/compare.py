@@ -1,4 +1,4 @@
-"""`dmlconf compare`: what changed from one run to each of others."""
+"""`dmlconf compare`: what changed from one run to others."""
 
 from __future__ import annotations
 

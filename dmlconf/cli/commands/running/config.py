@@ -135,5 +135,6 @@ def _permit(configuration: Configuration | None, word: str) -> int:
         raise click.UsageError(printable(f"config {word}: {error}")) from error
     click.echo(printable(f"{configuration.path} is allowed until it changes; it"))
     for setting, reason in sensitive_settings(configuration):
-        click.echo(printable(f"  {reason}: {setting.key[-1]}, line {setting.line}"))
+        line = f", line {setting.line}" if setting.line else ""
+        click.echo(printable(f"  {reason}: {setting.key[-1]}{line}"))
     return ExitCode.SUCCESS

@@ -180,7 +180,7 @@ def _cache() -> Iterator[_Finding]:
         else:
             text, advice = "this account has no folder for it", f"set {VARIABLE}=FOLDER"
         yield _Finding(
-            "cache", _State.ABSENT, f"{text}: every case file is checked again each time", advice
+            "cache", _State.ABSENT, f"{text}: nothing is kept for later commands", advice
         )
         return
     count, size = _files(store.folder.glob("*"))

@@ -1,0 +1,36 @@
+"""Old run logs are removed if they can be, and the latest log is found.
+
+The tested code is in `dmlconf/cli/common/logs.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cli.common import logs
+from dmlconf.cli.common.logs import DIRECTORY_VARIABLE, latest_log, new_log
+
+
+def test_an_old_log_that_cannot_be_removed_does_not_prevent_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path))
+    old = [tmp_path / f"run-{number:02}.jsonl" for number in range(22)]
+    old[0].mkdir()  # What `unlink` refuses, as it does another user's log in a shared folder.
+    for each in old[1:]:
+        each.write_bytes(b"")
+    for each in old:
+        os.utime(each, (0, 0))
+    log = new_log()
+    assert {*tmp_path.iterdir()} == {log, old[0], *old[3:]}
+
+
+def test_a_log_folder_with_too_long_a_name_has_no_latest_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path / ("x" * 300)))
+    monkeypatch.setattr(logs, "temporary_log_directory", lambda: tmp_path)
+    assert latest_log() is None
