@@ -69,4 +69,4 @@ def _report_left_out(written: Written) -> None:
     for name, problem in list(written.left_out.items())[:_MOST_NAMED]:
         say(f"Left out {name}: {problem}")
     if len(written.left_out) > _MOST_NAMED:
-        say(f"and {len(written.left_out) - _MOST_NAMED:,} more that dmlconf's own rules refuse")
+        say(f"Left out {len(written.left_out) - _MOST_NAMED:,} more")

@@ -281,7 +281,10 @@ def _show_new(markdown: bool, database: str | None, as_json: bool) -> int:
 def _show_drivers(
     operators: tuple[str, ...], every: bool, database: str | None, as_json: bool
 ) -> int:
-    """Show how many cases of each operator fail in each environment's latest whole run."""
+    """Show how many cases of each operator fail in the latest whole run of each environment.
+
+    Of an environment without a whole run, the latest run is shown.
+    """
     from dmlconf.history.questions import driver_states
     from dmlconf.reports.history.answers import (
         aligned,

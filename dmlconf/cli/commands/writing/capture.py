@@ -133,9 +133,9 @@ def command(
     suspect.
 
     Exit codes: 0 cases were written; 1 the program failed after it gave DirectML something; 2 wrong
-    usage; 4 capturing does not work on this system; 5 the program gave DirectML nothing, or nothing
-    that dmlconf's own rules permit; 6 the program was interrupted after it gave DirectML something;
-    8 cases could not be written.
+    usage; 4 capturing does not work on this system, or what the program got is too large for a
+    recording; 5 the program gave DirectML nothing, or nothing that dmlconf's own rules permit; 6
+    the program was interrupted after it gave DirectML something; 8 cases could not be written.
     """
     require_empty(folder)
     _require_data(data)

@@ -71,8 +71,8 @@ def _thresholds(
     type=click.IntRange(min=1),
     metavar="N",
     help="Try at most N cases of each operator and of each driver defect. An unexplained driver "
-    "defect that fewer than three of them notice is tried on all cases, and an operator that "
-    "notices less than 99% of spoiled expectations on ten times as many.",
+    "defect that fewer than three of them notice (if N is 1 or 2, none) is tried on all cases, and "
+    "an operator that notices less than 99% of spoiled expectations on ten times as many.",
 )
 @option(
     "--seed",
