@@ -1,6 +1,7 @@
 """In the shell, operators, levels, formats, cases and other values of options are completed.
 
-The tested code is in `dmlconf/cli/common/completion.py`.
+The tested code is in `dmlconf/cli/common/completion.py`, `dmlconf/cli/options/case_lists.py` and
+`dmlconf/cli/options/named_operators.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import click
 import pytest
 
 from dmlconf.cli.common import completion
+from dmlconf.cli.options.case_lists import listed_cases
 from tests.cli.process import dmlconf
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
@@ -72,3 +74,12 @@ def test_the_program_completes_operators_and_cases_for_bash(tmp_path: Path) -> N
 
     assert completed("dmlconf run -o argm", 3)[-1] == "ARGMIN"
     assert "tile/documented/example-1-three-by-three" in completed("dmlconf show tile/doc", 2)
+
+
+def test_completion_reads_no_list_of_cases_and_explains_no_name(tmp_path: Path) -> None:
+    words = "dmlconf list -o Conv --cases missing.txt --feature-level 3"
+    done = dmlconf(tmp_path, _DMLCONF_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD="7")
+    assert done.stdout == "plain,3_0\nplain,3_1\n"
+    assert done.stderr == ""
+    context = click.Context(click.Command("list"), resilient_parsing=True)
+    assert listed_cases(context, click.Option(["--cases"]), "-") is None

@@ -102,8 +102,10 @@ def test_doctor_counts_the_cache_and_what_the_single_file_unpacked(tmp_path: Pat
     unpacked.mkdir(parents=True)
     (unpacked / "large.bin").write_bytes(bytes(2_000_000))
     (tmp_path / "cache" / "one.json").write_bytes(bytes(300_000))
+    (tmp_path / "cache" / "figures").mkdir()
+    (tmp_path / "cache" / "figures" / "two.json").write_bytes(bytes(100_000))
     done = dmlconf_here(tmp_path, "doctor", DMLCONF_CACHE=str(tmp_path / "cache"))
-    assert f"1 file in {tmp_path / 'cache'}, 0.3 MB; 2.0 MB in {unpacked.parent}" in done.stdout
+    assert f"2 files in {tmp_path / 'cache'}, 0.4 MB; 2.0 MB in {unpacked.parent}" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from dmlconf.resources import checked_archive
 if TYPE_CHECKING:
     from dmlconf.judging.figure_cache import FigureCache
 
-__all__ = ["VARIABLE", "checked_files", "figure_cache", "turn_off", "user_store"]
+__all__ = ["VARIABLE", "checked_files", "figure_cache", "figure_folder", "turn_off", "user_store"]
 
 VARIABLE: Final = "DMLCONF_CACHE"
 """The environment variable that names another cache folder, or is `off`."""
@@ -66,7 +66,12 @@ def figure_cache(cases: int) -> FigureCache | None:
         return None
     from dmlconf.judging.figure_cache import FigureCache
 
-    return FigureCache(Store(store.folder / "figures", _MOST_FIGURE_BYTES))
+    return FigureCache(Store(figure_folder(store), _MOST_FIGURE_BYTES))
+
+
+def figure_folder(store: Store) -> Path:
+    """Return the folder of figures of earlier comparisons."""
+    return store.folder / "figures"
 
 
 def turn_off() -> None:

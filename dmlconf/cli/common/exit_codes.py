@@ -15,7 +15,10 @@ class ExitCode(IntEnum):
     SUCCESS = 0
     """All is well; of a run, every selected case has a verdict, and none fails it."""
     FAILED = 1
-    """A verdict fails the run, a check or a captured program fails, or a demand is not met."""
+    """A verdict fails the run, a check or a captured program fails, or a demand is not met.
+
+    Also: a case could not be recorded, or a failure did not occur again.
+    """
     USAGE = 2
     """The command was used wrongly, or a key or a history cannot be used."""
     INVALID_FILE = 3

@@ -45,14 +45,17 @@ class CaseList:
 def listed_cases(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> CaseList | None:
-    """Return the list that `--cases` names, in a file or on standard input; None if not given.
+    """Return the list that `--cases` names, in a file or on standard input.
 
     The list has one case per line; empty lines and those that begin with `#` are left out.
+
+    Returns:
+        None without the option, and while the shell completes a command.
 
     Raises:
         click.BadParameter: the file cannot be read, or names no case.
     """
-    if value is None:
+    if value is None or ctx.resilient_parsing:
         return None
     try:
         if value == "-":

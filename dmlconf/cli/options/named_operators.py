@@ -25,7 +25,8 @@ def expand_operators(
 ) -> tuple[str, ...]:
     """Return the operators that names stand for; `GRAPH` is another name of `GRAPHS`.
 
-    If a name of operators is not DirectML's own, or stands for several, print which ones.
+    If a name of operators is not DirectML's own, or stands for several, print which ones, but not
+    while the shell completes a command.
 
     Raises:
         click.UsageError: a name stands for no operator.
@@ -39,7 +40,8 @@ def expand_operators(
             operators = named_operators(value)
         except UnknownOperatorError as error:
             raise click.UsageError(printable(str(error)), ctx) from error
-        if len(operators) > 1 or not _is_own_name(value, operators[0]):
+        is_other = len(operators) > 1 or not _is_own_name(value, operators[0])
+        if is_other and not ctx.resilient_parsing:
             say(printable(f"{value}: {', '.join(operators)}"))
         chosen.update(dict.fromkeys(operators))
     return tuple(chosen)

@@ -50,7 +50,7 @@ def _block(leading: Sequence[int], rows: Array) -> list[str]:
     lines = [f"[{', '.join(map(str, leading))}]"] if leading else []
     lines += ["  ".join(text.rjust(width) for text in row) + more for row in shown]
     if len(rows) > MOST_ROWS:
-        lines.append(f"... {len(rows) - MOST_ROWS:,} more rows")
+        lines.append(f"... {counted(len(rows) - MOST_ROWS, 'more row')}")
     return lines
 
 

@@ -20,7 +20,7 @@ import click
 from dmlconf.backends.errors import AmbiguousBackendError
 from dmlconf.backends.plugins import installed_plugins, require_one
 from dmlconf.backends.registry import is_built_in
-from dmlconf.cli.common.cache import VARIABLE, user_store
+from dmlconf.cli.common.cache import VARIABLE, figure_folder, user_store
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import read_configuration
 from dmlconf.cli.common.exit_codes import ExitCode
@@ -183,7 +183,7 @@ def _cache() -> Iterator[_Finding]:
             "cache", _State.ABSENT, f"{text}: nothing is kept for later commands", advice
         )
         return
-    count, size = _files(store.folder.glob("*"))
+    count, size = _files((*store.folder.glob("*"), *figure_folder(store).glob("*")))
     text = f"{counted(count, 'file')} in {store.folder}, {size / 1e6:,.1f} MB"
     # The single file `dmlconf.pyz` unpacks itself there.
     unpacked = store.folder / "unpacked"
