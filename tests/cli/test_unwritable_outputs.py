@@ -179,3 +179,10 @@ def test_a_run_is_refused_a_log_to_which_another_run_is_writing(case: Path) -> N
     first.kill()
     first.communicate(timeout=60)
     assert dmlconf(case.parent, "run", "case.yaml", "--log", "x.jsonl").returncode == 0
+
+
+def test_a_new_file_that_cannot_be_written_whole_is_not_left_behind(tmp_path: Path) -> None:
+    done = to_shell(tmp_path, "ulimit -f 0; $D new case TILE --output folder/tile.yaml")
+    assert done.returncode == 2
+    assert "--output folder/tile.yaml: File too large" in done.stderr
+    assert not (tmp_path / "folder").exists()

@@ -60,13 +60,17 @@ def write_new(path: Path, text: str) -> None:
         click.UsageError: it exists, or cannot be written.
     """
     folders: list[Path] = []
+    created = False
     try:
         folders = make_folders(path.parent)
         with path.open("x", encoding="utf-8") as stream:
+            created = True
             stream.write(text)
     except FileExistsError as error:
         raise click.UsageError(printable(f"--output {path}: it exists already")) from error
     except OSError as error:
+        if created:
+            path.unlink(missing_ok=True)
         remove_folders(folders)
         raise click.UsageError(printable(f"--output {path}: {error.strerror}")) from error
 
