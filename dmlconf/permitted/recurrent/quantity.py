@@ -7,6 +7,7 @@ right, and spreads, which are the likely errors. Both are linear: 2 x has twice 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -247,6 +248,13 @@ class Quantity(Values):
         half = half.widened(np.where(half.limit > 0, _STORES_APART, 1.0) * ulp)
         error_scale = scale.open_where(self._open() | beyond)
         return Quantity(value, error_scale, (single, half), self.terms, absent=self.absent)
+
+    def storing(self, sizes: Array, stores: int) -> Quantity:
+        """Return the quantity with the errors of FLOAT16 stores of parts of it, of these sizes."""
+        single, half = self._spreads()
+        error_scale = self.error_scale.holding(stores * sizes, math.sqrt(stores) * sizes)
+        spreads = single, half.widened(FLOAT16_EPSILON * stores * sizes)
+        return replace(self, error_scale=error_scale, spreads=spreads)
 
     def _reach(self) -> Array:
         """Return how far the value is likely to be off."""
