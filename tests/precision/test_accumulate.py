@@ -189,11 +189,19 @@ def test_float32_sums_of_float16_tensors_pass_with_and_without_half_precision(
 ) -> None:
     pair = product(draw, length, np.float16)
     inside = Product(pair.a.astype(np.float32), pair.b.astype(np.float32))
-    float16_products = np.einsum("ik,kj->kij", pair.a, pair.b)
     assert pair.judged(forward(inside), np.float16).passed
     assert pair.judged(forward(inside), np.float16, half=True).passed
-    in_float32 = np.add.reduce(float16_products.astype(np.float32))
-    assert pair.judged(in_float32, np.float16, half=True).passed
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("draw", DRAWS)
+def test_float32_sums_of_products_in_float16_pass_with_half_precision(
+    draw: str, length: int
+) -> None:
+    pair = product(draw, length, np.float16)
+    float16_products = np.einsum("ik,kj->kij", pair.a, pair.b)
+    sums = np.add.reduce(float16_products.astype(np.float32))
+    assert pair.judged(sums, np.float16, half=True).passed
 
 
 def test_4096_ones_may_add_up_to_2048_only_with_half_precision() -> None:
@@ -227,10 +235,10 @@ def test_sums_with_one_error_scale_have_a_larger_limit_than_sums_with_many() -> 
         assert compare(actual, expected, rule, allowed).passed is passes
 
 
-def test_where_a_partial_sum_overflows_infinity_and_nan_are_as_right_as_the_exact_sum() -> None:
+def test_where_a_partial_sum_overflows_infinities_and_nan_are_as_right_as_the_exact_sum() -> None:
     large = np.float32(3e38)
     pair = Product(np.array([[large, large, -large]]), np.ones((3, 1), np.float32))
-    for value in (np.inf, np.nan, 3e38):
+    for value in (np.inf, -np.inf, np.nan, 3e38):
         assert pair.judged(np.array([[value]])).passed
 
 
@@ -290,8 +298,8 @@ def test_an_exact_sum_beyond_float16_may_be_its_largest_number_or_infinity() -> 
 
 
 @pytest.mark.parametrize("count", [10, 20_000])
-def test_each_of_seven_spans_is_right_and_nothing_between(count: int) -> None:
-    """Each span is one number here; spans of 20,000 elements are computed one at a time."""
+def test_the_expected_number_and_each_of_seven_spans_are_right_and_nothing_else(count: int) -> None:
+    """Each span is one number, 1 to 7; spans of 20,000 elements are computed one at a time."""
     numbers = [np.full(count, float(number)) for number in range(1, 8)]
     errors = SumErrors(np.ones(count), spans=tuple((number, number) for number in numbers))
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1, True)
@@ -299,8 +307,8 @@ def test_each_of_seven_spans_is_right_and_nothing_between(count: int) -> None:
     allowed = Allowance(right=expected, errors=errors)
     for number in range(8):
         assert compare(np.full(count, number, np.float32), expected, rule, allowed).passed, number
-        between = np.full(count, number + 0.5, np.float32)
-        assert compare(between, expected, rule, allowed).differing == count, number
+        half_more = np.full(count, number + 0.5, np.float32)
+        assert compare(half_more, expected, rule, allowed).differing == count, number
     lowest, highest = permitted_ends(expected, rule, allowed)
     np.testing.assert_allclose(lowest, 0, atol=1e-6)
     np.testing.assert_allclose(highest, 7, atol=1e-6)

@@ -151,7 +151,7 @@ def _clipped(value: float, end: float, side: float) -> float:
 
 
 def _between(expected: Array, ends: Array, toward: float) -> Array:
-    """Return values at the share `toward` of the way from expected ones to ends, rounded inward."""
+    """Return values the fraction `toward` of the way from expected ones to ends, rounded inward."""
     most = float(np.finfo(np.float16).max)
     wide = expected.astype(np.float64)
     inside = wide + toward * (np.clip(ends.astype(np.float64), -most, most) - wide)

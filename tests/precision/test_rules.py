@@ -142,11 +142,12 @@ def test_an_interval_does_not_excuse_a_wrong_expectation() -> None:
     assert not compare(np.array([2]), np.array([7]), rule, allowed).passed
 
 
-def test_the_step_beyond_the_largest_number_is_infinity() -> None:
-    largest = floats(float(np.finfo(np.float32).max))
-    assert compare(floats(math.inf), largest, ulp(1)).margin == 1
-    assert compare(largest, floats(math.inf), ulp(1)).passed
-    assert not compare(-largest, floats(math.inf), ulp(1)).passed
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_step_beyond_the_largest_number_is_infinity(sign: int) -> None:
+    largest, infinity = sign * floats(float(np.finfo(np.float32).max)), floats(sign * math.inf)
+    assert compare(infinity, largest, ulp(1)).margin == 1
+    assert compare(largest, infinity, ulp(1)).passed
+    assert not compare(-largest, infinity, ulp(1)).passed
 
 
 @given(

@@ -27,10 +27,10 @@ def test_a_fused_relu_of_nan_is_nan_or_zero(tmp_path: Path) -> None:
     assert not accepts(case, "OutputTensor", [1])
 
 
-def test_a_fused_relu_of_a_sum_that_overflows_is_what_relu_makes_of_infinities(
+def test_a_fused_relu_of_a_sum_that_may_overflow_is_the_sum_infinite_nan_or_0(
     tmp_path: Path,
 ) -> None:
-    """2 * 3e38 - 1.5 * 3e38 may be infinite or NaN, of which DirectML 1.8.2 makes 0."""
+    """2 * 3e38 - 1.5 * 3e38 may be infinite or NaN; for NaN, DirectML 1.8.2 gives 0."""
     desc = """ATensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [3.0e+38, -3.0e+38]},
       BTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [2, 1.5]}, TransA: NONE,
       TransB: NONE, Alpha: 1, Beta: 0, FusedActivation: {operator: ACTIVATION_RELU},
@@ -53,7 +53,7 @@ def test_a_steep_activation_magnifies_the_error_of_its_argument(tmp_path: Path) 
     assert not accepts(case, "OutputTensor", [right * 1.01])
 
 
-def test_an_infinite_slope_below_zero_leaves_the_error_above_it(tmp_path: Path) -> None:
+def test_an_infinite_slope_of_negative_arguments_does_not_magnify_errors_of_positive_ones(tmp_path: Path) -> None:
     """0.1 * (1.5e38 - 1.5e38 + 1e36) may be off by 2^-24 of 3e38, on DirectML 1.13.1 as well."""
     desc = """
       ATensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1.5e+38, 1.0e+36, -1.5e+38]},

@@ -55,7 +55,7 @@ def test_hardmax_of_short_rows_with_nan_has_one_result_along_one_axis(tmp_path: 
 def test_a_sum_of_float16_powers_may_be_stored_in_eight_parts_and_as_a_whole(
     tmp_path: Path, operator: str, seed: int
 ) -> None:
-    """So do DirectML 1.8.0 and 1.9.1 with rows of an even length of more than 8 elements."""
+    """DirectML 1.8.0 and 1.9.1 do this with rows of an even length of more than 8 elements."""
     sizes = "Sizes: [1, 1, 20, 64], DataType: FLOAT16"
     fill = f"fill: {{normal: {{seed: {seed}}}}}"
     case = single(

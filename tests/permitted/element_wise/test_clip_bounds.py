@@ -87,6 +87,8 @@ def test_a_least_of_nan_counts_as_0_or_less_in_int32_and_as_0_or_255_in_uint8(
 def test_gradients_with_a_bound_of_nan_may_be_kept_or_dropped(operator: str) -> None:
     low, high = right_range(operator, DataType.UINT64, NAN, 50)
     assert (low.tolist(), high.tolist()) == ([0, 0, 0, 0], [0, 4, 7, 0])
+    low, high = right_range(operator, DataType.UINT64, 1, NAN)
+    assert (low.tolist(), high.tolist()) == ([0, 0, 0, 0], [0, 4, 7, 101])
     low, high = right_range(operator, DataType.UINT64, 1, 50)
     assert low.tolist() == high.tolist() == [0, 4, 7, 0]
 

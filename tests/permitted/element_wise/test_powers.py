@@ -59,7 +59,10 @@ SCALED = """
 def test_the_power_of_a_negative_base_may_be_1_as_well_as_nan_if_the_scaled_exponent_may_be_0(
     tmp_path: Path, exponent: int, may_be_0: bool
 ) -> None:
-    """FLOAT32 rounds 5 * 0.1 - 0.5 to 0 in two steps, and to 7e-9 in one; 4 * 0.1 - 0.5 is -0.1."""
+    """FLOAT32 rounds 5 * 0.1 - 0.5 to 0 in two steps, and to 7e-9 in one; 4 * 0.1 - 0.5 is -0.1.
+
+    The base is -5 * 0.1 - 0.5, which is -1. The second exponent is 2, so the second power is 1.
+    """
     case = single(tmp_path, "ELEMENT_WISE_POW", SCALED.replace("EXPONENT", str(exponent)))
     assert accepts(case, "OutputTensor", [float("nan"), 1])
     assert accepts(case, "OutputTensor", [1, 1]) == may_be_0

@@ -26,14 +26,14 @@ def test_any_remainder_is_right_if_its_quotient_may_lie_on_both_sides_of_an_inte
 
     The quotient by 1 is far from an integer.
     """
-    divisors = [float(np.float32(np.exp(7) / (100000 + share))) for share in (0.02, 0.21, 0.98)]
+    divisors = [float(np.float32(np.exp(7) / (100000 + more))) for more in (0.02, 0.21, 0.98)]
     inputs = f"""
   x: {{Sizes: [4], DataType: FLOAT32, values: [7, 7, 7, 7]}}
   d: {{Sizes: [4], DataType: FLOAT32, values: {[*divisors, 1]}}}"""
     case = graph(tmp_path, inputs, REMAINDER)
     remainder = float(np.exp(7) % 1)
-    for share in (0, 0.01, 0.5, 0.99):
-        assert accepts(case, "y", [*(share * d for d in divisors), remainder]), share
+    for part in (0, 0.01, 0.5, 0.99):
+        assert accepts(case, "y", [*(part * d for d in divisors), remainder]), part
     assert not accepts(case, "y", [0.0, 0.0, 0.0, 0.0])
 
 
@@ -77,12 +77,12 @@ def test_any_quotient_by_the_root_of_a_number_that_may_be_positive_or_negative_i
 
 
 def test_a_quotient_by_the_root_of_about_zero_may_be_large_infinite_or_nan(tmp_path: Path) -> None:
-    """The shares add up to about 1, so with an Epsilon of -1 the norm is the root of about 0."""
+    """The softmax of a row adds up to about 1, so with an Epsilon of -1 its norm is about 0."""
     inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"
     nodes = """
-  shares: {operator: ACTIVATION_SOFTMAX, desc: {InputTensor: x, OutputTensor: {}}}
+  softmax: {operator: ACTIVATION_SOFTMAX, desc: {InputTensor: x, OutputTensor: {}}}
   node: {operator: LP_NORMALIZATION,
-         desc: {InputTensor: shares, OutputTensor: {}, Axis: 1, Epsilon: EPSILON, P: 1}}"""
+         desc: {InputTensor: softmax, OutputTensor: {}, Axis: 1, Epsilon: EPSILON, P: 1}}"""
     near_zero = graph(tmp_path, inputs, nodes.replace("EPSILON", "-1"))
     near_one = graph(tmp_path, inputs, nodes.replace("EPSILON", "0"))
     for value in (np.inf, np.nan, 1000):

@@ -89,10 +89,10 @@ def test_attention_to_an_open_query_may_give_all_weight_to_one_value(tmp_path: P
     assert accepts(known, "y", second)
 
 
-def test_the_logarithm_of_an_open_share_may_be_any_number(tmp_path: Path) -> None:
+def test_the_logarithm_of_a_softmax_of_open_elements_may_be_any_number(tmp_path: Path) -> None:
     """DirectML 1.13.1 gives positive numbers for a line with NaN, which RELU keeps.
 
-    Along axis 0, each line has one element, whose share is 1 and whose logarithm is 0.
+    Along axis 0, each line has one element, whose softmax is 1, and the logarithm of that is 0.
     """
     inputs = """
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
@@ -172,15 +172,16 @@ MASKED = """
         ("ELEMENT_WISE_BIT_AND", "ATensor: m, BTensor: root"),
     ],
 )
-def test_bits_of_approximate_numbers_are_unknown(
+def test_bits_of_approximate_numbers_are_unknown_and_those_of_exact_numbers_are_not(
     tmp_path: Path, operator: str, inputs: str
 ) -> None:
     nodes = MASKED.replace("OPERATOR", operator).replace("INPUTS", inputs)
     given = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [2, .nan]}"
     if "BTensor" in inputs:
         given += "\n  m: {Sizes: [2], DataType: FLOAT32, values: [-9, 5]}"
-    case = graph(tmp_path, given, nodes)
-    assert accepts(case, "y", [0.5, 0.25])
+    assert accepts(graph(tmp_path, given, nodes), "y", [0.5, 0.25])
+    exact = graph(tmp_path, given, nodes.replace("SQRT", "IDENTITY"))
+    assert not accepts(exact, "y", [0.5, 0.25])
 
 
 def test_bits_of_constants_are_known(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ The tested code is in `dmlconf/permitted/movement/generation.py`.
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.movement.generation import fill_value_sequence_candidates
@@ -15,15 +16,19 @@ from dmlconf.tensors.datatypes import DataType
 START, DELTA, COUNT = 1.0, 0.1, 1000
 
 
-def test_a_rounded_product_and_sum_is_permitted_and_nothing_beyond_three_roundings() -> None:
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_rounded_product_and_sum_is_permitted_and_nothing_beyond_three_roundings(
+    sign: int,
+) -> None:
     output = TensorDesc(DataType.FLOAT32, (COUNT,))
-    ((lowest, highest),) = fill_value_sequence_candidates(output, "FLOAT32", START, DELTA)
+    start, delta = sign * START, sign * DELTA
+    ((lowest, highest),) = fill_value_sequence_candidates(output, "FLOAT32", start, delta)
     indices = np.arange(COUNT, dtype=np.float32)
-    to_nearest = np.float32(START) + indices * np.float32(DELTA)
+    to_nearest = np.float32(start) + indices * np.float32(delta)
     assert ((lowest <= to_nearest) & (to_nearest <= highest)).all()
-    exact = START + indices.astype(np.float64) * float(np.float32(DELTA))
-    assert (highest - exact <= 3 * STEP * exact).all()
-    assert (exact - lowest <= 3 * STEP * exact).all()
+    exact = start + indices.astype(np.float64) * float(np.float32(delta))
+    assert (highest - exact <= 3 * STEP * np.abs(exact)).all()
+    assert (exact - lowest <= 3 * STEP * np.abs(exact)).all()
 
 
 def test_a_product_may_be_rounded_to_float16_before_the_start_is_added() -> None:

@@ -58,7 +58,10 @@ def test_a_rounded_mean_times_a_large_scale_may_be_any_number(tmp_path: Path) ->
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION2", desc.replace("SCALE", str(LARGEST)))
     right = evaluate(case)["OutputTensor"].ravel().tolist()
     assert right[2] == pytest.approx(-LARGEST / 4)
-    assert accepts(case, "OutputTensor", [*right[:2], 0, right[3]])
+    for value in (0, 5, -1e38, 3e38, np.inf, np.nan):
+        assert accepts(case, "OutputTensor", [*right[:2], value, right[3]]), value
+    small = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION2", desc.replace("SCALE", "1"))
+    assert not accepts(small, "OutputTensor", [*right[:2], 3e38, right[3]])
 
 
 def test_a_product_that_certainly_overflows_is_infinite(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def kernel(given: dict[str, Any], store: Store) -> Array:
     return toward_zero(gradient * base**-BETA * (1 - 2 * alpha * BETA * x * x / base))
 
 
-def shares(actual: Array, given: dict[str, Any]) -> Array:
-    """Return the error of each element as a share of its limit; above 1 it fails."""
+def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
+    """Return the error of each element, divided by its limit; above 1 the element fails."""
     desc = {**given, "OutputGradientTensor": TensorDesc(DataType.FLOAT16, SIZES)}
     right = local_response_normalization_grad(**desc)
     error_scale = local_response_normalization_grad_error_scale(**desc)
@@ -64,8 +64,8 @@ def shares(actual: Array, given: dict[str, Any]) -> Array:
     # The limit of the rule `accumulate` if a sum may have 16 roundings.
     limit = 1.5 * float16_ulps(right) + error_scale.stored * 2.0**-10 + error_scale.sums * 2.0**-20
     errors = [np.abs(actual - other) for other in (right, *error_scale.others)]
-    share: Array = np.min(errors, axis=0) / limit
-    return share
+    fraction: Array = np.min(errors, axis=0) / limit
+    return fraction
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,15 @@ def shares(actual: Array, given: dict[str, Any]) -> Array:
 def test_kernels_that_truncate_or_round_the_base_or_keep_it_are_accepted(store: Store) -> None:
     for seed in range(5):
         given = arguments(seed)
-        assert shares(kernel(given, store), given).max() <= 1
+        assert fractions_of_limits(kernel(given, store), given).max() <= 1
 
 
 def test_most_errors_of_four_ulps_are_refused() -> None:
     given = arguments(1)
     right = kernel(given, to_nearest)
     for sign in (-1, 1):
-        assert (shares(right + sign * 4 * float16_ulps(right), given) > 1).mean() > 0.6
+        wrong = right + sign * 4 * float16_ulps(right)
+        assert (fractions_of_limits(wrong, given) > 1).mean() > 0.6
 
 
 def test_a_gradient_with_a_base_that_is_stored_as_0_may_be_left_out(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_an_infinity_is_unchanged_by_a_store() -> None:
 
 
 @np.errstate(all="ignore")
-def test_a_value_beyond_float16_is_kept_or_stored_as_the_largest_number_or_infinity() -> None:
+def test_a_value_above_65504_is_kept_or_stored_as_the_largest_number_or_infinity() -> None:
     spans = list(Span(np.array([1.0, 65000.0, 7e4]), np.array([1.0, 66000.0, 8e4])).stores())
     assert [span.ends[0].tolist() for span in spans] == [
         [1.0, 64992.0, 7e4],
@@ -43,6 +43,13 @@ def test_a_value_beyond_float16_is_kept_or_stored_as_the_largest_number_or_infin
         [1.0, 65504.0, 65504.0],
         [1.0, np.inf, np.inf],
     ]
+
+
+@np.errstate(all="ignore")
+def test_a_value_below_minus_65504_is_in_one_span_with_all_its_stored_forms() -> None:
+    least, greatest = np.array([-8e4, 7e4]), np.array([-7e4, 7e4])
+    ends = [(span.least[0], span.greatest[0]) for span in Span(least, greatest).stores()]
+    assert ends == [(-np.inf, -65504)] * 3  # There are three spans because of 7e4.
 
 
 def test_values_within_float16_have_one_stored_span() -> None:

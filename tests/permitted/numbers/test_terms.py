@@ -60,9 +60,12 @@ def test_the_error_of_many_equal_float32_terms_grows_with_their_number() -> None
     assert alike(equal.astype(np.float16), (1,)) == 1
 
 
-def test_random_terms_do_not_count_as_varied_if_sums_have_63_of_them_or_are_6000() -> None:
+def test_random_terms_count_as_varied_only_with_64_terms_or_more_and_4096_sums_or_fewer() -> None:
+    assert terms_vary(RANDOM[:, :64], (1,))
     assert not terms_vary(RANDOM[:, :63], (1,))
-    assert not terms_vary(np.tile(RANDOM, (2000, 1)), (1,))
+    many = np.tile(RANDOM, (1366, 1))
+    assert terms_vary(many[:4096], (1,))
+    assert not terms_vary(many[:4097], (1,))
 
 
 def test_errors_of_serial_sums_are_random_for_varied_terms_but_not_for_equal_terms() -> None:

@@ -57,12 +57,12 @@ def kernel(given: dict[str, Any], older: bool) -> Array:
         scores = toward_zero(scores + given["RelativePositionBiasTensor"][0, 0])
     powers = np.exp(scores - scores.max(1, keepdims=True))
     total = powers.sum(1, keepdims=True)
-    shares = toward_zero(powers / (toward_zero(total) if older else total))
-    return toward_zero(shares @ value)[np.newaxis]
+    softmax = toward_zero(powers / (toward_zero(total) if older else total))
+    return toward_zero(softmax @ value)[np.newaxis]
 
 
-def shares_of_limits(actual: Array, given: dict[str, Any]) -> Array:
-    """Return each element's error from the nearest right result, as a share of its limit."""
+def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
+    """Return each element's error from the nearest right result, divided by its limit."""
     (right, *_), (scale, *_) = (
         multihead_attention1(**given),
         multihead_attention1_error_scale(**given),
@@ -72,21 +72,21 @@ def shares_of_limits(actual: Array, given: dict[str, Any]) -> Array:
     # The limit of the rule `accumulate` if a sum may have 32 roundings.
     limit = 1.5 * float16_ulps(right) + scale.stored * 2.0**-10 + scale.sums * 2.0**-19
     errors = [np.abs(actual - other) for other in (right, *scale.others)]
-    share: Array = np.min(errors, axis=0) / limit
-    return share
+    fraction: Array = np.min(errors, axis=0) / limit
+    return fraction
 
 
 @pytest.mark.parametrize("older", [False, True])
 def test_results_with_the_roundings_of_each_version_are_accepted(older: bool) -> None:
     for seed in range(5):
         given = arguments(seed)
-        assert shares_of_limits(kernel(given, older), given).max() <= 1
+        assert fractions_of_limits(kernel(given, older), given).max() <= 1
 
 
 def test_most_results_four_ulps_too_high_are_refused() -> None:
     given = arguments(1)
     (right,) = multihead_attention1(**given)
-    assert (shares_of_limits(right + 4 * float16_ulps(right), given) > 1).mean() > 0.9
+    assert (fractions_of_limits(right + 4 * float16_ulps(right), given) > 1).mean() > 0.9
 
 
 def test_products_that_are_rounded_before_positions_are_added_are_accepted() -> None:
@@ -97,8 +97,8 @@ def test_products_that_are_rounded_before_positions_are_added_are_accepted() -> 
         positions = np.random.default_rng(seed).uniform(-1, 1, scores.shape) - scores
         given["RelativePositionBiasTensor"] = positions[np.newaxis, np.newaxis].astype(np.float16)
         actual = kernel(given, older=True)
-        assert shares_of_limits(actual, given).max() <= 1
-        assert (shares_of_limits(1.02 * actual, given) > 1).any()
+        assert fractions_of_limits(actual, given).max() <= 1
+        assert (fractions_of_limits(1.02 * actual, given) > 1).any()
 
 
 BIASED = """StackedQueryKeyTensor:

@@ -43,7 +43,7 @@ def test_a_product_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) 
     assert not products(tmp_path, *usual, 127, -128, 0)
 
 
-def test_a_subnormal_product_of_two_scales_may_have_fewer_digits(tmp_path: Path) -> None:
+def test_a_subnormal_product_of_two_scales_may_count_as_0(tmp_path: Path) -> None:
     """0.6657 * 1.2e-38 may count as 0; a result of the opposite sign is wrong."""
     scales = "1.2e-38", "2.4e-38"
     assert products(tmp_path, *scales, 28, -1, 0)

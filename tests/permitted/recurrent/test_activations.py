@@ -112,7 +112,7 @@ def test_a_product_that_overflows_beside_an_infinity_may_flip_the_sign(tmp_path:
     assert not accepts(finite, "OutputSingleTensor", [-1])
 
 
-SHARES = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+NEW_STATE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
   WeightTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [9, 0, 2]}},
   RecurrenceTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, 0, 0]}},
   HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}},
@@ -124,10 +124,10 @@ SHARES = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}}
 
 def test_an_activation_that_overflows_may_give_nan_in_a_product_with_zero(tmp_path: Path) -> None:
     """Measured on DirectML: the new state 2 * 3e38 is infinite; 0 times it is NaN."""
-    overflowing = single(tmp_path, "GRU", SHARES.format(slope="3.0e+38"))
+    overflowing = single(tmp_path, "GRU", NEW_STATE.format(slope="3.0e+38"))
     assert accepts(overflowing, "OutputSingleTensor", [float("nan")])
     assert accepts(overflowing, "OutputSingleTensor", [3])
-    finite = single(tmp_path, "GRU", SHARES.format(slope="1.0e+38"))
+    finite = single(tmp_path, "GRU", NEW_STATE.format(slope="1.0e+38"))
     assert accepts(finite, "OutputSingleTensor", [3])
     assert not accepts(finite, "OutputSingleTensor", [float("nan")])
 

@@ -109,8 +109,8 @@ def kernel(given: dict[str, Array], before: bool, store: Store, other: Store) ->
     return np.stack(outputs)
 
 
-def shares(actual: Array, given: dict[str, Array], before: bool) -> Array:
-    """Return each element's error from the nearest right result, as a share of its limit."""
+def fractions_of_limits(actual: Array, given: dict[str, Array], before: bool) -> Array:
+    """Return each element's error from the nearest right result, divided by its limit."""
     desc = arguments(given, before)
     exact = {name: values.astype(np.float64) for name, values in given.items()}
     (expected,) = gru(**{**desc, **exact})
@@ -123,8 +123,8 @@ def shares(actual: Array, given: dict[str, Array], before: bool) -> Array:
     for least, greatest in error_scale.spans:  # Results of kernels that round elsewhere.
         beyond = np.maximum(least[:, 0] - actual, actual - greatest[:, 0])
         errors.append(np.maximum(beyond, 0))
-    share: Array = np.min(errors, axis=0) / limit[:, 0]
-    return share
+    fraction: Array = np.min(errors, axis=0) / limit[:, 0]
+    return fraction
 
 
 @pytest.mark.parametrize("before", [False, True])
@@ -144,7 +144,8 @@ def test_results_of_right_kernels_are_accepted(
 ) -> None:
     for seed in range(5):
         given = tensors(dtype, weights, seed)
-        assert shares(kernel(given, before, store, other), given, before).max() <= 1
+        actual = kernel(given, before, store, other)
+        assert fractions_of_limits(actual, given, before).max() <= 1
 
 
 @pytest.mark.parametrize("before", [False, True])
@@ -155,7 +156,7 @@ def test_nearly_all_large_elements_that_are_one_percent_too_large_are_refused(
     given = tensors(dtype, "random", 1)
     right = kernel(given, before, single, single)
     large = np.abs(right) > np.abs(right).max() / 4
-    refused = shares(right * 1.01, given, before)[large] > 1
+    refused = fractions_of_limits(right * 1.01, given, before)[large] > 1
     assert refused.mean() >= least
 
 
@@ -171,7 +172,7 @@ def test_an_error_that_reaches_a_sum_twice_adds_up_with_its_signs() -> None:
 
 
 def test_independent_errors_of_two_parts_stay_independent_behind_a_product() -> None:
-    """The first part has no share of the first error, and the second part none of the second."""
+    """The first part has only the second error, and the second part only the first."""
     own, sources = np.zeros((1, 1)), np.ones((1, 1), bool)
     first = Spread(own, np.array([[[0.0]], [[1.0]]]))
     second = Spread(own, np.array([[[-1.0]], [[0.0]]]))

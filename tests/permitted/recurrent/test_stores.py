@@ -99,17 +99,23 @@ def test_a_store_may_cut_off_digits_that_float16_lacks() -> None:
     assert simulated_element(actual) == {3070, 3072}
 
 
-def test_an_error_too_small_to_change_the_stored_number_is_forgotten() -> None:
-    values = np.array([1.25, 1.0])
+def slightly_off() -> Quantity:
+    """Return two multiples of 2^-10 that may be off by 2^-20."""
     error = Spread.none((2,)).widened(np.full(2, 2.0**-20))
-    before = Quantity(values, ErrorScale(np.ones(2)), (error, Spread.none((2,))))
-    after = before.held(lambda numbers: np.floor(numbers * 2**10 + 0.5) / 2**10)
+    return Quantity(np.array([1.25, 1.0]), ErrorScale(np.ones(2)), (error, Spread.none((2,))))
+
+
+def test_an_error_too_small_to_change_the_rounded_number_is_forgotten() -> None:
+    after = slightly_off().held(lambda numbers: np.floor(numbers * 2**10 + 0.5) / 2**10)
     assert after.spreads is not None
     single, stored = after.spreads
     np.testing.assert_array_equal(single.limit, 0)
     np.testing.assert_array_equal(stored.limit, 0)
-    # Truncation of a number just below a multiple of 2^-10 gives the multiple before.
-    cut = before.held(lambda numbers: np.floor(numbers * 2**10) / 2**10)
+
+
+def test_truncation_may_turn_a_small_error_into_a_whole_step() -> None:
+    """Truncation of a number just below a multiple of 2^-10 gives the multiple before."""
+    cut = slightly_off().held(lambda numbers: np.floor(numbers * 2**10) / 2**10)
     assert cut.spreads is not None
     np.testing.assert_array_equal(cut.spreads[1].limit, 2.0**-10)
 
