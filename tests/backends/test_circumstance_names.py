@@ -37,4 +37,9 @@ def test_the_hint_names_what_the_backend_supports(
     assert raised.value.hint is not None
     assert hint in raised.value.hint
     assert all(each in raised.value.hint for each in supported)
-    assert chosen_circumstances(supported or ("none",), capabilities(*supported), "x") == supported
+
+
+@pytest.mark.parametrize("supported", [(), (Circumstance.REPEATED, Circumstance.OWNED)])
+def test_supported_circumstances_and_none_are_chosen(supported: tuple[Circumstance, ...]) -> None:
+    chosen = chosen_circumstances(supported or ("none",), capabilities(*supported), "x")
+    assert chosen == supported

@@ -37,5 +37,6 @@ def test_the_documented_plugin_passes_and_fails_after_a_mistake_is_added(
     assert any("layouts" in verdict.case for verdict in verdicts)
     wrong = replace_once(code, "np.add(a, b", "np.subtract(a, b")
     (folder / "my_package.py").write_text(wrong, encoding="utf-8")
-    again = dmlconf(tmp_path, "run", ADDITIONS, "-k", CHOICE, "-b", "mine")
+    again = dmlconf(tmp_path, "run", ADDITIONS, "-k", CHOICE, "-b", "mine", "--log", "y.jsonl")
     assert again.returncode == 1, again.stdout + again.stderr
+    assert Status.FAILED in {verdict.status for verdict in read_log(tmp_path / "y.jsonl").verdicts}

@@ -115,6 +115,7 @@ def test_an_invalid_desc_is_rejected_as_the_reference_rejects_it(tmp_path: Path)
         ("scaled,by=much", "much is not a factor"),
         ("slow,seconds=-1", "-1 is not a number of seconds"),
         ("scaled,by=nan", "nan is not a factor"),
+        ("scaled,by=-inf", "-inf is not a factor"),
     ],
 )
 def test_a_factor_that_the_fault_does_not_take_or_that_is_no_finite_number_is_refused(

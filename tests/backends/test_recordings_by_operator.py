@@ -109,7 +109,7 @@ def test_the_digest_of_a_recording_covers_every_file(
     assert len(digests) == 3
 
 
-def test_recordings_of_different_devices_are_not_replayed_together(
+def test_recordings_with_different_drivers_are_not_replayed_together(
     tmp_path: Path, tile: Case, fold: Case
 ) -> None:
     write_by_operator(tmp_path, refused(tile), refused(fold, driver="32.0"))

@@ -39,7 +39,13 @@ def test_name_and_docstring_of_the_function_are_kept() -> None:
     assert (scale.__name__, scale.__doc__) == ("scale", "Return the scaled input.")
 
 
-@pytest.mark.parametrize("fields", [{"Input": 2.0}, {"Input": 2.0, "Factor": 3.0, "Other": 1.0}])
-def test_missing_and_unknown_fields_are_refused(fields: dict[str, float]) -> None:
-    with pytest.raises(TypeError):
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"Input": 2.0}, "missing .*'Factor' and 'Bias'"),
+        ({"Input": 2.0, "Factor": 3.0, "Other": 1.0}, "unexpected .*'Other'"),
+    ],
+)
+def test_missing_and_unknown_fields_are_refused(fields: dict[str, float], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         scale(**fields)

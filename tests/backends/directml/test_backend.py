@@ -36,7 +36,7 @@ def test_options_are_parsed() -> None:
         debug=True,
         graph=True,
     )
-    assert parse_options("") == Options()
+    assert parse_options("") == parse_options("metacommands=on,half=off,debug=off") == Options()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_options_are_parsed() -> None:
             "there is no option of the backend directml 'adaptor': did you mean adapter?",
         ),
         ("compile=grpah", "there is no value of the option compile 'grpah': did you mean graph?"),
-        ("half=yes", "there is no value of the option half 'yes'"),
+        ("half=yes", "there is no value of the option half 'yes': use one of on, off, both"),
     ],
 )
 def test_wrong_options_are_refused(text: str, message: str) -> None:
@@ -59,6 +59,7 @@ def test_wrong_options_are_refused(text: str, message: str) -> None:
 
 def test_options_become_execution_flags() -> None:
     assert Options().flags is DML_EXECUTION_FLAGS.NONE
+    assert Options(metacommands=False).flags is DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS
     assert Options(metacommands=False, half=True).flags == (
         DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS
         | DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION

@@ -112,9 +112,12 @@ def test_the_first_case_of_each_template_is_read_back_or_has_a_number_without_a_
         }
 
 
-def test_floats_are_read_back_with_the_fewest_digits_that_identify_them() -> None:
-    desc = {"InputTensor": TENSOR, "OutputTensor": TENSOR, "Alpha": 0.1}
-    assert read_back(operator("ACTIVATION_ELU"), desc)["Alpha"] == 0.1
+@pytest.mark.parametrize(("written", "read"), [(0.1, 0.1), (1 / 3, 0.33333334), (-2e38, -2e38)])
+def test_floats_are_read_back_with_the_fewest_digits_that_identify_them_in_float32(
+    written: float, read: float
+) -> None:
+    desc = {"InputTensor": TENSOR, "OutputTensor": TENSOR, "Alpha": written}
+    assert read_back(operator("ACTIVATION_ELU"), desc)["Alpha"] == read
 
 
 def test_an_unknown_operator_is_reported() -> None:

@@ -49,8 +49,10 @@ def test_an_hresult_means_failure_only_if_its_highest_bit_is_set() -> None:
 
 
 def test_removal_of_the_device_is_distinguished_from_other_failures() -> None:
-    assert hresult.is_removal(0x887A0006)
-    assert not hresult.is_removal(0x80070057)
+    for removed in (0x887A0005, 0x887A0006, 0x887A0007, 0x887A0020, 0x887A0005 - (1 << 32)):
+        assert hresult.is_removal(removed), hex(removed)
+    for other in (0x80070057, 0x887A0004, 0):
+        assert not hresult.is_removal(other), hex(other)
 
 
 def test_the_message_of_an_error_has_the_call_the_name_and_the_meaning_if_known() -> None:

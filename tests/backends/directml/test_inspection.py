@@ -89,9 +89,10 @@ def test_changed_bytes_before_the_first_tensor_are_a_fault_of_the_guard_band() -
     assert message == "8 bytes of a guard band changed, 1 byte before the start of InputTensor"
 
 
-def test_a_changed_input_is_reported() -> None:
+@pytest.mark.parametrize("dispatch", [0, 1])
+def test_an_input_that_a_dispatch_changes_is_reported(dispatch: int) -> None:
     arena = Arena()
-    arena.after[0][arena.placed("InputTensor").offset + 5] = 77
+    arena.after[dispatch][arena.placed("InputTensor").offset + 5] = 77
     assert arena.only_fault() == (
         FaultKind.INPUT,
         "1 byte of InputTensor changed, the first at byte 5",

@@ -135,7 +135,8 @@ def test_scale_and_bias_may_be_rounded_once_or_twice(x: float, scale: float, bia
 def test_beyond_100_pi_all_numbers_from_minus_1_to_1_are_right_and_none_far_beyond(
     name: str,
 ) -> None:
-    lowest, highest = evaluate(name, [1000.0, 3.0e38], DataType.FLOAT32, "interval")
+    numbers = [1000.0, -1000.0, 3.0e38, -3.0e38]
+    lowest, highest = evaluate(name, numbers, DataType.FLOAT32, "interval")
     assert (np.abs([lowest, highest]) < 1.001).all()
     assert (lowest <= -1).all()
     assert (highest >= 1).all()

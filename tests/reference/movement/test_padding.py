@@ -36,6 +36,7 @@ def test_padding_holds_the_elements_that_numpy_puts_there(
 ) -> None:
     around = [data.draw(st.tuples(st.integers(0, 9), st.integers(0, 9))) for _ in shape]
     tensor = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    # NumPy's annotations take a mode only as a literal.
     expected = np.pad(tensor, around, MODES[mode])  # type: ignore[call-overload]
     np.testing.assert_array_equal(padded(tensor, mode, around), expected)
 

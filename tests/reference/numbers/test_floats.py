@@ -17,7 +17,7 @@ def test_an_attribute_is_rounded_to_float32() -> None:
 
 
 def test_an_attribute_beyond_float32_is_infinite() -> None:
-    assert single(-1e39) == -math.inf
+    assert (single(1e39), single(-1e39)) == (math.inf, -math.inf)
 
 
 def test_a_signalling_nan_becomes_a_nan() -> None:

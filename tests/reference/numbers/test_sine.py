@@ -41,7 +41,7 @@ def test_the_relative_error_is_far_below_that_of_float32(
 
 
 @pytest.mark.parametrize(("function", "standard"), FUNCTIONS)
-def test_zeros_give_the_standard_result_and_infinities_give_nan(
+def test_zeros_give_the_standard_result_and_infinities_and_nan_give_nan(
     function: Callable[[Array], Array], standard: Callable[[float], float]
 ) -> None:
     actual = function(np.array([0.0, -0.0, math.inf, -math.inf, math.nan]))

@@ -129,8 +129,11 @@ def test_products_are_exact_only_with_scales_that_are_powers_of_two(
     assert ((lowest <= rounded_away) & (rounded_away <= highest)).all() != exact
 
 
-@pytest.mark.parametrize(("value", "others"), [(2**31 - 1, [63.96875]), (65504, [])])
-def test_an_integer_beyond_float16_may_be_its_largest_number(
+@pytest.mark.parametrize(
+    ("value", "others"),
+    [(2**31 - 1, [63.96875]), (-(2**31), [-63.96875]), (65504, []), (-65504, [])],
+)
+def test_an_integer_beyond_float16_may_count_as_the_largest_number_of_float16(
     value: int, others: list[float]
 ) -> None:
     """The largest number of FLOAT16, 65504, is multiplied by a scale of 2^-10."""

@@ -207,7 +207,7 @@ def test_a_range_of_255_times_a_power_of_two_is_quantized_exactly(
     assert reciprocal == scale
 
 
-def test_a_scale_whose_range_overflows_is_the_number_or_infinity() -> None:
+def test_a_scale_is_finite_or_infinite_if_the_range_of_the_inputs_overflows() -> None:
     largest = float(np.finfo(np.float32).max)
     values = np.array([-largest, largest], np.float32)
     _, scales, _ = dynamic(values, "candidates")

@@ -101,17 +101,16 @@ def test_start_and_end_of_a_region_share_the_slope_of_a_plane(
     np.testing.assert_allclose(actual, [[*whole, across, down]], atol=1e-3)
 
 
-@pytest.mark.parametrize(("corners", "shares"), [(False, (0.0, 0.5)), (True, (0.0, 1.0))])
-def test_aligned_corners_make_a_region_one_element_smaller(
-    corners: bool, shares: tuple[float, ...]
-) -> None:
+@pytest.mark.parametrize(("corners", "at"), [(False, 0.5), (True, 1.0)])
+def test_aligned_corners_make_a_region_one_element_smaller(corners: bool, at: float) -> None:
+    """Only the second of two samples has a gradient: half-way to the region's end or at the end."""
     gradients = np.array([0.0, 1.0]).reshape(1, 1, 1, 2)
     single = {"MinimumSamplesPerOutput": 1, "MaximumSamplesPerOutput": 1}
     fields = plane_arguments(gradients, AlignRegionsToCorners=corners, **single)
     fields |= {"InputPixelOffset": 0.0, "OutputPixelOffset": 0.0}
     (actual,) = reference_function("ROI_ALIGN_GRAD")(**fields)
     width = 15 if corners else 16
-    assert actual[0, 0::2].tolist() == [3 * width * (1 - shares[1]), 3 * width * shares[1]]
+    assert actual[0, 0::2].tolist() == [3 * width * (1 - at), 3 * width * at]
 
 
 def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:

@@ -163,7 +163,7 @@ def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: i
         means = reference_function("AVERAGE_POOLING")(
             InputTensor=values, OutputTensor=wide, IncludePadding=included, **undilated
         )
-        shares = reference_function("AVERAGE_POOLING_GRAD")(
+        spread_means = reference_function("AVERAGE_POOLING_GRAD")(
             InputGradientTensor=gradients,
             OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
             IncludePadding=included,
@@ -174,7 +174,7 @@ def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: i
             [bool(plain.seen_coordinates(at)) for at in np.ndindex(*window.positions)]
         )
         kept = np.where(visible.reshape(window.positions), gradients * means, 0)
-        np.testing.assert_allclose((shares * values).sum(), kept.sum(), atol=1e-6)
+        np.testing.assert_allclose((spread_means * values).sum(), kept.sum(), atol=1e-6)
 
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
@@ -215,8 +215,8 @@ def test_a_window_with_only_nan_may_give_nan() -> None:
     assert [str(number) for number in ends[1][0]] == ["nan", "nan", "3.0"]
 
 
-@pytest.mark.parametrize(("end", "shares"), [(0, 5), (1, 6), (2, 7), (3, 7)])
-def test_elements_after_the_padding_have_no_share_of_a_gradient(end: int, shares: int) -> None:
+@pytest.mark.parametrize(("end", "divisor"), [(0, 5), (1, 6), (2, 7), (3, 7)])
+def test_elements_after_the_padding_have_no_share_of_a_gradient(end: int, divisor: int) -> None:
     """DirectML 1.15.4 divides by as many elements as a window has up to the end of the padding."""
     actual = reference_function("AVERAGE_POOLING_GRAD")(
         InputGradientTensor=np.array([[[[0, 0, 210]]]], np.float32),
@@ -227,4 +227,4 @@ def test_elements_after_the_padding_have_no_share_of_a_gradient(end: int, shares
         EndPadding=(0, end),
         IncludePadding=True,
     )
-    np.testing.assert_array_equal(actual.ravel(), [0] * 4 + [210 / shares] * 5)
+    np.testing.assert_array_equal(actual.ravel(), [0] * 4 + [210 / divisor] * 5)

@@ -26,6 +26,7 @@ def _recurrent(test: WptTest) -> Case:
     operator = "GRU" if test.operation.startswith("gru") else "LSTM"
     is_cell = test.operation.endswith("Cell")
     direction = _DIRECTIONS[test.arguments.get("direction", "forward")]
+    # `sizes` reads any list; this one has names in place of numbers.
     named = test.sizes("activations", _ACTIVATIONS[operator])  # type: ignore[arg-type]
     activations = named * (2 if direction == "BIDIRECTIONAL" else 1)
     fields = recurrent_fields(
