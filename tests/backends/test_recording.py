@@ -173,6 +173,7 @@ def test_members_of_the_archive_have_a_fixed_date() -> None:
 def test_a_replay_gives_the_recorded_outputs_and_rejections(tmp_path: Path) -> None:
     cases = [build(planned) for planned in plan(tmp_path)]
     outcomes = {case.identifier: reference(case) for case in cases}
+    assert set(map(type, outcomes.values())) == {Outputs, Rejection}
     digests = {case.identifier: case_digest(case) for case in cases}
     path = recording_file(tmp_path, recording(outcomes, digests))
     for case, outcome in zip(cases, replay(path, *cases), strict=True):

@@ -54,8 +54,9 @@ def test_an_unbounded_interval_is_open_and_a_wide_one_is_loose() -> None:
     assert actual == Room(open=1, loose=2)
 
 
-def test_an_interval_open_to_one_side_is_loose_but_not_open() -> None:
-    assert counted(half(1), Ends(0, math.inf)) == Room(open=0, loose=1)
+@pytest.mark.parametrize("ends", [Ends(0, math.inf), Ends(-math.inf, 2)])
+def test_an_interval_open_to_one_side_is_loose_but_not_open(ends: Ends) -> None:
+    assert counted(half(1), ends) == Room(open=0, loose=1)
 
 
 def test_integers_are_open_if_the_interval_contains_all_of_their_type() -> None:
@@ -75,6 +76,7 @@ def test_whether_an_element_is_loose_depends_on_the_largest_finite_magnitude() -
 def test_an_expected_value_outside_its_interval_leaves_no_room() -> None:
     """Only values equal to it pass."""
     assert counted(half(5), Ends(1, 3)) == NO_ROOM
+    assert counted(half(0.5), Ends(1, 3)) == NO_ROOM
     assert counted(half(math.nan), Ends(1, 3)) == NO_ROOM
 
 
@@ -84,6 +86,7 @@ def test_an_expected_nan_with_an_unbounded_interval_is_open() -> None:
 
 def test_an_interval_from_the_largest_number_to_infinity_is_not_loose() -> None:
     assert counted(half(65504), Ends(65504, math.inf)) == NO_ROOM
+    assert counted(half(-65504), Ends(-math.inf, -65504)) == NO_ROOM
 
 
 def test_a_sum_is_loose_if_its_error_scale_is_large_and_open_if_it_is_enormous() -> None:

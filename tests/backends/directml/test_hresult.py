@@ -69,6 +69,7 @@ def test_a_guid_is_stored_as_windows_stores_it() -> None:
     assert guid.Data1 == 0x6DBD6437
 
 
-def test_parsing_a_guid_refuses_other_text() -> None:
+@pytest.mark.parametrize("text", ["IDMLDevice", "6dbd6437-96fd-423f-a98c-ae5e7c2a573"])
+def test_parsing_a_guid_refuses_other_text(text: str) -> None:
     with pytest.raises(ValueError, match="hexadecimal"):
-        GUID.parse("IDMLDevice")
+        GUID.parse(text)

@@ -26,6 +26,18 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "_LINUX_PACKAGES", ("no-such-package",))
 
 
+def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package with a DirectML into a folder, for this test."""
+    info = folder / "tensorflow_directml_plugin-0.4.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tensorflow-directml-plugin\n")
+    (info / "RECORD").write_text("plugin/other.so,,\nplugin/libdirectml.ab12.so,,\n")
+    (folder / "plugin").mkdir()
+    (folder / "plugin" / "libdirectml.ab12.so").touch()
+    monkeypatch.setattr(library, "_LINUX_PACKAGES", ("tensorflow-directml-plugin",))
+    monkeypatch.syspath_prepend(str(folder))
+
+
 @on_linux
 def test_an_error_without_a_library_says_what_was_tried_and_what_to_install() -> None:
     with pytest.raises(BackendError) as caught:
@@ -57,15 +69,17 @@ def test_no_other_path_is_tried_if_the_option_gives_a_path(
 def test_the_path_in_the_environment_variable_comes_before_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    install_package(tmp_path, monkeypatch)
     file = tmp_path / "DirectML.dll"
     file.touch()
     monkeypatch.setenv(library.PATH_VARIABLE, str(file))
     assert find() == (file, f"the variable {library.PATH_VARIABLE}")
 
 
-def test_a_missing_file_named_by_the_environment_variable_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_missing_file_named_by_the_environment_variable_is_an_error_in_spite_of_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    install_package(tmp_path, monkeypatch)
     monkeypatch.setenv(library.PATH_VARIABLE, "nowhere.dll")
     with pytest.raises(BackendError, match=rf"{library.PATH_VARIABLE}: nowhere\.dll"):
         find()
@@ -75,14 +89,7 @@ def test_a_missing_file_named_by_the_environment_variable_is_an_error(
 def test_a_library_with_a_hash_in_its_file_name_is_found_in_a_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    info = tmp_path / "tensorflow_directml_plugin-0.4.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tensorflow-directml-plugin\n")
-    (info / "RECORD").write_text("plugin/other.so,,\nplugin/libdirectml.ab12.so,,\n")
-    (tmp_path / "plugin").mkdir()
-    (tmp_path / "plugin" / "libdirectml.ab12.so").touch()
-    monkeypatch.setattr(library, "_LINUX_PACKAGES", ("tensorflow-directml-plugin",))
-    monkeypatch.syspath_prepend(str(tmp_path))
+    install_package(tmp_path, monkeypatch)
     path, origin = find()
     assert path.name == "libdirectml.ab12.so"
     assert origin == "the package tensorflow-directml-plugin"

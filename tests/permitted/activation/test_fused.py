@@ -66,17 +66,21 @@ def test_an_infinite_slope_of_negative_arguments_does_not_magnify_errors_of_posi
     assert not accepts(case, "OutputTensor", [right + 0.05 * 2.0**-16 * 3e38])
 
 
-def test_a_sum_beyond_float16_may_be_limited_before_the_activation(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_sum_beyond_float16_may_be_stored_as_65504_or_infinity_before_the_activation(
+    tmp_path: Path, sign: int
+) -> None:
     """tanh(6e-6 * 300 * 300) is 0.493; DirectML 1.13.1 stores the sum as 65504 first: 0.374."""
-    desc = """
-      ATensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [300]},
-      BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [300]}, TransA: NONE,
-      TransB: NONE, Alpha: 1, Beta: 0, OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16},
-      FusedActivation: {operator: ACTIVATION_SCALED_TANH, Alpha: 1, Beta: 6.0e-6}"""
+    desc = f"""
+      ATensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [{sign * 300}]}},
+      BTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [300]}}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, OutputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16}},
+      FusedActivation: {{operator: ACTIVATION_SCALED_TANH, Alpha: 1, Beta: 6.0e-6}}"""
     case = single(tmp_path, "GEMM", desc)
-    for right in (0.493, 0.3737, 1):
-        assert accepts(case, "OutputTensor", [right]), right
-    assert not accepts(case, "OutputTensor", [0.43])
+    for right in (0.493, 0.3737, 1):  # 1 is the hyperbolic tangent of infinity.
+        assert accepts(case, "OutputTensor", [sign * right]), right
+    for wrong in (0.43, -1):
+        assert not accepts(case, "OutputTensor", [sign * wrong]), wrong
 
 
 GEMM_WITH_C = """

@@ -24,13 +24,13 @@ def test_a_store_toward_zero_loses_at_most_2_to_the_minus_10_of_the_size() -> No
     assert (lost <= 2.0**-10 * store_sizes(values)).all()
 
 
-def test_the_size_of_a_number_not_just_below_a_power_of_two_is_the_power_at_or_below_it() -> None:
+def test_the_size_of_most_numbers_is_the_power_of_two_at_or_below_their_magnitude() -> None:
     values = np.array([1.0, 1.5, 1.98, -3.0, 1000.0])
     assert store_sizes(values).tolist() == [1, 1, 1, 2, 512]
 
 
-def test_the_size_of_a_number_just_below_a_power_of_two_is_that_power() -> None:
-    assert store_sizes(np.array([1.999])).tolist() == [2]
+def test_the_size_of_a_number_whose_magnitude_is_just_below_a_power_of_two_is_that_power() -> None:
+    assert store_sizes(np.array([1.999, -1.999])).tolist() == [2, 2]
 
 
 def test_storing_an_exact_number_that_float16_has_loses_nothing() -> None:

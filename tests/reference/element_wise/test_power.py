@@ -118,9 +118,11 @@ def test_powers_of_float32_numbers_by_logarithms_are_right(base: float, exponent
     assert 2.0**-21 * highest <= highest - lowest <= 1e-4 * highest
 
 
+@pytest.mark.parametrize("data_type", FLOATS)
+@pytest.mark.parametrize("zero", [0.0, -0.0])
 @pytest.mark.parametrize("exponent", [-1.0, 0.0, 2.0, NAN])
-def test_a_power_of_0_must_be_0(exponent: float) -> None:
-    assert power(DataType.FLOAT32, 0.0, exponent, part="interval") == (0, 0)
+def test_a_power_of_0_must_be_0(exponent: float, zero: float, data_type: DataType) -> None:
+    assert power(data_type, zero, exponent, part="interval") == (0, 0)
 
 
 def test_a_scaled_base_next_to_0_may_have_either_sign() -> None:

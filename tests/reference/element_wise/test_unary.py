@@ -159,11 +159,13 @@ def test_cancellation_permits_inverse_hyperbolic_sines_down_to_minus_infinity() 
     assert np.isnan(evaluate("ASINH", [-np.inf], DataType.FLOAT32)[0])
 
 
-@pytest.mark.parametrize("name", ["SINH", "COSH"])
-def test_exponentials_may_overflow_before_they_are_halved(name: str) -> None:
-    _, highest = evaluate(name, [88.0, 89.0], DataType.FLOAT32, "interval")
-    assert highest[0] < np.inf
-    assert highest[1] == np.inf
+@pytest.mark.parametrize(("name", "sign"), [("SINH", 1), ("SINH", -1), ("COSH", 1), ("COSH", -1)])
+def test_exponentials_may_overflow_before_they_are_halved(name: str, sign: int) -> None:
+    ends = evaluate(name, [sign * 88.0, sign * 89.0], DataType.FLOAT32, "interval")
+    farthest = np.abs(ends).max(0)
+    assert farthest[0] < np.inf
+    assert farthest[1] == np.inf
+    assert np.isfinite(ends).sum() == 3
 
 
 def permits(name: str, number: float, actual: float, **fields: Any) -> bool:
@@ -186,14 +188,15 @@ def test_ceil_and_floor_permit_nothing_between_two_whole_numbers(name: str) -> N
     ]
 
 
-def test_the_sign_of_a_negative_subnormal_number_is_minus_1_or_0() -> None:
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_sign_of_a_subnormal_number_is_its_own_or_0(sign: int) -> None:
     function = reference_function("ELEMENT_WISE_SIGN")
-    values, output = np.array([-1e-40], np.float32), TensorDesc(DataType.FLOAT32, (1,))
+    values, output = np.array([sign * 1e-40], np.float32), TensorDesc(DataType.FLOAT32, (1,))
     right = function(InputTensor=values, OutputTensor=output)
     candidates = function_of("ELEMENT_WISE_SIGN", "candidates")(
         InputTensor=values, OutputTensor=output
     )
-    drivers = [np.array([value], np.float32) for value in (-1, 0, -0.5, 1)]
+    drivers = [np.array([sign * value], np.float32) for value in (1, 0, 0.5, -1)]
     actual = [bool(is_permitted(driver, right, *candidates).all()) for driver in drivers]
     assert actual == [True, True, False, False]
 
