@@ -1,4 +1,4 @@
-"""Long rows of bundled cases: FLOAT32 sums pass in four orders; 1,000 ULP off, one element fails.
+"""Long rows of bundled cases: FLOAT32 sums pass in four orders; an element 1,000 ULP off fails.
 
 The tested code is in `dmlconf/precision/accumulation.py`, and in `dmlconf/permitted/`: in
 `activation/softmax.py`, `normalization/batch.py`, `normalization/batch_gradients.py` and

@@ -8,6 +8,7 @@ The tested code is in `dmlconf/backends/directml/devices/adapters.py`,
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -76,6 +77,12 @@ def test_the_error_for_an_unknown_or_ambiguous_adapter_lists_the_adapters(
 def test_choosing_from_no_adapters_is_an_error() -> None:
     with pytest.raises(BackendError, match="no adapter supports Direct3D 12"):
         choose_adapter(None, [])
+
+
+def test_the_memory_of_an_adapter_is_known_only_for_hardware_with_known_shared_memory() -> None:
+    assert replace(RADEON, shared_memory=1 << 30).memory == (1 << 34) + (1 << 30)
+    assert RADEON.memory is None
+    assert replace(WARP, shared_memory=1 << 30).memory is None
 
 
 @pytest.fixture

@@ -78,12 +78,14 @@ def test_an_outcome_without_messages_is_unchanged() -> None:
         assert with_messages(outcome, []) == outcome
 
 
-def test_only_20_different_warnings_are_listed_and_the_others_are_counted() -> None:
-    many = [Message(D3D12_MESSAGE_SEVERITY.WARNING, n, "w") for n in range(25)]
+@pytest.mark.parametrize(("count", "more"), [(20, []), (25, ["and 5 other messages"])])
+def test_only_20_different_warnings_are_listed_and_the_others_are_counted(
+    count: int, more: list[str]
+) -> None:
+    many = [Message(D3D12_MESSAGE_SEVERITY.WARNING, n, "w") for n in range(count)]
     outcome = with_messages(Outputs({}), many)
     assert isinstance(outcome, Outputs)
-    assert len(outcome.warnings) == 21
-    assert outcome.warnings[-1] == "and 5 other messages"
+    assert list(outcome.warnings) == [*(f"WARNING #{n}: w" for n in range(20)), *more]
 
 
 @pytest.mark.parametrize(

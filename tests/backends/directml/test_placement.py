@@ -183,7 +183,8 @@ def test_changing_the_fill_value_gives_the_image_made_with_the_new_value(
     assert image.tobytes() == actual.image(data, POISONS[1]).tobytes()
 
 
-def test_a_tensor_that_ends_after_its_buffer_is_refused() -> None:
-    desc = TensorDesc(DataType.FLOAT32, (2, 2), (9, 1))
-    with pytest.raises(IndexError, match="element 10 of a buffer of 4"):
+@pytest.mark.parametrize(("row", "last"), [(9, 10), (3, 4)])
+def test_a_tensor_that_ends_after_its_buffer_is_refused(row: int, last: int) -> None:
+    desc = TensorDesc(DataType.FLOAT32, (2, 2), (row, 1))
+    with pytest.raises(IndexError, match=f"element {last} of a buffer of 4"):
         decode(desc, np.zeros(16, np.uint8))

@@ -53,7 +53,9 @@ def test_a_steep_activation_magnifies_the_error_of_its_argument(tmp_path: Path) 
     assert not accepts(case, "OutputTensor", [right * 1.01])
 
 
-def test_an_infinite_slope_of_negative_arguments_does_not_magnify_errors_of_positive_ones(tmp_path: Path) -> None:
+def test_an_infinite_slope_of_negative_arguments_does_not_magnify_errors_of_positive_ones(
+    tmp_path: Path,
+) -> None:
     """0.1 * (1.5e38 - 1.5e38 + 1e36) may be off by 2^-24 of 3e38, on DirectML 1.13.1 as well."""
     desc = """
       ATensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1.5e+38, 1.0e+36, -1.5e+38]},
