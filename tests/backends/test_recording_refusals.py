@@ -317,13 +317,16 @@ def test_a_recording_that_contradicts_itself_is_refused(
 
 def test_outputs_that_need_a_feature_level_above_the_device_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
+    able = recording_with()
+    entries = {"fold/matrix/x": next(iter(able.entries.values()))}
+    path.write_bytes(recording_bytes(replace(able, entries=entries)))
+    assert read_recording(path).entries.keys() == entries.keys()
     details = {**ENVIRONMENT["details"], "feature_level": "2_1"}
     actual = recording_with(
         environment={**ENVIRONMENT, "details": details},
         capabilities=Capabilities(FeatureLevel(2, 1), frozenset(DataType)),
     )
-    outcome = next(iter(actual.entries.values()))
-    path.write_bytes(recording_bytes(replace(actual, entries={"fold/matrix/x": outcome})))
+    path.write_bytes(recording_bytes(replace(actual, entries=entries)))
     with pytest.raises(BackendError, match="fold/matrix/x, which needs feature level 6_4"):
         read_recording(path)
 

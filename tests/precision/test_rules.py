@@ -103,15 +103,18 @@ def test_a_candidate_that_holds_all_numbers_leaves_the_element_undefined() -> No
         assert comparison.margin == 0
 
 
-@pytest.mark.parametrize("kind", ["accumulate", "interval", "one of"])
-def test_a_rule_that_needs_an_allowance_raises_an_error_without_it(kind: str) -> None:
-    with pytest.raises(ValueError, match="needs the"):
+@pytest.mark.parametrize(
+    ("kind", "needed"),
+    [("accumulate", "error scale"), ("interval", "interval"), ("one of", "candidates")],
+)
+def test_a_rule_that_needs_an_allowance_raises_an_error_without_it(kind: str, needed: str) -> None:
+    with pytest.raises(ValueError, match=f"needs the {needed}"):
         compare(floats(1), floats(2), PrecisionRule(RuleKind(kind), 1, "test"))
 
 
-def test_subnormal_results_may_be_zero_where_arithmetic_flushes() -> None:
-    small = floats(1e-40, -1e-40, 1e-30)
-    flushed = floats(0, -0.0, 1e-30)
+def test_subnormal_results_and_no_others_may_be_zero_where_arithmetic_flushes() -> None:
+    small = floats(1e-40, -1e-40, float(np.finfo(np.float32).tiny))
+    flushed = floats(0, -0.0, small[2])
     assert compare(flushed, small, ulp(1, flushes=True)).passed
     assert compare(flushed, small, ulp(1)).differing == 2
     assert compare(floats(0, 0, 0), small, ulp(1, flushes=True)).differing == 1
@@ -197,6 +200,15 @@ def test_any_value_of_an_undefined_element_is_right_and_uses_none_of_the_limit(
     assert comparison.passed
     assert comparison.margin == 0
     assert not compare(floats(actual, 5), floats(7, 3), rule, allowed).passed
+
+
+@pytest.mark.parametrize("actual", [-128, 5, 127])
+def test_an_integer_is_undefined_if_its_interval_is_the_whole_type(actual: int) -> None:
+    allowed = Allowance(interval=(np.array([-128], np.int8), np.array([127], np.int8)))
+    rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
+    comparison = compare(np.array([actual], np.int8), np.array([7], np.int8), rule, allowed)
+    assert comparison.passed
+    assert comparison.margin == 0
 
 
 def test_zeros_of_different_signs_differ_only_if_the_rule_says_so() -> None:
