@@ -1,5 +1,7 @@
 """A `Span` contains its values and what each way to store them in FLOAT16 makes of them.
 
+A sum, difference, product, quotient or square of spans contains those of their values.
+
 The tested code is in `dmlconf/permitted/numbers/span.py` and `dmlconf/permitted/numbers/half.py`.
 """
 
@@ -7,13 +9,32 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dmlconf.permitted.numbers.half import STORES
 from dmlconf.permitted.numbers.span import Span
 
+ENDS = st.tuples(st.integers(-100, 100), st.integers(-100, 100)).map(sorted)
+"""The least and the greatest value of a span."""
+
+
+@given(ENDS, ENDS, st.data())
+def test_results_of_spans_contain_the_results_of_their_values(
+    first: list[int], second: list[int], data: st.DataObject
+) -> None:
+    a, b = (Span(np.array([float(low)]), np.array([float(high)])) for low, high in (first, second))
+    x, y = (data.draw(st.floats(low, high)) for low, high in (first, second))
+    results = [(a + b, x + y), (a - b, x - y), (a * b, x * y), (a.square(), x * x)]
+    if second[0] > 0 or second[1] < 0:
+        results.append((a / b, x / y))
+    for span, value in results:
+        assert span.least[0] <= value <= span.greatest[0]
+    assert a.square().least[0] >= 0
+
 
 @np.errstate(all="ignore")
-@pytest.mark.parametrize("value", [0.1, -0.1, 2048.5, 65503.9, 65520.0, 70000.0, -1e6])
+@pytest.mark.parametrize("value", [0.1, -0.1, 2048.5, 2051.0, -2051.0, 65503.9, 65520.0, 7e4, -1e6])
 def test_a_stored_span_holds_the_value_and_all_its_stored_forms(value: float) -> None:
     values = np.array([value])
     held = Span.of(values).held()
