@@ -231,8 +231,24 @@ def test_cases_that_broke_alike_are_listed_as_one() -> None:
     ("low", "high", "number"),
     [(0, 3, 0), (1, 2, 1), (3, 9, 8), (1000, 1030, 1024), (-3, -1, -2), (5, 6, 5)],
 )
-def test_a_bound_is_the_roundest_number_that_fits(low: float, high: float, number: float) -> None:
+def test_a_bound_of_whole_numbers_is_a_multiple_of_the_largest_power_of_2_that_fits(
+    low: float, high: float, number: float
+) -> None:
     assert round_number(low, high, whole=True) == number
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "number"),
+    [(-0.5, 0.5, 0), (0.9, 1.5, 1), (2.1, 9.3, 6), (1.21, 1.29, 1.25), (-0.39, -0.31, -0.35)],
+)
+def test_a_bound_of_other_numbers_is_the_middle_rounded_to_the_fewest_digits_that_fit(
+    low: float, high: float, number: float
+) -> None:
+    assert round_number(low, high, whole=False) == number
+
+
+def test_a_bound_that_needs_more_than_five_digits_is_the_lower_number_itself() -> None:
+    assert round_number(1.23456781, 1.23456789, whole=False) == 1.23456781
 
 
 @pytest.mark.parametrize(

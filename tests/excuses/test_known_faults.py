@@ -166,8 +166,8 @@ def test_outcomes_that_the_fault_does_not_describe_are_not_waived(
 def test_a_refusal_is_waived_by_stage_and_hresult(tmp_path: Path) -> None:
     fault = replace(FAULT, outcome="E_UNEXPECTED by CreateOperator")
     assert verdict(fault, case(tmp_path), REFUSED).status is Status.WAIVED
-    other = Rejection("CompileOperator", "E_UNEXPECTED")
-    assert verdict(fault, case(tmp_path), other).status is Status.FAILED
+    for call, error in (("CompileOperator", "E_UNEXPECTED"), ("CreateOperator", "E_FAIL")):
+        assert verdict(fault, case(tmp_path), Rejection(call, error)).status is Status.FAILED
 
 
 def test_a_fault_of_compile_operator_also_waives_a_refusal_by_compile_graph(

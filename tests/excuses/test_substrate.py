@@ -93,8 +93,8 @@ def test_a_case_that_passes_stays_passed(tmp_path: Path, substrate: Substrate) -
 
 def test_failures_that_no_limit_explains_stay_failed(tmp_path: Path, substrate: Substrate) -> None:
     stated = case(tmp_path, "stated")
-    other_stage = Rejection("CreateOperator", "E_INVALIDARG")
-    assert status(substrate, stated, other_stage) is Status.FAILED
+    for stage, error in (("CreateOperator", "E_FAIL"), ("CompileOperator", "E_INVALIDARG")):
+        assert status(substrate, stated, Rejection(stage, error)) is Status.FAILED
     invalid = case(tmp_path, "invalid")
     assert status(substrate, invalid, WRONG) is Status.FAILED
 

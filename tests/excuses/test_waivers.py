@@ -492,8 +492,11 @@ def test_the_command_waive_says_that_nothing_failed_and_replaces_no_file(tmp_pat
     run(tmp_path, "numpy", waiver(**NO_CASE), log="right.jsonl")
     done = dmlconf_here(tmp_path, "waive", "right.jsonl", "-o", "none.yaml")
     assert done.returncode == 5
+    assert "nothing failed or broke" in done.stderr
     assert not (tmp_path / "none.yaml").exists()
     run(tmp_path, SCALED, waiver(**NO_CASE), log="wrong.jsonl")
+    before = (tmp_path / "w.yaml").read_text()
     done = dmlconf_here(tmp_path, "waive", "wrong.jsonl", "-o", "w.yaml")
     assert done.returncode == 2
     assert "exists already" in done.stderr
+    assert (tmp_path / "w.yaml").read_text() == before

@@ -187,7 +187,7 @@ _VALUES: Final[tuple[Callable[[], Any], ...]] = (
     lambda: FeatureLevel(6, 4),
     lambda: Fault(FaultKind.INPUT, "m", "OutputTensor", np.array([10**9])),
     lambda: Fault(FaultKind.INPUT, "m", "No", np.array([-1])),
-    lambda: Fault("no kind", 5, 5, "x"),  # type: ignore[arg-type]
+    lambda: Fault("no kind", 5, 5, "x"),  # type: ignore[arg-type]  # Wrong on purpose.
     lambda: (Fault(FaultKind.MESSAGE, "\x1b[2J\nline"),) * 2_000,
     lambda: _RIGHT,
     lambda: _RIGHT.astype(np.float64),

@@ -48,7 +48,7 @@ def test_no_mutant_of_a_sample_makes_dmlconf_crash_or_hang(tmp_path: Path, kind:
         ("raises", "ZeroDivisionError: on purpose"),
     ],
 )
-def test_a_hang_or_crash_is_noticed_and_the_next_seed_is_tried(
+def test_a_hang_a_crash_an_exception_or_much_memory_is_noticed_and_the_next_seed_is_tried(
     tmp_path: Path, canary: str, problem: str
 ) -> None:
     seconds = 1 if canary == "works on" else 60

@@ -21,7 +21,7 @@ from dmlconf.backends.recording.file import recording_bytes
 from dmlconf.backends.recording.model import entry_of
 from dmlconf.backends.registry import parse
 from dmlconf.cases.loading.loader import load_suite
-from dmlconf.cases.model import Case, Provenance
+from dmlconf.cases.model import Case, ExpectedOutputs, Provenance
 from dmlconf.cases.variation import varied
 from dmlconf.diagnosis.bench import open_bench
 from dmlconf.engine.against import AUTO, expectations
@@ -122,8 +122,8 @@ CASES: Final[Mapping[str, str]] = {
 
 def expected(case: Case) -> Outputs:
     """Return the outputs that a case expects, as those of a backend."""
-    assert case.expectation is not None
-    return Outputs(dict(case.expectation.outputs))  # type: ignore[union-attr]
+    assert isinstance(case.expectation, ExpectedOutputs)
+    return Outputs(dict(case.expectation.outputs))
 
 
 CONTRADICTION: Final = (Status.FAILED, ReasonKind.CONTRADICTION)

@@ -1,6 +1,6 @@
-"""`FigureCache` stores the records of a group of cases in one file, or the newer half of them.
+"""`FigureCache` stores the records of a group of cases in one file; if all fit, it keeps all.
 
-It keeps only the newer half if all do not fit into the file.
+If they do not fit, it keeps the newer half.
 
 A record holds what was computed for a case, such as the figures of its comparison.
 

@@ -132,6 +132,7 @@ def test_smaller_outputs_are_recorded_whole(tmp_path: Path) -> None:
     outcome = recording_of(small, right(small)).entries[small.identifier].outcome
     assert isinstance(outcome, Outputs)
     assert not outcome.samples
+    np.testing.assert_array_equal(outcome.arrays["OutputTensor"], right(small))
 
 
 def test_an_output_with_the_recorded_digest_is_compared_as_a_whole(
