@@ -130,7 +130,7 @@ def test_a_valid_desc_breaks_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_the_table_broken_has_every_enforced_constraint_of_the_operator(name: str) -> None:
+def test_the_table_of_broken_constraints_has_every_enforced_one_of_the_operator(name: str) -> None:
     enforced = {entry.name for entry in operator(name).constraints if entry.enforced}
     assert enforced == {constraint for broken, constraint, _ in BROKEN if broken == name}
 
@@ -192,7 +192,7 @@ KEEPS_A_TENSOR: Final[list[dict[str, Any]]] = [
 """Changes of a tensor that break nothing."""
 
 
-def test_the_table_breaks_a_tensor_has_every_constraint_of_all_tensors() -> None:
+def test_the_table_of_changes_that_break_a_tensor_has_every_constraint_of_all_tensors() -> None:
     assert BREAKS_A_TENSOR.keys() == {entry.name for entry in tensor_constraints()}
 
 

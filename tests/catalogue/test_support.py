@@ -13,7 +13,7 @@ import pytest
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.levels import required_level
 from dmlconf.catalogue.loader import operator, operator_from
-from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.catalogue.model import FeatureLevel, Operator
 from dmlconf.catalogue.support import data_types_of, ranks_of, tables_that_list
 from dmlconf.documents.reader import read_document
 from dmlconf.resources import schemas_directory
@@ -111,18 +111,27 @@ def test_a_table_with_a_condition_counts_only_where_the_condition_holds() -> Non
     assert required_level(argmin, {**desc, "AxisDirection": "NEITHER"}) is None
 
 
+def with_different_tables() -> Operator:
+    """Return ARGMIN with two tables, each of which lists what the other lacks for InputTensor."""
+    data = read_document(schemas_directory() / "operators" / "argmin.yaml").data
+    newest, oldest = (
+        {"ranks": [5, 6], "data_types": ["INT8", "FLOAT64"]},
+        {"ranks": [1, 2], "data_types": ["FLOAT32", "INT8"]},
+    )
+    data["support"] = [
+        {**table, "tensors": {**table["tensors"], "InputTensor": listed}}
+        for table, listed in zip(data["support"], (newest, oldest), strict=True)
+    ]
+    return operator_from(data)
+
+
 def test_data_types_are_those_of_all_tables_newest_first() -> None:
-    tile = operator("TILE")
-    assert data_types_of(tile, "InputTensor") == tile.support[0].tensors["InputTensor"].data_types
-    assert set(data_types_of(operator("GATHER"), "IndicesTensor")) == {
-        "INT64",
-        "INT32",
-        "UINT64",
-        "UINT32",
-    }
-    assert data_types_of(tile, "NoTensor") == ()
+    argmin = with_different_tables()
+    assert data_types_of(argmin, "InputTensor") == ("INT8", "FLOAT64", "FLOAT32")
+    assert data_types_of(argmin, "NoTensor") == ()
 
 
 def test_ranks_are_those_of_all_tables_ascending() -> None:
-    assert ranks_of(operator("JOIN"), "InputTensors") == tuple(range(1, 9))
-    assert ranks_of(operator("JOIN"), "NoTensor") == ()
+    argmin = with_different_tables()
+    assert ranks_of(argmin, "InputTensor") == (1, 2, 5, 6)
+    assert ranks_of(argmin, "NoTensor") == ()

@@ -217,9 +217,10 @@ def test_run_on_a_backend_that_measures_no_times_says_that_none_were_compared(
     [
         (("--fail-slower", "3x"), "add --slower-than LOG"),
         (("--fail-slower", "0.5"), "'0.5' is not a factor above 1, such as 3x"),
+        (("--fail-slower", "1x"), "'1x' is not a factor above 1, such as 3x"),
     ],
 )
-def test_run_refuses_fail_slower_without_a_baseline_or_with_a_factor_below_1(
+def test_run_refuses_fail_slower_without_a_baseline_or_without_a_factor_above_1(
     tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     write(tmp_path, TILE)

@@ -42,7 +42,7 @@ def test_the_commands_of_a_lab_tutorial_print_what_the_tutorial_shows(tutorial: 
     assert re.search("^PASSED: ", page, re.M)
 
 
-def test_the_help_of_the_command_that_writes_pages_names_all_pages() -> None:
+def test_the_command_that_writes_pages_lists_all_of_them_in_its_help_and_refuses_others() -> None:
     shown = CliRunner().invoke(command, ["--help"])
     assert shown.exit_code == 0
     missing = [
@@ -51,7 +51,9 @@ def test_the_help_of_the_command_that_writes_pages_names_all_pages() -> None:
         if name not in shown.output
     ]
     assert missing == []
-    assert CliRunner().invoke(command, ["glossary.md"]).exit_code == 2
+    refused = CliRunner().invoke(command, ["glossary.md"])
+    assert refused.exit_code == 2
+    assert "'glossary.md' is not one of" in refused.output
 
 
 ROOT = DOCS.parent

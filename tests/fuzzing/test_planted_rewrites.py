@@ -75,7 +75,8 @@ def test_planted_graphs_differ_and_each_has_the_pattern_and_the_rewrite(
         assert {"p_c", "p_y"} <= names.keys()
         counts.add(len(names))
         copied.add("p_x_copy" in names)
-        maxima.add(names["p_y"].desc["Max"])  # type: ignore[union-attr]
+        [clip] = [node for node in graph.graph.operator_nodes if node.name == "p_y"]
+        maxima.add(clip.desc["Max"])
         rewrite = case_rewrite(case.template)
         assert rewrite is not None
         assert rewrite.breaks == "minimum-is-not-negative"

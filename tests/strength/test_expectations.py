@@ -17,7 +17,7 @@ from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
-from dmlconf.judging.judge import Recorded
+from dmlconf.judging.judge import Against, Recorded
 from dmlconf.reports.strength.expectations import (
     EXPECTATIONS,
     SpoiledExpectations,
@@ -41,7 +41,7 @@ def recorded_outputs(case: Case) -> Outcome | Recorded:
     return Recorded(run_case(case))
 
 
-def measured(directory: Path, text: str, against: object = recorded_outputs) -> ExpectationFigure:
+def measured(directory: Path, text: str, against: Against = recorded_outputs) -> ExpectationFigure:
     """Return the figure of a suite of one file.
 
     Args:
@@ -50,7 +50,7 @@ def measured(directory: Path, text: str, against: object = recorded_outputs) -> 
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     plan = load_suite([file]).plan()
-    return measure_expectations(map(build, plan), against)  # type: ignore[arg-type]
+    return measure_expectations(map(build, plan), against)
 
 
 def test_an_exact_rule_notices_every_kind_of_change(tmp_path: Path) -> None:

@@ -117,7 +117,9 @@ def test_the_command_measures_graphs_alike_with_one_and_two_processes(tmp_path: 
 def test_a_threshold_above_100_is_refused(tmp_path: Path) -> None:
     graph_file(tmp_path, GATED)
     options = "--figure", "graphs", "--fail-under", "graphs=101"
-    assert dmlconf_here(tmp_path, "strength", "graphs.yaml", *options).returncode == 2
+    done = dmlconf_here(tmp_path, "strength", "graphs.yaml", *options)
+    assert done.returncode == 2
+    assert "101" in done.stderr
 
 
 def test_the_figure_graphs_is_refused_for_a_suite_without_graphs(tmp_path: Path) -> None:

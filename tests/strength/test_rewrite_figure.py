@@ -134,7 +134,9 @@ def test_each_rewrite_has_a_source_with_an_address() -> None:
         "{page: learn.microsoft.com}",
     ],
 )
-def test_a_source_that_names_no_location_is_refused(tmp_path: Path, source: str) -> None:
+def test_a_source_that_does_not_name_one_valid_location_is_refused(
+    tmp_path: Path, source: str
+) -> None:
     text = f"""\
 format: 1
 rewrites:

@@ -1,14 +1,16 @@
-"""A number beyond a floating-point type is refused as one error, written as an integer or not.
+"""The bytes of a scalar hold the number in its data type, or a number beyond the type is refused.
 
 The tested code is in `dmlconf/tensors/scalar.py`.
 """
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from dmlconf.tensors.datatypes import DataType
-from dmlconf.tensors.scalar import scalar_bytes
+from dmlconf.tensors.scalar import scalar_bytes, scalar_value
 
 
 @pytest.mark.parametrize(
@@ -16,10 +18,32 @@ from dmlconf.tensors.scalar import scalar_bytes
     [
         pytest.param(65520.0, DataType.FLOAT16, id="float beyond FLOAT16"),
         pytest.param(65520, DataType.FLOAT16, id="integer beyond FLOAT16"),
+        pytest.param(-65520.0, DataType.FLOAT16, id="negative float beyond FLOAT16"),
+        pytest.param(-3.5e38, DataType.FLOAT32, id="negative float beyond FLOAT32"),
         pytest.param(10**39, DataType.FLOAT32, id="integer beyond FLOAT32"),
         pytest.param(10**309, DataType.FLOAT64, id="integer beyond FLOAT64"),
     ],
 )
-def test_a_number_beyond_a_floating_point_type_overflows(value: float, data_type: DataType) -> None:
+def test_a_number_beyond_a_floating_point_type_is_refused(
+    value: float, data_type: DataType
+) -> None:
     with pytest.raises(OverflowError):
         scalar_bytes(value, data_type)
+
+
+@pytest.mark.parametrize(
+    ("value", "data_type", "held"),
+    [
+        (-65519, DataType.FLOAT16, -65504.0),
+        (-math.inf, DataType.FLOAT32, -math.inf),
+        (-2.7, DataType.INT32, -2),
+        (300, DataType.UINT8, 44),
+        (-1, DataType.UINT8, 255),
+    ],
+)
+def test_other_numbers_are_rounded_or_truncated_to_their_data_type(
+    value: float, data_type: DataType, held: float
+) -> None:
+    content = scalar_bytes(value, data_type)
+    assert len(content) == 8
+    assert scalar_value(content, data_type) == held

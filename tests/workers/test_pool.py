@@ -116,7 +116,7 @@ def test_a_backend_that_refuses_its_options_is_reported() -> None:
         pool.ready()
 
 
-def test_cases_are_read_only_as_workers_need_them(tmp_path: Path) -> None:
+def test_cases_are_not_built_before_workers_need_them(tmp_path: Path) -> None:
     plan = many(tmp_path, 1000)
     taken_cases = []
 

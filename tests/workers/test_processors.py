@@ -58,15 +58,18 @@ def test_a_quota_of_control_groups_version_2_is_rounded_up_and_other_text_is_no_
     assert processor_quota(*groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == number
 
 
-def test_the_lowest_limit_on_the_way_to_the_root_counts(tmp_path: Path) -> None:
-    root, own = groups(
-        tmp_path,
-        "0::/slice/job\n",
-        slice__cpu_dot_max="200000 100000",
-        slice__job__cpu_dot_max="800000 100000",
-        slice__memory_dot_max="1000000",
-        slice__job__memory_dot_max="max",
-    )
+@pytest.mark.parametrize(("lower", "higher"), [("slice", "slice__job"), ("slice__job", "slice")])
+def test_the_lowest_limit_on_the_way_to_the_root_counts(
+    tmp_path: Path, lower: str, higher: str
+) -> None:
+    limits = {
+        f"{lower}__cpu_dot_max": "200000 100000",
+        f"{higher}__cpu_dot_max": "800000 100000",
+        f"{lower}__memory_dot_max": "1000000",
+        f"{higher}__memory_dot_max": "2000000",
+        "memory_dot_max": "max",
+    }
+    root, own = groups(tmp_path, "0::/slice/job\n", **limits)
     assert processor_quota(root, own) == 2
     assert memory_limit(root, own) == 1_000_000
 
