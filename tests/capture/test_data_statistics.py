@@ -59,7 +59,7 @@ def generated_like(array: Array) -> Array:
         np.maximum(RANDOM.normal(-3, 2, COUNT), 0).astype(np.float32),
     ],
 )
-def test_generated_data_has_about_the_range_and_zeros_and_has_fractions_only_like_captured_data(
+def test_generated_data_resembles_captured_data_in_range_zeros_and_fractions(
     array: Array,
 ) -> None:
     data = generated_like(array)

@@ -252,7 +252,7 @@ def bound(entry: Operator, attribute: str) -> bool:
     )
 
 
-def test_the_list_newer_parts_has_every_level_requirement_of_the_catalogue() -> None:
+def test_the_list_of_newer_parts_has_every_level_requirement_of_the_catalogue() -> None:
     stated = {
         (name, spoken_level([need]))
         for name, desc, _, _ in NEWER_PARTS

@@ -148,7 +148,7 @@ cases:
 """
 
 
-def test_gross_mistakes_show_unless_any_result_is_right(tmp_path: Path) -> None:
+def test_gross_mistakes_show_unless_every_result_is_permitted(tmp_path: Path) -> None:
     """ACOSH of 1 is 0, so 1 and NaN are mistakes that show. ACOSH of -1e6 may be anything."""
     path = tmp_path / "one.yaml"
     path.write_text(ACOSH, encoding="utf-8")

@@ -28,7 +28,7 @@ STEP = (
 
 @pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize(("weight", "given"), [(".inf", 1), ("-.inf", -1)])
-def test_a_softsign_of_infinity_of_1_or_minus_1_instead_of_nan_is_waived(
+def test_a_softsign_of_infinity_that_is_1_or_minus_1_instead_of_nan_is_waived(
     weight: str, given: float, data_type: str, tmp_path: Path
 ) -> None:
     desc = STEP.replace("TYPE", data_type).replace("WEIGHTS", f"[0, 0, {weight}]")

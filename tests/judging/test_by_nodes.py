@@ -97,7 +97,9 @@ def test_only_outputs_that_are_not_right_by_their_rules_have_the_figure_by_nodes
     assert verdict.figures["r"].by_nodes is None
 
 
-def test_right_nodes_do_not_excuse_a_graph_that_gives_other_bits_than_they(tmp_path: Path) -> None:
+def test_right_nodes_do_not_excuse_a_graph_that_gives_other_bits_than_its_nodes(
+    tmp_path: Path,
+) -> None:
     verdict = verdict_on(Remainders(fused=0.75), tmp_path)
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None

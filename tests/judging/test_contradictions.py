@@ -138,7 +138,7 @@ def test_a_backend_that_returns_the_contradictory_expectation_fails(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_reference_fails_a_case_with_a_contradictory_expectation(
+def test_the_outputs_of_the_reference_fail_too_if_the_expectation_contradicts_them(
     tmp_path: Path, name: str
 ) -> None:
     case = built(tmp_path, CASES[name])

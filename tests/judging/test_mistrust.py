@@ -99,7 +99,7 @@ cases:
     assert judge_outputs(case, right.arrays["OutputTensor"]).status is Status.PASSED
 
 
-def test_a_copy_of_an_input_does_not_fail_if_any_result_is_right(tmp_path: Path) -> None:
+def test_a_copy_of_an_input_does_not_fail_if_every_result_is_permitted(tmp_path: Path) -> None:
     case = only_case(
         tmp_path,
         """

@@ -211,7 +211,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 """Arguments of each fill."""
 
 
-def test_the_table_arguments_has_every_fill() -> None:
+def test_the_table_of_arguments_has_every_fill() -> None:
     assert ARGUMENTS.keys() == FILLS.keys()
 
 

@@ -128,7 +128,7 @@ def test_the_data_of_tensors_that_a_command_list_uploads_are_captured(
     assert judged.returncode == 0, judged.stderr
 
 
-def test_with_data_weights_only_weights_are_those_of_the_application(
+def test_the_option_data_weights_keeps_weights_and_no_other_data_of_the_application(
     tmp_path: Path, wsl: Path
 ) -> None:
     captured(tmp_path, wsl, "application.so", "--data", "weights")

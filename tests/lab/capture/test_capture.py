@@ -110,7 +110,7 @@ def test_captured_cases_pass_on_the_device(
     assert "PASSED: 27 passed of 27 cases" in done.stdout  # 10 cases and 17 dispatches.
 
 
-def test_with_data_weights_only_weights_are_kept(
+def test_the_option_data_weights_keeps_only_weights(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
     options = ("-o", "weights", "--data", "weights", "--", "app.py")
