@@ -180,7 +180,14 @@ def test_float16_numbers_may_differ_by_a_hundredth_and_integers_not_at_all() -> 
     whole = np.array([2**40, 1])
     assert output_difference(whole + 1, whole).beyond
     assert not output_difference(whole, whole).beyond
-    assert not output_difference([half], [half]).beyond
+
+
+def test_an_output_that_is_no_array_in_either_run_is_not_compared() -> None:
+    array = np.array([1, 10], np.float16)
+    for actual, expected in (([array], [array]), ([array], array), (array, [array])):
+        difference = output_difference(actual, expected)
+        assert difference.text == "not compared with the CPU provider"
+        assert not difference.beyond
 
 
 def test_only_numbers_of_the_same_bits_are_said_to_have_them() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from dmlconf.cases.handles import longest_handle
 from dmlconf.comparison.outliers import Outlier, outliers
 from dmlconf.reports.comparisons.outliers import render_outliers
-from dmlconf.run_log.log import read_log
+from dmlconf.run_log.log import RunLog, read_log
 from dmlconf.verdicts.status import Status
 from tests.cli.process import dmlconf_here
 from tests.reports import logs
@@ -45,6 +45,21 @@ def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(tmp_path
     assert "reference.jsonl alone fails 0 and alone passes 0" in done.stdout
     passing = outliers([runs[2], runs[2], runs[0]])
     assert {(each.run, each.fails) for each in passing} == {(2, False)}
+
+
+def run_of_one_case(status: Status) -> RunLog:
+    return logs.run_log(logs.PASSED.judged(status=status))
+
+
+def test_an_outlier_needs_three_runs_that_judge_its_case_and_a_verdict_of_every_run() -> None:
+    passed, failed, unsupported = map(
+        run_of_one_case, (Status.PASSED, Status.FAILED, Status.UNSUPPORTED)
+    )
+    [found] = outliers([passed, unsupported, failed, passed])
+    assert (found.run, found.fails) == (2, True)
+    assert outliers([passed, unsupported, failed]) == []
+    assert outliers([passed, failed, passed, logs.run_log()]) == []
+    assert outliers([passed, failed, passed, failed]) == []
 
 
 def test_the_names_of_logs_cannot_move_the_cursor() -> None:

@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.buffers import (
+    flagged,
     in_place_pairs,
     may_share_buffers,
     ownable_inputs,
     with_owned_inputs,
 )
 from dmlconf.graphs.wiring import graph_problems
+from dmlconf.tensors.datatypes import DataType
 from tests.graphs.suites import graph_case
 
 TENSOR = "{Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6]}"
@@ -74,6 +77,13 @@ def test_an_owned_input_is_owned_in_all_operators_that_read_it(tmp_path: Path) -
     product, total, _ = owned.operator_nodes
     assert product.desc["ATensor"].Flags == ()
     assert product.desc["BTensor"].Flags == total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
+
+
+def test_the_flag_of_ownership_is_set_once_or_cleared() -> None:
+    tensor = TensorDesc(DataType.FLOAT32, (2,))
+    owned = flagged(tensor, owned=True)
+    assert owned.Flags == flagged(owned, owned=True).Flags == ("OWNED_BY_DML",)
+    assert flagged(owned, owned=False) == flagged(tensor, owned=False) == tensor
 
 
 def test_an_input_cannot_be_owned_if_its_operator_forbids_that(tmp_path: Path) -> None:

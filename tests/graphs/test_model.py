@@ -33,6 +33,12 @@ def test_nodes_are_ordered_after_the_nodes_that_feed_them() -> None:
     assert [node.name for node in graph.in_order()] == ["a", "b", "c"]
 
 
+def test_an_edge_from_or_to_a_node_that_the_graph_lacks_does_not_change_the_order() -> None:
+    links = link("b", "a"), link("nothing", "b"), link("a", "nothing")
+    graph = Graph({}, {}, (relu("a"), relu("b")), intermediate_edges=links)
+    assert [node.name for node in graph.in_order()] == ["b", "a"]
+
+
 def test_the_nodes_of_a_cycle_are_named() -> None:
     edges = link("a", "b"), link("b", "c"), link("c", "b")
     graph = Graph({}, {}, (relu("a"), relu("b"), relu("c")), intermediate_edges=edges)
@@ -61,3 +67,4 @@ def test_constants_are_nodes_without_inputs(tmp_path: Path) -> None:
     [constant] = graph.constants
     assert (constant.name, constant.inputs) == ("two", {})
     assert graph.sources()["double", "BTensor"] == ("two", "OutputTensor")
+    assert graph.neighbours() == (("ELEMENT_WISE_ADD", "ACTIVATION_RELU"),)

@@ -90,7 +90,9 @@ def test_both_ends_of_an_edge_need_equal_bytes_and_one_data_type(right: Graph) -
 def test_owned_tensors_need_graph_inputs_that_all_consumers_own(right: Graph) -> None:
     owned = replace(ROW, Flags=("OWNED_BY_DML",))
     assert rules(with_input(right, "relu", "InputTensor", owned)) == ["owned-by-graph-input"]
-    assert rules(with_input(right, "double", "ATensor", owned)) == ["owned-by-all-consumers"]
+    [fault] = graph_problems(with_input(right, "double", "ATensor", owned))
+    assert fault.rule == "owned-by-all-consumers"
+    assert fault.message == "x is OWNED_BY_DML elsewhere, but not in BTensor of double"
     both = with_input(with_input(right, "double", "ATensor", owned), "double", "BTensor", owned)
     assert rules(both) == []
 
@@ -100,6 +102,30 @@ def test_an_output_needs_one_source_and_a_graph_needs_an_output(right: Graph) ->
     assert rules(replace(right, output_edges=twice)) == ["single-output-source"]
     none = replace(right, outputs={}, output_edges=())
     assert "graph-has-output" in rules(none)
+
+
+def test_strides_of_another_number_than_the_sizes_are_reported_without_a_number_of_bytes(
+    right: Graph,
+) -> None:
+    wrong = with_input(right, "relu", "InputTensor", replace(ROW, Strides=(3, 1)))
+    assert "strides-per-dimension" in rules(wrong)
+    assert "edge-size" not in rules(wrong)
+
+
+@pytest.mark.parametrize("change", [{"Sizes": (1, 1, 1, 0)}, {"Strides": (3, 1)}])
+def test_a_constant_of_which_no_bytes_are_known_is_found(
+    tmp_path: Path, change: dict[str, tuple[int, ...]]
+) -> None:
+    text = TWO_NODES.replace(
+        "nodes:",
+        "constants: {two: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [2, 2, 2]}}\nnodes:",
+    ).replace("BTensor: x", "BTensor: two")
+    graph = graph_case(tmp_path, text).graph
+    assert rules(graph) == []
+    [constant] = graph.constants
+    changed = replace(constant, tensor=replace(constant.tensor, **change))
+    nodes = tuple(changed if node is constant else node for node in graph.nodes)
+    assert "constant-size" in rules(replace(graph, nodes=nodes))
 
 
 def test_the_constraint_that_a_node_breaks_is_named(right: Graph) -> None:
