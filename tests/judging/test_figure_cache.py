@@ -1,6 +1,6 @@
-"""`FigureCache` stores the records of a group of cases in one file; if all fit, it keeps all.
+"""`FigureCache` stores the records of a group of cases in one file.
 
-If they do not fit, it keeps the newer half.
+If the records do not fit into the file, it keeps the newer half of them.
 
 A record holds what was computed for a case, such as the figures of its comparison.
 
