@@ -173,14 +173,22 @@ def test_values_of_a_tensor_may_be_nested_or_flat(tmp_path: Path, values: str) -
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_layout_gives_the_strides(tmp_path: Path, layout: str) -> None:
+def test_each_layout_gives_its_strides(tmp_path: Path, layout: str) -> None:
+    strides = {
+        "implicit": None,
+        "packed": (12, 4, 1),
+        "padded": (28, 7, 1),
+        "transposed": (1, 2, 6),
+        "channels-last": (12, 1, 3),
+        "broadcast": (0, 4, 1),
+    }
     text = replace_once(
         TILE,
         "[2], DataType: FLOAT32, values: [1, 2]",
-        f"[2, 3], DataType: FLOAT32, fill: sequence, layout: {layout}",
+        f"[2, 3, 4], DataType: FLOAT32, fill: sequence, layout: {layout}",
     )
     tensor = built(tmp_path, text).desc["InputTensor"]
-    assert tensor.Strides == LAYOUTS[layout]((2, 3))
+    assert tensor.Strides == strides[layout]
 
 
 def test_strides_size_in_bytes_and_alignment_of_a_tensor_are_kept(tmp_path: Path) -> None:

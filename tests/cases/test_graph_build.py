@@ -119,6 +119,8 @@ def test_conditions_may_name_operators_neighbours_and_counts(tmp_path: Path) -> 
 
 def test_a_graph_needs_the_feature_levels_of_its_nodes_and_of_graphs(tmp_path: Path) -> None:
     assert str(graph_case(tmp_path, TWO_NODES).required_level) == "2_1"
+    newer = two_nodes_with("ACTIVATION_RELU", "ACTIVATION_GELU")
+    assert str(graph_case(tmp_path, newer).required_level) == "5_1"
     constant = "constants: {c: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, 2, 3]}}\n"
     text = constant + two_nodes_with("BTensor: x", "BTensor: c")
     assert str(graph_case(tmp_path, text).required_level) == "6_2"

@@ -43,7 +43,7 @@ The large matrix has 700 numbers, 6 values of other types, and the data types of
 """
 
 MOST_BYTES = 20
-"""The most bytes that a case may take; as an object it takes some 450."""
+"""The most bytes that a case may take; as an object it takes more than 300."""
 
 
 @pytest.fixture(scope="module")

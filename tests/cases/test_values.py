@@ -63,13 +63,21 @@ def test_floats_without_a_fraction_are_accepted_as_integers() -> None:
 
 def test_the_greatest_and_the_least_64_bit_integers_are_exact() -> None:
     assert tensor_values([2**64 - 1], (1,), DataType.UINT64).tolist() == [2**64 - 1]
-    assert tensor_values([-(2**63)], (1,), DataType.INT64).tolist() == [-(2**63)]
+    assert tensor_values([-(2**63), 2**63 - 1], (2,), DataType.INT64).tolist() == [
+        -(2**63),
+        2**63 - 1,
+    ]
 
 
 def test_numbers_are_rounded_once_to_the_nearest() -> None:
     # FLOAT32 rounds 65519.9999 to 65520, which FLOAT16 would round to infinity.
     assert tensor_values([65519.9999], (1,), DataType.FLOAT16).tolist() == [65504]
     assert tensor_values([1 + 2**-24], (1,), DataType.FLOAT32).tolist() == [1]
+    above = 1 + 2**-24 + 2**-40  # Nearer to the next FLOAT32 number, 1 + 2^-23, than to 1.
+    assert tensor_values([above, -above], (2,), DataType.FLOAT32).tolist() == [
+        1 + 2**-23,
+        -1 - 2**-23,
+    ]
 
 
 @pytest.mark.parametrize("data_type", INTEGERS)
@@ -156,6 +164,14 @@ def test_integers_outside_the_type_are_refused(data_type: DataType, beyond: int)
             "FLOAT32",
             (0,),
             "'-Inf' is not a number",
+            "infinities and NaN are written .inf, -.inf and .nan",
+        ),
+        (
+            ["nan"],
+            (1,),
+            "FLOAT32",
+            (0,),
+            "'nan' is not a number",
             "infinities and NaN are written .inf, -.inf and .nan",
         ),
         (["1"], (1,), "FLOAT32", (0,), "'1' is not a number", None),

@@ -139,7 +139,9 @@ def test_all_keys_of_a_file_are_required(folder: Path) -> None:
 def test_a_file_with_keys_and_something_else_is_refused(folder: Path, more: bytes) -> None:
     key = (folder / "vendor.pub.pem").read_bytes()
     (folder / "odd.pem").write_bytes(key + key + more)
-    assert verify(folder, "--key", "odd.pem").returncode == 2
+    done = verify(folder, "--key", "odd.pem")
+    assert done.returncode == 2
+    assert "odd.pem has more than public keys in PEM" in done.stderr
 
 
 def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:

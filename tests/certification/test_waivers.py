@@ -61,6 +61,7 @@ def test_a_failure_without_a_waiver_gives_no_certificate(folder: Path) -> None:
     done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", backend=BACKEND))
     assert done.returncode == 1
     assert CASE in done.stderr
+    assert not (folder / "other.dmlcert").exists()
     # The journal has kept the outcomes, so `--resume` needs only the waiver.
     more = ("--resume", "--waivers", "waivers.yaml", *LIMIT)
     done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", *more, backend=BACKEND))
@@ -131,6 +132,7 @@ def test_certify_with_too_many_waived_cases_gives_no_certificate(folder: Path) -
     done = dmlconf_here(folder, *arguments(*more, backend=BACKEND))
     assert done.returncode == 1
     assert "more than the 1% allowed" in done.stderr
+    assert not (folder / "third.dmlcert").exists()
 
 
 def test_a_certificate_in_which_every_case_is_waived_needs_a_limit_of_100_percent(
@@ -178,4 +180,6 @@ def test_a_start_of_the_run_that_is_no_date_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.log[0]["started"] = "not a T day Z"
 
-    assert verify_forged(folder, change, *LIMIT).returncode == 3
+    done = verify_forged(folder, change, *LIMIT)
+    assert done.returncode == 3
+    assert "run.jsonl does not say on which day the run began" in printed_text(done)

@@ -50,6 +50,7 @@ def test_missing_folders_of_reports_and_logs_are_created_and_junit_has_lines_of_
 ) -> None:
     out = ["--log", "a/run.jsonl", "--report", "junit:b/c/x.xml"]
     assert dmlconf_here(tmp_path, "run", write(tmp_path), *out).returncode == 0
+    assert (tmp_path / "a" / "run.jsonl").is_file()
     root = ElementTree.parse(tmp_path / "b" / "c" / "x.xml").getroot()
     case = root.find("testsuite/testcase")
     assert case is not None

@@ -46,6 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_options_come_from_the_nearest_configuration_file_above(folder: Path) -> None:
+    (folder.parent.parent / "dmlconf.toml").write_text('backend = "numpy"\n', encoding="utf-8")
     assert dmlconf_here(folder, "run", "tile.yaml").returncode == 1
     assert dmlconf_here(folder, "run", "tile.yaml", "-b", "numpy").returncode == 0
     listed = dmlconf_here(folder, "list", "tile.yaml")

@@ -34,7 +34,12 @@ def test_diagnosing_without_an_earlier_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_log_that_is_missing_or_not_a_log_is_reported(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    for name, reason in (("absent.jsonl", "cannot be read"), ("folder", "is a folder")):
+    (tmp_path / "text.jsonl").write_text("text\n", encoding="utf-8")
+    for name, reason in (
+        ("absent.jsonl", "cannot be read"),
+        ("folder", "is a folder"),
+        ("text.jsonl", "not JSON"),
+    ):
         done = dmlconf_here(tmp_path, "diagnose", name)
         assert (done.returncode, reason in done.stderr) == (3, True), done.stderr
 

@@ -190,4 +190,4 @@ def test_a_short_token_is_refused_and_not_printed(history: Database, tmp_path: P
     )
     assert done.returncode == 2
     assert "16 to 200 characters" in done.stderr
-    assert "secret" not in done.stderr
+    assert "secret" not in done.stdout + done.stderr

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import DMLCONF, dmlconf_here, environment, write
+from tests.cli.process import DMLCONF, TILE, dmlconf_here, environment, write
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux limits memory like this"
@@ -152,15 +152,15 @@ def test_a_configuration_of_deep_tables_is_refused(tmp_path: Path) -> None:
     assert "nested deeper than 40 levels" in done.stderr
 
 
-def test_a_deep_tree_of_folders_is_searched(tmp_path: Path) -> None:
+def test_a_deep_tree_of_folders_is_searched_to_its_bottom(tmp_path: Path) -> None:
     make = "import os\nfor n in range(1500):\n    os.mkdir('a')\n    os.chdir('a')\n"
+    make += f"open('deep.yaml', 'w').write({TILE!r})\n"
     subprocess.run([sys.executable, "-c", make], cwd=tmp_path, check=True)
-    write(tmp_path)
     try:
         done = dmlconf_here(tmp_path, "list", ".")
     finally:  # Python's own functions for removing trees are recursive.
         subprocess.run(["rm", "-rf", str(tmp_path / "a")], check=True)
-    assert done.stdout == "tile/tile/stated\n"
+    assert done.stdout == "tile/deep/stated\n"
 
 
 def _unprivileged(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

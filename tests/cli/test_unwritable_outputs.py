@@ -82,7 +82,7 @@ def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code:
         "keygen key.pem",
     ],
 )
-def test_a_command_other_than_run_with_a_full_standard_output_has_exit_code_8(
+def test_a_command_that_runs_no_case_has_exit_code_8_if_standard_output_is_full(
     case: Path, command: str
 ) -> None:
     done = to_shell(case.parent, f"$D {command} >{FULL}")

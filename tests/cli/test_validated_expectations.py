@@ -107,7 +107,7 @@ def test_recorded_outputs_are_checked_only_with_the_option_recordings(tmp_path: 
     wrong = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 999, np.float32)})
     write_recording(folder / "x.dmlrec", case, wrong)
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
-    for _ in range(2):  # The first run checks the file, and the second one uses the cache.
+    for _ in range(2):  # The second run may use what the first one cached.
         assert dmlconf_here(tmp_path, "validate", "reduce", **settings).returncode == 0
         done = dmlconf_here(tmp_path, "validate", "reduce", "--recordings", **settings)
         assert done.returncode == 3
@@ -135,7 +135,7 @@ def test_problems_found_in_a_file_are_cached(
     assert len(list(cache.iterdir())) == 2
 
 
-def test_cached_problems_name_the_file_as_it_is_called_now(tmp_path: Path) -> None:
+def test_cached_problems_are_not_used_for_a_file_of_another_name(tmp_path: Path) -> None:
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
     for name in ("before.yaml", "after.yaml"):
         write(tmp_path, STATED, name)

@@ -39,6 +39,7 @@ def test_a_report_does_not_replace_the_log_from_which_the_report_is_made(tmp_pat
     dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "log.jsonl")
     done = dmlconf_here(tmp_path, "report", "log.jsonl", "--report", "json:log.jsonl")
     assert done.returncode == 2
+    assert "log.jsonl would be written twice" in done.stderr
     assert read_log(tmp_path / "log.jsonl").verdicts
 
 
@@ -116,6 +117,7 @@ def test_a_file_that_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
     for options in runs:
         done = dmlconf_here(tmp_path, "run", "tile.yaml", *options)
         assert done.returncode == 2, options
+        assert "is a file that this command reads; name another one" in done.stderr, options
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -138,15 +140,18 @@ def test_other_commands_than_run_replace_no_case_file_log_or_recording_by_anothe
     assert dmlconf_here(tmp_path, *record, "x.dmlrec").returncode == 0
     assert dmlconf_here(tmp_path, *record, "x.dmlrec").returncode == 0
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    for arguments in (
-        ("report", "log.jsonl", "--report", "json:tile.yaml"),
-        ("compare", "log.jsonl", "log.jsonl", "--report", "json:x.dmlrec"),
-        ("merge", "log.jsonl", "-o", "tile.yaml"),
-        (*record, "tile.yaml"),
-        (*record, "log.jsonl"),
+    overwritten = "which would be overwritten; name another file"
+    no_recording = "is neither a folder nor a name that ends in .dmlrec"
+    for arguments, message in (
+        (("report", "log.jsonl", "--report", "json:tile.yaml"), overwritten),
+        (("compare", "log.jsonl", "log.jsonl", "--report", "json:x.dmlrec"), overwritten),
+        (("merge", "log.jsonl", "-o", "tile.yaml"), overwritten),
+        ((*record, "tile.yaml"), no_recording),
+        ((*record, "log.jsonl"), no_recording),
     ):
         done = dmlconf_here(tmp_path, *arguments)
         assert done.returncode == 2, arguments
+        assert message in done.stderr, arguments
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -223,8 +228,8 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_folders_that_an_output_needs_are_created(tmp_path: Path, name: str) -> None:
-    failed = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "log.jsonl")
-    assert dmlconf_here(tmp_path, *failed).returncode == 1
+    failing = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "log.jsonl")
+    assert dmlconf_here(tmp_path, *failing).returncode == 1
     arguments = [each.format("new/folder/x") for each in WRITERS[name]]
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode in (0, 1), done.stderr
@@ -233,8 +238,8 @@ def test_the_folders_that_an_output_needs_are_created(tmp_path: Path, name: str)
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_an_output_that_cannot_be_written_leaves_no_folder(tmp_path: Path, name: str) -> None:
-    failed = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "log.jsonl")
-    assert dmlconf_here(tmp_path, *failed).returncode == 1
+    failing = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "log.jsonl")
+    assert dmlconf_here(tmp_path, *failing).returncode == 1
     arguments = [each.format(f"new/{'n' * 300}/x") for each in WRITERS[name]]
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode not in (0, 1, 70), done.stderr

@@ -64,7 +64,7 @@ def test_a_merged_log_numbers_the_processes_of_each_log_differently(tmp_path: Pa
     assert sorted(each.execution.process or 0 for each in merged) == [1, 1, 2, 2]
 
 
-def test_a_missing_shard_makes_the_run_incomplete_and_can_be_resumed(shards: Path) -> None:
+def test_a_merged_log_that_lacks_a_shard_is_incomplete_and_can_be_resumed(shards: Path) -> None:
     passing = next(log for log in SHARDS if read_log(shards / log).footer.summary["failed"] == 0)  # type: ignore[union-attr]
     done = dmlconf_here(shards, "merge", passing, "-o", "merged.jsonl")
     assert done.returncode == 6

@@ -62,7 +62,7 @@ def test_a_worker_refuses_a_job_that_does_not_fit_and_says_why(
     assert reason in refusal.message
 
 
-def test_a_worker_that_the_system_fails_gives_up_the_job(
+def test_a_worker_gives_up_a_job_after_an_error_of_the_system(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:

@@ -110,5 +110,6 @@ def test_an_export_that_cannot_write_a_file_leaves_no_temporary_file(tmp_path: P
     for table in METADATA.sorted_tables:
         (tables / f"{table.name}.parquet").mkdir(parents=True)
     done = dmlconf_here(tmp_path, "history", "export", tables, "--database", database)
+    assert done.returncode == 2
     assert f"{tables}: " in done.stderr
     assert not list(tables.glob(".*"))

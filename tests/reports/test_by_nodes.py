@@ -44,4 +44,5 @@ def test_the_json_report_has_the_number_of_elements_and_fits_its_schema() -> Non
 
 def test_reports_without_such_graphs_say_nothing_of_them() -> None:
     log = logs.run_log(logs.PASSED)
-    assert "right by" not in picture.render_text(log) + markdown.render(log)
+    for report in (picture.render_text(log), markdown.render(log), html.render(log)):
+        assert "right by" not in report

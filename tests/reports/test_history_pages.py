@@ -147,7 +147,7 @@ def test_the_page_of_a_case_is_named_by_its_handle_and_lists_each_change(tmp_pat
     site = Site(overview(tmp_path, nights()))
     page = pages(site)[f"cases/{longest_handle(SHAKY)}.html"]
     assert "Failed in 3 of 8 runs." in page.text
-    assert page.text.count("Changed with it:") == 6  # It fails three times and passes again.
+    assert page.text.count("Changed with it:") == 6  # Three failures begin, and three end.
     assert site.content("cases/absent.html") is None
 
 

@@ -43,6 +43,8 @@ def test_a_failure_under_the_exact_rule_shows_no_used_limit() -> None:
     actual = picture.render_text(logs.run_log(failed))
     assert "OutputTensor: rule: exact (its page)" in actual
     assert "of the limit used" not in actual
+    near = with_margin(logs.FAILED, 0.5, rule="accumulate", limit=2)
+    assert "50.0% of the limit used" in picture.render_text(logs.run_log(near))
 
 
 def test_a_failure_under_the_rule_one_of_shows_no_limit_in_percent() -> None:

@@ -62,7 +62,7 @@ def test_svg_loads_nothing_from_a_network() -> None:
     assert "@font-face" not in text
 
 
-def test_letters_of_the_svg_have_13_pixels_on_a_page_and_no_line_is_cut_off() -> None:
+def test_letters_of_the_svg_have_13_pixels_or_more_on_a_page_and_no_line_is_cut_off() -> None:
     log = logs.run_log(logs.FAILED, logs.BROKEN, paths=("cases/" + "long/" * 40,))
     root = ElementTree.fromstring(picture.render_svg(log))
     width = float(root.attrib["viewBox"].split()[2])

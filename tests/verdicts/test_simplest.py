@@ -78,7 +78,7 @@ def test_the_terminal_shows_the_simplest_failure_first_and_names_it_last(failure
     assert f"see one case    dmlconf show {handle} " in text
 
 
-def test_five_reports_in_files_and_on_github_name_the_simplest_failure() -> None:
+def test_markdown_html_json_junit_and_github_name_the_simplest_failure() -> None:
     log = run()
     handle = failing_handles(log)[SMALL]
     assert f"dmlconf show {handle} " in markdown.render(log)
