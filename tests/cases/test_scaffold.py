@@ -51,9 +51,11 @@ def test_the_command_writes_a_file_that_can_be_run_but_overwrites_none(tmp_path:
     assert process.returncode == 0
     ran = dmlconf_here(tmp_path, "run", "mine.yaml", "-b", "numpy")
     assert ran.returncode == 7, "no case can be judged, since none states what is right"
-    again = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "mine.yaml")
+    text = (tmp_path / "mine.yaml").read_text("utf-8")
+    again = dmlconf_here(tmp_path, "new", "case", "JOIN", "--output", "mine.yaml")
     assert again.returncode == 2
     assert "it exists already" in again.stderr
+    assert (tmp_path / "mine.yaml").read_text("utf-8") == text
 
 
 def test_a_new_file_in_a_checkout_names_its_schema_and_one_outside_names_none(

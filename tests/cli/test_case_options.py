@@ -61,13 +61,17 @@ def test_option_failed_selects_the_failures_of_the_latest_run(tmp_path: Path) ->
 
 def test_option_failed_with_a_log_selects_its_failures_and_uses_its_backend(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
-    dmlconf_here(tmp_path, "run", path, "-b", "faulty:zeros", "--log", "zeros.jsonl")
+    backend = "faulty:zeros,on=half"
+    dmlconf_here(tmp_path, "run", path, "-b", backend, "--log", "zeros.jsonl")
     dmlconf_here(tmp_path, "run", path)
-    chosen = ["--failed", "zeros.jsonl", "--where", "DataType == FLOAT16"]
-    again = dmlconf_here(tmp_path, "run", *chosen, "--report", "json")
-    report = json.loads(again.stdout)
-    assert report["run"]["backend"] == "faulty:zeros"
-    assert [verdict["case"] for verdict in report["verdicts"]] == ["tile/tile/half"]
+    for more, failing in (
+        ([], ["tile/tile/wrong", "tile/tile/half"]),
+        (["--where", "DataType == FLOAT16"], ["tile/tile/half"]),
+    ):
+        again = dmlconf_here(tmp_path, "run", "--failed", "zeros.jsonl", *more, "--report", "json")
+        report = json.loads(again.stdout)
+        assert report["run"]["backend"] == backend
+        assert [verdict["case"] for verdict in report["verdicts"]] == failing
 
 
 def test_option_failed_refuses_a_case_file_as_its_log(tmp_path: Path) -> None:

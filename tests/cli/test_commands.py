@@ -119,7 +119,10 @@ def test_a_report_from_a_log_equals_the_report_of_the_run(tmp_path: Path) -> Non
 
 
 def test_report_without_a_log_takes_the_latest_run(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "run", write(tmp_path))
+    path = write(tmp_path)
+    dmlconf_here(tmp_path, "run", path, "-b", "faulty:zeros")
+    done = dmlconf_here(tmp_path, "run", path)
+    assert "PASSED: 1 passed" in done.stdout
     assert dmlconf_here(tmp_path, "report").stdout == done.stdout
 
 
@@ -329,10 +332,13 @@ def test_control_characters_of_a_case_do_not_reach_the_terminal(tmp_path: Path) 
     assert "\\x1b[31mred\\u202e" in shown.stdout
 
 
-def test_output_that_is_no_terminal_has_colours_only_with_color_always(tmp_path: Path) -> None:
+def test_output_that_is_no_terminal_has_colours_only_if_an_option_or_a_variable_asks_for_them(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path)
     assert "\x1b[" not in dmlconf_here(tmp_path, "run", path).stdout
     assert "\x1b[" in dmlconf_here(tmp_path, "run", path, "--color", "always").stdout
+    assert "\x1b[" in dmlconf_here(tmp_path, "run", path, FORCE_COLOR="1").stdout
     never = dmlconf_here(tmp_path, "run", path, "--color", "never", FORCE_COLOR="1")
     assert "\x1b[" not in never.stdout
 

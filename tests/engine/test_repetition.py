@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
+import pytest
+
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.events import Repeated
@@ -34,17 +36,32 @@ class Flaky:
             yield Verdict(identity, Judgement(status, reason=reason))
 
 
-def test_each_case_has_one_verdict_and_does_not_run_again_after_a_failure() -> None:
+@pytest.mark.parametrize("in_round", [1, 2, 3])
+def test_each_case_has_one_verdict_and_does_not_run_again_after_a_failure(in_round: int) -> None:
     first, *others = [planned.identifier for planned in PLAN]
-    judge = Flaky(first, 2)
+    judge = Flaky(first, in_round)
     stream = list(repeated(PLAN, judge, 3))
     assert [each.repetition for each in stream if isinstance(each, Repeated)] == [1, 2, 3]
     verdicts = [each for each in stream if isinstance(each, Verdict)]
     assert [verdict.case for verdict in verdicts] == [first, *others]
     assert verdicts[0].status is Status.FAILED
     assert verdicts[0].reason is not None
-    assert verdicts[0].reason.message == "1 of 4 elements differs (in repetition 2 of 3)"
-    assert judge.orders == [[first, *others], [first, *others], others]
+    message = f"1 of 4 elements differs (in repetition {in_round} of 3)"
+    assert verdicts[0].reason.message == message
+    assert judge.orders == [[first, *others]] * in_round + [others] * (3 - in_round)
+
+
+def test_a_case_that_runs_once_gets_its_verdict_unchanged_and_no_repetition_is_announced() -> None:
+    first = PLAN[0].identifier
+    stream = list(repeated(PLAN, Flaky(first, 1), 1))
+    assert stream == list(Flaky(first, 1)(PLAN))
+
+
+def test_no_repetition_begins_after_all_cases_have_failed() -> None:
+    judge = Flaky(PLAN[0].identifier, 1)
+    stream = list(repeated(PLAN[:1], judge, 3))
+    assert [each.repetition for each in stream if isinstance(each, Repeated)] == [1]
+    assert len(judge.orders) == 1
 
 
 def test_a_shuffled_run_takes_each_case_in_an_order_that_the_seed_determines() -> None:

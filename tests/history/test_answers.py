@@ -253,7 +253,8 @@ def test_a_merged_history_equals_a_history_filled_at_once(database: str, tmp_pat
         assert copy_runs(source, target) == 0
     whole = str(tmp_path / "whole.sqlite")
     fill(whole, nights)
-    assert history_of(database, A) == history_of(whole, A)
+    for case in (A, B):
+        assert history_of(database, case) == history_of(whole, case)
     assert len(rows(database)) == len(rows(whole))
 
 
@@ -339,7 +340,7 @@ def test_exactly_the_planted_regressions_and_flaky_cases_are_found(
     )
     for case, each in doubtful.items():
         assert (each.story.failed, each.story.runs) == (len(flips[case]), nights)
-    assert {each.case for each, _ in of_tile} == set(regressed)  # These are all cases of TILE.
+    assert {each.case for each, _ in of_tile} == set(regressed), "which are cases of TILE"
     assert of_gemm == []
     for case, at in mended.items():
         assert (runs[at][:10], "passed") in {each[1:3] for each in history_of(database, case)}

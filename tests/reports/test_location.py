@@ -21,8 +21,9 @@ def test_files_in_the_working_directory_are_named_relative_to_it(
     assert file_and_line("mine/tile.yaml:3") == ("mine/tile.yaml", 3)
 
 
-def test_a_case_without_a_location_has_no_file_and_no_line() -> None:
-    assert file_and_line("") == ("", None)
+@pytest.mark.parametrize("location", ["", "mine/tile.yaml", "C:/mine/tile.yaml"])
+def test_a_location_without_a_line_is_not_changed_and_has_no_line(location: str) -> None:
+    assert file_and_line(location) == (location, None)
 
 
 def test_files_of_the_bundled_suite_begin_with_cases_and_other_files_keep_their_path(
