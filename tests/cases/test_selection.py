@@ -83,6 +83,8 @@ def test_the_operators_bind_in_the_order_not_and_or(
 def test_quoted_text_may_hold_spaces_parentheses_and_operators() -> None:
     assert keyword_matcher("'a (b) and'")("x a (b) and y")
     assert not keyword_matcher("'a (b) and'")("a b")
+    assert keyword_matcher("'and'")("x and y")
+    assert not keyword_matcher("'and'")("x or y")
 
 
 def test_double_negation_cancels_out() -> None:

@@ -32,6 +32,11 @@ cases:
       BTensor: {Sizes: [3], DataType: FLOAT32, values: [4, 5, 6]}
       OutputTensor: {Sizes: [3], DataType: FLOAT32}
     expect: {OutputTensor: [5, 7, 9]}
+  - name: constant
+    desc:
+      ATensor: {Sizes: [3], DataType: FLOAT32, fill: {constant: {value: 1}}}
+      BTensor: {Sizes: [3], DataType: FLOAT32, values: [4, 5, 6]}
+      OutputTensor: {Sizes: [3], DataType: FLOAT32}
 """
 
 
@@ -52,6 +57,13 @@ def test_generated_inputs_change_and_listed_inputs_beside_them_do_not(
     assert is_judged(case)
     assert varied(case, 0) is case
     assert varied(case, 1).identifier != case.identifier
+
+
+def test_an_input_filled_with_a_constant_counts_as_listed(cases: dict[str, Case]) -> None:
+    rotated = varied(cases["constant"], 1)
+    assert rotated.inputs()["ATensor"].tolist() == [1, 1, 1]
+    assert rotated.inputs()["BTensor"].tolist() == [6, 4, 5]
+    assert not is_judged(cases["constant"])
 
 
 def test_inputs_that_are_all_listed_are_rotated_and_the_outputs_are_not_judged(

@@ -1,11 +1,17 @@
 """The report `github` has annotations, which GitHub shows beside lines of case files.
 
+In a workflow it also adds a summary of the run.
+
 The tested code is in `dmlconf/reports/runs/github.py`.
 """
 
 from __future__ import annotations
 
-from dmlconf.reports.runs import github
+from pathlib import Path
+
+import pytest
+
+from dmlconf.reports.runs import github, markdown
 from tests.reports import logs
 
 
@@ -18,6 +24,33 @@ def test_the_annotation_of_a_failure_points_at_the_line_of_its_case() -> None:
     )
     assert "DataType=FLOAT32%2CDimensionCount=8" in location
     assert message.startswith("wrong values: 4 of 12 elements of OutputTensor differ%0Admlconf run")
+
+
+def test_the_annotation_of_a_failure_without_a_location_names_no_file() -> None:
+    nowhere = logs.FAILED.of_case(case="gather/a", location="")
+    _, annotation = github.render(logs.run_log(nowhere)).splitlines()
+    assert annotation.startswith("::error title=failed%3A gather/a::wrong values: 4 of 12")
+
+
+def test_the_annotation_of_a_failure_without_a_reason_gives_its_status() -> None:
+    unexplained = logs.STALE.judged(reason=None)
+    _, annotation = github.render(logs.run_log(unexplained)).splitlines()
+    assert annotation.rpartition("::")[2].startswith("stale%0Admlconf run")
+
+
+@pytest.mark.parametrize("most", [1_000_000, 200])
+def test_only_a_summary_that_is_too_long_for_github_is_cut_off_at_the_end_of_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    file = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
+    monkeypatch.setattr(github, "_MOST_SUMMARY_BYTES", most)
+    assert github.publish(logs.everything()) == ""
+    whole = markdown.render(logs.everything())
+    kept, note, _ = file.read_text("utf-8").partition("\n\nThe rest is too long for GitHub.\n")
+    assert (kept == whole, bool(note)) == ((True, False) if most > 200 else (False, True))
+    assert whole.startswith(kept if not note else f"{kept}\n")
 
 
 def test_at_most_ten_annotations_are_spread_over_operators() -> None:
