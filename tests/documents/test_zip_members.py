@@ -43,6 +43,19 @@ def test_a_whole_member_and_the_beginning_of_a_member_are_read(tmp_path: Path, m
         assert members.beginning("a", 5) == b"abcab"
 
 
+@pytest.mark.parametrize("required", [("a",), ("a", "b", "c"), ("a", "c")])
+def test_an_archive_with_fewer_more_or_other_members_than_required_is_refused(
+    tmp_path: Path, required: tuple[str, ...]
+) -> None:
+    path = tmp_path / "x.zip"
+    archive(path, zipfile.ZIP_STORED, a=b"abc", b=b"")
+    with (
+        opened_archive(path, 3000) as members,
+        pytest.raises(DamagedArchiveError, match=f"does not consist of {', '.join(required)}"),
+    ):
+        members.require(required)
+
+
 @pytest.mark.parametrize("method", METHODS[2:])
 def test_methods_of_compression_other_than_deflate_and_none_are_refused(
     tmp_path: Path, method: int
@@ -85,9 +98,16 @@ def test_a_member_with_a_false_size_does_not_fill_the_memory(tmp_path: Path) -> 
     tracemalloc.stop()
 
 
-def test_a_member_beyond_the_limit_is_refused(tmp_path: Path) -> None:
+def test_a_member_beyond_the_limit_is_refused_even_if_only_its_beginning_is_read(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "x.zip"
     archive(path, zipfile.ZIP_DEFLATED, a=b"0" * 1001)
     assert len(read(path, 1001)) == 1001
     with pytest.raises(DamagedArchiveError, match="a is larger than the limit of 1,000 bytes"):
         read(path, 1000)
+    with (
+        opened_archive(path, 1000) as members,
+        pytest.raises(DamagedArchiveError, match="a is larger than the limit of 1,000 bytes"),
+    ):
+        members.beginning("a", 5)

@@ -115,7 +115,9 @@ def test_variants_that_fail_in_different_ways_are_all_named(tmp_path: Path) -> N
     assert verdict.status is Status.BROKEN
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.BACKEND_ERROR
-    assert "half=off is failed" in verdict.reason.message
+    assert verdict.reason.message == (
+        "only with half=on: RuntimeError: a mistake in the backend; half=off is failed"
+    )
     assert [result.status for result in verdict.judgement.variants.values()] == ["failed", "broken"]
 
 
@@ -127,6 +129,18 @@ def test_a_crash_is_said_only_of_the_variant_that_crashes(tmp_path: Path) -> Non
     assert verdict.reason is not None
     assert verdict.reason.message.startswith("only with half=on,compile=graph: ")
     assert "; half=on,compile=operator is failed; " in verdict.reason.message
+
+
+def test_variants_of_one_status_with_different_messages_are_named_with_their_messages(
+    tmp_path: Path,
+) -> None:
+    (verdict,) = verdicts(tmp_path, "stated", off="faulty:zeros", on="faulty:rejects")
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.message == (
+        "with half=off: 4 of 4 elements of OutputTensor differ; "
+        "with half=on: E_INVALIDARG by CreateOperator, but feature level 3_1 supports it"
+    )
 
 
 def test_bits_that_differ_within_the_rule_are_counted_and_the_case_passes(tmp_path: Path) -> None:

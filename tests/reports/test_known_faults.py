@@ -34,9 +34,11 @@ def test_text_and_markdown_have_a_section_of_known_faults() -> None:
 
 def test_the_html_page_counts_known_faults_and_waived_failures() -> None:
     reason = Reason(ReasonKind.WAIVER, "WAIVER-7: the driver team knows")
-    page = html.render(logs.run_log(logs.KNOWN_FAULT, logs.WAIVED.judged(reason=reason)))
+    log = logs.run_log(logs.KNOWN_FAULT, logs.WAIVED.judged(reason=reason))
+    page = html.render(log)
     assert "waived for a known fault: 1 low-words, in DirectML 1.15.4" in page
     assert "waived by a waiver: 1 WAIVER-7" in page
+    assert remarks.waiver_lines(log) == ["1 WAIVER-7"]
 
 
 def test_a_run_with_known_faults_passes_and_counts_them_as_waived() -> None:
