@@ -28,7 +28,7 @@ from tests.cli.process import TILE, dmlconf_here, write
         ({"InputTensor": None}, "must be a tensor"),
         ({"OutputTensor": "FLOAT99 2"}, "must be a tensor"),
         ({"OutputTensor": "FLOAT32 2x"}, "must be a tensor"),
-        ({"OutputTensor": "FLOAT32 " + "9" * 5000}, "must be a tensor"),
+        ({"OutputTensor": "FLOAT32 " + "9" * 5000}, f"not 'FLOAT32 {'9' * 48}..."),
         ({"OutputTensor": ["FLOAT32 2"]}, "must be a tensor"),
         ({"Repeats": "FLOAT32 2"}, "a list of numbers"),
         ({"Repeats": [10**30]}, "a list of numbers"),
@@ -44,6 +44,35 @@ def test_a_fact_of_the_wrong_type_is_refused_with_what_it_must_be(
     facts: dict[str, Any], problem: str
 ) -> None:
     assert problem in str(facts_problem("TILE", facts))
+
+
+@pytest.mark.parametrize(
+    ("operator", "facts", "problem"),
+    [
+        ("JOIN", {"InputTensors": "FLOAT32 2"}, "must be a list, each a tensor such as FLOAT16"),
+        ("JOIN", {"InputTensors": ["FLOAT32 2", 3]}, "must be a list, each a tensor"),
+        ("GEMM", {"FusedActivation": [[[[[[1]]]]]]}, "must be a value of a desc"),
+        ("ACTIVATION_ELU", {"Alpha": "infinite"}, "must be a number"),
+    ],
+)
+def test_a_fact_that_is_no_array_of_tensors_no_nested_operator_or_no_number_is_refused(
+    operator: str, facts: dict[str, Any], problem: str
+) -> None:
+    assert problem in str(facts_problem(operator, facts))
+
+
+@pytest.mark.parametrize(
+    ("operator", "facts"),
+    [
+        ("TILE", {"InputTensor": "FLOAT32 2", "Repeats": [2], "RepeatsCount": 1, "data": ["a"]}),
+        ("JOIN", {"InputTensors": ["FLOAT32 2", "FLOAT32 3"], "Axis": 0}),
+        ("GEMM", {"FusedActivation": {"operator": "ACTIVATION_RELU"}}),
+        ("ACTIVATION_ELU", {"Alpha": 1.5}),
+        ("ACTIVATION_ELU", {"Alpha": "inf"}),
+    ],
+)
+def test_facts_that_suit_their_fields_are_accepted(operator: str, facts: dict[str, Any]) -> None:
+    assert facts_problem(operator, facts) is None
 
 
 def test_unknown_fields_and_operators_may_have_any_plain_value() -> None:

@@ -61,6 +61,9 @@ def test_a_tolerance_without_a_reason_only_permits_less(tmp_path: Path) -> None:
     assert verdict(less, 0.000005, 1).status is Status.PASSED
     assert verdict(less, 0.000005, 1).figures["OutputTensor"].source == "tolerance of the case"
     assert verdict(more, 0.01, 1).status is Status.FAILED
+    ulp = case_of(tmp_path, "tolerance: {OutputTensor: {ulp: 1}}")
+    assert verdict(ulp, 0, 1 - 2**-24).status is Status.PASSED  # The number before 1.
+    assert verdict(ulp, 0, 1 - 2**-22).status is Status.FAILED
 
 
 def test_a_tolerance_with_a_reason_replaces_the_rule(tmp_path: Path) -> None:
@@ -91,6 +94,7 @@ def test_expected_values_with_an_origin_count_as_stated(tmp_path: Path) -> None:
         ("tolerance: {OutputTensor: {ulp: 1, absolute: 1}}", "`ulp` cannot be combined"),
         ("tolerance: {OutputTensor: {ulp: 0}}", "0 is not a number above 0"),
         ("tolerance: {OutputTensor: {ulp: .nan}}", "nan is not a number above 0"),
+        ("tolerance: {OutputTensor: {ulp: true}}", "must be a number, not true"),
         ("tolerance: {OutputTensor: {relative: .inf}}", "an infinite limit judges nothing"),
         ("tolerance: {OutputTensor: {ulps: 1}}", "unknown field `ulps`"),
     ],
