@@ -24,7 +24,7 @@ INTERRUPTS: Final = tuple(
 
 @contextmanager
 def children_ignore_interrupts() -> Iterator[None]:
-    """Let processes that start in the block ignore interrupts, from their first instruction on.
+    """Hold back interrupts from processes that start in the block, from their first instruction.
 
     They inherit a signal mask, and keep it until they set another, as `ignore_interrupts` does.
     Windows has no masks: there, this process too ignores Ctrl-C in the block, which should be
@@ -49,7 +49,7 @@ def children_ignore_interrupts() -> Iterator[None]:
 def ignore_interrupts() -> None:
     """Ignore Ctrl-C, and unblock the signals that `children_ignore_interrupts` blocked.
 
-    Other requests to end, such as SIGTERM, end the process again.
+    Other requests to end, such as SIGTERM, end the process again, also one that was held back.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

@@ -67,7 +67,7 @@ def lint_operator(path: Path) -> list[Problem]:
 
 
 def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield shared constraints that cannot be used, and rows that are `like` no row above them."""
+    """Yield shared constraints that cannot be used, and rows whose `like` names no row above."""
     fields = {field["name"] for field in data["fields"]}
     for index, constraint in enumerate(data["constraints"]):
         if loader.is_shared(constraint):

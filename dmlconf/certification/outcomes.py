@@ -1,4 +1,4 @@
-"""The outcomes in a certificate: one for each case that ran, and every distinct output once.
+"""The outcomes in a certificate: one for each case that ran, and distinct whole outputs once.
 
 An output of 64 KiB or more, or of which a recording has only a sample, is kept as the digest of all
 its elements and a sample. Unless a recording chose them, the elements of the sample follow from the
@@ -153,7 +153,7 @@ def restored(line: Any, contents: Mapping[str, bytes]) -> StoredOutcome:
         stored = output.get("stored", output["sha256"])
         content = contents.get(stored, b"")
         if len(content) != _stored_size(_FIRST_CASE, output):
-            raise RefusedError(f"an output of {line['case']} is truncated")
+            raise RefusedError(f"an output of {line['case']} has another length")
         if sha256(content).hexdigest() != stored:
             raise RefusedError(f"an output of {line['case']} was changed")
     return StoredOutcome(line, contents)

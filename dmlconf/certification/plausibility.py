@@ -29,10 +29,10 @@ _HIGHEST: Final = (
 )
 """The highest feature level of any DirectML that is older than a version: before 1.10 it is 5_1.
 
-Measured; see docs/versions.md."""
+docs/versions.md has what was measured; other versions before 1.12 may have more."""
 
 _CLOCKS: Final = timedelta(days=1)
-"""How far the clocks of the two machines may differ."""
+"""How far the clock of the machine that ran the cases may be ahead of the verifier's."""
 
 
 def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[str]:

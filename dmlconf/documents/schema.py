@@ -67,7 +67,7 @@ _SINGULARS = {
 
 
 _LONGEST_MESSAGE = 300
-"""Characters kept of a message, since jsonschema may quote all of the data."""
+"""Characters that `first_error` keeps of a message: jsonschema may quote all of the data."""
 
 
 @cache
@@ -243,7 +243,7 @@ def _unknown_keys(
         hint = name_hint(key, absent, f"known here: {', '.join(known)}", mark="`")
         fill = error.instance.get("fill")
         if isinstance(fill, str) and "(" in fill and str(key).endswith(")"):
-            # Of `fill: uniform(low: -1, high: 1)` in braces, YAML ends the value at the comma.
+            # Of `fill: uniform(-1, 1)` in braces, YAML ends the value at the comma.
             hint = "a fill has no parentheses: write `fill: {uniform: {low: -1, high: 1}}`"
         yield document.problem([*path, key], f"unknown field `{key}` in {owner}", hint, key=True)
 

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
-    """Return SLICE1's outputs, which are wrong if the output holds only a part of the window.
+    """Return SLICE1's outputs, wrong if the output leaves out elements along a merged axis.
 
     The kernel merges an axis that the window spans with the axis before, if both have the stride 1.
     It then copies consecutive elements: from [[1, 2, 3, 4], [5, 6, 7, 8]] an output of sizes {2, 1}
@@ -39,7 +39,7 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 
 
 def window_written_without_gaps(case: Case) -> Computed | None:
-    """Return SLICE_GRAD's outputs, wrong if InputGradientTensor holds only a part of the window.
+    """Return SLICE_GRAD's outputs, wrong if InputGradientTensor leaves out elements likewise.
 
     Axes are merged as in `window_read_without_gaps`: with a window over all of a 2x4 tensor, [[1],
     [5]] becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]]. None if no axes are

@@ -1,10 +1,10 @@
 """Store and remove the verdicts of a run in a history, which keeps only verdicts that changed.
 
-A run's verdict on a case has a row only if it differs from that of the environment's last run
-before with this case, in more than the message, or if there is no such run. So if a run is added or
-removed, the next run with the same case may need a row or lose its row. Suppose that a case passes
-in run 1 and fails in run 3, and both have a row for it. If run 2 is added, in which the case fails
-as in run 3, run 2 gets a row and run 3 loses its row.
+A run's verdict on a case has a row only if the environment has no earlier run with this case, or if
+the verdict differs, in more than its message, from that of the latest such run. So if a run is
+added or removed, the next run with the same case may need a row or lose its row. Suppose that a
+case passes in run 1 and fails in run 3, and both have a row for it. If run 2 is added, in which the
+case fails as in run 3, run 2 gets a row and run 3 loses its row.
 """
 
 from __future__ import annotations

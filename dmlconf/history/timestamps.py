@@ -13,7 +13,8 @@ def utc_text(text: str) -> str:
     A text without a time zone is taken as UTC.
 
     Raises:
-        ValueError: the text is not a date of ISO 8601, or its year in UTC is not from 1 to 9999.
+        ValueError: `datetime.fromisoformat` does not read the text, or its year in UTC is not from
+            1 to 9999.
     """
     moment = datetime.fromisoformat(text)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -29,7 +29,7 @@ Ends = tuple[float | int, float | int]
 def allowed_at(
     expected: Array, rule: PrecisionRule, allowance: Allowance, indices: Sequence[int]
 ) -> list[list[Ends]]:
-    """Return the intervals of right values of some elements; what `room` leaves out is left out.
+    """Return the intervals of right values of some elements, without those that `room` leaves out.
 
     Args:
         indices: the elements, by their indices in row-major order.

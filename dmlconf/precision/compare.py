@@ -94,8 +94,8 @@ def compare(
     """Return how `actual` differs from `expected`, which has the same shape and data type.
 
     Under the rule `exact` floating-point numbers must have the same bits; -0 is not +0. Any NaN
-    equals any NaN under every rule. The allowance's candidates, other outputs and spans count only
-    where the rule permits the expected value around what the reference computes.
+    equals any NaN under every rule. The allowance's candidates, and the `others` and `spans` of its
+    `SumErrors`, count only where the expected value is itself near a right one.
 
     Raises:
         ValueError: bits differ, and the rule needs something that the allowance does not have.
@@ -147,7 +147,9 @@ class _AppliedRule:
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
-        """The right values in all ways that the rule permits, flat; empty if there is one way."""
+        """The right values with flushed operands and in the range of FLOAT32, as far as the rule
+        permits them, beside the expected ones, flat; empty if it permits neither.
+        """
         flushed = (self._allowance.flushed if self.rule.flushes else None) or ()
         in_range = self._allowance.in_range
         if in_range is None:

@@ -41,7 +41,7 @@ class LoggedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What several verdicts of a log may have, so that only these must be remembered.
+    """The cases and places that may occur in several verdicts: only these must be remembered.
 
     Attributes:
         cases: the hashes of identifiers of cases; different ones may have the same hash.

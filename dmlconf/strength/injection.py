@@ -49,9 +49,9 @@ class Defect:
         inject: yields the outputs that a site may have with the defect, each with a note; notes
             tell several apart. An output may equal the right one. Nothing is yielded if the defect
             does not apply.
-        shows: returns whether a defect that leaves the site's output right counts as hidden by the
-            data, by default if the operator has inputs. A defect of special numbers alone, such
-            as subnormal ones, does not.
+        shows: asked where the defect leaves the site's output right: returns whether other data
+            would show it, so that it counts as hidden by the data. By default it does if the
+            operator has inputs; a defect of special numbers alone, such as NaN, does not.
     """
 
     name: str

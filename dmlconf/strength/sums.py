@@ -1,7 +1,7 @@
 """Recompute a sum of products in another order or precision: a defect or a legitimate difference.
 
-A row of 4 products p1 to p4 is added up forward as `((p1 + p2) + p3) + p4`, pairwise as
-`(p1 + p2) + (p3 + p4)`.
+A bias b and 3 products are added up forward as `((b + p1) + p2) + p3`, pairwise as
+`(b + p1) + (p2 + p3)`; without a bias, b is 0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEAST_TERMS: Final = 8
 """The fewest elements along an axis whose sums are tried: fewer differ little by their order."""
 
 _LEAST_PARTS: Final = 2
-"""At least one element must be the sum of so many parts, besides the first one."""
+"""At least one element must have so many parts other than 0 besides what is added up first."""
 
 _ROUNDING: Final = 1e-9
 """Relative error of the sum of all parts up to which an operator counts as linear.

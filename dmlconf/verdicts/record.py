@@ -104,7 +104,10 @@ def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _V
 
 @cache
 def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
-    """Return the fields of a record in order, each after the name of its `PART`, empty for none."""
+    """Return each field of a record, in order, after the name of the `PART` that holds it.
+
+    The name is empty if none does.
+    """
     leaves: list[tuple[str, _Field]] = []
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is None:

@@ -305,7 +305,7 @@ class Verdict(Positional):
 
     @property
     def expectation(self) -> Provenance | None:
-        """Where the expected values come from; None if there are none."""
+        """Where the expectation comes from that was used; None after a breakdown, for example."""
         return self.judgement.expectation
 
     @property

@@ -87,7 +87,7 @@ class WorkerProcess:
         alone: whether that case was the first one of the process.
         fresh: whether no batch was sent yet.
         ran_suspect: whether a case was sent that must have a process of its own.
-        growth: bytes of memory that the process had gained after its last batch, since its backend
+        growth: by how many more bytes of memory it used after its last batch than when its backend
             became ready.
         deadline: the time of the monotonic clock from which on the process is overdue.
     """
@@ -191,7 +191,7 @@ class WorkerProcess:
         self.connection.close()
 
     def ending(self) -> str:
-        """Wait for a process that has closed its pipe, and say how it ended."""
+        """Wait a moment for a process that has closed its pipe, and say how or that it ended."""
         return how_it_ended(self._process)
 
     def diagnostics(self) -> str:

@@ -73,7 +73,8 @@ def test_inputs_that_the_file_lacks_are_generated() -> None:
     settings = SessionSettings(Path("model.onnx"), {"batch": 2})
     inputs = model_inputs(OnnxSession(Runtime()), settings, {"image": image})
     assert inputs["image"] is image
-    assert (inputs["mask"].dtype, inputs["mask"].shape) == (bool, (2,))
+    assert inputs["mask"].dtype == np.bool_
+    assert inputs["mask"].shape == (2,)
 
 
 @pytest.mark.parametrize(

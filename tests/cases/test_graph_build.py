@@ -207,7 +207,9 @@ def test_an_input_that_cannot_be_computed_beside_one_of_a_later_node_is_refused(
     assert problem.endswith("index out of range")
 
 
-def test_flags_of_an_owned_input_that_are_no_list_are_refused(tmp_path: Path) -> None:
+def test_flags_of_an_owned_input_that_are_neither_a_name_nor_a_list_are_refused(
+    tmp_path: Path,
+) -> None:
     text = "matrix: {N: [1]}\n" + two_nodes_with("values:", "held: owned, Flags: =N, values:")
     (problem,) = problems(tmp_path, text)
     assert problem.endswith("must be a list, not 1")

@@ -67,6 +67,7 @@ def test_a_pattern_of_many_wildcards_is_matched_quickly() -> None:
     # A matcher in which every `*` backtracks would practically never end.
     assert not fits("*a" * 40 + "!", "a" * 10_000)
     assert not fits("*?" * 40 + "!", "a" * 10_000)
+    assert fits("*a" * 40 + "!", "a" * 10_000 + "!")
 
 
 def test_a_name_is_found_without_its_folder_where_it_is_unique() -> None:

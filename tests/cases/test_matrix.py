@@ -129,6 +129,7 @@ def test_expressions_may_stand_anywhere_in_the_desc_and_the_expectation(tmp_path
     assert [case.desc["OutputTensor"].Sizes for case in cases] == [(1, 2)] * 2 + [(2, 2)] * 2
     assert cases[0].desc["OutputTensor"].Strides == (2, 1)
     assert cases[0].desc["InputTensor"].Flags == ("OWNED_BY_DML",)
+    assert cases[0].desc["Repeats"] == (1, 2)
     assert [case.desc["InputTensor"].DataType for case in cases[:2]] == ["INT8", "FLOAT32"]
     last = cases[-1]
     assert last.inputs()["InputTensor"].tolist() == [[0], [1]]
@@ -361,6 +362,7 @@ def test_an_expression_in_a_case_without_a_matrix_is_plain_text(tmp_path: Path) 
 
 @pytest.mark.whole
 def test_the_bundled_suite_has_fewer_cases_than_one_matrix_may_have(bundled_suite: Suite) -> None:
+    """The limit of a matrix is far above what real files need."""
     count = sum(1 for _ in bundled_suite.plan())
     assert 1000 < count < MOST_COMBINATIONS
 

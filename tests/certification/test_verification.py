@@ -76,7 +76,7 @@ def test_a_feature_level_with_a_line_break_is_refused(folder: Path) -> None:
 
     done = verify_forged(folder, change)
     assert done.returncode == 3, done.stderr
-    assert "is not a feature level" in printed_text(done)
+    assert "`predicate.capabilities.feature_level`: '6_4\\n' does not match" in printed_text(done)
 
 
 def test_a_wrong_output_is_reported_although_the_log_says_passed(folder: Path) -> None:

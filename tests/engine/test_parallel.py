@@ -1,7 +1,7 @@
 """Worker processes that build, run and judge cases give the same log as one process.
 
 The tested code is in `dmlconf/engine/parallel.py`, `dmlconf/engine/core.py`,
-`dmlconf/documents/problems.py` and `dmlconf/run_log/log.py`.
+`dmlconf/workers/pool.py`, `dmlconf/documents/problems.py` and `dmlconf/run_log/log.py`.
 """
 
 from __future__ import annotations

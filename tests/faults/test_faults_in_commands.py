@@ -2,8 +2,8 @@
 
 The tested code is in `dmlconf/excuses/known_faults.py`, `dmlconf/judging/conclusion.py`,
 `dmlconf/diagnosis/diagnose.py`, `dmlconf/fleet/service.py`, `dmlconf/cli/commands/running/run.py`,
-`dmlconf/cli/commands/running/fuzz.py`, `dmlconf/cli/commands/results/diagnose.py` and
-`dmlconf/reports/diagnoses/report.py`.
+`dmlconf/cli/commands/running/fuzz.py`, `dmlconf/cli/commands/results/diagnose.py`,
+`dmlconf/reports/runs/remarks.py` and `dmlconf/reports/diagnoses/report.py`.
 """
 
 from __future__ import annotations

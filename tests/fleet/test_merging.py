@@ -232,7 +232,8 @@ def test_shards_of_different_divisions_are_named(eight_shards: Path) -> None:
     assert "1.jsonl is shard 1/8, third.jsonl is shard 2/3" in done.stderr
 
 
-def test_shards_that_are_not_all_balanced_alike_are_named(eight_shards: Path) -> None:
+def test_shards_of_which_only_one_was_divided_by_a_log_are_named(eight_shards: Path) -> None:
+    """The header of shard 1 has the digest of a log, by whose seconds `--shard-by` divided."""
     edit(eight_shards / "1.jsonl", lambda header: header["shard"].update(balanced_by="a" * 64))
     done = dmlconf_here(eight_shards, "merge", "1.jsonl", "2.jsonl", "-o", "merged.jsonl")
     assert done.returncode == 6

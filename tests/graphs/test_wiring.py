@@ -112,9 +112,15 @@ def test_strides_of_another_number_than_the_sizes_are_reported_without_a_number_
     assert "edge-size" not in rules(wrong)
 
 
-@pytest.mark.parametrize("change", [{"Sizes": (1, 1, 1, 0)}, {"Strides": (3, 1)}])
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        TensorDesc(DataType.FLOAT32, (1, 1, 1, 0)),
+        TensorDesc(DataType.FLOAT32, (1, 1, 1, 3), (3, 1)),
+    ],
+)
 def test_a_constant_of_which_no_bytes_are_known_is_found(
-    tmp_path: Path, change: dict[str, tuple[int, ...]]
+    tmp_path: Path, tensor: TensorDesc
 ) -> None:
     text = TWO_NODES.replace(
         "nodes:",
@@ -123,7 +129,7 @@ def test_a_constant_of_which_no_bytes_are_known_is_found(
     graph = graph_case(tmp_path, text).graph
     assert rules(graph) == []
     [constant] = graph.constants
-    changed = replace(constant, tensor=replace(constant.tensor, **change))
+    changed = replace(constant, tensor=tensor)
     nodes = tuple(changed if node is constant else node for node in graph.nodes)
     assert "constant-size" in rules(replace(graph, nodes=nodes))
 

@@ -1,6 +1,6 @@
 """`FigureCache` stores the records of a group of cases in one file.
 
-If the records do not fit into the file, it keeps the newer half of them.
+If not all records fit into the file, it keeps the newer half of them, until they fit.
 
 A record holds what was computed for a case, such as the figures of its comparison.
 
@@ -45,7 +45,7 @@ def test_records_of_later_runs_are_added(tmp_path: Path) -> None:
     assert keys_in(tmp_path / "cache") == ["a", "b", "c"]
 
 
-def test_the_newer_half_of_the_records_is_kept_if_all_do_not_fit(tmp_path: Path) -> None:
+def test_the_newer_half_of_the_records_is_kept_if_not_all_fit(tmp_path: Path) -> None:
     save_records(tmp_path / "cache", *map(str, range(8)))
     save_records(tmp_path / "cache", *map(str, range(8, 12)))
     assert keys_in(tmp_path / "cache") == ["6", "7", "8", "9", "10", "11"]

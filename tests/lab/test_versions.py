@@ -148,7 +148,7 @@ class TestFetch:
             fetch(release, lambda release, folder: None)
 
 
-class TestInTheLab:
+class TestPackages:
     def test_packages_with_another_digest_are_refused_and_removed(self) -> None:
         def fetch(wheel: str, sha256: str, folder: Path) -> None:
             (folder / wheel).write_bytes(b"other")

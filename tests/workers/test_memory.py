@@ -26,7 +26,7 @@ from dmlconf.judging.judge import unsupported_reason
 from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from dmlconf.tensors.datatypes import DataType
-from dmlconf.verdicts.verdict import ReasonKind
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from dmlconf.workers.memory import (
     LIMIT_VARIABLE,
     MUCH,
@@ -133,6 +133,7 @@ def test_a_case_beyond_the_memory_limit_is_unsupported(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", file, "--log", "x.jsonl", **{LIMIT_VARIABLE: "512"})
     assert done.returncode == 7, "nothing passed, and nothing failed"
     [verdict] = read_log(tmp_path / "x.jsonl").verdicts
+    assert verdict.status is Status.UNSUPPORTED
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.MEMORY
     assert verdict.reason.message.endswith("this machine has 512.0 MiB")

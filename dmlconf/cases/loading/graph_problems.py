@@ -32,7 +32,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
         try:
             operator = catalogue.operator_name(operator)
         except catalogue.UnknownOperatorError:
-            continue  # Either an expression, or an error that building the graph reports.
+            continue  # An expression, or reported once the graph can be built.
         if operator == GRAPHS:
             continue  # Building the graph reports it.
         checker = node_checker(operator, matrix=expressions)

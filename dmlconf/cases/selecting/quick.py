@@ -1,12 +1,13 @@
 """Choose few cases that have most of what many have: kinds, data types, layouts, attributes.
 
-The *features* of a case are read from its entry and the parameters of its matrix, without building
-it. Demanded features include the kind, data types, layouts and values of attributes: cases are
-taken while one of these is missing, but none for a single value of an attribute. Wanted features,
-such as a data type together with a value or the end of a numeric range, count a tenth of a demanded
-one. For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 have all five
-types and layouts: FLOAT16 packed, FLOAT32 padded, and INT32. The cases of a file `invalid.yaml`,
-which must be refused, have one feature and no other, so one of each operator is taken.
+The *features* of a case, such as its kind (the name of its file: `matrix`, `sizes`, `invalid`), are
+read from its entry and the parameters of its matrix, without building it. Demanded features include
+the kind, data types, layouts and values of attributes: cases are taken while one of these is
+missing, but none for a single value of an attribute. Wanted features, such as a data type together
+with a value or the end of a numeric range, count a tenth of a demanded one. For a matrix of 3 data
+types, 2 layouts and sizes 1 to 4, three cases of size 4 have all five types and layouts: FLOAT16
+packed, FLOAT32 padded, and INT32. The cases of a file `invalid.yaml`, which must be refused, have
+one feature and no other, so one of each operator is taken.
 
 Nothing is random, and operators are independent of each other, so `-o` chooses the same cases of an
 operator as a run of all operators. It may choose other graphs, since it chooses among those with

@@ -16,7 +16,7 @@ _WIDTH: Final = 160
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes short tensors in flow style, which YAML's own rule would write as blocks."""
+    """Writes short tensors in flow style, also those with lists, unlike PyYAML by itself."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -27,7 +27,7 @@ class ExitCode(IntEnum):
     """A backend could not be used."""
     NOTHING_SELECTED = 5
     INCOMPLETE = 6
-    """A command was interrupted, or a run lacks a verdict on a selected case."""
+    """A command was interrupted, a run lacks a verdict on a selected case, or its log was lost."""
     NOTHING_CHECKED = 7
     """The run is complete and nothing fails it, but no case passed or was waived.
 

@@ -101,7 +101,7 @@ def failed_cases(
     if path.is_dir() or path.suffix in (".yaml", ".yml"):
         message = f"{path} is not a run log; if PATHS follow, write --failed={LATEST}"
         raise click.BadParameter(printable(message))
-    # To check a long log takes seconds, and one in dmlconf's own folder is trusted.
+    # To check a long log takes seconds, and the latest one, which dmlconf wrote, is trusted.
     log = read_log(path, own=value == LATEST)
     cases = tuple(verdict.case for verdict in log.verdicts if verdict.status.fails_run)
     return CaseList("--failed", cases, str(path), log.header.paths, log.header.backend)

@@ -48,7 +48,7 @@ def expand_operators(
 
 
 def _is_own_name(name: str, operator: str) -> bool:
-    """Return whether a name is what DirectML itself calls an operator, in upper or lower case."""
+    """Return whether a name is what DirectML itself calls an operator, in letters of any case."""
     own = {operator, f"DML_OPERATOR_{operator}", f"DML_{operator}_OPERATOR_DESC"}
     return name.upper() in own
 

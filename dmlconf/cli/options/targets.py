@@ -1,4 +1,7 @@
-"""Where a run's cases run: on this machine, or on a scheduler's workers, as options say."""
+"""Where a run's cases run: on this machine, or on a scheduler's workers, as options say.
+
+A `Target` is what runs the cases, not the specification that a backend follows.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def check_scheduler_options(
 
     Raises:
         click.UsageError: the options cannot be combined, or `scheduler` is neither an address nor
-            `local:N`.
+            `local:N` with N from 1 to 9999.
     """
     if scheduler is None:
         if by_adapter:
@@ -73,7 +76,7 @@ def opened_targets(
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        runs: one run, in a list so that its executor can take it out and free it.
+        runs: a list of one run; whoever executes the run removes it, so that its memory is freed.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:

@@ -38,7 +38,7 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
         RefusedError: it cannot be read, is not a certificate, or was changed after it was made.
         MissingExtraError: the certificate is signed, and `cryptography` cannot be imported.
-        BackendError: the file is not a recording of the suite.
+        BackendError: the file is no recording, or the folder has none or several.
     """
     if path.suffix == _RECORDING or path.is_dir():
         return _judged(path, suite)

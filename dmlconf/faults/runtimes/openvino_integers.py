@@ -101,7 +101,8 @@ def integers_in_float32(case: Case) -> Computed | None:
                 real = combine.reduce(number, axis=tuple(desc["Axes"]), keepdims=True)
             case _:
                 least = 0 if desc["InputTensor"].DataType.dtype.kind == "u" else -np.inf
-                most = 0 if float(desc["Max"]) >= 2.0**63 else desc["Max"]  # INT64 lacks 2^63.
+                # Seen: a Max that INT64 lacks counts as 0.
+                most = 0 if float(desc["Max"]) >= 2.0**63 else desc["Max"]
                 low, high = np.float32(max(desc["Min"], least)), np.float32(most)
                 real = np.minimum(np.maximum(words[0], low), high)
     [(output, tensor)] = case.outputs().items()
@@ -178,7 +179,7 @@ def quotients_in_float32(case: Case) -> Computed | None:
 def remainders_in_float32(case: Case) -> Computed | None:
     """Return remainders as a - q b, with the quotient q and each step rounded to FLOAT32.
 
-    Integers become their low 32 bits, signed, and those that the model holds the nearest INT32. For
+    Integers become their low 32 bits, signed; constants of the model become the nearest INT32. For
     real numbers, q is truncated; MODULUS_FLOOR then adds b to a remainder of the other sign.
     """
     inputs = case.inputs()
@@ -205,7 +206,8 @@ def integers_in_int32(case: Case) -> Computed | None:
     """Return the outputs of an operator that computes INT64 and UINT32 in INT32.
 
     Inputs become their low 32 bits, signed, and constants of the model the nearest INT32: 2^63 - 1
-    becomes -1 or 2^31 - 1. A constant that is subtracted or negated is negated first.
+    becomes -1 or 2^31 - 1. A constant that is subtracted or negated is first
+    negated, and then becomes the nearest INT32.
     """
     if case.nodes:
         return None

@@ -1,4 +1,4 @@
-"""Permitted results of ACTIVATION_RELU_GRAD besides the reference's outputs."""
+"""The interval of ACTIVATION_RELU_GRAD, which permits the reference's output alone."""
 
 from __future__ import annotations
 

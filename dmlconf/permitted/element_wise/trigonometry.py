@@ -45,8 +45,8 @@ _ARCSINE: Final = 7.0e-5
 """The absolute error of the polynomial of Abramowitz and Stegun, 4.4.45: 6.8e-5 at 0."""
 
 ARCTANGENT: Final = 2.0**-16
-"""The absolute errors of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient,
-together."""
+"""The absolute errors of the polynomial of Abramowitz and Stegun, 4.4.47, 1.2e-5, and of a
+quotient, together."""
 
 
 def _scaled_with_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:

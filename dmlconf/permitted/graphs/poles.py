@@ -124,7 +124,7 @@ def _evaluated(
 def _infinite_beside_finite(
     right: NodeValues, zeros: Sequence[NodeValues], ends: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return, by output, the elements infinite in one of the `zeros` and finite at one of the ends.
+    """Return, by output, the elements infinite in one of `zeros` and finite in one of `ends`.
 
     Outputs without such elements are left out.
     """

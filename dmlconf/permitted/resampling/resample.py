@@ -21,8 +21,9 @@ def resample3_candidates(desc: Resample3Desc) -> Sequence[Interval]:
 
     NEAREST_NEIGHBOR returns one of the elements to which the rounded coordinate may lead, and no
     number between them. LINEAR returns a number on the line through the two elements around the
-    coordinate. With an InputPixelOffset below 0 or above 1, the line may also go through the
-    elements around the coordinate that the offset 0 or 1 gives.
+    coordinate, or after several antialiased steps any number between such lines. With an
+    InputPixelOffset below 0 (above 1), the line may also go through the elements around the
+    coordinate that an offset of 0 (of 1) gives.
     """
     if desc.InterpolationMode == "LINEAR":
         steps = [[uncertain(at) for at in of_axis] for of_axis in steps_of_axes(desc)]

@@ -1,4 +1,4 @@
-"""The functions of activations inside other operators: fused, such as RELU into GEMM, or of layers.
+"""Activations inside other operators: fused ones, such as RELU in GEMM, and recurrent layers'.
 
 They are CLIP and those of `formulas`; a fused RELU has a formula of its own. A fused SOFTMAX is in
 `softmax`.

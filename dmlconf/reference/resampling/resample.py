@@ -49,9 +49,10 @@ def resample3(desc: Resample3Desc) -> Array:
     Return the input at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
 
     NEAREST_NEIGHBOR takes an element by RoundingDirection: INCREASING the one at or after the
-    coordinate, DECREASING the one at or before it, and HALF_UP, which stands for RESAMPLE1 of
-    floating-point tensors, the nearest, at halves the next. LINEAR interpolates, and interpolated
-    integers lose their fraction. Beyond the ends both read the first and the last element.
+    coordinate, DECREASING the one at or before it, and HALF_UP, which is no constant of DirectML
+    but what RESAMPLE1 does with floating-point tensors, the nearest, at halves the next. LINEAR
+    interpolates, and interpolated integers lose their fraction. Beyond the ends both read the first
+    and the last element.
 
     If Antialiased is true and a scale is below 1/2, LINEAR resamples in several steps. In each step
     but the last, an axis that is more than twice as long as the output's shrinks to the greatest

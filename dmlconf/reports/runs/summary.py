@@ -47,7 +47,7 @@ MOST_NEAREST: Final = 5
 """How many operators `nearest_lines` lists at most."""
 
 LONGEST_NAMED: Final = 60
-"""Maximum length of an identifier in a command that may name the case by its handle instead."""
+"""Longer identifiers of cases are replaced by their handles in commands, if these are known."""
 
 _MOST_SHARDS: Final = 10
 """Maximum number of missing shards that a message names."""

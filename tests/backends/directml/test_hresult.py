@@ -18,7 +18,7 @@ def test_names_of_hresults_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_every_hresult_has_a_meaning_in_one_line() -> None:
+def test_every_listed_hresult_has_a_meaning_in_one_line() -> None:
     for name, meaning in HRESULTS.values():
         assert meaning, name
         assert "\n" not in meaning, name

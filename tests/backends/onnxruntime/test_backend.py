@@ -69,6 +69,7 @@ def test_more_than_half_of_the_chains_of_operators_pass(tmp_path: Path) -> None:
         tmp_path, "-o", "GRAPHS", "-k", "chains", "--without-tag", "model", "-b", "onnxruntime"
     )
     counts = Counter(v.status for v in judged)
+    assert len(judged) > 100
     assert counts[Status.PASSED] > 0.5 * len(judged), counts
     assert code in (0, 1)
 

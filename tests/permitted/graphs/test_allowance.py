@@ -184,7 +184,7 @@ def test_a_sum_near_the_largest_number_is_right_beside_a_smaller_candidate(tmp_p
 
 
 def test_candidates_of_a_reduction_have_the_sizes_of_the_output(tmp_path: Path) -> None:
-    """The largest of each row follows from gradients that may be off, or is that of the row."""
+    """Each maximum has candidates: of gradients that may be off, and those of MAX alone."""
     case = graph(
         tmp_path,
         """

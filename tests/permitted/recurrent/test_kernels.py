@@ -54,8 +54,8 @@ def error_scales(cases: list[Case]) -> list[ErrorScale]:
 def assert_agree(one: Array, other: Array) -> None:
     """Check that nine of ten errors are the same, and that the others differ by less than 2 times.
 
-    Nodes that are equal in all rows that are computed together share an error. If the rows are few,
-    a few nodes are equal by chance.
+    Hidden nodes whose values are equal in every sequence and kernel computed together share an
+    error. If these are few, a few nodes are equal by chance.
     """
     if one.size:
         same = np.isclose(one, other, rtol=1e-9, atol=0, equal_nan=True)

@@ -1,4 +1,4 @@
-"""An activation gives finite numbers the same results as an operator and fused into another.
+"""An activation of finite numbers has the same results alone as fused into another operator.
 
 Permitted intervals contain the results. Two results differ by at most `slope` times as much as the
 numbers that they are computed from.
@@ -145,10 +145,10 @@ def test_shrink_of_integers_with_a_bias_of_nan_is_0(dtype: type[Any]) -> None:
 
 
 def test_parameterized_relu_of_integers_wraps_around() -> None:
-    values, slopes = np.array([-128, -3, 5], np.int8), np.array([100, 5, 9], np.int8)
-    output = TensorDesc(DataType.INT8, (3,))
+    values, slopes = np.array([-128, -100, -3, 5], np.int8), np.array([100, 3, 5, 9], np.int8)
+    output = TensorDesc(DataType.INT8, (4,))
     actual = activation.activation_parameterized_relu(values, slopes, output)
-    assert actual.tolist() == [0, -15, 5]
+    assert actual.tolist() == [0, -300 + 256, -15, 5]
 
 
 @given(st.floats(-12.5, 12.5, width=32))

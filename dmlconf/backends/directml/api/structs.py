@@ -145,7 +145,9 @@ class NativeDesc:
         """Build the desc; a field that the desc lacks is zero.
 
         Raises:
-            KeyError: an enum or the flags of tensors have no such constant.
+            KeyError: an enum or the flags of tensors have no such constant, or a union of which the
+                desc has the value lacks its data type.
+            UnknownOperatorError: the catalogue lacks a nested operator.
             OverflowError, ValueError: as in `scalar_bytes`, for a number of a union.
         """
         self._references: list[Any] = []

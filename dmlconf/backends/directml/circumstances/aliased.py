@@ -26,12 +26,17 @@ _MOST: Final = 2
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch a case three times for each of two choices of shared buffers, or the only one."""
+    """Dispatch a case three times for each of two choices of shared buffers, or the only one.
+
+    The choice that the case itself makes is not among them.
+    """
     if bench.compiles_as_graph(case) and not may_share_buffers(case.graph):
         return Inapplicable("no page permits it for a graph")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
     if not choices:
-        return Inapplicable("no output may share the buffer of an input with the same layout")
+        return Inapplicable(
+            "no further output may share the buffer of an input with the same layout"
+        )
     seen = []
     for choice in choices:
         site = bench.site(replace(case, in_place=choice))

@@ -176,7 +176,7 @@ class Bench:
         """Initialise a site, and wait until it is done.
 
         Args:
-            variation: the number of the data of inputs with the flag OWNED_BY_DML.
+            variation: which data inputs with the flag OWNED_BY_DML have, the `number` of `varied`.
             from_upload: whether DirectML reads these inputs from the upload heap, which is then
                 overwritten, and not from the arena.
 
@@ -345,7 +345,7 @@ class Bench:
         return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
-        """Return a step for each number of input data, as in `dmlconf.cases.variation.varied`.
+        """Return a step for each of the other inputs, by its number in `cases.variation.varied`.
 
         Numbers are limited to the case's highest, and to 0 if DirectML has taken over inputs.
         """

@@ -3,7 +3,8 @@
 Without it, they start at multiples of 256.
 
 16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: a tensor may start at any multiple of 16, unless its desc
-guarantees more. If a desc does, all tensors move by multiples of the most that one guarantees.
+guarantees more. If a desc does, all tensors move by multiples of the largest guarantee, which must
+be less than 256.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _MORE_BYTES: Final = 32
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch once for each offset.
 
-    An operator's tensors are declared 32 bytes larger, except the inputs of a case with indices;
-    a graph's tensors stay as they are.
+    An operator's tensors are declared 32 bytes larger, except the inputs of a case with an input
+    whose name begins with Indices; a graph's tensors stay as they are.
     """
     # An index past the end of an input reads the rest of that input's binding: do not enlarge it.
     by_index = any(name.startswith("Indices") for name in case.input_names())

@@ -103,7 +103,8 @@ def command(
     are. A certificate of anything but DirectML on an adapter needs --allow-backend.
 
     Exit codes: 0 it holds; 1 it does not; 2 wrong usage; 3 it is not a certificate, was changed
-    after it was made, or a key of --key has not signed it; 8 a report that could not be written.
+    after it was made, or a key of --key has not signed it, or a profile or a case file is invalid;
+    8 a report that could not be written.
     """
     reports = parse_reports(report_options, VERIFICATION_FORMATS)
     demand = Demand(

@@ -122,10 +122,10 @@ def command(
     leaves the machine.
 
     With --data all, each dispatch that is kept also becomes a case with the program's own data, and
-    what the program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in
-    order. With --data weights, the cases have what DirectML takes over from the program, and
-    generated inputs; with --data statistics, the generated data is like the program's, and none of
-    that is kept.
+    what the program got becomes a recording, which `dmlconf run FOLDER/dispatches -b
+    recording:FOLDER/dispatches` judges in order. With --data weights, the cases have what DirectML
+    takes over from the program, and generated inputs; with --data statistics, data is generated to
+    be like the program's own, which is not kept.
 
     With --model, the outputs are compared with those of ONNX Runtime's CPU provider. If they
     differ, the first node whose output does is named. With --data all, the dispatches are then
