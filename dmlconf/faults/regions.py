@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
-from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.regions.outputs import scaled_regions
+from dmlconf.reference.regions.outputs import LOWEST, greatest_of_parts, scaled_regions
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["parts_beyond_32_bits_left_out"]
 
+_WRAP: Final = 1 << 32
+
 
 def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
-    """Return ROI_POOLING's outputs if a part whose end wraps around in 32 bits gives 0.
+    """Return ROI_POOLING's outputs if the ends of parts are computed in 32 bits.
 
     Each output is the maximum of a part of a region. Along a row of a region with w columns, part i
-    ends ((i + 1) * w + PooledSize.Width - 1) // PooledSize.Width columns after the region begins;
-    heights do the same along a column. If the dividend wraps around, the part counts as outside the
+    begins i * w // PooledSize.Width columns after the region, and ends ((i + 1) * w +
+    PooledSize.Width - 1) // PooledSize.Width columns after it; heights do the same along a column.
+    Dividends wrap around at 2^32. A part that then ends before it begins counts as outside the
     tensor. None if no dividend wraps around, or if a region's corner does not fit INT32.
     """
-    desc = case.desc
-    _, corners = scaled_regions(case.inputs()["ROITensor"], desc["SpatialScale"])
+    desc, inputs = case.desc, case.inputs()
+    _, corners = scaled_regions(inputs["ROITensor"], desc["SpatialScale"])
     limits = np.iinfo(np.int32)
     if not ((corners >= limits.min) & (corners <= limits.max)).all():
         return None
     pooled = desc["PooledSize"]
-    columns = _wraps(corners[:, 2] - corners[:, 0] + 1, pooled["Width"])
-    rows = _wraps(corners[:, 3] - corners[:, 1] + 1, pooled["Height"])
-    outside = rows[:, np.newaxis, :, np.newaxis] | columns[:, np.newaxis, np.newaxis, :]
-    if not outside.any():
+    extents = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1).astype(np.int64)
+    parts = np.array([pooled["Width"], pooled["Height"]])
+    if (extents * parts + parts - 1 < _WRAP).all():
         return None
-    right = evaluate(case)["OutputTensor"]
-    return Computed({"OutputTensor": np.where(outside, right.dtype.type(0), right)})
+    name = "OutputTensor"
+    greatest = greatest_of_parts(
+        inputs["InputTensor"], inputs["ROITensor"], desc["SpatialScale"], pooled, LOWEST, _wrapped
+    )
+    dtype = desc[name].DataType.dtype
+    return Computed({name: np.maximum(greatest, np.finfo(dtype).min).astype(dtype)})
 
 
-def _wraps(extents: Array, parts: int) -> Array:
-    """Return for each region, and each of its parts, whether the dividend reaches 2^32."""
-    extent = np.maximum(extents, 1).astype(np.int64)[:, np.newaxis]
-    dividends: Array = (np.arange(parts) + 1) * extent + parts - 1
-    return dividends >= 1 << 32
+def _wrapped(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
+    """Return where each part of each region begins, and how many elements it has."""
+    extent = np.maximum(last - first + 1, 1).astype(np.int64)[:, np.newaxis]
+    part, start = np.arange(parts), first[:, np.newaxis]
+    begin = part * extent % _WRAP // parts + start
+    end = ((part + 1) * extent + parts - 1) % _WRAP // parts + start
+    begin, end = np.clip(begin, 0, size), np.clip(end, 0, size)
+    return begin, np.maximum(end - begin, 0)

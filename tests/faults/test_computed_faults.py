@@ -857,3 +857,15 @@ def test_the_least_int32_is_a_corner_whose_parts_may_be_left_out(tmp_path: Path)
     assert predicted.outputs["OutputTensor"].ravel().tolist() == [0, 0]
     beyond = case_of(tmp_path, "ROI_POOLING", desc.replace("CORNER", "-2147483904"))
     assert parts_beyond_32_bits_left_out(beyond) is None
+
+
+def test_a_part_whose_begin_wraps_around_as_well_may_hold_elements(tmp_path: Path) -> None:
+    """As measured on five releases: 4 * 1073741825 is 4 in 32 bits, so part 4 begins at row 0."""
+    desc = """{InputTensor: {Sizes: [1, 1, 5, 1], DataType: FLOAT32, values: [9, 8, 1, 2, 3]},
+      ROITensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32, values: [0, 0, 0, 0, 1073741824]},
+      OutputTensor: {Sizes: [1, 1, 5, 1], DataType: FLOAT32}, SpatialScale: 1,
+      PooledSize: {Width: 1, Height: 5}}"""
+    case = case_of(tmp_path, "ROI_POOLING", desc)
+    predicted = parts_beyond_32_bits_left_out(case)
+    assert predicted is not None
+    assert predicted.outputs["OutputTensor"].ravel().tolist() == [9, 0, 0, 0, 9]
