@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -90,8 +90,8 @@ def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | St
     The cases to run for the form are yielded.
     """
     if relation is Relation.UNFUSED:
-        computed = yield from _node_by_node(case)
-        return computed if isinstance(computed, Stopped) else _given(case, computed)
+        alone = yield from _node_by_node(case)
+        return alone if isinstance(alone, Stopped) else _given(case, alone.computed)
     if relation is Relation.CUT:
         return (yield from _in_parts(case))
     other = _transformed(case, relation)
@@ -120,7 +120,8 @@ def intermediates(case: Case, relation: Relation) -> Steps[dict[Slot, Array] | S
             `UNFUSED`.
     """
     if relation is Relation.UNFUSED:
-        return (yield from _node_by_node(case))
+        alone = yield from _node_by_node(case)
+        return alone if isinstance(alone, Stopped) else alone.computed
     other = _transformed(case, relation)
     outcome: Outcome = yield other
     if not isinstance(outcome, Outputs) or outputs_problem(other, outcome) is not None:
@@ -142,15 +143,23 @@ def _graph_case(
     )
 
 
-def _node_by_node(
-    case: Case, faults: list[str] | None = None
-) -> Steps[dict[Slot, Array] | Stopped]:
-    """Return what the nodes give one by one, or why there is nothing.
+@dataclass(frozen=True, slots=True)
+class _NodesAlone:
+    """What the nodes of a graph gave one by one.
 
-    Args:
-        faults: gets a text for each fault of a node; None if they do not matter.
+    Attributes:
+        computed: their outputs.
+        faults: a text for each fault of a node, such as a lost device.
     """
+
+    computed: dict[Slot, Array]
+    faults: Sequence[str]
+
+
+def _node_by_node(case: Case) -> Steps[_NodesAlone | Stopped]:
+    """Return what the nodes give one by one, or why there is nothing."""
     computed: dict[Slot, Array] = {}
+    faults: list[str] = []
     for node in case.graph.in_order():
         if not isinstance(node, Node):
             continue
@@ -158,11 +167,10 @@ def _node_by_node(
         outcome: Outcome = yield alone
         if not isinstance(outcome, Outputs) or outputs_problem(alone, outcome) is not None:
             return Stopped(f"the node {node.name} alone", outcome)
-        if faults is not None:
-            own = without_excused_faults(alone, outcome).faults
-            faults += (f"the node {node.name} alone is at fault: {each.message}" for each in own)
+        own = without_excused_faults(alone, outcome).faults
+        faults += (f"the node {node.name} alone is at fault: {each.message}" for each in own)
         computed |= {(node.name, name): outcome.arrays[name] for name in node.outputs}
-    return computed
+    return _NodesAlone(computed, faults)
 
 
 def _given(case: Case, computed: Mapping[Slot, Array]) -> dict[str, Array]:
@@ -310,9 +318,8 @@ def with_unfused(
     nodes are wrong with the same bits. If neither, it says that the nodes are wrong too or, if they
     did not run, why. It says nothing if the outputs of the nodes are `unchecked`.
     """
-    faults: list[str] = []
-    computed = yield from _node_by_node(case, faults)
-    unfused = computed if isinstance(computed, Stopped) else _given(case, computed)
+    alone = yield from _node_by_node(case)
+    unfused = alone if isinstance(alone, Stopped) else _given(case, alone.computed)
     if not isinstance(unfused, Stopped) and outputs_problem(case, Outputs(unfused)) is not None:
         unfused = Stopped("a node alone", Outputs(unfused))
     if isinstance(unfused, Stopped):
@@ -324,8 +331,8 @@ def with_unfused(
         for name, known in verdict.figures.items()
     }
     verdict = verdict.judged(figures=figures)
-    if faults:
-        return _with_remark(verdict, f"unfused, {faults[0]}")
+    if not isinstance(alone, Stopped) and alone.faults:
+        return _with_remark(verdict, f"unfused, {alone.faults[0]}")
     again = judge(case, Outputs(unfused))
     if again.status is Status.UNCHECKED:
         return verdict

@@ -125,6 +125,13 @@ def test_one_of_several_recordings_in_a_folder_must_be_named(tmp_path: Path, til
     assert recording_path(tmp_path / "y.dmlrec") == tmp_path / "y.dmlrec"
 
 
+def test_a_file_in_the_folder_and_in_one_of_an_operator_is_one_recording(tmp_path: Path) -> None:
+    (tmp_path / "tile").mkdir()
+    for file in (tmp_path / "x.dmlrec", tmp_path / "tile" / "x.dmlrec"):
+        file.touch()
+    assert recording_path(tmp_path) == tmp_path / "x.dmlrec"
+
+
 def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "x.dmlrec").touch()

@@ -261,6 +261,15 @@ def test_operators_lists_all_and_shows_struct_support_and_questions_of_one(tmp_p
         assert text in one, text
 
 
+def test_operators_says_for_which_functions_each_table_of_data_types_holds(tmp_path: Path) -> None:
+    lines = dmlconf_here(tmp_path, "operators", "REDUCE").stdout.splitlines()
+    at = lines.index("If Function in ('ARGMIN', 'ARGMAX')")
+    assert lines[at + 1].split() == ["Since", "Tensor", "Ranks", "Data", "types"]
+    assert lines[at + 3].startswith("4_1    InputTensor")
+    conditions = [line for line in lines if line.startswith("If Function")]
+    assert len(conditions) == len(set(conditions)) > 3
+
+
 def test_operators_describes_a_rule_of_several_candidates(tmp_path: Path) -> None:
     shown = " ".join(dmlconf_here(tmp_path, "operators", "RESAMPLE2").stdout.split())
     assert "one of several candidates if InterpolationMode == 'NEAREST_NEIGHBOR'" in shown

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dmlconf.cases.model import PlannedCase
-from dmlconf.catalogue.graph import is_graphs
 from dmlconf.cli.output.progress import spoken
 from dmlconf.documents.wording import counted
 from dmlconf.reports.runs.heading import expected_by, recording_of
@@ -52,10 +51,8 @@ def graphs_note(header: Header, plan: Iterable[PlannedCase]) -> str | None:
     """Return a note on the graphs that an option such as `-o CONVOLUTION` also selects, if any."""
     operators: Sequence[str] = header.options.get("operators", ())
     named = {str(name).upper() for name in operators}
-    if not named or any(map(is_graphs, named)):
-        return None
     # A case of another operator, such as `GRAPHS`, was chosen for one of its nodes.
-    graphs = sum(planned.template.operator_name not in named for planned in plan)
+    graphs = sum(planned.template.operator_name not in named for planned in plan) if named else 0
     if not graphs:
         return None
     count = counted(graphs, "graph")

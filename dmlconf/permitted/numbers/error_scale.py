@@ -21,9 +21,9 @@ from dmlconf.precision.allowance import SumErrors
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT16
 
-__all__ = ["LONGEST_WHOLE", "MOST_SLICES", "ErrorScale", "quantum_of", "store_sizes"]
+__all__ = ["LONGEST_WHOLE", "ErrorScale", "quantum_of", "store_sizes"]
 
-MOST_SLICES: Final = 8
+_MOST_SLICES: Final = 8
 """The most slices into which a kernel cuts a long sum, as measured."""
 
 LONGEST_WHOLE: Final = 128
@@ -229,7 +229,7 @@ class ErrorScale(SumErrors):
         """
         if terms <= longest:
             return self
-        estimated = np.abs(sums) + np.sqrt(MOST_SLICES * squares)
+        estimated = np.abs(sums) + np.sqrt(_MOST_SLICES * squares)
         held = np.fmin(self.sums, estimated)
         scale = self.holding(held, np.fmin(held, np.sqrt(squares + np.square(sums))))
         if added is None:

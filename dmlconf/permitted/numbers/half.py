@@ -13,7 +13,7 @@ import numpy as np
 from dmlconf.permitted.numbers.rounding import truncated
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT16
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LARGEST_FLOAT32
 
 __all__ = [
     "STORES",
@@ -23,19 +23,27 @@ __all__ = [
 ]
 
 _FLOAT16: Final = np.dtype(np.float16)
+_LARGEST: Final = np.float32(LARGEST_FLOAT32)
 
 
 @np.errstate(over="ignore")
 def to_nearest(values: Array) -> Array:
     """Return the nearest FLOAT16 numbers, as FLOAT64; sizes from 65520 on become infinite."""
-    rounded: Array = values.astype(np.float32).astype(np.float16).astype(np.float64)
+    rounded: Array = _in_float32(values).astype(np.float16).astype(np.float64)
     return rounded
 
 
-@np.errstate(over="ignore")
 def toward_zero(values: Array) -> Array:
-    """Return FLOAT64 values truncated to FLOAT16, as FLOAT64; FLOAT32 numbers stay finite."""
-    return truncated(values.astype(np.float32), _FLOAT16).astype(np.float64)
+    """Return FLOAT64 values truncated to FLOAT16, as FLOAT64; finite ones stay finite."""
+    return truncated(_in_float32(values), _FLOAT16).astype(np.float64)
+
+
+@np.errstate(over="ignore")
+def _in_float32(values: Array) -> Array:
+    """Return the nearest FLOAT32 numbers; finite ones stay finite."""
+    rounded = values.astype(np.float32)
+    beyond = np.isinf(rounded) & np.isfinite(values)
+    return np.where(beyond, np.copysign(_LARGEST, rounded), rounded) if beyond.any() else rounded
 
 
 STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)

@@ -7,6 +7,7 @@ The tested code is in `dmlconf/permitted/graphs/reach.py`.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -454,6 +455,7 @@ inputs:
 nodes:
   sum: {operator: GEMM, desc: {ATensor: a, BTensor: b, Alpha: 1, Beta: 0, TransA: NONE,
         TransB: NONE, OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}}
+  whole: {operator: CAST, desc: {InputTensor: sum, OutputTensor: {DataType: UINT32}}}
   node: {operator: OPERATOR, desc: {DESC, OutputTensor: {DataType: UINT8}}}
 outputs: {y: node}
 """
@@ -463,14 +465,24 @@ outputs: {y: node}
     ("operator", "desc"),
     [
         ("ELEMENT_WISE_LOGICAL_EQUALS", "ATensor: sum, BTensor: z"),
+        ("ELEMENT_WISE_LOGICAL_GREATER_THAN", "ATensor: sum, BTensor: z"),
+        ("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL", "ATensor: sum, BTensor: z"),
+        ("ELEMENT_WISE_LOGICAL_LESS_THAN", "ATensor: sum, BTensor: z"),
         ("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "ATensor: sum, BTensor: z"),
         ("ELEMENT_WISE_IS_NAN", "InputTensor: sum"),
+        ("ELEMENT_WISE_IS_INFINITY", "InputTensor: sum, InfinityMode: EITHER"),
+        ("ELEMENT_WISE_LOGICAL_NOT", "InputTensor: whole"),
+        ("ELEMENT_WISE_LOGICAL_AND", "ATensor: whole, BTensor: whole"),
+        ("ELEMENT_WISE_LOGICAL_OR", "ATensor: whole, BTensor: whole"),
     ],
 )
 def test_a_truth_value_of_an_open_number_is_0_or_1(
     tmp_path: Path, operator: str, desc: str
 ) -> None:
-    """The sum overflows, so it may be any number."""
-    case = graph_case(tmp_path, COMPARED.replace("OPERATOR", operator).replace("DESC", desc))
+    """The sum overflows, so it may be any number, and so may the whole number that it becomes."""
+    text = COMPARED.replace("OPERATOR", operator).replace("DESC", desc)
+    if "whole" not in desc:
+        text = re.sub(r"  whole: .*\n", "", text)
+    case = graph_case(tmp_path, text)
     assert all(passes(case, "y", [value]) for value in (0, 1))
     assert not accepts(case, "y", [7])

@@ -34,9 +34,9 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
         return Inapplicable("no page permits it for a graph")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
     if not choices:
-        return Inapplicable(
-            "no further output may share the buffer of an input with the same layout"
-        )
+        other = "other " if case.in_place else ""
+        reason = f"no {other}output may share the buffer of an input with the same layout"
+        return Inapplicable(reason)
     seen = []
     for choice in choices:
         site = bench.site(replace(case, in_place=choice))

@@ -35,7 +35,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 def _flagged_graph(case: Case) -> Case | Inapplicable:
     chosen = frozenset(ownable_inputs(case.graph)) - frozenset(case.in_place.values())
     if not chosen:
-        return Inapplicable("it has no other input that all its consumers permit to be constant")
+        return Inapplicable("no more of its inputs may be constant for all their consumers")
     graph = with_owned_inputs(case.graph, chosen)
     return with_graph(case, graph)
 
