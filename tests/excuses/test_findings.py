@@ -21,7 +21,8 @@ from dmlconf.catalogue.loader import operator_names
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema
 from dmlconf.excuses.deviating_elements import ELEMENTS
-from dmlconf.excuses.findings import NO_FINDINGS, findings_of
+from dmlconf.excuses.findings import NO_FINDINGS, Finding, all_findings, findings_of
+from dmlconf.faults.prediction import predictions
 from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS
 from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
 from dmlconf.reference.evaluation import evaluate
@@ -182,6 +183,27 @@ def test_a_finding_explains_the_wrong_result_of_the_runtime_and_no_other(
         array = np.array(values, np.float64).astype(output.dtype).reshape(output.shape)
         found = reason(name, Outputs({"OutputTensor": array}))
         assert found.startswith(f"known finding {finding} ") is named, found
+
+
+WITH_FORMULA = [
+    finding
+    for findings in all_findings()
+    for finding in findings.findings
+    if finding.wrong.formula is not None
+]
+
+
+@pytest.mark.parametrize("finding", WITH_FORMULA, ids=lambda finding: finding.name)
+def test_the_result_that_a_finding_describes_is_not_permitted(finding: Finding) -> None:
+    """A rule that permitted it would turn the finding's failures into passes."""
+    example = case(finding.example)
+    assert finding.wrong.formula is not None
+    conclusion = Conclusion(run_case, deviations=ONNX)
+    statuses = {
+        conclusion.judge(example, Outputs(prediction.outputs)).status
+        for prediction in predictions(example, finding.wrong.formula)
+    }
+    assert statuses == {Status.FAILED}
 
 
 RECIPROCALS = "element_wise_recip/combinations/pairs-7[Values=1x1x31xFLOAT16x1:5x62x62x2x0.5x0]"

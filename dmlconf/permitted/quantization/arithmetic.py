@@ -169,7 +169,7 @@ def quantized_sum_candidates(
 
     A result may be infinite before it is converted if a product of some factors is. Measured: 1
     times scales of 3.4e38 and 1.18e-38, divided by 0.18, is 22, but DirectML 1.12.1 gives 127,
-    since it multiplies by 3.4e38 / 0.18 first.
+    since it multiplies by 3.4e38 / 0.18 first. A sum of 0 gives the zero point on five releases.
 
     Args:
         sums: the sums of products of integers less their zero points, and of a bias if any.
@@ -197,7 +197,7 @@ def quantized_sum_candidates(
         output.DataType,
         undefined,
         last,
-        partial > LARGEST_FLOAT32,
+        (partial > LARGEST_FLOAT32) & (sums != 0),
     )
     # Scales may have more dimensions than the matrices.
     return [(low.reshape(output.Sizes), high.reshape(output.Sizes)) for low, high in candidates]

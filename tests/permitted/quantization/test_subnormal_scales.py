@@ -60,6 +60,7 @@ def test_a_scale_may_overflow_before_it_is_multiplied_by_a_small_one(tmp_path: P
     assert accepts(case, "OutputTensor", [127, -32, 0])
     assert accepts(case, "OutputTensor", [127, -128, 0])
     assert not accepts(case, "OutputTensor", [127, 127, 0])
+    assert not accepts(case, "OutputTensor", [127, -32, -128])  # 0 * infinity
     normal = PRODUCTS.replace("0.6657384", "0.5").replace("B_SCALE", "1")
     case = single(
         tmp_path, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", normal.replace("OUTPUT_SCALE", "0.0625")
