@@ -56,8 +56,8 @@ def suspicions(
 def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
     """Return which elements a right kernel never returns as 0.
 
-    The kernel cannot flush them to 0, their terms cannot cancel, and 0 is not among their
-    candidates.
+    They are not open, the kernel cannot flush them to 0, their terms cannot cancel, and 0 is not
+    among their candidates.
     """
     expected, rule = allowance.right, case.rule(name)
     kind = rule.kind
@@ -79,7 +79,7 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
                 certain &= np.abs(expected) > _CANCELLED * length
     if rule.flushes and is_float and allowance.flushed is not None:
         certain &= allowance.flushed[1] != 0  # The root of 1e-40 is 1e-20, or that of 0.
-    return certain
+    return certain & ~_open(case, name, allowance)
 
 
 def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> Array:
@@ -94,8 +94,14 @@ def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> A
     if rule.kind == RuleKind.ONE_OF:
         for least, greatest in _intervals(rule.kind, allowance):
             apart &= ~((least <= source) & (source <= greatest))
-    lowest, highest = permitted_ends(expected.ravel(), rule, allowance)
-    return apart & ~undefined(lowest, highest).reshape(apart.shape)
+    return apart & ~_open(case, name, allowance)
+
+
+def _open(case: Case, name: str, allowance: Allowance) -> Array:
+    """Return the elements for which the rule permits any value."""
+    right = allowance.right
+    ends = permitted_ends(right.ravel(), case.rule(name), allowance)
+    return undefined(*ends).reshape(right.shape)
 
 
 def _intervals(kind: RuleKind, allowance: Allowance) -> Iterator[Interval]:

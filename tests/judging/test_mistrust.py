@@ -124,6 +124,31 @@ cases:
     assert verdict.status is Status.UNCHECKED
 
 
+def test_zeros_do_not_fail_if_every_result_is_permitted(tmp_path: Path) -> None:
+    """The squares, 5.8e-11, are 0 in FLOAT16, and DirectML makes 0 of a gradient with base 0."""
+    case = only_case(
+        tmp_path,
+        """
+operator: LOCAL_RESPONSE_NORMALIZATION_GRAD
+cases:
+  - name: squares-that-underflow
+    desc:
+      InputTensor: {Sizes: [1, 1, 4, 4], DataType: FLOAT16, fill: {constant: {value: 7.6e-6}}}
+      InputGradientTensor: {Sizes: [1, 1, 4, 4], DataType: FLOAT16, fill: {constant: {value: 1}}}
+      OutputGradientTensor: {Sizes: [1, 1, 4, 4], DataType: FLOAT16}
+      CrossChannel: false
+      LocalSize: 3
+      Alpha: 1
+      Beta: 1
+      Bias: 0
+""",
+    )
+    right = run_case(case)
+    zeros = np.zeros((1, 1, 4, 4), np.float16)
+    verdict = judge(case, Outputs({"OutputGradientTensor": zeros}), lambda _: right)
+    assert verdict.status is Status.UNCHECKED
+
+
 def test_zeros_pass_if_the_formula_loses_small_results(tmp_path: Path) -> None:
     case = only_case(
         tmp_path,
