@@ -58,15 +58,19 @@ def element_wise_pow_interval(
     If a power of integers exceeds the range of an output of 8 or 16 bits, any value is right. In 32
     bits it wraps around. There, if scaling may round an operand, any value is right for a power
     beyond the range and for a negative base. With an exponent of 8 or 16 bits, a FLOAT32 power
-    beyond the largest FLOAT16 number may be infinite.
+    beyond the largest FLOAT16 number may be infinite. A power of integers may also be 0 if scaling
+    makes the exponent negative infinity.
 
-    Source: measured.
+    Source: measured. (-1)^y is 1 for y = 3 * -1e38, and 0 for y = 4 * -1e38, which overflows.
     """
     tensors = InputTensor, ExponentTensor
     real = not are_integers(*tensors)
     bases, exponents = (_operand_interval(tensor, ScaleBias, real=real) for tensor in tensors)
     if not real:
-        return _whole_power_interval(bases, exponents, OutputTensor)
+        infinite = scaled_interval(ExponentTensor, ScaleBias)[0] == -np.inf
+        lowest, highest = _whole_power_interval(bases, exponents, OutputTensor)
+        with_0 = np.minimum(lowest, 0), np.maximum(highest, 0)
+        return np.where(infinite, with_0[0], lowest), np.where(infinite, with_0[1], highest)
     exact = tuple(operand(tensor, ScaleBias, real=real) for tensor in tensors)
     lowest, highest = _power_interval(exact, bases, exponents, OutputTensor)
     if InputTensor.dtype == np.float32 and ExponentTensor.dtype.itemsize < 4:

@@ -66,3 +66,18 @@ def test_the_power_of_a_negative_base_may_be_1_as_well_as_nan_if_the_scaled_expo
     case = single(tmp_path, "ELEMENT_WISE_POW", SCALED.replace("EXPONENT", str(exponent)))
     assert accepts(case, "OutputTensor", [float("nan"), 1])
     assert accepts(case, "OutputTensor", [1, 1]) == may_be_0
+
+
+SCALED_INTEGERS = """
+  InputTensor: {Sizes: [2], DataType: INT8, values: [0, 0]},
+  ExponentTensor: {Sizes: [2], DataType: INT8, values: [3, 4]},
+  OutputTensor: {Sizes: [2], DataType: INT8}, ScaleBias: {Scale: -1.0e+38, Bias: -1.0}"""
+
+
+def test_a_power_of_integers_may_be_0_only_if_scaling_makes_the_exponent_infinite(
+    tmp_path: Path,
+) -> None:
+    """FLOAT32 holds 3 * -1e38, and 4 * -1e38 overflows; the base is 0 * -1e38 - 1, which is -1."""
+    case = single(tmp_path, "ELEMENT_WISE_POW", SCALED_INTEGERS)
+    for outputs, right in (([1, 1], True), ([1, 0], True), ([0, 1], False), ([1, -1], False)):
+        assert accepts(case, "OutputTensor", outputs) == right, outputs
