@@ -24,23 +24,16 @@ _Held = Callable[[str, Array], Array]
 """Takes the name of a bound (`Min` or `Max`) and its right value; returns the kernel's."""
 
 
-def clipped(case: Case, held: _Held, key: Callable[[Array], Array]) -> Array:
-    """Return the integers that CLIP gives with other bounds or another order of numbers.
+def clipped(case: Case, key: Callable[[Array], Array]) -> Array:
+    """Return the integers that CLIP gives with another order of numbers.
 
     Args:
-        held: gives the kernel's bounds.
         key: maps the kernel's order to the right one: a comes before b in the kernel if key(a) <
             key(b). It is its own inverse.
     """
     tensor = case.desc["InputTensor"].DataType
-    wide = {
-        "Min": int(tensor.minimum),
-        "Max": int(tensor.maximum),
-        "MinMaxDataType": str(tensor),
-    }
-    unbounded = replace(case, operator_name="ELEMENT_WISE_CLIP1", desc={**case.desc, **wide})
-    scaled = evaluate(unbounded)["OutputTensor"]
-    low, high = (held(name, _bound(case, name)) for name in ("Min", "Max"))
+    scaled = evaluate(_clip1(case, int(tensor.minimum), int(tensor.maximum)))["OutputTensor"]
+    low, high = (_bound(case, name) for name in ("Min", "Max"))
     return key(np.maximum(key(low), np.minimum(key(scaled), key(high))))
 
 
@@ -64,6 +57,12 @@ def passed_gradient(case: Case, held: _Held, key: Callable[[Array], Array]) -> A
     low, high = (key(held(name, _bound(clipping, name))) for name in ("Min", "Max"))
     element, gradient = key(inputs["InputTensor"]), inputs["InputGradientTensor"]
     return np.where((element > low) & (element < high), gradient, gradient.dtype.type(0))
+
+
+def _clip1(case: Case, low: int, high: int) -> Case:
+    """Return a CLIP1 of the same integers with other bounds, in the integers' own type."""
+    own_type = {"Min": low, "Max": high, "MinMaxDataType": str(case.desc["InputTensor"].DataType)}
+    return replace(case, operator_name="ELEMENT_WISE_CLIP1", desc={**case.desc, **own_type})
 
 
 def _bound(case: Case, name: str) -> Array:
@@ -102,4 +101,6 @@ def infinity_as_the_least_integer(case: Case) -> Computed | None:
 
     if "OutputGradientTensor" in case.desc:
         return Computed({"OutputGradientTensor": passed_gradient(case, held, in_order)})
-    return Computed({"OutputTensor": clipped(case, held, in_order)})
+    low, high = (int(held(name, _bound(case, name)).flat[0]) for name in ("Min", "Max"))
+    bounded = _clip1(case, low, high)
+    return Computed(evaluate(bounded), around=bounded)

@@ -65,7 +65,7 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
     if not any(array.dtype == np.int64 for array in inputs.values()):
         return None
     if case.operator_name in _CLIPPING:
-        return Computed({"OutputTensor": clipped(case, _unchanged, _inverted)})
+        return Computed({"OutputTensor": clipped(case, _inverted)})
     if case.operator_name in _CLIP_GRADIENTS:
         return Computed({"OutputGradientTensor": passed_gradient(case, _unchanged, _inverted)})
     chosen = _chosen(case)

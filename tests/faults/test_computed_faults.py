@@ -321,6 +321,16 @@ OBSERVED = [
         {"OutputGradientTensor": [7, 8, 0]},
         "1.12.1",
     ),
+    # FLOAT32 rounds 2 * 33554434 + 1.5, which is 67108869.5, to 67108864 or 67108872.
+    Observed(
+        "infinite-bounds-of-integers",
+        "ELEMENT_WISE_CLIP",
+        "{InputTensor: {Sizes: [2], DataType: INT32, values: [33554434, 3]}, "
+        "OutputTensor: {Sizes: [2], DataType: INT32}, ScaleBias: {Scale: 2, Bias: 1.5}, "
+        "Min: .inf, Max: 2000000000}",
+        {"OutputTensor": [67108864, 7]},
+        "1.12.1",
+    ),
     # A bound beyond INT32 bounds nothing as Min; as Max it makes all elements the least number.
     Observed(
         "infinite-bounds-of-integers",
