@@ -88,10 +88,11 @@ def verdict_of_attempts(attempts: Sequence[Verdict]) -> Verdict:
     """
     first = attempts[0]
     statuses = tuple(attempt.status for attempt in attempts) if len(attempts) > 1 else ()
-    passes = sum(not status.fails_run for status in statuses)
-    if not passes or first.reason is None:
+    others = [status for status in statuses if not status.fails_run]
+    if not others or first.reason is None:
         return first.judged(attempts=statuses)
-    share = f"passed in {passes} of {len(statuses)} runs"
+    passed = "passed" if {*others} == {Status.PASSED} else "did not fail"
+    share = f"{passed} in {len(others)} of {len(statuses)} runs"
     message = f"{share}; the first failure: {first.reason.kind}: {first.reason.message}"
     reason = replace(first.reason, kind=ReasonKind.NOT_REPRODUCIBLE, message=message)
     return first.judged(status=Status.FAILED, reason=reason, attempts=statuses)

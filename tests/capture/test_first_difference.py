@@ -6,7 +6,7 @@ The tested code is in `dmlconf/capture/model_runs/first_difference.py`,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,18 +24,22 @@ X: Final = np.linspace(-1, 1, 243, dtype=np.float32).reshape(1, 3, 9, 9)
 needs_onnx: Final = pytest.mark.runtimes
 
 
-def search(change: Callable[[Any], None]) -> Search:
-    """Compare net.onnx on the CPU provider with itself, changed before it runs there."""
+def search(
+    change: Callable[[Any], None],
+    file: Path = NET,
+    inputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
+) -> Search:
+    """Compare a model on the CPU provider with itself, changed before it runs there."""
     import onnx
 
-    settings = SessionSettings(NET, {"batch": 1})
+    settings = SessionSettings(file, {"batch": 1})
 
     def changed(model: bytes) -> OnnxSession:
         proto = onnx.ModelProto.FromString(model)
         change(proto.graph)
         return settings.cpu(proto.SerializeToString())
 
-    return first_difference(read_graph(NET), {"x": X}, settings.cpu, changed)
+    return first_difference(read_graph(file), inputs or {"x": X}, settings.cpu, changed)
 
 
 def replaced(operator: str, by: str) -> Callable[[Any], None]:
@@ -138,6 +142,28 @@ def test_a_difference_that_disappears_in_the_search_is_put_down_to_fusions() -> 
     assert result.compared == 8
     [line] = search_lines(result)
     assert "look at its fusions, or try --unfused" in line
+
+
+@needs_onnx
+def test_a_node_that_gives_a_sequence_does_not_count_as_compared(tmp_path: Path) -> None:
+    from onnx import TensorProto, helper, save
+
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x"], ["s"], "/construct"),
+        helper.make_node("SequenceAt", ["s", "first"], ["t"], "/at"),
+        helper.make_node("Relu", ["t"], ["y"], "/relu"),
+    ]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xy")
+    first = helper.make_tensor("first", TensorProto.INT64, [], [0])
+    graph = helper.make_graph(nodes, "sequences", [x], [y], [first])
+    opset = helper.make_opsetid("", 17)
+    save(helper.make_model(graph, opset_imports=[opset], ir_version=8), tmp_path / "model.onnx")
+    values = {"x": np.array([1, 2, 3], np.float32)}
+    result = search(replaced("Relu", "Neg"), tmp_path / "model.onnx", values)
+    assert result.first is not None
+    assert result.first.node.name == "/relu"
+    assert result.compared == 2
+    assert "  1 node before it is right;" in "\n".join(search_lines(result))
 
 
 @needs_onnx

@@ -19,7 +19,10 @@ FIRST, *OTHERS = [planned.identifier for planned in PLAN]
 
 
 class Judge:
-    """Judges every case as passed, except one that has a letter for each run: f fails, p passes."""
+    """Judges every case as passed, except one that has a letter for each run.
+
+    It fails for f, passes for p, and is waived for w.
+    """
 
     def __init__(self, case: str, statuses: str) -> None:
         self.orders: list[list[str]] = []
@@ -30,11 +33,11 @@ class Judge:
         self.orders.append([planned.identifier for planned in plan])
         for planned in plan:
             self.begun.append(planned.identifier)
-            fails = planned.identifier == self._case and self._statuses.pop(0) == "f"
-            reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs") if fails else None
-            status = Status.FAILED if fails else Status.PASSED
+            letter = self._statuses.pop(0) if planned.identifier == self._case else "p"
+            reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs")
+            status = {"f": Status.FAILED, "p": Status.PASSED, "w": Status.WAIVED}[letter]
             identity = Identity(planned.identifier, "GATHER", ())
-            yield Verdict(identity, Judgement(status, reason=reason))
+            yield Verdict(identity, Judgement(status, reason=reason if letter == "f" else None))
 
 
 def verdicts(retries: Retries, judge: Judge, max_failures: int | None = None) -> dict[str, Verdict]:
@@ -60,6 +63,13 @@ def test_a_case_that_passes_later_has_failed_and_the_reason_counts_its_passes() 
         Status.FAILED if letter == "f" else Status.PASSED for letter in "fpfp"
     )
     assert judge.orders == [[FIRST, *OTHERS], [FIRST], [FIRST], [FIRST]]
+
+
+def test_a_waived_attempt_does_not_count_as_passed() -> None:
+    verdict = verdicts(Retries(2), Judge(FIRST, "fwp"))[FIRST]
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.message.startswith("did not fail in 2 of 3 runs; the first failure: ")
 
 
 def test_a_case_that_fails_each_time_keeps_its_reason() -> None:

@@ -60,8 +60,8 @@ class Search:
 
     Attributes:
         first: the first difference; None if no output of a compared node differs.
-        compared: how many nodes both providers ran, up to the first that differs; outputs that are
-            no tensors of numbers were not compared.
+        compared: how many nodes were compared, up to the first that differs; a node counts if one
+            of its outputs is a tensor of numbers.
         failures: why nodes were not compared, by name.
     """
 
@@ -84,8 +84,8 @@ def first_difference(
     for nodes in _batches(graph.nodes, graph.tensor_bytes(inputs)):
         differences = runs.compared(nodes)
         for node in nodes:
-            compared += any(name in differences for name in node.outputs)
-            outputs = (name for name in node.outputs if name in differences)
+            outputs = [name for name in node.outputs if name in differences]
+            compared += any(differences[name].compared for name in outputs)
             wrong = next((name for name in outputs if differences[name].beyond), None)
             if wrong is not None:
                 first = runs.described(node, wrong, differences[wrong])

@@ -23,10 +23,12 @@ class OutputDifference:
 
     Attributes:
         beyond: whether it is more than two right providers may differ by.
+        compared: whether the tensors were compared.
     """
 
     text: str
     beyond: bool = False
+    compared: bool = True
 
 
 def output_difference(actual: Any, expected: Any) -> OutputDifference:
@@ -39,7 +41,7 @@ def output_difference(actual: Any, expected: Any) -> OutputDifference:
     """
     arrays = isinstance(actual, np.ndarray) and isinstance(expected, np.ndarray)
     if not arrays or actual.dtype.kind not in "fiub":
-        return OutputDifference("not compared with the CPU provider")
+        return OutputDifference("not compared with the CPU provider", compared=False)
     if actual.shape != expected.shape:
         sizes = f"sizes {list(actual.shape)}, on the CPU provider {list(expected.shape)}"
         return OutputDifference(sizes, beyond=True)
