@@ -19,6 +19,7 @@ FLOAT16 and for the mean of squared errors.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, overload
 
@@ -59,6 +60,9 @@ n additions are about 0.41 sqrt(n) roundings, and hardly ever more than 3 sqrt(n
 _VARIANCE: Final = 0.8
 """The greatest mean of the squared errors, in squared roundings, is this for each term, half of
 what TOSA permits, plus `_CONSTANT`."""
+
+_NEARLY: Final = 1 - 2.0**-10
+"""A sum of this share of the largest number may overflow by its rounding errors."""
 
 _ITERATIONS: Final = 3
 """How often the end of an interval is computed at most if its limit depends on that end."""
@@ -156,6 +160,21 @@ class Accumulation:
             beyond = beyond | self.errors.overflows
         return beyond if beyond.any() else None
 
+    def _overflowed(self, actual: Array, part: Callable[[Array], Array]) -> Array:
+        """Return which values an overflow may give: infinities and NaN that `by_sign` permits.
+
+        Args:
+            part: returns the elements of an array to which the values belong.
+        """
+        if self.errors.by_sign is None:
+            return ~np.isfinite(actual)
+        least, greatest = map(part, self.errors.by_sign)
+        largest = self._largest_sum(actual.dtype) * _NEARLY
+        up, down = ~(greatest < largest), ~(least > -largest)
+        return np.where(
+            np.isnan(actual), up & down, np.isinf(actual) & np.where(actual > 0, up, down)
+        )
+
     def _largest_sum(self, dtype: np.dtype[Any]) -> float:
         """Return the largest number of the data type in which sums are computed."""
         own = self.half or dtype.itemsize == 8
@@ -201,7 +220,7 @@ class Accumulation:
             x, y, m = odd(actual), odd(expected), odd(self.errors.sums)
             right = (x == y) | (np.isnan(x) & np.isnan(y)) | odd(self._undefined(dtype))
             if overflows is not None:
-                right |= odd(overflows) & ~np.isfinite(x)
+                right |= odd(overflows) & self._overflowed(x, odd)
             for values in (share, apart):
                 wrong = np.where(np.isnan(values[special]) | (m == 0), math.inf, values[special])
                 values[special] = np.where(right, 0.0, wrong)

@@ -65,6 +65,10 @@ class SumErrors:
             to 3.4e38 times this. None for 1.
         terms_repeat: whether a sum may have many equal terms, whose additions may all err in one
             direction, although the output's elements differ.
+        by_sign: FLOAT64 bounds of the sums of the negative and of the positive terms, before later
+            steps multiply them. An overflow gives infinity only if the positive terms exceed the
+            largest number, negative infinity only if the negative ones do, and NaN only if both
+            do: 3e38 + 3e38 is never NaN. None if that is not known, or if nothing overflows.
     """
 
     sums: Array
@@ -78,6 +82,7 @@ class SumErrors:
     spans: tuple[Interval, ...] = ()
     growth: Array | None = None
     terms_repeat: bool = False
+    by_sign: Interval | None = None
 
     def at(self, indices: Array | slice) -> SumErrors:
         """Return the errors of some elements, flat, by their indices in row-major order."""
@@ -102,6 +107,8 @@ class SumErrors:
             ),
             part(self.growth),
             self.terms_repeat,
+            self.by_sign
+            and (elements_at(self.by_sign[0], indices), elements_at(self.by_sign[1], indices)),
         )
 
     def stacked_spans(self) -> Iterator[Interval]:

@@ -108,7 +108,21 @@ class ErrorScale(SumErrors):
             self.spans,
             self.growth,
             self.terms_repeat,
+            self.by_sign,
         )
+
+    def signed(self, values: Array, terms: float = 1.0) -> ErrorScale:
+        """Return the error scale of plain sums with the sums of their negative and positive terms.
+
+        Args:
+            values: the right results, FLOAT64, whose error scales are `sums`.
+            terms: what the results are multiplied by to get the sums that may overflow: n for the
+                mean of n numbers.
+        """
+        halves = 0.5 * terms
+        with np.errstate(all="ignore"):
+            by_sign = (values - self.sums) * halves, (values + self.sums) * halves
+        return replace(self, by_sign=by_sign)
 
     def with_others(self, results: Iterable[Array], dtype: np.dtype[Any]) -> ErrorScale:
         """Return the error scale with further results, in an output's type, that are as right."""

@@ -71,6 +71,9 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
                 # An intermediate that overflows makes a whole row of shares NaN.
                 beyond |= np.isfinite(products) & (np.abs(products) > LARGEST_FLOAT16)
         if activation is None:
+            if (beyond | overflows(error_scale)).any():
+                multiplied = max(1.0, 1 / abs(alpha)) if alpha else np.inf
+                sizes = sizes.signed(gemm_sums(desc, c, alpha, beta), multiplied)
             return replace(sizes.with_others(limited, dtype), terms_repeat=repeat)
         sums = gemm_sums(desc, c, alpha, beta)
         if axes is not None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.permitted.numbers.rounding import overflows
 from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.permitted.reduction.reduce import product_error_scale
 from dmlconf.reference.numbers.floats import wide
@@ -32,14 +33,17 @@ def cumulative_summation_error_scale(
 
     Derived in docs/bounds.md, Sums.
     """
-    sizes = np.abs(wide(InputTensor))
-    sums = cumulated(np.add, sizes, Axis, AxisDirection, HasExclusiveSum)
-    return ErrorScale(
+    terms = wide(InputTensor)
+    sums = cumulated(np.add, np.abs(terms), Axis, AxisDirection, HasExclusiveSum)
+    scale = ErrorScale(
         sums,
         quantum=quantum_of(InputTensor),
         sums_shared=True,
         terms_repeat=values_repeat(InputTensor, Axis),
     )
+    if not overflows(sums).any():
+        return scale
+    return scale.signed(cumulated(np.add, terms, Axis, AxisDirection, HasExclusiveSum))
 
 
 def cumulative_product_error_scale(
@@ -54,8 +58,8 @@ def cumulative_product_error_scale(
     Derived in docs/bounds.md, Products.
     """
 
-    def multiply(sizes: Array) -> Array:
-        return cumulated(np.multiply, sizes, Axis, AxisDirection, HasExclusiveProduct)
+    def multiply(factors: Array) -> Array:
+        return cumulated(np.multiply, factors, Axis, AxisDirection, HasExclusiveProduct)
 
     with np.errstate(all="ignore"):
-        return product_error_scale(np.abs(wide(InputTensor)), multiply)
+        return product_error_scale(wide(InputTensor), multiply)

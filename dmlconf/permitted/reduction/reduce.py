@@ -142,20 +142,24 @@ def reduce_error_scale(
         exact = rows.astype(np.float64)
         sizes = np.abs(exact)
         if Function == "MULTIPLY":
-            return product_error_scale(sizes, lambda factors: factors.prod(-1))
+            return product_error_scale(exact, lambda factors: factors.prod(-1))
         if Function in ("LOG_SUM", "LOG_SUM_EXP"):
             return _logarithm_error_scale(exact, Function)
         if Function in ("SUM", "L1"):
             vary = terms_vary(rows, (-1,))
             others = _in_passes(InputTensor, Axes, np.sum) if Function == "SUM" else ()
-            return ErrorScale(
+            scale = ErrorScale(
                 sizes.sum(-1), quantum=quantum_of(rows), others=others, terms_vary=vary
             )
+            if overflows(scale.sums).any():
+                scale = scale.signed((exact if Function == "SUM" else sizes).sum(-1))
+            return scale
         if Function == "AVERAGE":
             beyond = overflows(finite_sum(sizes))
             vary = terms_vary(rows, (-1,))
             others = _in_passes(InputTensor, Axes, np.mean)
-            return ErrorScale(sizes.mean(-1), overflows=beyond, others=others, terms_vary=vary)
+            scale = ErrorScale(sizes.mean(-1), overflows=beyond, others=others, terms_vary=vary)
+            return scale.signed(exact.mean(-1), rows.shape[-1]) if beyond.any() else scale
         squares = sum_of_squares(sizes, sizes.dtype)
         underflow = (
             np.count_nonzero((sizes > 0) & (np.square(sizes) < LEAST_NORMAL_FLOAT32), -1)
@@ -165,15 +169,17 @@ def reduce_error_scale(
             quantum = 0.0 if underflow.any() else quantum_of(rows, rows)
             vary = terms_vary(np.square(rows), (-1,))
             others = _in_passes(InputTensor, Axes, np.sum, 2)
-            return ErrorScale(
+            scale = ErrorScale(
                 squares + underflow / STEP, quantum=quantum, others=others, terms_vary=vary
             )
+            return scale.signed(scale.sums) if overflows(scale.sums).any() else scale
         root = np.sqrt(squares)
         # How far the root is off if squares that are subnormal in FLOAT32 are lost.
         change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
         beyond = overflows(finite_sum(np.square(sizes)))
         vary = terms_vary(np.square(rows), (-1,))
-        return ErrorScale(root + change / STEP, overflows=beyond, terms_vary=vary)
+        positive = (np.zeros_like(squares), squares) if beyond.any() else None
+        return ErrorScale(root + change / STEP, overflows=beyond, terms_vary=vary, by_sign=positive)
 
 
 def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
@@ -200,14 +206,16 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     return ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
 
 
-def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
+def product_error_scale(factors: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
     """Return the error scale of products: their sizes, enlarged where a partial product underflows.
 
-    If a partial product of finite factors may overflow, the result may be infinite, or NaN if a
-    factor is 0. It may also be NaN if an infinite factor meets a partial product that underflows.
+    If a partial product of finite factors may overflow, the result may be infinite, with the sign
+    of the product, or NaN if a factor is 0. It may also be NaN if an infinite factor meets a
+    partial product that underflows.
 
     Derived in docs/bounds.md, Products.
     """
+    absolute = np.abs(factors)
     product = multiply(absolute)
     finite = np.where(np.isfinite(absolute), absolute, 1.0)
     ordinary = np.isfinite(product) & (product != 0)
@@ -218,4 +226,15 @@ def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> 
     # A subnormal intermediate may be flushed to zero, or lose any share of its digits.
     underflows = smallest & ordinary
     sums = np.where(underflows, product / STEP, product)
-    return ErrorScale(np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond)
+    # Where NaN is not possible, the product itself, which is not 0, has the sign of the infinity.
+    sides = None
+    if (beyond | (product > largest)).any():
+        either = (product == 0) | ~np.isfinite(product)
+        signs = multiply(np.sign(factors))
+        sides = (
+            np.where(either | (signs < 0), -np.inf, 0.0),
+            np.where(either | (signs > 0), np.inf, 0.0),
+        )
+    return ErrorScale(
+        np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond, by_sign=sides
+    )

@@ -15,6 +15,7 @@ from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_int
 from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
+from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.windows.pooling import (
     AveragePooling1Desc,
     LpPooling1Desc,
@@ -41,10 +42,12 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
     with np.errstate(all="ignore"):
         mean = window_means(desc, np.abs(desc.InputTensor))
         beyond = mean * prod(desc.WindowSize) > np.finfo(np.float32).max
+        beyond &= np.isfinite(mean)
     images = desc.InputTensor.reshape(-1, prod(desc.InputTensor.shape[2:]))
-    return ErrorScale(
-        mean, overflows=beyond & np.isfinite(mean), terms_repeat=values_repeat(images, 1)
-    )
+    scale = ErrorScale(mean, overflows=beyond, terms_repeat=values_repeat(images, 1))
+    if not beyond.any():
+        return scale
+    return scale.signed(window_means(desc, wide(desc.InputTensor)), prod(desc.WindowSize))
 
 
 def average_pooling_grad_error_scale(

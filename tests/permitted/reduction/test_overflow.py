@@ -1,0 +1,66 @@
+"""A sum or a product that overflows has the sign of its terms, and NaN only where they permit it.
+
+The tested code is `SumErrors.by_sign` in `dmlconf/precision/allowance.py`, what reads it in
+`dmlconf/precision/accumulation.py`, and what computes it in `dmlconf/permitted/`.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.permitted.graphs.accepted import accepts, single
+
+FOUR = "{Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: VALUES}"
+ONE = "{Sizes: [1, 1, 1, 1], DataType: FLOAT32}"
+ONES = "{Sizes: [1, 1, 4, 1], DataType: FLOAT32, values: [1, 1, 1, 1]}"
+WINDOW = "Strides: [1, 1], WindowSize: [1, 4], StartPadding: [0, 0], EndPadding: [0, 0]"
+
+SUMS = {
+    "REDUCE": f"Function: SUM, InputTensor: {FOUR}, OutputTensor: {ONE}, Axes: [3]",
+    "GEMM": f"ATensor: {FOUR}, BTensor: {ONES}, OutputTensor: {ONE}, TransA: NONE, TransB: NONE, "
+    "Alpha: 1, Beta: 0",
+    "AVERAGE_POOLING": f"InputTensor: {FOUR}, OutputTensor: {ONE}, {WINDOW}, IncludePadding: false",
+}
+"""Sums and a mean of four numbers."""
+
+PRODUCT = f"Function: MULTIPLY, InputTensor: {FOUR}, OutputTensor: {ONE}, Axes: [3]"
+
+INFINITY, NAN = math.inf, math.nan
+
+
+@pytest.mark.parametrize("operator", SUMS)
+@pytest.mark.parametrize(
+    ("terms", "right", "wrong"),
+    [
+        ("[3.0e+38, 3.0e+38, 3.0e+38, 3.0e+38]", [INFINITY], [-INFINITY, NAN]),
+        ("[-3.0e+38, -3.0e+38, -3.0e+38, -3.0e+38]", [-INFINITY], [INFINITY, NAN]),
+        ("[3.0e+38, 3.0e+38, -1.0e+38, -1.0e+38]", [INFINITY], [-INFINITY, NAN]),
+        ("[3.0e+38, 3.0e+38, -3.0e+38, -3.0e+38]", [0, INFINITY, -INFINITY, NAN], []),
+    ],
+)
+def test_a_sum_is_an_infinity_whose_terms_overflow_and_nan_only_if_those_of_both_signs_do(
+    tmp_path: Path, operator: str, terms: str, right: list[float], wrong: list[float]
+) -> None:
+    case = single(tmp_path, operator, SUMS[operator].replace("VALUES", terms))
+    for value in (*right, *wrong):
+        assert accepts(case, "OutputTensor", [value]) == (value in right), value
+
+
+@pytest.mark.parametrize(
+    ("factors", "right", "wrong"),
+    [
+        ("[3.0e+38, 3.0e+38, 1, 1]", [INFINITY], [-INFINITY, NAN, 0]),
+        ("[3.0e+38, -3.0e+38, 1, 1]", [-INFINITY], [INFINITY, NAN, 0]),
+        ("[1.0e+30, 1.0e+30, 1.0e-30, 1]", [1e30, INFINITY], [-INFINITY, NAN, 0]),
+        ("[3.0e+38, 3.0e+38, 0, 1]", [0, NAN], [1]),
+    ],
+)
+def test_a_product_is_an_infinity_of_its_own_sign_and_nan_only_beside_a_0(
+    tmp_path: Path, factors: str, right: list[float], wrong: list[float]
+) -> None:
+    case = single(tmp_path, "REDUCE", PRODUCT.replace("VALUES", factors))
+    for value in (*right, *wrong):
+        assert accepts(case, "OutputTensor", [value]) == (value in right), value
