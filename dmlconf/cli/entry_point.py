@@ -24,7 +24,7 @@ __all__ = ["cli", "main"]
 
 
 class _LazyGroup(click.Group):
-    """A group that imports a command only when it is needed, so that each starts quickly."""
+    """A group that imports a command only when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMAND_NAMES)
@@ -104,8 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _end_by_exit_code() -> None:
     """Keep `python -m dmlconf` from dying of SIGINT at its end instead of returning the exit code.
 
-    Python remembers an interrupt that came while `exec` ran source text, as `dataclass` does, even
-    if it was handled. Running more text in `exec` makes Python forget it.
+    Python remembers an interrupt that came during an `exec`, such as that of `dataclass`, even if
+    the interrupt was handled. Another `exec` makes Python forget it.
     """
     exec("")
 
@@ -141,7 +141,6 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _code_of(arguments: Sequence[str] | None) -> int:
-    """Run the command, print its errors, and return the exit code; interrupts are raised."""
     try:
         code = cli.main(args=arguments, prog_name="dmlconf", standalone_mode=False)
         return int(code or ExitCode.SUCCESS)

@@ -14,15 +14,15 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["Change", "Changed", "Comparison", "Difference", "compare"]
 
 DRIFT: Final = 0.1
-"""A case that passes in both runs has drifted if its margin, the greatest share of its limit that
-an output uses, grows by more than this, as from 0.3 to 0.45."""
+"""A case that passes in both runs has drifted if its margin grows by more than this, as from 0.3 to
+0.45. The margin is the greatest share of its limit that an output uses."""
 
 
 class Change(StrEnum):
     """How the verdict on a case changed between two runs; the most severe change comes first.
 
-    If a case is `not run` in one run and has another verdict in the other, the run that did not
-    reach it counts as without the case. The values are part of JSON reports and must not change.
+    If only one of the two verdicts is `not run`, that run counts as without the case. The values
+    are part of JSON reports and must not change.
     """
 
     NEW_FAILURE = "fails newly"
@@ -74,10 +74,9 @@ class Changed:
 
     @property
     def detail(self) -> str:
-        """What changed, in a few words, such as `30% of the limit, now 80%`.
+        """What changed, such as `30% of the limit, now 80%` or `not run, now passed`.
 
-        It is the status of a case that only one run has a verdict on, `not run, now passed` if the
-        other did not reach it, and the reason of one that still fails.
+        If one run lacks the case: its status in the other run. If the case still fails: the reason.
         """
         base, new = self.base, self.new
         if base is None or new is None:
@@ -101,8 +100,8 @@ class Difference:
 
     Attributes:
         name: the name of the fact, such as `driver`.
-        base: the value in the base run as text, of the digests of the suite and the catalogue the
-            beginning; empty if it has none.
+        base: the value in the base run as text, empty if it has none. The digests of the suite and
+            the catalogue are cut to 12 characters.
         new: the same of the new run.
     """
 
@@ -147,12 +146,12 @@ class Comparison:
 
     @property
     def shared(self) -> int:
-        """Number of cases on which both runs have a verdict, be it `not run`."""
+        """Number of cases on which both runs have a verdict, `not run` included."""
         return sum(entry.base is not None and entry.new is not None for entry in self.changes)
 
 
 def compare(base: RunLog, new: RunLog, drift: float = DRIFT) -> Comparison:
-    """Compare two runs; `drift` is used instead of `DRIFT`."""
+    """Compare two runs; a case drifts if its margin grows by more than `drift`."""
     before = {verdict.case: verdict for verdict in base.verdicts}
     after = {verdict.case: verdict for verdict in new.verdicts}
     order = list(dict.fromkeys((*after, *before)))
@@ -206,7 +205,7 @@ def _margin(verdict: Verdict) -> float:
 
 
 def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
-    """Return the outputs whose digests differ, of those of which both runs have a digest."""
+    """Return the outputs of which both runs have a digest, and not the same one."""
     return [
         name
         for name, digest in new.execution.output_digests.items()
@@ -215,7 +214,6 @@ def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
 
 
 def _differences(base: RunLog, new: RunLog) -> list[Difference]:
-    """Return the facts that differ, in the order of `_facts`; those of the new run alone last."""
     before, after = _facts(base), _facts(new)
     return [
         Difference(name, before.get(name, ""), after.get(name, ""))

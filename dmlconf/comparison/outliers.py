@@ -39,8 +39,8 @@ class Outlier:
 def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
-    A case counts if every run has a verdict on it, at least `FEWEST_RUNS` of these judge it, and of
-    those that judge it exactly one fails the run or exactly one does not.
+    Every run must have a verdict on the case, and at least `FEWEST_RUNS` of the verdicts must judge
+    it. Of these, exactly one fails the run, or exactly one does not.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []

@@ -1,27 +1,28 @@
 """Find operators that take longer on the device than in an earlier run, and time them again.
 
-What noise explains does not count. The time of a case is that of its fastest dispatch by the
-device's own clock, since a disturbance can only make a dispatch slower. The ratio of a case is its
-new time divided by its time in the base run. Two measures of an operator may show that it is
-slower: the median of its cases' ratios, and the ratio of the sums of their times, on which large
-cases have more influence. An operator counts as slower only if one of them exceeds the median of
-this measure over all judged operators, or 1 if the median is less, by more than noise. How much
-slower the whole run is, is reported separately.
+The time of a case is that of its fastest dispatch by the device's own clock, since a disturbance
+can only make a dispatch slower. The ratio of a case is its new time divided by its time in the base
+run. An operator has two measures: the median of its cases' ratios, and the ratio of the sums of
+their times, in which long cases weigh more.
 
-The standard error of a measure has two parts. The first is how much the ratios of one operator's
-cases differ; it falls with their number. The second is how much the measures of operators differ;
-it does not fall, since all cases of an operator run while the machine is busy, or all while it is
-not. Both are estimated from the two runs by medians of absolute deviations, so that a few operators
-that are really slower hardly matter. On a busy machine there are also bursts, in which all cases of
-an operator take several times as long. As many bursts happen in the base run, where they make an
-operator seem quicker, as in the new run, where they make one seem slower. So the amount by which an
-operator is slower must also exceed the amount by which the quickest operators are quicker, as
-`_QUICK_SHARE` says.
+An operator is slower if a measure exceeds max(1, M) by more than noise, where M is the median of
+that measure over all judged operators. A slowdown of all operators is reported separately.
 
-Source of the factors: 1.4826 makes the median absolute deviation an estimate of a normal
-distribution's standard deviation; the standard error of a median is 1.2533 times that of a mean.
-`_QUICK_SHARE`, `_QUICK_FACTOR` and `LEAST_CASES` were chosen on logs of several releases of
-DirectML from a busy machine.
+The standard error of a measure has two parts:
+
+- The ratios of one operator's cases differ. This part falls with the number of cases.
+- The measures of operators differ. This part does not fall, since all cases of an operator may run
+  while the machine is busy.
+
+Both parts are estimated by medians of absolute deviations, on which a few slower operators have
+little effect. On a busy machine, all cases of an operator may also take several times as long. In
+the base run this makes operators seem quicker as often as it makes them seem slower in the new run.
+So an operator must also be slower by more than the quickest operators are quicker (`_QUICK_SHARE`).
+
+1.4826 makes the median absolute deviation an estimate of a normal distribution's standard
+deviation; the standard error of a median is 1.2533 times that of a mean. `_QUICK_SHARE`,
+`_QUICK_FACTOR` and `LEAST_CASES` were chosen on logs of several releases of DirectML from a busy
+machine.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ DEVIATIONS: Final = 4.0
 """Noise may move the logarithm of a measure this many standard errors from the median."""
 
 LEAST_NOISE: Final = 0.05
-"""The least standard deviation of ratios that is assumed, as a logarithm: about 5%. With
-`DEVIATIONS`, the ratio of a slowdown is more than e^(4 * 0.05), which is 1.22."""
+"""The least standard deviation assumed for logarithms of ratios: about 5%. So a slowdown has a
+ratio above e^(4 * 0.05) = 1.22."""
 
 TIMED_AGAIN: Final = 2
 """How often at most the operators that seem slower are timed again."""
@@ -59,14 +60,14 @@ LEAST_OPERATORS: Final = 5
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
-"""An operator is judged if at least `LEAST_CASES` of its cases are timed in both runs, or if all
-those timed in both together take at least `LEAST_SECONDS` in each run. A few short dispatches tell
-nothing: one may wait for its turn a hundred times as long as it runs."""
+"""An operator is judged if both runs timed at least `LEAST_CASES` of its cases, or if the cases
+that both timed take at least `LEAST_SECONDS` in each run. A short dispatch may wait for its turn a
+hundred times as long as it runs."""
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
 """Of the operators quicker than the median, the quickest 5% are left out, rounded down. The amount
-by which the next operator is quicker, times `_QUICK_FACTOR`, counts as noise. """
+by which the next operator is quicker, times `_QUICK_FACTOR`, counts as noise."""
 
 _NORMAL: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533
@@ -83,9 +84,9 @@ class Slowdown:
             operators, the median of their median ratios.
         least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
             explain; for all operators, that noise explains.
-        base_seconds: the seconds that all these cases take in the base run.
-        seconds: the seconds that they take in the new run.
-        slowest: the case whose ratio of new to base time is the greatest.
+        base_seconds: the seconds of these cases in the base run.
+        seconds: the seconds of these cases in the new run.
+        slowest: the case with the greatest ratio of new to base time.
         slowest_ratio: that ratio.
     """
 
@@ -154,7 +155,7 @@ class _Timed:
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """How one measure, such as the ratio of sums, varies among operators, as logarithms of ratios.
+    """How one measure, such as the ratio of sums, varies among operators; all are logarithms.
 
     Attributes:
         middle: the median over all judged operators.
@@ -182,7 +183,7 @@ class _Measure:
         return max(DEVIATIONS * self.spread, _QUICK_FACTOR * self.quick)
 
     def reach(self, error: float) -> float:
-        """Return what an operator's measure must exceed, or else it is noise.
+        """Return what an operator's measure must exceed to count as slower.
 
         Args:
             error: the part of its standard error that falls with the number of its cases.
@@ -225,10 +226,9 @@ def timing(base: RunLog, new: RunLog) -> Timing:
 
 
 def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ...]:
-    """Return the slowdown of all operators, if they are enough and it exceeds `_Measure.noise`.
+    """Return the slowdown of all operators, if enough are judged and it exceeds the noise.
 
-    All operators together have no less noise than an operator with very many cases, since a busy
-    machine slows all of them.
+    A busy machine slows all operators, so the noise is that of one operator with very many cases.
     """
     least = medians.middle - medians.noise
     if len(operators) < LEAST_OPERATORS or least <= 0:
@@ -243,15 +243,14 @@ def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ..
 def retimed(
     base: RunLog, new: RunLog, time_again: Callable[[Collection[str]], Iterable[Verdict]]
 ) -> RunLog:
-    """Time again the operators that seem slower, and return the new run with these times as well.
+    """Time again the operators that seem slower, and return the new run with the times added.
 
-    An operator that only a temporary disturbance slowed then no longer seems slower, unless it is
-    disturbed again. This is done until no operator seems slower, at most `TIMED_AGAIN`
-    times.
+    An operator that was disturbed only once then no longer seems slower. Timing ends when no
+    operator seems slower, or after `TIMED_AGAIN` times.
 
     Args:
-        time_again: runs the cases with these identifiers again, and returns their verdicts, of
-            which only the times of dispatches are used.
+        time_again: runs the cases with these identifiers, and returns their verdicts. Only the
+            times of dispatches are used.
     """
     for _ in range(TIMED_AGAIN):
         slower = {slowdown.operator for slowdown in timing(base, new).slower} - {ALL_OPERATORS}
@@ -300,7 +299,7 @@ def _timed(base: RunLog, new: RunLog) -> list[_Timed]:
 
 
 def _seconds(log: RunLog) -> Mapping[str, float]:
-    """Return the seconds of each case's quickest dispatch, where it is above 0."""
+    """Return the seconds of each case's quickest dispatch, if above 0."""
     return {
         verdict.case: min(verdict.execution.dispatch_seconds)
         for verdict in log.verdicts
@@ -315,10 +314,7 @@ def _spread(deviations: Iterable[float]) -> float:
 
 
 def timing_lines(compared: Timing) -> list[str]:
-    """Return a line for each of the first `MOST_LINES` entries of `slower`.
-
-    If there are others, one more line has their number.
-    """
+    """Return lines on the first `MOST_LINES` slowdowns, and one with the number of others."""
     lines = [
         f"{each.operator}: {each.ratio:.1f} times as long, at least {each.least:.1f} times beyond "
         f"noise ({_time(each.seconds)}, was {_time(each.base_seconds)}, in {each.cases:,} "

@@ -1,8 +1,8 @@
 """Archives: read-only files of many entries, such as the checked case files in a wheel.
 
-The file has one line of JSON, `{"form": 1, "entries": {KEY: [OFFSET, BYTES]}}`, followed by the
-entries, each compressed by zlib; offsets count from the end of the line. The form of an entry is
-that of `dmlconf.documents.store`.
+The first line is JSON, `{"form": 1, "entries": {KEY: [OFFSET, BYTES]}}`. Offsets count from the
+end of that line. An entry is what `dmlconf.documents.store.entry_content` returns, compressed by
+zlib.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _DAMAGES: Final = (
 
 
 class Archive:
-    """The entries of a file; a missing file has none, nor has one whose first line is damaged.
+    """The entries of a file; keys that the file lacks are looked up in `store`, if there is one.
 
-    A key that the file lacks, or whose entry is damaged, is looked up in `store`, if there is one.
+    A missing file has no entries, nor has a file with a damaged first line. The file lacks a key
+    whose entry is damaged.
     """
 
     def __init__(self, path: Path, store: Store | None = None) -> None:
@@ -46,12 +47,12 @@ class Archive:
         self._first = 0
 
     def get(self, key: str) -> Any:
-        """Return the entry of the file, else that of the store; None if neither has one."""
+        """Return the value of a key in the file, else in the store; None if neither has the key."""
         value = self._own(key)
         return self._store.get(key) if value is None and self._store is not None else value
 
     def put(self, key: str, value: Any) -> bool:
-        """Keep a value in the store, if any; return False if it is too large for that."""
+        """Keep a value in the store, if there is one; return False if the value is too large."""
         return self._store is None or self._store.put(key, value)
 
     def prune(self) -> None:
@@ -84,9 +85,9 @@ class Archive:
 
 
 def archive_content(values: Mapping[str, Any]) -> bytes:
-    """Return the bytes of an archive of these values by key, the same for any order of the keys.
+    """Return the bytes of an archive of values by key, the same for any order of the keys.
 
-    Values larger than `LARGEST_ENTRY` are left out.
+    A value whose JSON is larger than `LARGEST_ENTRY` is left out.
     """
     index: dict[str, tuple[int, int]] = {}
     entries = b""

@@ -58,11 +58,11 @@ def make_folders(folder: Path) -> list[Path]:
     """Create a folder and those above it that are missing.
 
     Returns:
-        the folders that were missing, the outermost first.
+        the folders that were missing, the outermost first; none if `folder` is a file.
 
     Raises:
-        OSError: a folder that is missing cannot be created; those above it that were missing are
-            removed again if they are empty. A file in place of the folder raises no error here.
+        OSError: a folder cannot be created. Those created above it are removed again if
+            they are empty.
     """
     missing = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))[::-1]
     for at, each in enumerate(missing):
@@ -94,7 +94,6 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def _opened(path: Path) -> tuple[int, int]:
-    """Return the descriptor and the size of a regular file."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags)
@@ -131,7 +130,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def _rest(content: bytes, limit: int) -> int:
-    """Return how many bytes to ask for next, so that at most one more than the limit is read."""
+    """Return how many bytes to ask for next: at most limit + 1 are read in all."""
     return min(limit + 1 - len(content), _MOST_AT_ONCE)
 
 

@@ -1,8 +1,8 @@
 """Check quickly whether data fits a JSON Schema, without explaining why if it does not.
 
-jsonschema explains, but takes many times as long, and nearly all files fit. A schema is compiled
-to a function, if its keywords are supported here. Otherwise no data fits here, so that jsonschema
-decides, and neither does data with a part that is not decided here.
+A schema is compiled to a function that returns True only for data that fits. If it returns False,
+jsonschema decides and explains, which takes many times as long. The function also returns False for
+a schema with a keyword that is not supported here, and for data that is not decided here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Definitions:
     def fits(self, reference: str) -> Fits:
         name = reference.removeprefix("#/$defs/")
         if name not in self._functions:
-            # A schema may refer to itself, so it is needed while it is being compiled.
+            # A schema may refer to itself, so its function is needed while it is compiled.
             self._functions[name] = lambda data: self._functions[name](data)
             self._functions[name] = _fits(self.schema(reference), self)
         return self._functions[name]
@@ -140,9 +140,9 @@ def _one_of(parts: Sequence[_Schema], schema: _Schema, definitions: _Definitions
 
 @cache
 def pattern(source: str) -> re.Pattern[str]:
-    """Return the compiled `pattern` of a JSON Schema, in which a last `$` is the end of the text.
+    """Compile a `pattern` of JSON Schema, in which a final `$` matches only at the end of the text.
 
-    By itself, Python's `$` also matches before a line feed at the end.
+    Python's `$` also matches before a final line feed.
     """
     ends = source.endswith("$") and not source.endswith("\\$")
     return re.compile(source[:-1] + "\\Z" if ends else source)

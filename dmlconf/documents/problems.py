@@ -53,7 +53,7 @@ class Problem:
 
     Attributes:
         message: what was found and what was expected.
-        line: from 1; 0 if it is unknown, or the problem is the file as a whole.
+        line: from 1; 0 if unknown, or if the whole file is the problem.
         column: from 1, in characters; 0 if the line is unknown.
         source: the text of the line.
         width: how many columns of the printed line are underlined.

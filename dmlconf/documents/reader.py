@@ -1,10 +1,11 @@
 """Read a YAML file strictly into plain values, and find the line of any value.
 
 The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
-number, and `-0` is -0.0. A scalar key is text in any case, as in `1: x`. It rejects other keys,
-duplicate keys, tags, merge keys, a second document, numbers that are too long, decimals that are
-too large for FLOAT64, and files that are empty, too large or too deep, expand to too much, or are
-not UTF-8.
+number, and `-0` is -0.0. A scalar key is always text: the key of `1: x` is "1".
+
+The reader rejects keys that are not scalars, duplicate keys, merge keys, tags, a second document,
+numbers that are too long, and decimals that are too large for FLOAT64. A file must be UTF-8, and
+neither empty, too large nor too deep; with its aliases expanded, it must not have too many values.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _scalar(text: str) -> Any:
     if len(text) > LONGEST_NUMBER and (_FLOAT.match(text) or _OTHER_BASE.match(text)):
         raise ValueError(f"a number of more than {LONGEST_NUMBER} characters")
     if _INTEGER.match(text):
-        # Whoever writes -0 among a tensor's elements means the negative zero.
+        # `-0` among a tensor's elements means the negative zero.
         return int(text) if int(text) or text[0] != "-" else -0.0
     if _FLOAT.match(text):
         number = float(text)
@@ -63,8 +64,7 @@ def _scalar(text: str) -> Any:
     return int(text, 0) if _OTHER_BASE.match(text) else text
 
 
-# `_FORBIDDEN` matches a character that the parser rejects; it is compiled only when needed, since
-# that takes long.
+# `_FORBIDDEN` matches a character that the parser rejects. Compiling it takes long, so it is text.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
@@ -83,7 +83,7 @@ class _Built(NamedTuple):
 
 
 class _Builder:
-    """Turn parser events into values, counting what aliases would expand to."""
+    """Turn parser events into values, and count the values with all aliases expanded."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
         self._next = next_event
@@ -180,7 +180,7 @@ class _Builder:
 
 
 def _is_simple(event: Any) -> bool:
-    """Return whether an event is a scalar without tag and anchor, as most are."""
+    """Return whether an event is a scalar without tag and anchor."""
     return type(event) is yaml.ScalarEvent and event.tag is None and event.anchor is None
 
 
@@ -195,7 +195,6 @@ def _text_or_plain(event: Any) -> Any:
 
 
 def _width(event: Any) -> int:
-    """Return how many characters to underline; 1 if the text continues on the next line."""
     begin, end = event.start_mark, event.end_mark
     return end.column - begin.column if begin.line == end.line else 1
 
@@ -237,7 +236,7 @@ class Document:
         return _problem(self.path, self.text, message, mark, hint, width)
 
     def repeated_names(self, key: str) -> Iterator[Problem]:
-        """Yield a problem for each entry of the list under `key` with an earlier entry's `name`."""
+        """Yield a problem for each entry under `key` that has the `name` of an earlier entry."""
         names: set[str] = set()
         for index, entry in enumerate(self.data[key]):
             if entry["name"] in names:
@@ -325,7 +324,7 @@ def read_document(path: Path) -> Document:
     except yaml.MarkedYAMLError as error:
         message = ": ".join(filter(None, (error.context, error.problem))) or "is not YAML"
         mark = error.problem_mark or error.context_mark
-        if "nesting depth" in message:  # LibYAML reads ahead and has such a limit too.
+        if "nesting depth" in message:  # LibYAML has a limit of its own.
             message = _TOO_DEEP
         raise InvalidFilesError([_problem(path, text, message, mark, None)]) from error
     except yaml.YAMLError as error:
@@ -340,7 +339,7 @@ def read_document(path: Path) -> Document:
 
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> Problem:
-    """Return a problem that points at a forbidden character, if any; the error has no line."""
+    """Return a problem that points at the first forbidden character, if any."""
     forbidden = re.search(_FORBIDDEN, text)
     if forbidden is None:
         return Problem(path, f"is not YAML: {error}")

@@ -7,16 +7,14 @@ from typing import Any, Final
 __all__ = ["with_repeats", "without_repeats"]
 
 _NEAR: Final = 10
-"""A list or object among this many last parts is referred to by a negative index, which compresses
-best."""
+"""A list or object among this many last parts gets a negative index, which compresses best."""
 
 
 def without_repeats(tree: Any) -> list[Any]:
     """Return the different parts of a tree, the tree itself last.
 
-    In a list or an object, each value is replaced by its index among the parts before the list or
-    object; a negative index counts from the last of these. `[[1, 2], [1, 2]]` becomes
-    `[1, 2, [0, 1], [-1, -1]]`.
+    A part that is a list or an object holds indices of earlier parts in place of its values; -1 is
+    the part right before it. `[[1, 2], [1, 2]]` becomes `[1, 2, [0, 1], [-1, -1]]`.
     """
     parts: list[Any] = []
     known: dict[tuple[Any, ...], int] = {}

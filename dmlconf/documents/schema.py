@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 _ValidationError = Any
-"""jsonschema's error; its stubs declare every attribute as possibly unset, but here none is."""
+"""jsonschema's error; its type would declare every attribute as possibly unset."""
 
 __all__ = [
     "Checker",
@@ -67,7 +67,7 @@ _SINGULARS = {
 
 
 _LONGEST_MESSAGE = 300
-"""Characters that `first_error` keeps of a message: jsonschema may quote all of the data."""
+"""Most characters of a message of `first_error`: jsonschema may quote all of the data."""
 
 
 @cache
@@ -95,7 +95,7 @@ def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
 
 
 class Checker:
-    """A JSON Schema for large amounts of data; uses jsonschema, which is slow, only if need be."""
+    """A JSON Schema for large data; jsonschema, which is slow, checks only what `fits` leaves open."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
@@ -153,7 +153,8 @@ def checked_document(
     """Read a file that must fit the JSON Schema `schemas/SCHEMA.schema.json`.
 
     Args:
-        further: returns problems that the schema cannot express, of a file that fits it.
+        further: returns the problems, of a file that fits the schema, that a schema cannot
+            express.
 
     Raises:
         InvalidFilesError: the file cannot be read, or has problems.
@@ -221,9 +222,9 @@ def _demand(error: _ValidationError) -> str | None:
 
 
 def _relevant(errors: Iterable[_ValidationError]) -> list[_ValidationError]:
-    """Return the errors of the alternative whose deepest error lies deepest.
+    """Return the errors of one alternative: the one with the deepest error in the data.
 
-    Of several such alternatives, it is the one with the fewest errors.
+    Of several with an error as deep, it is the one with the fewest errors.
     """
     by_branch: dict[Any, list[_ValidationError]] = {}
     for error in errors:
@@ -243,7 +244,7 @@ def _unknown_keys(
         hint = name_hint(key, absent, f"known here: {', '.join(known)}", mark="`")
         fill = error.instance.get("fill")
         if isinstance(fill, str) and "(" in fill and str(key).endswith(")"):
-            # Of `fill: uniform(-1, 1)` in braces, YAML ends the value at the comma.
+            # YAML reads two keys in `{fill: uniform(-1, 1)}`: `fill` and `1)`.
             hint = "a fill has no parentheses: write `fill: {uniform: {low: -1, high: 1}}`"
         yield document.problem([*path, key], f"unknown field `{key}` in {owner}", hint, key=True)
 

@@ -1,7 +1,7 @@
 """Keep in a folder, as JSON with a digest, results that are expensive to recompute.
 
-A folder or an entry that another user may have written is not used, which is not checked on
-Windows. A damaged entry is ignored.
+A folder or an entry that another user can write to is not used, except on Windows, where this is
+not checked. A damaged entry is ignored.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 MOST_BYTES: Final = 1 << 26
-"""Maximum bytes of all entries that `Store.prune` leaves, unless the store has another maximum."""
+"""Default maximum of the bytes of all entries that `Store.prune` leaves."""
 
 LARGEST_ENTRY: Final = 1 << 22
-"""Maximum bytes of the JSON of one entry; larger ones are not kept."""
+"""Maximum bytes of the JSON of one entry."""
 
 _SUFFIX: Final = ".json"
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -167,7 +167,6 @@ def is_own_folder(path: Path) -> bool:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Return whether only this user can write to a file or folder; always True on Windows."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS

@@ -41,9 +41,9 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        TreeError: it is not JSON, is nested too deeply, has NaN, an infinity, a number that is too
-            long or, with a point or an exponent, too large for FLOAT64, or is not `unique` or
-            `whole` as demanded.
+        TreeError: the text is not JSON, has NaN or an infinity, is nested too deeply, or breaks
+            `unique` or `whole`; a number is too long; or a number with a point or an exponent is
+            too large for FLOAT64.
     """
     more: dict[str, Any] = {"object_pairs_hook": _unique} if unique else {}
     if _LARGE_NUMBER.search(content):  # A string may match too, so each number is checked.

@@ -1,4 +1,4 @@
-"""Read members of untrusted zip archives, up to a size, whatever size the archive states."""
+"""Read members of untrusted zip archives, with a limit on their uncompressed size."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ZipMembers:
             raise DamagedArchiveError(f"{name} is larger than the limit of {self._largest:,} bytes")
         blocks = []
         with self._archive.open(info) as member:
-            # Without a size, `read` decompresses all that there is, whatever size is stated.
+            # `read` without a size decompresses everything, whatever size the archive states.
             while size > 0 and (block := member.read(min(size, _BLOCK_BYTES))):
                 blocks.append(block)
                 size -= len(block)
@@ -97,8 +97,8 @@ def opened_archive(path: Path, largest: int) -> Iterator[ZipMembers]:
     """Open an archive whose members have at most `largest` uncompressed bytes, for `with`.
 
     Raises:
-        DamagedArchiveError: it is damaged, as found on opening or within the `with` statement; the
-            errors in `_DAMAGES` become this one, also if the statement's own code raises them.
+        DamagedArchiveError: opening the archive, or the body of the `with` statement, raised an
+            error in `_DAMAGES`.
         UnreadableFileError: it cannot be opened, or is not a regular file.
     """
     with open_regular(path) as stream:

@@ -1,4 +1,4 @@
-"""Find or turn off the cache folder, which keeps for later commands what takes long to compute."""
+"""Find or turn off the cache folder, which keeps what takes long to compute."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ _FEWEST_CASES: Final = 20
 _MOST_FIGURE_BYTES: Final = 1 << 27
 """Maximum bytes of cached figures that `Store.prune` leaves.
 
-Those of 65,707 cases on one backend take 49 MB.
+The figures of 65,707 cases on one backend take 49 MB.
 """
 
 
 def user_store() -> Store | None:
     """Return the store in the cache folder.
 
-    None if the cache is off, or if the system names no absolute path for caches: without a home,
-    or where `XDG_CACHE_HOME` is a relative path.
+    None if the cache is off, or if the path of the system's cache folder is unknown or relative.
     """
     named = os.environ.get(VARIABLE)
     if named == _OFF:

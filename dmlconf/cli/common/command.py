@@ -214,8 +214,8 @@ class Group(click.Group):
 class Command(click.Command):
     """A command with groups of options.
 
-    Environment variables can set all but `--trust-config`, and the configuration file most of those
-    of the commands in `COMMANDS`.
+    Environment variables can set all options but `--trust-config`. The configuration file can set
+    most options of the commands in `COMMANDS`.
     """
 
     def __init__(self, name: str | None, **attributes: Any) -> None:
@@ -232,8 +232,7 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the configuration and the arguments.
 
-        For an option of another test runner, the error names what this command has instead, if
-        anything.
+        For an option of another test runner, the error names this command's counterpart, if any.
 
         Raises:
             InvalidFilesError: the configuration file is invalid, or needs a permission.
@@ -273,8 +272,8 @@ class Command(click.Command):
         """Set defaults from the configuration file.
 
         Returns:
-            the profile of that file that `--profile`, the old spelling of the option, names; None
-            if it names none.
+            the profile that `--profile`, the old spelling of `--config-profile`, names; None if the
+            file has no such profile.
         """
         configuration = read_configuration() if self.name in COMMANDS else None
         profile = self._given_profile(ctx, args, CONFIG_PROFILE)
@@ -298,7 +297,6 @@ class Command(click.Command):
         return old_spelling
 
     def _require_allowed(self, ctx: click.Context) -> None:
-        """Raise an error if a setting in effect needs a permission that the file does not have."""
         configuration: Configuration | None = ctx.meta.get(CONFIGURATION)
         if configuration is None or ctx.resilient_parsing or ctx.meta.get(_TRUSTED):
             return

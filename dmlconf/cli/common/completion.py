@@ -102,9 +102,7 @@ def _suite(paths: Sequence[Path] = (), operators: Collection[str] = ()) -> Suite
 
 
 def operators_of(identifiers: Iterable[str]) -> set[str]:
-    """Return the operators named before the first slashes of identifiers; none if one is unknown.
-
-    A text without a slash names none.
+    """Return the operators that identifiers name before a slash; none if one is unknown.
 
     Args:
         identifiers: whole identifiers or their beginnings, such as `gather/doc`.

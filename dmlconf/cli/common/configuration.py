@@ -2,8 +2,8 @@
 
 The file is `dmlconf.toml`, or the table `tool.dmlconf` of `pyproject.toml`, in the working
 directory or in the nearest folder above that has one of them. Its keys are the long names of
-options of `run`, and `paths`. Some, such as those that choose cases, also apply to other commands
-that have them. A table with the name of a command applies to that command only; a table
+options of `run`, and `paths`. Some options, such as those that choose cases, also apply to other
+commands. A table with the name of a command applies to that command only; a table
 `profile.NAME` applies if `--config-profile NAME` is given.
 
 `command` gives the values to click, and `trust` says which of them the user must allow.
@@ -141,7 +141,7 @@ class Configuration:
     """A configuration file.
 
     Attributes:
-        base: settings outside profiles, which apply unless those of a profile override them.
+        base: settings outside profiles.
         profiles: settings that apply with `--config-profile NAME`, by name.
         digest: SHA-256 of the file's content, in hexadecimal.
     """
@@ -194,7 +194,6 @@ _OWN_TABLE: Final = re.compile(
 
 
 def _mentions_dmlconf(project: Path) -> bool:
-    """Return whether the text of `pyproject.toml` looks as if it had a table of dmlconf."""
     try:
         content = read_bytes(project, LARGEST_CONFIGURATION)
     except UnreadableFileError:
@@ -241,11 +240,7 @@ def read_configuration() -> Configuration | None:
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
-    """Return the file as a table of TOML, its lines, and its digest.
-
-    Raises:
-        InvalidFilesError: the file cannot be read, or is not TOML.
-    """
+    """Return the file as a table of TOML, its lines, and its digest."""
     try:
         content = read_bytes(path, LARGEST_CONFIGURATION)
         text = content.decode("utf-8")
@@ -262,7 +257,6 @@ def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
 
 
 def _no_table(path: Path, lines: list[str], value: Any) -> Problem:
-    """Return the problem of a `pyproject.toml` in which `tool.dmlconf` is not a table."""
     key = ("tool", "dmlconf")
     line = dict(_lines_of_keys(lines)).get(key, 0)
     source = lines[line - 1] if line else ""
@@ -385,8 +379,8 @@ def settings_of(
 ) -> dict[str, Setting]:
     """Return the settings that the file has for a command, by the parameter's name in Python.
 
-    Settings of the profile override those outside profiles. Within either, the settings of the
-    command's own table override the others.
+    Settings of the profile override those outside profiles. Within each of the two, the
+    command's own table overrides the other settings.
 
     Args:
         profile: the profile to apply, if the file has it.
@@ -411,7 +405,7 @@ def settings_of(
 def _suits(parameter: click.Parameter, value: Any) -> bool:
     """Return whether a setting of `run` also applies to this option of another command.
 
-    A list does not apply to an option that takes one value, unless it has exactly one.
+    A list applies to an option that takes one value only if the list has one item.
     """
     group: str | None = getattr(parameter, "group", None)
     if group not in _SHARED_GROUPS and long_name(parameter) not in _SHARED:

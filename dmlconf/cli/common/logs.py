@@ -1,6 +1,6 @@
 """The run log of a command: where it is by default, how it is opened, when old logs are removed.
 
-At the end of a run, `require_unchanged` checks that nothing else has changed what it wrote.
+At the end of a run, `require_unchanged` checks that nothing else changed the log.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = [
 
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
-"""How many of the latest logs, with that of the current run, are never removed for their age."""
+"""How many of the latest logs, the current run's included, are never removed for their age."""
 KEPT_FOR: Final = timedelta(days=1)
 """A log that was written to within this time is removed only on account of `KEPT_BYTES`."""
 KEPT_BYTES: Final = 512 << 20
-"""The oldest logs beyond this total size are removed, but not the latest, nor one that is covered
-by `KEPT_WHILE_WRITTEN`."""
+"""The oldest logs beyond this total size are removed, except the latest log and those that
+`KEPT_WHILE_WRITTEN` keeps."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
 """A log that was written to within this time is never removed: its run may still go on."""
 _FIRST_BYTES: Final = 1 << 16
@@ -204,7 +204,7 @@ def latest_log() -> Path | None:
 
 
 def _writable(directory: Path) -> bool:
-    """Return whether files can be created in a folder, which may have to be created first."""
+    """Return whether files can be created in a folder, which need not exist yet."""
     try:
         existing = next(
             (each for each in (directory, *directory.absolute().parents) if each.exists()), None
@@ -226,13 +226,13 @@ def _cut(path: Path, end: int) -> IO[str]:
 
 
 def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, footer: Footer) -> None:
-    """Check at the end of a run that its log is still the file, and the text, that the run wrote.
+    """Check at the end of a run that its log is still the same file, with the text of the run.
 
     Args:
-        stream: the stream through which the run wrote to the log.
-        begin: where in the log the text of the run begins, in bytes.
+        stream: the run's stream to the log.
+        begin: where the text of the run begins in the log, in bytes.
         digest: the SHA-256 of what the run wrote.
-        footer: has the counts of verdicts, for the error.
+        footer: has the counts of verdicts that the error names.
 
     Raises:
         LogWriteError: the file was removed, replaced, or written to by something else, or cannot

@@ -28,7 +28,7 @@ def what_to_type() -> str | None:
 
 
 def _python() -> str:
-    """Return what starts this Python: its name where the shell finds it by that, else its path."""
+    """Return the file name of this Python if the shell finds it by name, else its path."""
     name = Path(sys.executable).name
     on_path = shutil.which(name)
     if on_path is not None and Path(on_path).absolute() == Path(sys.executable).absolute():

@@ -1,12 +1,12 @@
 """Settings that a configuration file may have only if its user has allowed that very file.
 
 A file that comes with a checkout of somebody else's repository must not load code, reach the
-network, write outside its folder or decide what a certificate must meet. Such settings, if nothing
-overrides them, are errors until the user has allowed the file with `dmlconf config allow`, or gives
-`--trust-config`.
+network, write outside its folder or decide what a certificate must meet. Such settings are errors
+unless the user has allowed the file with `dmlconf config allow`, or gives `--trust-config`. A
+setting that an option or a variable overrides is no error.
 
-Permission is an empty file in the user's own folder, named by the digest of the configuration
-file's path and content, so that a changed or moved file must be allowed again.
+Permission is an empty file in the user's own folder. Its name is a digest of the configuration
+file's path and content, so a changed or moved file must be allowed again.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ _BACKENDS: Final = frozenset({"against", "also", "backend"})
 _OF_VERIFICATION: Final = frozenset(
     {"allow-backend", "challenge", "key", "max-waived", "paths", "substrate"}
 )
-"""Options and arguments that say what `verify` demands of a certificate, whose sender may also send
-a configuration file."""
+"""What `verify` demands of a certificate; its sender may send a configuration file too."""
 
 _NETWORK_SHARE: Final = re.compile(r"(?:[a-z]+:)?[\\/]{2}[^\\/\s]")
 """The beginning of a path such as `//host/share`, for which Windows logs in to another machine.
@@ -89,7 +88,7 @@ def sensitive_settings(configuration: Configuration) -> Iterator[tuple[Setting, 
 
 
 def _loaded_by(backend: str) -> str | None:
-    """Return the foreign code that a backend's name loads, in words; None if it loads none."""
+    """Return in words which foreign code a backend's name loads, if any."""
     from dmlconf.backends.registry import is_built_in
 
     name, _, options = backend.partition(":")
@@ -107,10 +106,10 @@ def _file_of(option: str, value: str) -> str | None:
 
 
 def _written_outside(folder: Path, files: Iterable[str]) -> str | None:
-    """Return a remark on the first file that must not be written without permission, if any.
+    """Return a remark on the first file that needs permission, if any.
 
-    Files in `folder` and in the folder of run logs need no permission, except in `.git` and the
-    like. Links are followed, since a checkout may have a link that leads elsewhere.
+    Files in `folder` and in the folder of run logs need none, except in folders such as `.git`.
+    Links are followed, since a checkout may have a link that leads elsewhere.
     """
     inside = [Path(os.path.realpath(folder))]
     with suppress(OSError):
@@ -129,7 +128,7 @@ def require_allowed(
     command: str,
     settings: Iterable[tuple[click.Parameter, Setting]],
 ) -> None:
-    """Check that no setting in effect needs a permission that the file does not have.
+    """Check that the file has permission for the settings in effect.
 
     Args:
         settings: the settings that no option or variable overrides, with the parameter of each.

@@ -1,4 +1,4 @@
-"""Shared options for backends, worker processes, an early end and colours; a type of numbers."""
+"""Options for backends, worker processes, an early end and colours; the option type `Number`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Number(click.FloatRange):
-    """A number in a range; NaN is refused, which the base class would accept."""
+    """A number in a range, and not NaN, which the base class would accept."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None

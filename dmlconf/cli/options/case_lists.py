@@ -1,4 +1,4 @@
-"""Lists of cases: from the file of `--cases`, and what failed in the run of `--failed`."""
+"""Lists of cases: those in the file of `--cases`, and those that failed in an earlier run."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class CaseList:
         name: `--case`, `--cases`, `--failed`, or `the log` for `diagnose --order`.
         cases: identifiers, the ends of identifiers, handles, or patterns.
         source: the file of `--cases`, which may be `-`, or the log of `--failed`; otherwise empty.
-        paths: for `--failed`, the paths of the earlier run, which are empty for the bundled suite;
-            empty for other lists.
+        paths: for `--failed`, the paths of the earlier run; empty for the bundled suite and for
+            other lists.
         backend: for `--failed`, the backend of the earlier run; empty for other lists.
     """
 
@@ -47,7 +47,7 @@ def listed_cases(
 ) -> CaseList | None:
     """Return the list that `--cases` names, in a file or on standard input.
 
-    The list has one case per line; empty lines and those that begin with `#` are left out.
+    Each line has one case; empty lines and lines that begin with `#` are left out.
 
     Returns:
         None without the option, and while the shell completes a command.
@@ -101,7 +101,7 @@ def failed_cases(
     if path.is_dir() or path.suffix in (".yaml", ".yml"):
         message = f"{path} is not a run log; if PATHS follow, write --failed={LATEST}"
         raise click.BadParameter(printable(message))
-    # To check a long log takes seconds, and the latest one, which dmlconf wrote, is trusted.
+    # Checking a long log takes seconds; dmlconf wrote the latest log, so it is trusted.
     log = read_log(path, own=value == LATEST)
     cases = tuple(verdict.case for verdict in log.verdicts if verdict.status.fails_run)
     return CaseList("--failed", cases, str(path), log.header.paths, log.header.backend)

@@ -17,8 +17,7 @@ def parse_circumstances(
     """Return the names in values such as `repeated,rebound`.
 
     Raises:
-        click.BadParameter: a name is not that of a circumstance, or `all` or `none` stands with
-            another name.
+        click.BadParameter: a name is unknown, or `all` or `none` is combined with another name.
     """
     names = tuple(name.strip() for value in values for name in value.split(","))
     for name in names:

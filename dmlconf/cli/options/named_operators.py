@@ -25,8 +25,8 @@ def expand_operators(
 ) -> tuple[str, ...]:
     """Return the operators that names stand for; `GRAPH` is another name of `GRAPHS`.
 
-    If a name of operators is not DirectML's own, or stands for several, print which ones, but not
-    while the shell completes a command.
+    Print the operators of a name that is not DirectML's own or stands for several, except while
+    the shell completes a command.
 
     Raises:
         click.UsageError: a name stands for no operator.
@@ -48,7 +48,6 @@ def expand_operators(
 
 
 def _is_own_name(name: str, operator: str) -> bool:
-    """Return whether a name is what DirectML itself calls an operator, in letters of any case."""
     own = {operator, f"DML_OPERATOR_{operator}", f"DML_{operator}_OPERATOR_DESC"}
     return name.upper() in own
 

@@ -51,9 +51,8 @@ def parse_reports(
         log: the file that `--log` names, if any.
 
     Raises:
-        click.UsageError: a format is unknown or takes no file although one is named, no file
-            follows a colon, a file must not be replaced or is named twice, or two reports go to
-            standard output.
+        click.UsageError: a format is unknown, or has a file and takes none; a file is missing after
+            a colon, is named twice or must not be replaced; or two reports go to standard output.
     """
     try:
         reports = [parse_report(each, formats) for each in options]
@@ -198,8 +197,8 @@ def write(
     """Write reports, print a table, and return whether all could be written.
 
     The table goes to standard error if a report takes standard output. If something cannot be
-    written, a message on standard error says so. It is no failure if the reader of standard output
-    closes it.
+    written, a message on standard error says so. A reader that closes standard output is no
+    failure.
     """
     from dmlconf.cli.output.console import make_console, say, warn
 
@@ -229,7 +228,7 @@ def write(
 
 @contextmanager
 def _reported(output: str) -> Iterator[list[str]]:
-    """Yield a list; if the block cannot write `output`, print why, and add that to the list."""
+    """Yield a list; if the block cannot write `output`, print why, and add this to the list."""
     from dmlconf.cli.output.console import say, silenced_when_closed
 
     problems: list[str] = []
@@ -271,5 +270,4 @@ def _opened(file: Path) -> int:
 
 
 def _encoded(text: str) -> bytes:
-    """Return the text in UTF-8; characters of file names that UTF-8 cannot encode are escaped."""
     return text.encode("utf-8", "backslashreplace")

@@ -37,12 +37,11 @@ def log_to_resume(
     """Return the file that `--resume` or `--log` names; None if neither is given.
 
     Args:
-        several: whether the run has several logs, with names derived from this one, which itself
-            need not exist.
+        several: whether the run has several logs, named after this one, which need not exist.
 
     Raises:
-        click.UsageError: the options name different files, or `--resume` alone names one that does
-            not exist and `several` is false.
+        click.UsageError: the options name different files, or `--resume` alone names a missing
+            file and `several` is false.
     """
     if resumed_log is None:
         return log_file
@@ -72,10 +71,10 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
 
 
 def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: bool) -> None:
-    """Check that a run is the one that its log holds; unless `quiet`, say how many cases are left.
+    """Check that the log holds the same run; say how many cases are left, unless `quiet`.
 
     Raises:
-        click.UsageError: plan, selection or environment differ; the message lists how.
+        click.UsageError: plan, selection or environment differ.
     """
     from dmlconf.run_log.header_differences import (
         environment_differences,

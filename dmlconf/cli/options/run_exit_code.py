@@ -101,7 +101,7 @@ def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
 def run_exit_code(
     footer: Footer, demands: Demands, shortcomings: Sequence[str] = ()
 ) -> tuple[ExitCode, list[str]]:
-    """Return the exit code of a run, and complaints to print, which no report has.
+    """Return the exit code of a run, and complaints to print.
 
     Args:
         shortcomings: complaints about other demands that the run does not meet.

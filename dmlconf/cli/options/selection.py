@@ -180,10 +180,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
 
 
 def _like_the_failed_run(function: _Function) -> _Function:
-    """Give a command with `--failed` the earlier run's paths and, if it takes `backends`, backend.
-
-    The user's own paths and backends stay.
-    """
+    """With `--failed`, pass the earlier run's paths and backend where the user names none."""
 
     @functools.wraps(function)
     def command(**parameters: Any) -> Any:
@@ -224,7 +221,7 @@ def load(
 
     Args:
         every_case: whether to build all cases of every matrix as well.
-        known: says of a file and its content whether all its cases are known to be valid.
+        known: whether all cases of a file with this content are known to be valid.
         operators: as `load_suite` takes them.
 
     Raises:
@@ -387,7 +384,6 @@ def _selected(
     quick: bool = False,
     without_tags: Sequence[str] = (),
 ) -> Selection:
-    """Return the selection that the options describe, without lists of cases."""
     try:
         selection = Selection(
             keywords=keywords,

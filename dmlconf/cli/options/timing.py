@@ -86,9 +86,6 @@ def slower_complaints(
 
 
 def too_slow(compared: Timing, factor: float | None) -> list[str]:
-    """Return the complaints about operators that take at least `factor` times as long.
-
-    Without a factor there are none.
-    """
+    """Return the complaints about operators that take at least `factor` times as long, if any."""
     failing = compared.slower_than(factor) if factor is not None else []
     return [f"--fail-slower {factor:g}x: {each.sentence}" for each in failing]

@@ -1,7 +1,7 @@
 """Report the first node whose output differs from the CPU provider's, and what software is suspect.
 
-The suspect is DirectML if one of its dispatches fails, ONNX Runtime's provider if all are right;
-otherwise there is none.
+The suspect is DirectML if one of its dispatches fails, and ONNX Runtime's DirectML provider if all
+pass. Otherwise there is no suspect.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     """Return a console for standard output or standard error.
 
     Args:
-        color: `auto`, `always` or `never`; `auto` lets Rich decide: it uses colour on a terminal
-            and heeds variables such as NO_COLOR and FORCE_COLOR.
+        color: `auto`, `always` or `never`; with `auto`, a terminal gets colour unless variables
+            such as NO_COLOR and FORCE_COLOR say otherwise.
     """
     from rich.console import Console
 
@@ -62,7 +62,7 @@ def warn(message: str | None) -> None:
 def silenced_when_closed() -> Iterator[None]:
     """Continue after the block if the reader of standard output closed it, as `head` does.
 
-    What is printed later is discarded. A pipe to elsewhere that is closed counts as the same.
+    What is printed later is discarded. Another closed pipe has the same effect.
     """
     try:
         yield

@@ -90,7 +90,6 @@ def _recordings(folder: Path) -> list[Path]:
 
 
 def _missing_recording(template: CaseTemplate) -> Path | None:
-    """Return the bundled recording that a copied case file lacks; None if it lacks none."""
     file = _file(template)
     origin = cases_directory() / template.operator_name.lower()
     if template.shared:

@@ -1,7 +1,6 @@
 """Check that a command may and can write its files, before a typo costs hours.
 
-`prepare_files` does this for all files of a command before its work. `files.replaced`, which writes
-a file, calls `require_replaceable`.
+`prepare_files` checks all files of a command before its work, `require_replaceable` a single one.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["prepare_files", "require_replaceable"]
 def require_replaceable(
     option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
 ) -> None:
-    """Check that a command may replace a file: that it is no input and, for example, no case file.
+    """Check that a command may replace a file: not if it is an input or, for example, a case file.
 
     Args:
         option: the option with its file, such as `--log run.jsonl`, for messages.
@@ -45,7 +44,6 @@ def require_replaceable(
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same file, for example by links."""
     try:
         return one.samefile(other)
     except (OSError, ValueError):
@@ -83,7 +81,7 @@ def prepare_files(
 
 
 def _require_writable(file: Path) -> None:
-    """Raise `OSError` if a file, except a pipe or device, cannot be written; leave it unchanged."""
+    """Raise `OSError` if a file, except a pipe or device, cannot be written; do not change it."""
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:

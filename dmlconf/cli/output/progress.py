@@ -31,7 +31,7 @@ def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable
     The function's argument is whether the case fails the run.
 
     Args:
-        total: how many cases there are; None if that is unknown until the end.
+        total: how many cases there are; None if unknown.
     """
     if quiet:
         yield lambda failing: None
@@ -62,7 +62,7 @@ def advancing(advance: Callable[[bool], None]) -> Consumer:
 
 
 class _PeriodicLines:
-    """Writes how far a run is: at each quarter of a large plan, and after a minute of silence."""
+    """Writes how far a run is: at each quarter of a large plan, and after a silent minute."""
 
     def __init__(self, total: int | None) -> None:
         self._total = total

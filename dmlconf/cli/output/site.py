@@ -19,7 +19,7 @@ _MARK: Final = b'<meta name="generator" content="dmlconf history">'
 """A tag that each page of a site has, and no other report of dmlconf."""
 
 _FIRST: Final = "regressions.html"
-"""The page that is written first, so that a site that was interrupted is recognised by its mark."""
+"""The page that is written first; by its mark, an interrupted site is recognised."""
 
 _LAST: Final = "index.html"
 
@@ -29,7 +29,7 @@ _FOLDERS: Final = ("cases", "environments", "operators")
 def prepared_folder(folder: Path) -> None:
     """Create the folder if there is none; refuse one that is not empty and no earlier site.
 
-    What has a name that begins with a dot does not count.
+    Names that begin with a dot do not count.
 
     Raises:
         click.UsageError: the folder is refused, or cannot be created or read.
@@ -52,7 +52,6 @@ def _is_site(folder: Path) -> bool:
 
 
 def _is_page(file: Path) -> bool:
-    """Return whether a file is a page of a site."""
     with file.open("rb") as content:
         return _MARK in content.read(4096)
 
@@ -60,7 +59,7 @@ def _is_page(file: Path) -> bool:
 def write_site(folder: Path, site: Site) -> int:
     """Write the site, and return how many pages it has.
 
-    Other pages, those of an earlier site, are removed; whatever else is there stays.
+    Other pages of an earlier site are removed; other files stay.
     `index.html` is written last, so that all pages to which it links exist.
 
     Raises:

@@ -1,7 +1,7 @@
 """Keep printed text from being taken for commands to the runner of GitHub Actions.
 
-The runner obeys each line that begins with `::`, also after spaces, or contains `##[`; the text of
-a driver, a plugin or a worker may have such a line.
+The runner obeys each line that begins with `::`, also after spaces, or contains `##[`. Text of a
+driver, a plugin or a worker may have such a line.
 
 Source: Workflow commands for GitHub Actions, GitHub Docs; ActionCommand.cs of actions/runner.
 """
@@ -72,7 +72,7 @@ class Disarmed(TextIOWrapper):
         ends = [match.end() for match in _COMMANDS.finditer(line) if match.end() >= written]
         for end in reversed(ends):
             part = part[: end - written] + _APART + part[end - written :]
-        # Once a line has begun with something else, only its last characters matter.
+        # Once a line has begun with other text, only its last two characters matter, for `##[`.
         begun = line.lstrip()
         self._line = begun if begun in ("", ":") else f"-{line[-2:]}"
         return part

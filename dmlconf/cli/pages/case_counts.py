@@ -1,4 +1,4 @@
-"""How many cases of each operator a plan has, or of one operator the bundled suite."""
+"""Count the cases of each operator in a plan, or of one operator in the bundled suite."""
 
 from __future__ import annotations
 

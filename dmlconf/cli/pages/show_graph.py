@@ -17,8 +17,7 @@ def graph_lines(
 ) -> Iterator[str]:
     """Yield lines on each node: where its inputs come from and its outputs go, and attributes.
 
-    Attributes without a value are left out, and fields that only hold the length of an array, such
-    as AxisCount.
+    Attributes without a value are left out, and so are lengths of arrays, such as AxisCount.
 
     Args:
         tensor_text: formats a tensor's desc.

@@ -34,7 +34,7 @@ _NO_BACKEND = registry.BackendName("", "")
 def with_expectation(case: Case, against: str, suite_paths: Sequence[Path]) -> Case:
     """Return the case with an expectation: its own and, for other outputs, that of `against`.
 
-    It has none if neither gives one.
+    The case has none if neither gives one.
 
     Args:
         against: `auto`, or a backend as named on the command line.

@@ -68,9 +68,8 @@ def diagnose_order(
         known_faults: whether a known fault of DirectML waives a failure.
 
     Returns:
-        The exit code: `NOTHING_SELECTED` if nothing failed, or the suite has no case of the
-        failures to look at; `SUCCESS` if every failure that was looked at occurred again; otherwise
-        `FAILED`.
+        `NOTHING_SELECTED` if nothing failed, or the suite has none of the failing cases; `SUCCESS`
+        if every failure that was looked at occurred again; otherwise `FAILED`.
 
     Raises:
         BackendError: the backend cannot be used.
@@ -152,7 +151,6 @@ def _print_earlier(result: OrderResult, sentence: str) -> None:
 
 
 def _unexplained(symptom: Symptom) -> str:
-    """Return the sentence for a breakdown whose cases all ran through when they ran again."""
     if len(symptom.cases) == 1:
         return f"{symptom.breakdown} of its process; alone it ran through"
     return (
@@ -169,7 +167,7 @@ def _write(
     paths: Sequence[Path],
     indices: dict[str, int],
 ) -> None:
-    """Write a sequence as a list for `run --cases`, with the command if it keeps this order."""
+    """Write a sequence as a list for `run --cases`; add the command if `run` keeps the order."""
     name = exported_name(result.case.partition("/")[0])
     file = folder / f"{number:02}-{name}" / "sequence.txt"
     sequence = [*result.earlier, result.case]

@@ -50,9 +50,7 @@ class Trial:
 def reduce_groups(
     folder: Path, failures: Sequence[tuple[PlannedCase, Verdict]], trial: Trial, seconds: float
 ) -> None:
-    """For each failing case, write its reduced case, and report it.
-
-    This ends when the time is up, or a file cannot be written.
+    """Write the reduced case of each failing case, until time is up or a file cannot be written.
 
     Args:
         folder: the folder in which `reduced` is created, with a case file for each reduced case.

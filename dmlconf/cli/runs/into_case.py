@@ -93,7 +93,6 @@ def record_into_cases(
 
 
 def _divided(arguments: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Return the arguments that are paths of files or folders, and the others as identifiers."""
     paths = [path for path in arguments if path.exists()]
     if not paths:
         named = f" beside {arguments[0]}" if arguments else ""

@@ -51,8 +51,8 @@ class Presentation:
     """What to write, show and demand of a run.
 
     Attributes:
-        log_file: where the log goes, to which the target's label is added; None for where
-            `default_log` creates it.
+        log_file: the log, to whose name the target's label is added; None for that of
+            `default_log`.
         resume: whether to continue the run in that log.
         dump_folder: where failing cases are written; None for nowhere.
         base_run: an earlier run whose times are compared; None for none.
@@ -84,7 +84,7 @@ class _Ended:
     Attributes:
         keeper: has the content of the log in memory, unless the run was resumed.
         slower_lines: lines to print about operators that take longer than in an earlier run.
-        slower: complaints about the operators that take so much longer that the run fails.
+        slower: complaints about operators whose slowdown fails the run.
     """
 
     log: Path
@@ -105,7 +105,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
         click.UsageError: the log belongs to another run, or cannot be opened.
         InvalidLogError: the log to resume cannot be continued.
         LogWriteError: the log can no longer be written, or something else has changed it.
-        BackendError: a recording or the backend cannot be used, or not any more.
+        BackendError: a recording or the backend cannot be used, now or later in the run.
         InvalidFilesError: a case of a matrix cannot be built.
         KeyboardInterrupt: an interrupt came before any case ran. One while cases run ends the run
             early, and its exit code is returned.
@@ -141,7 +141,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
 
 
 def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
-    """Return the cases on which there may be hints, so that the rest of the plan can be freed."""
+    """Return the cases that hints may be about; the rest of the plan can be freed."""
     from dmlconf.cli.output.hints import outside_the_bundled_suite
 
     if shown.quiet or len(run.plan) > LARGEST_HINTED_PLAN:
@@ -161,7 +161,7 @@ def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Prese
 def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) -> None:
     """Run the cases and write the log; then do what needs the open backend, as `--dump` does.
 
-    The end of the run is appended to `ends`, and once more when times have been compared.
+    The end of the run is appended to `ends`; if times are compared, it is appended again with them.
     """
     log_file = labelled(shown.log_file, target.label)
     try:

@@ -1,7 +1,7 @@
 """Answer requests to `dmlconf history serve` with the pages that `reports.history.site` makes.
 
-A browser must send the token of the server, which the printed address contains; the answer, except
-for `feed.xml`, sets a cookie with the token for the other pages.
+A browser must send the server's token, which the printed address contains. The answer sets a cookie
+with the token for the other pages, except the answer with `feed.xml`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Application:
 
 
 def _token_in(query: str) -> str | None:
-    """Return the token in a query; None if it has none, an empty text if it has too many fields."""
+    """Return the token in a query, None without one, or empty text if there are too many fields."""
     try:
         return parse_qs(query, max_num_fields=_MOST_FIELDS).get("token", [None])[0]
     except ValueError:
@@ -124,7 +124,7 @@ def _token_in(query: str) -> str | None:
 def _cookie(request: WSGIEnvironment) -> str:
     """Return the token of the cookie, or an empty text.
 
-    `http.cookies` would stop at an invalid cookie, also of another server on the same host name.
+    `http.cookies` would stop at an invalid cookie, such as one of another server on this host.
     """
     for pair in request.get("HTTP_COOKIE", "").split(";"):
         name, _, value = pair.strip().partition("=")

@@ -141,11 +141,11 @@ def command(
 ) -> int:
     """Run the cases of a profile, and write a certificate of their outcomes.
 
-    It holds every output, those of 64 KiB or more as a digest and a sample, so that `dmlconf
-    verify` can judge them again without the device. The cases are those of the bundled suite, or
-    those under PATHS. Outcomes are kept in FILE.dmlcert.partial until the certificate is written,
-    unless a recording lacks some; --resume continues from there. If verdicts do not allow a
-    certificate, FILE.dmlcert.jsonl is the log of the run.
+    The certificate holds every output, or a digest and a sample if the output has 64 KiB or more.
+    So `dmlconf verify` can judge the outputs again without the device. The cases are those of
+    the bundled suite, or those under PATHS. Outcomes are kept in FILE.dmlcert.partial until the
+    certificate is written, unless a recording lacks some; --resume continues from there. If
+    verdicts do not allow a certificate, FILE.dmlcert.jsonl is the log of the run.
 
     Exit codes: 0 the certificate is written; 1 verdicts do not allow one; 6 the run is incomplete
     (a message lists what is missing); 8 the certificate could not be written; otherwise the same as
@@ -221,7 +221,6 @@ def command(
 
 
 def _content(path: Path, option: str) -> bytes:
-    """Return a file's bytes, which go into the certificate as they are."""
     try:
         return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError as error:

@@ -99,8 +99,8 @@ def command(
     """Verify the certificate FILE: judge every output in it again, and compare the verdicts.
 
     Neither the device nor a network is needed. The cases are those of the bundled suite, or those
-    under PATHS. Without --key the keys that signed are listed, but nobody vouches for whose they
-    are. A certificate of anything but DirectML on an adapter needs --allow-backend.
+    under PATHS. Without --key, the keys that signed are listed, but not whose they are. A
+    certificate of anything but DirectML on an adapter needs --allow-backend.
 
     Exit codes: 0 it holds; 1 it does not; 2 wrong usage; 3 it is not a certificate, was changed
     after it was made, or a key of --key has not signed it, or a profile or a case file is invalid;

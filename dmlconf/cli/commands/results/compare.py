@@ -68,10 +68,12 @@ def command(
 
     Shows how their environments differ, then which cases are new failures, are fixed, still fail,
     changed bits within the rule or drifted toward their limit, and which operators take longer on
-    the device than noise explains. With two runs NEW or more, as of the same cases on several
-    backends, it also shows in which cases one run alone fails or alone passes. The exit code is 1
-    if there is a new failure or --fail-slower is not met, else 6 if a run NEW is incomplete, else 7
-    if one has no case in common with BASE, else 8 if a report could not be written.
+    the device than noise explains. With two or more runs NEW, it also shows in which cases one run
+    alone fails or alone passes.
+
+    Exit codes, of which the first that applies counts: 1 a new failure, or --fail-slower is not
+    met; 6 a run NEW is incomplete; 7 a run NEW has no case in common with BASE; 8 a report could
+    not be written.
     """
     from rich.console import Group
 

@@ -113,15 +113,15 @@ def command(
 ) -> int:
     """Diagnose the failures in a run LOG (by default that of the latest run), or one CASE.
 
-    For each group of failures that share something, the simplest case is run again alone, ten times
-    or, if it breaks the backend, twice. It is reduced as long as it fails in the same way, and the
-    smallest case is run with one factor changed at a time.
-    A known fault of DirectML is only named. Ctrl-C ends a reduction and keeps the smallest case so
-    far, which with -o FOLDER also survives if the process dies.
+    For each group of failures that share something, the simplest case is run again alone: ten
+    times, or twice if it breaks the backend. The case is reduced as long as it fails in the same
+    way. The smallest case is then run with one factor changed at a time. A known fault of DirectML
+    is only named. Ctrl-C ends a reduction and keeps the smallest case so far; with -o FOLDER, that
+    case also survives if the process dies.
 
-    With --order the first failures of the log run alone, each in a new process, and those that pass
-    run again after the cases that the log says came before them. Halving that sequence gives the
-    smallest one after which a case fails. The same is done for a process that broke down if each of
+    With --order, the first failures of the log run alone, each in a new process. Those that pass
+    run again after the cases that came before them in the log. Halving that sequence gives the
+    smallest one after which the case fails. A process that broke down is treated alike if each of
     its cases ran without a breakdown afterwards.
 
     Exit codes: 0 every failure that was diagnosed was reproduced, or is a known fault; 1 one was

@@ -180,7 +180,7 @@ def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
     """List the cases that changed between failing and not failing though nothing else changed.
 
     They changed at least twice without a change of the case, dmlconf, its rules, the driver,
-    DirectML or the machine. The rate is the share of the runs in which they failed.
+    DirectML or the machine. The rate is the share of runs in which the case failed.
     """
     from dmlconf.history.questions import flaky
     from dmlconf.reports.history.answers import aligned, flaky_data
@@ -251,8 +251,8 @@ def _list_regressions(since: str, database: str | None, as_json: bool, **choice:
 def _show_new(markdown: bool, database: str | None, as_json: bool) -> int:
     """Show which cases began or ceased to fail with the latest run, and what changed with each.
 
-    It is compared with the runs before it on the same backend and adapter. The shards of a run
-    count together. Flaky cases are only counted, unless something else changed with them.
+    The latest run is compared with the runs before it on the same backend and adapter. The shards
+    of a run count together. Flaky cases are only counted, unless something else changed with them.
     """
     from dmlconf.cases.handles import handles
     from dmlconf.history.overview import news_of
@@ -361,9 +361,9 @@ def _write_site(folder: Path, address: str | None, database: str | None) -> int:
 def _serve_pages(host: str, port: int, database: str | None) -> int:
     """Show the pages of `history site` in a browser, always as the history is now.
 
-    Nobody can change anything through them. The address that is printed has a token, without which
-    nothing is shown; DMLCONF_HISTORY_TOKEN sets it, so that it stays the same. By default only this
-    machine can ask. Ctrl-C ends it.
+    The pages can only be read. The printed address has a token, without which nothing is shown;
+    DMLCONF_HISTORY_TOKEN sets the token. By default only this machine can reach the pages. Ctrl-C
+    ends the server.
     """
     from dmlconf.cli.server.application import Application
     from dmlconf.cli.server.serving import chosen_token, serve
@@ -490,7 +490,6 @@ def _start(timeline: Timeline, since: str) -> str:
 
 
 def _date(text: str, option_name: str) -> str:
-    """Return a date in the form in which the history has the times of runs."""
     from dmlconf.history.timestamps import utc_text
 
     try:

@@ -65,10 +65,10 @@ def command(
 ) -> int:
     """Merge run LOGS of one plan into the log that one run would have written, and report.
 
-    They are the logs of shards (`dmlconf run --shard`), or of parts of a run. Logs that disagree on
-    a case, or differ in suite, backend or options, are rejected, and without --other-environments
-    those that differ in environment. Exit codes are those of `dmlconf run`; 6 if verdicts are
-    missing, which `dmlconf run --resume` adds.
+    LOGS are those of shards (`dmlconf run --shard`), or of parts of a run. They are rejected if
+    they disagree on a case, or differ in suite, backend, options or, without --other-environments,
+    environment. Exit codes are those of `dmlconf run`; 6 if verdicts are missing, which `dmlconf
+    run --resume` adds.
     """
     reports = parse_reports(report_options, RUN_FORMATS, log=output)
     if resolved(output) in {resolved(log) for log in logs}:

@@ -42,11 +42,7 @@ def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
 
 
 def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
-    """Return the cases that failed in a run and that identifiers, patterns or handles name.
-
-    Raises:
-        click.UsageError: a name fits no failing case, or one that is no pattern fits several.
-    """
+    """Return the failing cases that identifiers, patterns or handles name."""
     failing = [verdict.case for verdict in log.verdicts if verdict.status.fails_run]
     try:
         full, unknown = resolved(names, failing)
@@ -90,7 +86,7 @@ def command(
 ) -> int:
     """Write waivers for what failed in the run of LOG, by default the latest run.
 
-    There is one for each operator, kind of failure and, for refusals, HRESULT and call. A run
+    Each waiver is for one operator, kind of failure and, for refusals, HRESULT and call. A run
     refuses the file until you have filled in why the cases fail; then pass it to `run --waivers`.
 
     Exit codes: 0 the waivers were written; 2 wrong usage; 3 an invalid log; 5 nothing failed.

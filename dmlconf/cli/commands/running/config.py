@@ -59,9 +59,9 @@ def command(
     configuration file, then defaults. The file is dmlconf.toml, or the table tool.dmlconf of
     pyproject.toml, in the working directory or the nearest directory above it.
 
-    In the file, options that load code, reach the network, write outside its folder or decide what
-    a certificate must meet are errors before `dmlconf config allow`, which holds until the file
-    changes or moves; `dmlconf config deny` withdraws it.
+    Options in the file that load code, reach the network, write outside its folder or decide what a
+    certificate must meet are errors until you run `dmlconf config allow`. The permission holds
+    until the file changes or moves; `dmlconf config deny` withdraws it.
     """
     configuration = read_configuration()
     if name in _PERMISSIONS:
@@ -101,7 +101,6 @@ def command(
 
 
 def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """Yield each option's name, value and origin, and why it needs a permission, if it does."""
     settings = ctx.meta.get(SETTINGS, {})
     for parameter in command.params:
         key = str(parameter.name)

@@ -293,7 +293,6 @@ def command(
 
 
 def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
-    """Return the templates that `plantable` chooses from the suite's cases of rewrites."""
     files = rewrite_files()
     suite = load_suite(files, store=checked_files()) if files else Suite((), "")
     return plantable(suite.templates, operators)
@@ -325,10 +324,7 @@ def _rounds(
 def _save(
     folder: Path, log: RunLog, cases: dict[str, PlannedCase]
 ) -> list[tuple[PlannedCase, Verdict]]:
-    """Write failing cases, say where, and return one of each group with its verdict.
-
-    If they cannot be written, none is returned.
-    """
+    """Write failing cases, and return one of each group with its verdict; none if writing fails."""
     groups = [group.failures for group in shared_properties(log)]
     chosen = [cases[verdict.case] for group in groups for verdict in group[:_MOST_SAVED]]
     if not chosen:

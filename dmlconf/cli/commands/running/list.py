@@ -38,7 +38,7 @@ def command(
 ) -> int:
     """List the cases under PATHS (by default the bundled suite) that the options select.
 
-    Those with the tag `model` are listed too, although some runs leave them out.
+    Cases with the tag `model` are listed too, although some runs leave them out.
     """
     _, planned = load_chosen(paths, **selection)
     if not planned:

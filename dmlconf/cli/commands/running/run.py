@@ -361,7 +361,7 @@ def _inputs(
     selection: Mapping[str, Any],
     *others: Path | None,
 ) -> list[Path]:
-    """Return what the command line names for the run to read, and the configuration file.
+    """Return the files that the run reads: those on the command line and the configuration file.
 
     The options of every backend count, since they may be a path.
     """
@@ -379,8 +379,4 @@ def _inputs(
 
 
 def _digested(path: Path | None) -> str | None:
-    """Return the SHA-256 of a file in hexadecimal; None without a file.
-
-    It tells whether two runs used the same content.
-    """
     return None if path is None else sha256(path.read_bytes()).hexdigest()

@@ -115,22 +115,21 @@ def command(
 ) -> int:
     """Run PROGRAM, a Python script or `-m MODULE`, and write case files of what it compiles.
 
-    Every operator, also as a node of a graph, and every graph that the program gives to DirectML to
-    compile, and that dmlconf's own rules permit, becomes a case with the tag `captured`, once, with
-    its sizes, strides, attributes and flags; the data is generated. The program runs as it would
-    without dmlconf, in the same Python, so a `python` in front of it may be left out. Nothing
-    leaves the machine.
+    Each graph, node of a graph and other operator that the program lets DirectML compile becomes a
+    case with the tag `captured`, once, if dmlconf's own rules permit it. The case has the sizes,
+    strides, attributes and flags; its data is generated. The program runs as it would without
+    dmlconf, in the same Python, so a `python` in front of it may be left out. Nothing leaves the
+    machine.
 
-    With --data all, each dispatch that is kept also becomes a case with the program's own data, and
-    what the program got becomes a recording, which `dmlconf run FOLDER/dispatches -b
-    recording:FOLDER/dispatches` judges in order. With --data weights, the cases have what DirectML
-    takes over from the program, and generated inputs; with --data statistics, data is generated to
-    be like the program's own, which is not kept.
+    With --data all, each dispatch that is kept also becomes a case with the program's own data. The
+    outputs that the program got become a recording, which `dmlconf run FOLDER/dispatches -b
+    recording:FOLDER/dispatches` judges in order. With --data weights, the cases have the tensors
+    that DirectML takes over from the program, and generated inputs. With --data statistics, data is
+    generated to be like the program's own, which is not kept.
 
     With --model, the outputs are compared with those of ONNX Runtime's CPU provider. If they
-    differ, the first node whose output does is named. With --data all, the dispatches are then
-    judged as well: if every one is right, what turned the model into DirectML's operators is
-    suspect.
+    differ, the first node whose output differs is named. With --data all, the dispatches are then
+    judged as well: if all are right, ONNX Runtime's DirectML provider is suspect.
 
     Exit codes: 0 cases were written; 1 the program failed after it gave DirectML something; 2 wrong
     usage; 4 capturing does not work on this system, or what the program got is too large for a
@@ -170,7 +169,6 @@ def command(
 
 
 def _require_data(data: str) -> None:
-    """Refuse `--dispatches` and `--most-data` if `--data` keeps nothing to which they apply."""
     context = click.get_current_context()
     for name, kept in (("dispatches", ["all"]), ("most_data", ["weights", "all"])):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and data not in kept:
@@ -203,7 +201,6 @@ def _model_program(
 
 
 def _without_interpreter(program: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a program without the name of a Python in front of it, such as `python3.12`."""
     name = Path(program[0]).name.lower().removesuffix(".exe") if program else ""
     return program[1:] if _INTERPRETER.fullmatch(name) else program
 

@@ -122,15 +122,15 @@ def command(
     selected. For captured models: how many operators, data types, values of attributes and
     neighbours they use, and how many of these only captured cases have, which --missing lists.
 
-    With --target: of how many cases of each operator ONNX or WebNN has a counterpart, by the tables
-    that the backends onnxruntime and webnn use, and why others have none. Nothing runs.
+    With --target: how many cases of each operator have a counterpart in ONNX or WebNN, and why the
+    others have none. Nothing runs.
 
-    With --questions: of everything that was once wrong somewhere, such as numbers at the ends of
-    words, whether some case asks it of each operator and data type that it can concern.
+    With --questions: whether a case asks each question of schemas/questions.yaml, such as whether
+    integers are right where 32 bits end, of each operator and data type that it can concern.
 
-    With --combinations: of each operator's parameters (data types, dimensions, layouts, flags,
-    enumerations, optional fields, sizes, classes of data), whether each possible pair of values,
-    such as TransA = TRANSPOSE with rows = tile + 1, has a case.
+    With --combinations: whether each possible pair of values of an operator's parameters, such as
+    TransA = TRANSPOSE with rows = tile + 1, has a case. Parameters are data types, dimensions,
+    layouts, flags, enumerations, optional fields, sizes and classes of data.
 
     With --questions and --combinations, cases with the tag `model` do not count.
 
@@ -160,7 +160,6 @@ def command(
 
 
 def _entries(names: Sequence[str]) -> list[Entry]:
-    """Return the entries with these names; without names, those of all operators and of graphs."""
     try:
         return [entry_of(name) for name in names or (*operator_names(), GRAPHS)]
     except UnknownOperatorError as error:
@@ -209,7 +208,6 @@ def _combinations(
     reports: Sequence[Report[Sequence[CombinationCoverage]]],
     options: _Options,
 ) -> int:
-    """Report which pairs of parameter values the cases have; cases of models do not count."""
     plan, _ = without_models(_planned(entries, suite))
     with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
         rows = measure_combinations(entries, map(valid_case, plan), lambda: advance(False))
@@ -227,7 +225,6 @@ def _questions(
     reports: Sequence[Report[Sequence[QuestionCoverage]]],
     options: _Options,
 ) -> int:
-    """Report which questions of `schemas/questions.yaml` the cases ask; models do not count."""
     operators = [entry for entry in entries if isinstance(entry, Operator)]
     chosen = {entry.name for entry in entries}
     plan, _ = without_models(_planned(entries, suite))

@@ -37,9 +37,9 @@ __all__ = ["command"]
 def command(files: tuple[Path, ...], folder: Path, block_nodes: int | None) -> int:
     """Write case files of graphs that ONNX Runtime's DirectML provider wrote to Partition_N.bin.
 
-    It writes them with the session option ep.dml.enable_graph_serialization = true, also in
-    programs that are not Python. The cases are like those of `dmlconf capture`; weights become
-    inputs. This needs `pip install '.[capture]'`.
+    The provider writes these files with the session option ep.dml.enable_graph_serialization =
+    true, also in programs that are not Python. The cases are like those of `dmlconf capture`;
+    weights become inputs. This needs `pip install '.[capture]'`.
 
     Exit codes: 0 cases were written; 2 wrong usage; 3 a file cannot be read; 5 dmlconf's own rules
     refuse all cases; 8 cases could not be written.

@@ -46,7 +46,7 @@ _MOST_NAMED: Final = 10
 
 
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
-    """Return the path; refuse a name such as GEMM, since `-o` selects operators elsewhere."""
+    """Return the path; refuse an operator, such as GEMM, which `-o` selects in other commands."""
     if value is not None and value.suffix != SUFFIX and not value.is_dir():
         message = (
             f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
@@ -105,8 +105,8 @@ def command(
 
     Cases with the tag `model` are left out unless you ask for them or give --into-case.
 
-    Cases that break, and those that the backend declines as it may, are not recorded but reported
-    on standard error. With -o FOLDER, entries of cases that are not selected are kept, and files
+    Cases that break or that the backend declines are reported on standard error and not recorded.
+    With -o FOLDER, entries of cases that are not selected are kept, and files
     whose outcomes are the same are not rewritten. No file changes until all cases have run.
 
     With --into-case, each selected case gets its outputs as `expect`, marked as `recorded`;
@@ -186,7 +186,6 @@ def _default_name(head: Recording) -> str:
 
 
 def _save_parts(parts: Sequence[Part]) -> str:
-    """Write the files whose content changes, and return a phrase that counts them and all."""
     changed = 0
     for part in parts:
         if part.content is not None:

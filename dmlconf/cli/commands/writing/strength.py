@@ -113,8 +113,9 @@ def command(
 ) -> int:
     """Corrupt correct outputs, and measure what share of the defects the suite notices.
 
-    Figures, for every selected case under PATHS (by default the bundled suite) that would pass in a
-    run; those with the tag `model` are left out unless you ask for them or only for sizes:
+    Figures are measured on the selected cases under PATHS (by default the bundled suite) that would
+    pass in a run. Cases with the tag `model` are left out unless you ask for them, or for the
+    figure sizes only.
 
     By defect and by case: kinds of defects of every operator. A defect is caught if the verdict of
     at least one case fails; "by case" counts every case that runs its code. Differences that
@@ -124,25 +125,25 @@ def command(
     By perturbation: in each output, a random element is 1% off, swapped with another, negated, off
     by one or some ULP away, or the largest is zeroed.
 
-    By driver defect: a catalogue of realistic defects, many rebuilt from public reports, each
-    tried on the cases that meet its conditions. A defect that survives names the missing case, and
-    those that fewer than three cases notice are listed.
+    By driver defect: realistic defects, many rebuilt from public reports, each tried on the cases
+    that meet its conditions. For a defect that no case notices, the missing case is named. Defects
+    that fewer than three cases notice are listed.
 
     By defect of size, only with --figure sizes: errors of kernels at the sizes of real layers,
     tried on the cases with the tag `model` and without the tag `captured`.
 
-    By expectation, only with --figure expectations: each output that a case states or that was
-    recorded is changed in the ways of "By perturbation", and the case must fail.
+    By expectation, only with --figure expectations: each stated or recorded output is changed as
+    in "By perturbation", and the case must fail.
 
     By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
     allowed, tried at the nodes and edges of every graph.
 
-    By rewrite, only with --figure rewrites: for how many rewrites of the catalogue some graph
-    passes once it is rewritten, and for how many of their conditions some graph that does not meet
-    the condition fails once it is rewritten.
+    By rewrite, only with --figure rewrites: a rewrite of the catalogue counts if some graph passes
+    after the rewrite. A condition of a rewrite counts if some graph that does not meet it fails
+    after the rewrite.
 
     By deviation, only with --figure deviations: how many perturbations that fail by DirectML's
-    documentation are excused by what ONNX and WebNN promise otherwise.
+    documentation a deviation of ONNX or WebNN excuses.
 
     Exit codes: as for `run`; 1 if a figure is below --fail-under.
     """

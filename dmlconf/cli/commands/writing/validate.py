@@ -50,14 +50,15 @@ def command(
 ) -> int:
     """Check the case files under PATHS, every case of every matrix, and dmlconf's own files.
 
-    Those are the catalogue, the known faults and the rewrites. All problems of the files are shown
-    at once, each with its line where it has one; expectations are checked once
-    there are none. Outputs that a case states must be permitted by its rules around what the
-    reference computes, unless the case disputes the reference; with --recordings, recorded outputs
-    too. A case in which the precision rules permit any value of every element gets a warning,
-    unless it has the tag `undefined`. Finding these takes as long as a run, so cases with the tag
-    `model` are left out. A case that may take more than 250 MiB of memory, unless it
-    must be rejected, needs the tag `large` or `model`.
+    Those files are the catalogue, the known faults and the rewrites. All problems of files are
+    shown at once, with their lines. If there are none, expectations are checked: the rules of a
+    case must permit the outputs that it states, given what the reference computes, unless the case
+    disputes the reference. With --recordings, recorded outputs are checked too.
+
+    A case gets a warning if the precision rules permit any value of every element, unless it has
+    the tag `undefined`. Finding such cases takes as long as a run, so cases with the tag `model`
+    are left out. A case that may take more than 250 MiB of memory needs the tag `large` or `model`,
+    unless it must be rejected.
     """
     valid_files = ValidFiles(user_store())
     problems = _catalogue_problems() + lint_known_faults() + lint_rewrites()
@@ -98,7 +99,6 @@ def command(
 
 
 def _catalogue_problems() -> list[Problem]:
-    """Return the problems of the catalogue; the cache remembers if there are none."""
     store, key = user_store(), sha256(b"catalogue" + checks_digest()).hexdigest()
     if store is not None and store.get(key) == []:
         return []
@@ -122,8 +122,8 @@ def _keep(
 ) -> None:
     """Keep in the cache which files below the given paths are valid and have no warning.
 
-    Files with a case of the tag `large` are left out: how they are checked depends on the machine's
-    memory.
+    The memory of the machine decides how cases with the tag `large` are checked, so files with one
+    are left out.
     """
     large = {t.about.location.path for t in suite.templates if LARGE_TAG in t.tags}
     for path in unknown - large - {warning.path for warning in warnings}:
@@ -132,10 +132,7 @@ def _keep(
 
 
 def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each entry that has a case of much memory and no tag that says so.
-
-    Only entries of the files in `unknown` count, and no case that must be rejected.
-    """
+    """Yield a problem for each entry of `unknown` files that lacks the tag for much memory."""
     seen: set[CaseTemplate] = set()
     for planned in suite.plan():
         template = planned.template
@@ -166,9 +163,9 @@ def _plain(problem: Problem) -> dict[str, Any]:
 
 
 def _warnings(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a warning for each entry that has cases which any output would pass.
+    """Yield a warning for each entry in `unknown` files with cases that any output would pass.
 
-    Only entries of the files in `unknown` count, without the tags `undefined` and `model`.
+    Entries with the tag `undefined` or `model` are left out.
     """
     open_cases: dict[CaseTemplate, list[str]] = {}
     for planned in suite.plan():
