@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _end_by_exit_code() -> None:
-    """Keep `python -m dmlconf` from dying of SIGINT at its end instead of returning the exit code.
+    """Keep Python from ending with SIGINT instead of the exit code under `python -m dmlconf`.
 
     Python remembers an interrupt that came during an `exec`, such as that of `dataclass`, even if
     the interrupt was handled. Another `exec` makes Python forget it.
@@ -111,7 +111,7 @@ def _end_by_exit_code() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Open closed standard streams on the null device, so that no file gets their descriptors."""
+    """Open closed standard streams on the null device, so no file gets their descriptors."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             descriptor_of_null = os.open(os.devnull, os.O_RDWR)

@@ -102,7 +102,7 @@ class Difference:
         name: the name of the fact, such as `driver`.
         base: the value in the base run as text, empty if it has none. The digests of the suite and
             the catalogue are cut to 12 characters.
-        new: the same of the new run.
+        new: the value in the new run, likewise.
     """
 
     name: str

@@ -80,10 +80,10 @@ class Slowdown:
     Attributes:
         operator: its name, or `ALL_OPERATORS`.
         cases: how many of its cases both runs timed, with a time above 0.
-        ratio: how many times as long it takes, by the measure that exceeds noise by more; for all
-            operators, the median of their median ratios.
+        ratio: how many times as long it takes, by the measure that exceeds noise by more. For all
+            operators: the median of their median ratios.
         least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
-            explain; for all operators, that noise explains.
+            explain. For all operators: that noise explains.
         base_seconds: the seconds of these cases in the base run.
         seconds: the seconds of these cases in the new run.
         slowest: the case with the greatest ratio of new to base time.
@@ -113,9 +113,9 @@ class Timing:
     Attributes:
         cases: how many cases both runs timed, with a time above 0.
         ratio: the median of the judged operators' median ratios; 1 if none can be judged.
-        slower: first all operators together, if at least `LEAST_OPERATORS` are judged and they take
-            longer than noise explains; then each operator that takes longer than that slowdown and
-            noise explain, by falling ratio.
+        slower: first all operators together, if at least `LEAST_OPERATORS` are judged and noise
+            does not explain their slowdown; then each operator that is slower than that and noise
+            explain, by falling ratio.
     """
 
     cases: int
@@ -186,7 +186,7 @@ class _Measure:
         """Return what an operator's measure must exceed to count as slower.
 
         Args:
-            error: the part of its standard error that falls with the number of its cases.
+            error: the part of the standard error that falls with the number of cases.
         """
         beyond = max(DEVIATIONS * math.hypot(self.spread, error), _QUICK_FACTOR * self.quick)
         return max(self.middle, 0.0) + beyond

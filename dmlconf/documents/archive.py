@@ -36,8 +36,8 @@ _DAMAGES: Final = (
 class Archive:
     """The entries of a file; keys that the file lacks are looked up in `store`, if there is one.
 
-    A missing file has no entries, nor has a file with a damaged first line. The file lacks a key
-    whose entry is damaged.
+    A missing file, or one with a damaged first line, has no entries. Damaged entries count as
+    missing.
     """
 
     def __init__(self, path: Path, store: Store | None = None) -> None:

@@ -61,8 +61,8 @@ def make_folders(folder: Path) -> list[Path]:
         the folders that were missing, the outermost first; none if `folder` is a file.
 
     Raises:
-        OSError: a folder cannot be created. Those created above it are removed again if
-            they are empty.
+        OSError: a folder cannot be created. Those created above it are removed again if they are
+            empty.
     """
     missing = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))[::-1]
     for at, each in enumerate(missing):
@@ -87,7 +87,7 @@ def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading; never block, as opening a named pipe would.
 
     Raises:
-        UnreadableFileError: it is not a regular file, or cannot be opened.
+        UnreadableFileError: the path is not a regular file, or cannot be opened.
     """
     descriptor, _ = _opened(path)
     return os.fdopen(descriptor, "rb")
@@ -110,7 +110,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
     """Return the content of a regular file of at most `limit` bytes.
 
     Raises:
-        UnreadableFileError: it is not a regular file, cannot be read, or is larger than the limit.
+        UnreadableFileError: the path is not a regular file, cannot be read, or is too large.
     """
     descriptor, size = _opened(path)  # A stream would take twice as long.
     try:
@@ -138,8 +138,8 @@ def read_stream(stream: BinaryIO, limit: int) -> bytes:
     """Return the content of an open file, such as a pipe, of at most `limit` bytes.
 
     Raises:
-        UnreadableFileError: it has more bytes than that.
-        OSError: it cannot be read.
+        UnreadableFileError: the file has more than `limit` bytes.
+        OSError: the file cannot be read.
     """
     content = stream.read(limit + 1)
     if len(content) > limit:

@@ -1,8 +1,8 @@
 """Check quickly whether data fits a JSON Schema, without explaining why if it does not.
 
 A schema is compiled to a function that returns True only for data that fits. If it returns False,
-jsonschema decides and explains, which takes many times as long. The function also returns False for
-a schema with a keyword that is not supported here, and for data that is not decided here.
+jsonschema decides and explains, which takes many times as long. Keywords that are not supported
+here give False for all data.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _LONGEST_EXCERPT: Final = 100
 
 
 def printable(text: str) -> str:
-    """Escape characters that are not printable, since some could move a terminal's cursor."""
+    """Escape unprintable characters, since some could move a terminal's cursor."""
     return "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
@@ -34,7 +34,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def name_hint(
     name: object, known: Iterable[str], otherwise: str | None = None, *, mark: str = ""
 ) -> str:
-    """Return a hint at the right name in place of an unknown one, such as `did you mean GEMM?`.
+    """Return a hint for an unknown name, such as `did you mean GEMM?`.
 
     Args:
         otherwise: the hint if no known name is similar; by default, `one of GEMM, GRU` lists them.

@@ -4,8 +4,8 @@ The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e2
 number, and `-0` is -0.0. A scalar key is always text: the key of `1: x` is "1".
 
 The reader rejects keys that are not scalars, duplicate keys, merge keys, tags, a second document,
-numbers that are too long, and decimals that are too large for FLOAT64. A file must be UTF-8, and
-neither empty, too large nor too deep; with its aliases expanded, it must not have too many values.
+numbers that are too long, and decimals too large for FLOAT64. It rejects files that are empty, too
+large, too deep or not UTF-8, and files that have too many values with all aliases expanded.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _scalar(text: str) -> Any:
     return int(text, 0) if _OTHER_BASE.match(text) else text
 
 
-# `_FORBIDDEN` matches a character that the parser rejects. Compiling it takes long, so it is text.
+# `_FORBIDDEN` matches a character that the parser rejects. Compiling it takes long.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 

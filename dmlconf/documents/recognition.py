@@ -54,8 +54,7 @@ def recognised(path: Path) -> str | None:
     """Return the kind of a file that nobody wants overwritten, such as a run log.
 
     Returns:
-        None for any other file, such as a report, and if the file is empty, absent, unreadable or
-        not a regular file.
+        None for any other file, such as a report; also if the file is empty, absent or unreadable.
     """
     try:
         with open_regular(path) as stream:

@@ -95,7 +95,7 @@ def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
 
 
 class Checker:
-    """A JSON Schema for large data; jsonschema, which is slow, checks only what `fits` leaves open."""
+    """A JSON Schema for large data; the slow jsonschema checks only what `fits` does not accept."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
@@ -153,8 +153,7 @@ def checked_document(
     """Read a file that must fit the JSON Schema `schemas/SCHEMA.schema.json`.
 
     Args:
-        further: returns the problems, of a file that fits the schema, that a schema cannot
-            express.
+        further: finds what a schema cannot express, in a file that fits the schema.
 
     Raises:
         InvalidFilesError: the file cannot be read, or has problems.
@@ -214,7 +213,7 @@ def _explained(
 
 
 def _demand(error: _ValidationError) -> str | None:
-    """Return in words what was demanded and what was found; None for keywords not in `_DEMANDS`."""
+    """Return in words what was demanded and found; None for keywords not in `_DEMANDS`."""
     if error.validator not in _DEMANDS:
         return None
     demand = _DEMANDS[error.validator].format(_shown(error.validator_value))

@@ -157,7 +157,7 @@ def _make_own_folder(path: Path) -> None:
 def is_own_folder(path: Path) -> bool:
     """Return whether a path is a folder, not a link, that only this user can write to.
 
-    On Windows, who can write to it is not checked.
+    On Windows, permissions are not checked.
     """
     try:
         status = path.lstat()

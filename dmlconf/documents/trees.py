@@ -41,9 +41,8 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        TreeError: the text is not JSON, has NaN or an infinity, is nested too deeply, or breaks
-            `unique` or `whole`; a number is too long; or a number with a point or an exponent is
-            too large for FLOAT64.
+        TreeError: the text is not JSON, is nested too deeply, breaks `unique` or `whole`, or has
+            NaN, an infinity, a number that is too long, or a decimal too large for FLOAT64.
     """
     more: dict[str, Any] = {"object_pairs_hook": _unique} if unique else {}
     if _LARGE_NUMBER.search(content):  # A string may match too, so each number is checked.

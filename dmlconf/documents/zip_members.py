@@ -44,7 +44,7 @@ class DamagedArchiveError(Exception):
 class ZipMembers:
     """The members of an open archive, each of at most `largest` uncompressed bytes.
 
-    `opened_archive` turns what `zipfile` raises in these methods into a `DamagedArchiveError`.
+    `opened_archive` turns errors of `zipfile` in these methods into a `DamagedArchiveError`.
     """
 
     def __init__(self, archive: zipfile.ZipFile, largest: int) -> None:
@@ -99,7 +99,7 @@ def opened_archive(path: Path, largest: int) -> Iterator[ZipMembers]:
     Raises:
         DamagedArchiveError: opening the archive, or the body of the `with` statement, raised an
             error in `_DAMAGES`.
-        UnreadableFileError: it cannot be opened, or is not a regular file.
+        UnreadableFileError: the path cannot be opened, or is not a regular file.
     """
     with open_regular(path) as stream:
         try:

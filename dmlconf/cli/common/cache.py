@@ -49,7 +49,7 @@ def user_store() -> Store | None:
 
 
 def checked_files() -> Entries | None:
-    """Return the records of checked files, dmlconf's and the user's; None if there are neither."""
+    """Return dmlconf's and the user's records of checked files; None if there are neither."""
     archive = checked_archive()
     if archive is None:
         return user_store()
@@ -74,5 +74,5 @@ def figure_folder(store: Store) -> Path:
 
 
 def turn_off() -> None:
-    """Use no cache folder, in this process and in the processes that it starts."""
+    """Use no cache folder in this process and its child processes."""
     os.environ[VARIABLE] = _OFF

@@ -110,7 +110,7 @@ class Option(click.Option):
         """Return the converted value; see click's documentation.
 
         Raises:
-            click.MissingParameter: it is required and missing; the message says what it is.
+            click.MissingParameter: the required option is missing; the message is its help.
             click.BadParameter: the value is not one of the option's.
         """
         try:
@@ -125,7 +125,7 @@ def option(*names: str, **attributes: Any) -> Callable[[_Function], _Function]:
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
-    """Return a decorator that applies several decorators, so that the help keeps their order."""
+    """Return a decorator that adds several options, in the order in which the help lists them."""
 
     def decorated(function: _Function) -> _Function:
         for decorator in reversed(decorators):
@@ -136,7 +136,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[_Function], _Functio
 
 
 def environment_variable(command: str, option: click.Option) -> str:
-    """Return the variable that gives an option its value, such as `DMLCONF_RUN_TIMEOUT`."""
+    """Return the variable that sets an option, such as `DMLCONF_RUN_TIMEOUT`."""
     return f"DMLCONF_{command}_{long_name(option)}".upper().replace("-", "_")
 
 
@@ -165,7 +165,7 @@ def _trust_option() -> Option:
 
 @contextmanager
 def _placed(ctx: click.Context) -> Iterator[None]:
-    """Turn click's error about a value of the configuration file into one that shows its line."""
+    """Let click's error about a value of the configuration file show the value's line."""
     try:
         yield
     except click.BadParameter as error:
@@ -198,7 +198,7 @@ def require_profile(configuration: Configuration | None, profile: str) -> None:
 
 
 class Group(click.Group):
-    """A command with subcommands, such as `history`; the error for an unknown one has a hint."""
+    """A command with subcommands, such as `history`; the error for an unknown one gives a hint."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -32,7 +32,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the operators that begin with the text, in capitals or not."""
+    """Return the operators whose names begin with the text, in capitals or not."""
     return [name for name in operator_names() if name.startswith(incomplete.upper())]
 
 
@@ -55,7 +55,7 @@ def complete_level(ctx: click.Context, parameter: click.Parameter, incomplete: s
 
 
 def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of certification and configuration profiles that begin with the text."""
+    """Return the certification and configuration profiles whose names begin with the text."""
     from dmlconf.certification.profiles import profile_names
 
     names = [*configured_profiles(), *profile_names()]
@@ -70,7 +70,7 @@ def complete_config_profile(
 
 
 def completion_among(words: Iterable[str]) -> Complete:
-    """Return a function that completes a text to those of the words that begin with it."""
+    """Return a function that returns those of the words that begin with the text."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]

@@ -115,7 +115,7 @@ class Setting:
         return f"{location}, profile {self.profile}" if self.profile else location
 
     def problem(self, message: str, hint: str | None = None) -> Problem:
-        """Return a problem with this message; it points at the key in its line if that is known."""
+        """Return a problem that points at the key, or at the file if the key's line is unknown."""
         name = self.key[-1]
         column = self.source.find(name) + 1
         if not self.line or not column:
@@ -266,7 +266,7 @@ def _no_table(path: Path, lines: list[str], value: Any) -> Problem:
 
 
 class _Reader:
-    """Turns the tables of a file into settings, and collects all their problems."""
+    """Turns the tables of a file into settings, and collects the problems."""
 
     def __init__(self, path: Path, lines: list[str], prefix: Key) -> None:
         self.problems: list[Problem] = []
@@ -345,20 +345,20 @@ def _split(dotted: str) -> Key:
 
 
 def configurable_parameters(command: str) -> dict[str, click.Parameter]:
-    """Return, by long name, the options and arguments of a command that the file may set."""
+    """Return the parameters of a command that the file may set, by long name."""
     parameters = {long_name(each): each for each in command_module(command).command.params}
     return {name: each for name, each in parameters.items() if name not in _NEVER}
 
 
 def long_name(parameter: click.Parameter) -> str:
-    """Return an option's longest name without the hyphens before it, or an argument's name."""
+    """Return an option's longest name without hyphens in front, or an argument's name."""
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len).lstrip("-")
     return parameter.name or ""
 
 
 def _misfit(parameter: click.Parameter, value: Any) -> str | None:
-    """Return in words which kind of value a parameter takes; None if the value is of this kind."""
+    """Return in words what kind of value a parameter takes; None if the value fits."""
     several = parameter.multiple or parameter.nargs == -1
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return None if isinstance(value, bool) else "true or false"
@@ -415,7 +415,7 @@ def _suits(parameter: click.Parameter, value: Any) -> bool:
 
 
 def default_value(parameter: click.Parameter, value: Any) -> Any:
-    """Return a value of TOML as click takes a default: a string, a list of strings, or a flag."""
+    """Return a value of TOML as a default for click: a string, a list of strings, or a flag."""
     if parameter.multiple or parameter.nargs == -1:
         return [str(item) for item in (value if isinstance(value, list) else [value])]
     if isinstance(value, list):

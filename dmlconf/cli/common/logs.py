@@ -56,7 +56,7 @@ _FIRST_BYTES: Final = 1 << 16
 
 
 def log_directory() -> Path:
-    """Return the folder for the logs of runs without `--log`; it need not be writable.
+    """Return the folder for logs of runs without `--log`; it may not be writable.
 
     Raises:
         OSError: this account has no home folder.
@@ -86,7 +86,7 @@ def state_directory() -> Path:
 
 
 def temporary_log_directory() -> Path:
-    """Return the folder of run logs that is used if `log_directory` cannot be written to.
+    """Return the folder for run logs if `log_directory` cannot be written to.
 
     Raises:
         OSError: there is no folder for temporary files.
@@ -110,8 +110,8 @@ def new_temporary_log() -> Path:
     """Create an empty run log in `temporary_log_directory`, and remove logs as `new_log` does.
 
     Raises:
-        OSError: the log cannot be created, the disk is full, there is no folder for temporary
-            files, or the folder of logs is a link or can be written to by other users.
+        OSError: as for `new_log`; or there is no folder for temporary files; or the folder of logs
+            is a link, or other users can write to it.
     """
     return _new_log(temporary_log_directory(), mode=0o700)
 
@@ -158,7 +158,7 @@ def _logs_in(directory: Path) -> list[Path]:
 
 
 def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
-    """Return the oldest logs beyond `most` bytes in total, but never the latest log."""
+    """Return the oldest logs beyond `most` bytes in total, without the latest log."""
     total = 0
     for at in range(len(logs) - 1, -1, -1):
         with suppress(FileNotFoundError):  # Another run removed it just now.
@@ -176,10 +176,10 @@ def _older_than(path: Path, moment: datetime) -> bool:
 
 
 def named_or_latest(log: Path | None) -> Path:
-    """Return the path of the log that the user names, or of the latest run's log.
+    """Return the log that the user names, or the latest run's log.
 
     Raises:
-        click.UsageError: there is neither.
+        click.UsageError: the user names no log, and there is no earlier run.
     """
     path = log or latest_log()
     if path is None:
@@ -188,7 +188,7 @@ def named_or_latest(log: Path | None) -> Path:
 
 
 def latest_log() -> Path | None:
-    """Return the path of the latest run's log; None if there is none.
+    """Return the latest run's log; None if there is none.
 
     Temporary logs count too, unless `DMLCONF_LOG_DIRECTORY` names a folder that can be written to.
     """
@@ -260,7 +260,7 @@ def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, foot
 
 @contextmanager
 def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str]]:
-    """Open a run log for writing, and lock it so that no other run writes to it.
+    """Open a run log for writing, and lock it against other runs.
 
     Args:
         earlier: the run in the log that is to be continued; None to empty the log first.

@@ -56,7 +56,7 @@ _OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
 
 
 def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str | None:
-    """Return the effect for which a setting must be allowed, such as `loads a library`, or None."""
+    """Return the effect, if any, for which a setting must be allowed, such as `loads a library`."""
     name = long_name(parameter)
     values = setting.value if isinstance(setting.value, list) else [setting.value]
     if name == "directml":

@@ -75,10 +75,10 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 
 
 def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds the option `--jobs`, whose value is None if it is not given.
+    """Return a decorator that adds the option `--jobs`; its default is None.
 
     Args:
-        otherwise: what the help says of the default, such as `1`.
+        otherwise: the default in the help, such as `1`.
     """
     return option(
         "-j",

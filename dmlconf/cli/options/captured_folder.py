@@ -36,7 +36,7 @@ def require_empty(folder: Path) -> None:
     """Check that a folder is empty or absent, and that files can be written there.
 
     Raises:
-        click.UsageError: it is not empty, or no files can be written.
+        click.UsageError: the folder is not empty, or no files can be written.
         OutputError: the folder cannot be read.
     """
     try:

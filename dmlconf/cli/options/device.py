@@ -23,7 +23,7 @@ class DeviceOptions:
 
     Attributes:
         directml: the path of the DirectML library; None if the user names none.
-        jobs: how many worker processes run in parallel; None if the user gives no number.
+        jobs: how many worker processes run in parallel; None for the default.
         timeout: seconds that one case may take in a worker process.
         worker_memory: MiB by which a worker process may grow before it is replaced.
         substrate: the file of `--substrate`, read by `known_limits`; None if the user names none.
@@ -40,13 +40,13 @@ class DeviceOptions:
 
         Raises:
             BackendError: there is no such backend, or there are several.
-            click.UsageError: it cannot use the DirectML file, or the path has a comma.
+            click.UsageError: the backend cannot use the DirectML file, or the path has a comma.
         """
         [name] = with_directml([registry.parse(backend)], self.directml)
         return name
 
     def limits(self) -> Limits:
-        """Return the limits of worker processes; one process if the user gives no number."""
+        """Return the limits of worker processes; by default one process."""
         return Limits(self.jobs or 1, self.timeout, self.worker_memory << 20)
 
     def known_limits(self) -> Substrate:
@@ -59,7 +59,7 @@ class DeviceOptions:
 
 
 def _as_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command's function take one `device_options` in place of the single options."""
+    """Let a function take one `device_options` in place of the single options."""
 
     @wraps(function)
     def command(**arguments: Any) -> Any:

@@ -22,8 +22,8 @@ def leave_out_models(
 ) -> Sequence[PlannedCase]:
     """Return the plan without cases of models, and warn if there were any.
 
-    The plan stays as it is if the user lists cases, as with `--case` or `--failed`, or asks for
-    models by the profile, a file, a tag or a keyword.
+    The plan stays as it is if the user lists cases, as with `--case`, or asks for models by a
+    profile, a file, a tag or a keyword.
 
     Args:
         selection: the options, as `load_chosen` takes them.

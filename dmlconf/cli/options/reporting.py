@@ -51,8 +51,8 @@ def parse_reports(
         log: the file that `--log` names, if any.
 
     Raises:
-        click.UsageError: a format is unknown, or has a file and takes none; a file is missing after
-            a colon, is named twice or must not be replaced; or two reports go to standard output.
+        click.UsageError: a format is unknown, takes no file, or lacks one after its colon; a file
+            is named twice or must not be replaced; or two reports go to standard output.
     """
     try:
         reports = [parse_report(each, formats) for each in options]
@@ -113,7 +113,7 @@ class _FailureCount(ParamType[int]):
 
 
 def detail_options(function: _Function) -> _Function:
-    """Add the options that say how much of a run the terminal shows; `show` takes their values."""
+    """Add the options for what the terminal shows of a run; `show` takes their values."""
     options = (
         option(
             "--durations",
@@ -162,7 +162,7 @@ def show(
     durations: int = 0,
     failures: int | None = None,
 ) -> bool:
-    """Write the reports on a run, print its table, and return whether all could be written.
+    """Write reports on a run, print its table, and return whether all could be written.
 
     Args:
         durations: how many of the slowest cases to list before the table.

@@ -90,7 +90,7 @@ demand_options: Final = options(
 
 
 def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
-    """Return the exit code as `run_exit_code` does, even for a log that ends early."""
+    """Return what `run_exit_code` does, even for a log that ends early."""
     footer = log.footer
     if footer is None:
         summary = {str(status): count for status, count in status_counts(log).items()}
@@ -132,7 +132,7 @@ def _cases(count: int) -> str:
 
 
 def severity(code: ExitCode) -> int:
-    """Return the rank of a run's exit code, to find the worst of several runs: 0 for success.
+    """Return how severe a run's exit code is, from 0 for `SUCCESS` to 4 for `FAILED`.
 
     Raises:
         ValueError: no run ends with this code.

@@ -247,7 +247,7 @@ def load_chosen(
     challenge: int | None = None,
     **more: Any,
 ) -> tuple[Suite, Sequence[PlannedCase]]:
-    """Load the suite under the paths, and return it with the cases that the options select.
+    """Load the suite under the paths; return it and the cases that the options select.
 
     Files that can hold no selected case, by their operator or their name, are not parsed.
 
@@ -316,7 +316,7 @@ def _loaded(
 
 
 def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
-    """Return the certification profile of that name, such as `5_0+model`, or in that file.
+    """Return the certification profile with this name, such as `5_0+model`, or in this file.
 
     Args:
         others: profiles of the configuration file, which the error lists as well.
@@ -335,7 +335,7 @@ def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
 
 
 def _scopes(lists: Sequence[CaseList]) -> list[Scope]:
-    """Return ever wider scopes (operators and files) in which to look for the lists' cases."""
+    """Return wider and wider scopes (operators and files) in which the lists' cases may be."""
     scopes = [scope_of(each.cases) for each in lists]
     known = [operators for operators, _ in scopes if operators]
     operators = frozenset.intersection(*known) if known else frozenset()
@@ -345,7 +345,7 @@ def _scopes(lists: Sequence[CaseList]) -> list[Scope]:
 
 
 def _not_excluded(names: Sequence[str], selection: Selection) -> list[str]:
-    """Return the names, except those of cases whose operators the selection leaves out."""
+    """Return the names, without cases whose operators the selection leaves out."""
     if not selection.operators:
         return list(names)
     operators = ((name, scope_of([name])[0]) for name in names)
@@ -413,7 +413,7 @@ def _level(text: str) -> FeatureLevel:
 
 
 def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int:
-    """Say that no case was selected and what may have been meant; return the exit code."""
+    """Say that no case was selected, and give a hint; return the exit code."""
     tags, identifiers = selection.get("tags", ()), selection.get("identifiers", ())
     failed: CaseList | None = selection.get("failed")
     message = "no case was selected"

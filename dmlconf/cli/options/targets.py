@@ -72,11 +72,11 @@ def check_scheduler_options(
 def opened_targets(
     cluster: Cluster | None, runs: Sequence[Run], *, by_adapter: bool
 ) -> Iterator[list[Target]]:
-    """Open the backend on this machine, or on the workers of a scheduler; yield what runs cases.
+    """Open the backend here or on the workers of a scheduler; yield what runs cases.
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        runs: a list of one run; whoever executes the run removes it, so that its memory is freed.
+        runs: a list of one run, which its executor removes from the list to free memory.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:
@@ -97,7 +97,7 @@ def opened_targets(
 
 @contextmanager
 def connected(scheduler: str | None) -> Iterator[Cluster | None]:
-    """Yield the connection to a scheduler, and close it after the block; None if none is named.
+    """Yield a connection to the scheduler, or None without one; close it after the block.
 
     Raises:
         BackendError: the scheduler cannot be reached, or Dask is not installed.

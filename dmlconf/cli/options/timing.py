@@ -46,7 +46,7 @@ FAIL_SLOWER_HELP: Final = "Fail if an operator takes at least this many times as
 
 
 def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: JudgePlan) -> RunLog:
-    """Return the run with further times of the operators that seem slower than in an earlier run.
+    """Return the new run with more times of the operators that seem slower than in the base.
 
     Args:
         plan: the cases of the run.
@@ -65,7 +65,7 @@ def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: J
 def slower_complaints(
     base: RunLog, new: RunLog, factor: float | None
 ) -> tuple[list[str], list[str]]:
-    """Return the lines about slower operators, and the complaints about those that fail the run.
+    """Return lines on slower operators, and complaints about those that fail the run.
 
     Args:
         factor: how many times as long an operator must take to fail the run; None for never.

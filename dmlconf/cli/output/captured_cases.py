@@ -19,7 +19,7 @@ _MOST_NAMED: Final = 5
 
 
 def report_cases(folder: Path, captured: Captured, written: Written) -> None:
-    """Say how many cases were written, which were left out and, if any were written, what next."""
+    """Say how many cases were written, which were left out, and what to do next."""
     count = counted(written.cases, "case")
     files = counted(len(written.files), "file")
     say(f"Captured {captured.summary()}: {count} in {files} below {folder}")
@@ -44,7 +44,7 @@ def report_cases(folder: Path, captured: Captured, written: Written) -> None:
 
 
 def report_dispatches(folder: Path, written: Written) -> None:
-    """Say of how many dispatches the data was kept and, if there are any, how to judge them."""
+    """Say how many dispatches were kept, and how to judge them."""
     argument = shlex.quote((folder / FOLDER).as_posix())
     noun = "dispatch" if written.cases == 1 else "dispatches"
     say(f"Kept the data of {written.cases:,} {noun} below {argument}")
@@ -55,7 +55,7 @@ def report_dispatches(folder: Path, written: Written) -> None:
 
 
 def report_blocks(folder: Path, written: Written) -> None:
-    """Say how many blocks of graphs were written, and what to do with them, if there are any."""
+    """Say how many blocks of graphs were written, and what to do with them."""
     argument = shlex.quote((folder / BLOCKS).as_posix())
     if written.cases:
         say(f"Split graphs into {counted(written.cases, 'block')} below {argument}")

@@ -28,7 +28,7 @@ _MOST_NAMED: Final = 5
 
 
 def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool) -> None:
-    """Find the first node whose output differs, and judge the dispatches of DirectML that are kept.
+    """Find the first node whose output differs, and judge the kept dispatches of DirectML.
 
     Args:
         program: the module that ran the model, and its arguments.
@@ -82,7 +82,7 @@ def suspect(verdicts: Sequence[Verdict]) -> str:
 
 
 def _known_errors(verdicts: Sequence[Verdict]) -> str:
-    """Return a note on operators whose pages are wrong, if any: the provider may rely on one."""
+    """Return a note on operators with wrong pages, if any; the provider may rely on one."""
     names = dict.fromkeys(verdict.operator for verdict in verdicts)
     # Graphs have no page of their own.
     known = [name for name in names if getattr(entry_of(name), "page_errors", ())]

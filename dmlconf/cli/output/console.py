@@ -89,6 +89,6 @@ def output_error(error: Exception) -> str | None:
 
 
 def _discard() -> None:
-    """Discard what is buffered or printed later, so that Python does not complain at exit."""
+    """Discard what is buffered or printed later; else Python complains at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

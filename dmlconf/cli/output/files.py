@@ -54,10 +54,10 @@ def replaced(
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file that does not exist yet, and the folders that it needs.
+    """Write a file that does not exist yet; create missing folders.
 
     Raises:
-        click.UsageError: it exists, or cannot be written.
+        click.UsageError: the file exists, or cannot be written.
     """
     folders: list[Path] = []
     created = False
@@ -76,7 +76,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 def require_folder(folder: Path, option: str = "-o") -> None:
-    """Check, before there is a result, that a folder can be created and files written there.
+    """Check that a folder can be created, and files written there.
 
     Raises:
         click.UsageError: the folder cannot be created or written to.

@@ -31,7 +31,7 @@ def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
 
 
 def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
-    """Yield hints on cases that this run left unchecked for want of an expectation.
+    """Yield hints on cases that this run left unchecked since they have no expectation.
 
     Cases of the bundled suite get no hints, and neither do those whose folder has a recording.
     """

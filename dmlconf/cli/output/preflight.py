@@ -21,7 +21,7 @@ __all__ = ["prepare_files", "require_replaceable"]
 def require_replaceable(
     option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
 ) -> None:
-    """Check that a command may replace a file: not if it is an input or, for example, a case file.
+    """Check that a command may replace a file: it is no input and, for example, no case file.
 
     Args:
         option: the option with its file, such as `--log run.jsonl`, for messages.
@@ -81,7 +81,7 @@ def prepare_files(
 
 
 def _require_writable(file: Path) -> None:
-    """Raise `OSError` if a file, except a pipe or device, cannot be written; do not change it."""
+    """Raise `OSError` if a file, except a pipe or device, cannot be written."""
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:

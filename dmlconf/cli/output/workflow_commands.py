@@ -26,7 +26,7 @@ _COMMANDS: Final = re.compile(r"##(?=\[)|^\s*:(?=:)")
 
 
 def disarm_workflow_commands() -> None:
-    """In GitHub Actions, keep what is printed as text from being taken for commands.
+    """In GitHub Actions, keep printed text from being taken for commands.
 
     Bytes that are written to the streams' buffers, as dmlconf's own annotations are, stay commands.
     """

@@ -13,7 +13,7 @@ __all__ = ["all_case_counts", "case_counts"]
 
 
 def case_counts(name: str) -> Counter[str]:
-    """Return how many cases of an operator the bundled suite has, by the name of their file.
+    """Return how many cases of an operator the bundled suite has, by file name.
 
     A case in `gather/documented.yaml` counts for `documented`, and a graph with a node of the
     operator for `graphs`.

@@ -22,9 +22,9 @@ def grid(tensor: Array) -> str:
 
     Columns are aligned within a block. A mark, such as `...`, says that something is left out.
 
-    The last dimension gives the columns, the one before it the rows, and each set of leading
-    coordinates, such as `[0, 1]`, a block. A tensor of fewer dimensions has one block, and a scalar
-    one element in it. A tensor of no elements gives `(no elements)`.
+    The last dimension gives the columns, the second last the rows, and each set of leading
+    coordinates, such as `[0, 1]`, a block. A tensor of two dimensions or fewer has one block. A
+    tensor without elements gives `(no elements)`.
     """
     if not tensor.size:
         return "(no elements)"

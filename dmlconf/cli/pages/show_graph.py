@@ -15,7 +15,7 @@ __all__ = ["graph_lines"]
 def graph_lines(
     graph: Graph, tensor_text: Callable[[TensorDesc], str], value_text: Callable[[Any], str]
 ) -> Iterator[str]:
-    """Yield lines on each node: where its inputs come from and its outputs go, and attributes.
+    """Yield lines on each node: sources of its inputs, targets of its outputs, attributes.
 
     Attributes without a value are left out, and so are lengths of arrays, such as AxisCount.
 

@@ -58,7 +58,7 @@ def diagnose_order(
     timeout: float,
     known_faults: bool,
 ) -> int:
-    """Find short sequences of earlier cases after which cases fail, print and write them.
+    """Find, print and write short sequences of earlier cases after which cases fail.
 
     Args:
         folder: where to write sequences; None to write none.
@@ -68,8 +68,8 @@ def diagnose_order(
         known_faults: whether a known fault of DirectML waives a failure.
 
     Returns:
-        `NOTHING_SELECTED` if nothing failed, or the suite has none of the failing cases; `SUCCESS`
-        if every failure that was looked at occurred again; otherwise `FAILED`.
+        `NOTHING_SELECTED` if nothing failed, or the suite has none of the cases to look at;
+        `SUCCESS` if every failure that was looked at occurred again; otherwise `FAILED`.
 
     Raises:
         BackendError: the backend cannot be used.

@@ -17,7 +17,7 @@ HISTORY_VARIABLE: Final = "DMLCONF_HISTORY"
 
 
 def require_history() -> None:
-    """Check before a run that the history can be opened, and create it if there is none.
+    """Check that the history can be opened; create it if there is none.
 
     Raises:
         HistoryError: the history cannot be opened or created.
@@ -29,7 +29,7 @@ def require_history() -> None:
 
 
 def add_to_history(log: Path) -> bool:
-    """Add the run of a log to the history, and return whether it is there; say why if not.
+    """Add the run of a log to the history; return whether it is there, and say why not.
 
     Raises:
         InvalidLogError: the log cannot be read.

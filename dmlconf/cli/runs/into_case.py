@@ -48,7 +48,7 @@ def record_into_cases(
     color: str,
     selection: Mapping[str, Any],
 ) -> int:
-    """Run cases, and write the outputs of each into its entry as the expected ones.
+    """Run cases, and write the outputs of each into its entry as expected outputs.
 
     Cases that give no outputs to record are named on standard error, and the exit code is `FAILED`.
 

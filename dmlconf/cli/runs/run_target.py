@@ -107,8 +107,8 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
         LogWriteError: the log can no longer be written, or something else has changed it.
         BackendError: a recording or the backend cannot be used, now or later in the run.
         InvalidFilesError: a case of a matrix cannot be built.
-        KeyboardInterrupt: an interrupt came before any case ran. One while cases run ends the run
-            early, and its exit code is returned.
+        KeyboardInterrupt: an interrupt came before any case ran. A later interrupt ends the run
+            early, and the run's exit code is returned.
     """
     ends: list[_Ended] = []
     run = runs.pop()
@@ -159,7 +159,7 @@ def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Prese
 
 
 def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) -> None:
-    """Run the cases and write the log; then do what needs the open backend, as `--dump` does.
+    """Run the cases, write the log, and do what needs the open backend, such as `--dump`.
 
     The end of the run is appended to `ends`; if times are compared, it is appended again with them.
     """

@@ -49,7 +49,7 @@ _REFUSED: Final = (
 
 
 class Application:
-    """The WSGI application: it shows pages to whoever sends `token`, in a cookie or the query.
+    """The WSGI application, which shows pages to whoever sends `token` in a cookie or query.
 
     If the database cannot be read, `report` gets a message.
     """
@@ -103,7 +103,7 @@ class Application:
         return compare_digest(token.encode("utf-8", "surrogatepass"), self._token.encode())
 
     def _current(self) -> Site:
-        """Return the pages, which are made again if runs were added or removed."""
+        """Return the pages, made again if runs were added or removed."""
         with self._lock, self._history.reading() as connection:
             timeline = Timeline(connection)
             state = tuple(each.digest for each in timeline.runs)

@@ -25,11 +25,10 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{16,200}")
 
 
 def chosen_token() -> str:
-    """Return the token in the variable `DMLCONF_HISTORY_TOKEN`, or a new one of 192 random bits.
+    """Return the token in `DMLCONF_HISTORY_TOKEN`, or a new one of 192 random bits.
 
     Raises:
-        click.UsageError: the token in the variable has another length or other characters than
-            allowed.
+        click.UsageError: the token in the variable has a wrong length or character.
     """
     named = os.environ.get(_VARIABLE)
     if named is None:
@@ -75,7 +74,7 @@ def serve(application: Application, host: str, port: int, token: str) -> None:
 
 
 def _reachable(host: str) -> str:
-    """Return the host for a printed address: the machine's name for 0.0.0.0, and [::1] for ::1."""
+    """Return the host of a printed address: this machine's name for 0.0.0.0, [::1] for ::1."""
     if ip_address(host.partition("%")[0]).is_unspecified:
         return socket.gethostname()
     return f"[{host}]" if ":" in host else host

@@ -114,8 +114,8 @@ def command(
 ) -> int:
     """Show which parts of the documentation the suite under PATHS covers.
 
-    For each operator: its cases by kind, those recorded on a real DirectML, and how many of the
-    documented parts have a case: cells of the support tables (tensor, data type, rank, feature
+    For each operator: its cases by kind, those recorded on a real DirectML, and how many documented
+    parts have a case. Parts are cells of the support tables (tensor, data type, rank, feature
     level), values of attributes, optional fields present and absent, worked examples, constraints.
     For each published network: how many of its layers have a case with the tag `model`. For
     graphs: which operators feed which; each pair is listed in a --report, or if few operators are
