@@ -1,4 +1,4 @@
-"""Parts of sentences that many messages and reports contain: counts, and lists that are cut off."""
+"""Phrases of messages and reports: counts, and lists that are cut off."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
 """How many of the latest logs, the current run's included, are never removed for their age."""
 KEPT_FOR: Final = timedelta(days=1)
-"""A log that was written to within this time is removed only on account of `KEPT_BYTES`."""
+"""A log that was written to within this time is removed only because of `KEPT_BYTES`."""
 KEPT_BYTES: Final = 512 << 20
 """The oldest logs beyond this total size are removed, except the latest log and those that
 `KEPT_WHILE_WRITTEN` keeps."""

@@ -49,7 +49,7 @@ def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool
 
 _UNKNOWN: Final = (
     "Capture it with --data all to learn whether DirectML's dispatches are right. If they are, "
-    "ONNX Runtime's DirectML provider is suspect: what it makes of that node."
+    "ONNX Runtime's DirectML provider is suspect: how it translates that node."
 )
 
 _LEFT_OUT: Final = (
@@ -76,8 +76,8 @@ def suspect(verdicts: Sequence[Verdict]) -> str:
             f"Of {len(verdicts):,} dispatches {right:,} are right, and the others have no verdict."
         )
     return (
-        "Every dispatch is right, so ONNX Runtime's DirectML provider is suspect: what it makes of "
-        f"that node.{_known_errors(verdicts)}"
+        "Every dispatch is right, so ONNX Runtime's DirectML provider is suspect: how it "
+        f"translates that node.{_known_errors(verdicts)}"
     )
 
 

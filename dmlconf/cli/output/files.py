@@ -1,4 +1,4 @@
-"""Write files: new ones, and atomically in place of others; check that this is possible."""
+"""Write new files, replace files atomically, and check that this is possible."""
 
 from __future__ import annotations
 

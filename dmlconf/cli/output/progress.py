@@ -16,7 +16,7 @@ from dmlconf.engine.events import Event, Judged
 __all__ = ["advancing", "progress", "spoken"]
 
 _SECONDS: Final = 60.0
-"""Without a terminal, the longest time without a line."""
+"""The longest time without a line, if there is no terminal."""
 
 _LEAST_CASES: Final = 1000
 """Plans of at least this many cases get a line for each quarter."""

@@ -22,7 +22,7 @@ _APART: Final = "\u200b"
 
 _LINE_ENDS: Final = re.compile("([\r\n])")
 _COMMANDS: Final = re.compile(r"##(?=\[)|^\s*:(?=:)")
-"""The part of a command after which a zero-width space is inserted to break it."""
+"""The part of a command after which a zero-width space breaks the command."""
 
 
 def disarm_workflow_commands() -> None:

@@ -1,4 +1,4 @@
-"""`dmlconf diagnose --order`: find after which earlier cases of its process a case fails."""
+"""`dmlconf diagnose --order`: find the earlier cases in a process that make a case fail."""
 
 from __future__ import annotations
 

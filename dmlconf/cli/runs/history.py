@@ -13,7 +13,7 @@ from dmlconf.run_log.log import read_log
 __all__ = ["HISTORY_VARIABLE", "add_to_history", "require_history"]
 
 HISTORY_VARIABLE: Final = "DMLCONF_HISTORY"
-"""The variable that names the history, which otherwise is a file in the user's data folder."""
+"""The variable that names the history; by default, a file in the user's data folder."""
 
 
 def require_history() -> None:

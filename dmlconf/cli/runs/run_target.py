@@ -40,7 +40,7 @@ _MOST_UNSAVED: Final = 12288
 """When this many records are in memory, they are written to the cache."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
-"""The largest plan for whose cases there are hints."""
+"""Plans of more cases get no hints."""
 
 _MOST_DUMPED: Final = 100
 """The most failing cases that `--dump` writes, with several files for each case."""

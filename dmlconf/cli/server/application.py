@@ -1,7 +1,7 @@
 """Answer requests to `dmlconf history serve` with the pages that `reports.history.site` makes.
 
-A browser must send the server's token, which the printed address contains. The answer sets a cookie
-with the token for the other pages, except the answer with `feed.xml`.
+A browser must send the server's token, which the printed address contains. The answer, unless it is
+`feed.xml`, sets a cookie with the token for the other pages.
 """
 
 from __future__ import annotations

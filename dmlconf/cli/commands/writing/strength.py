@@ -1,4 +1,4 @@
-"""`dmlconf strength`: measure what defects a suite notices, and what a target's promises excuse."""
+"""`dmlconf strength`: measure which defects a suite notices, and which a target excuses."""
 
 from __future__ import annotations
 
