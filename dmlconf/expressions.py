@@ -2,8 +2,8 @@
 
 An expression is a restricted Python expression over named values, such as
 `OutputTensor.Sizes[Axis] == 1`. It can compute with numbers, tuples and text, read the fields of
-tensors, and call the functions of `FUNCTIONS`, but nothing else. Its steps, its memory and its
-result are limited (`dmlconf.limits`), so that no expression hangs or exhausts memory.
+tensors, and call the functions of `FUNCTIONS`, but nothing else. `dmlconf.limits` limits its steps
+and memory, so that no expression hangs or exhausts memory.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class ExpressionError(ValueError):
 
 
 class BudgetError(ExpressionError):
-    """An expression, or several together, needs more steps or memory than is permitted."""
+    """One or more expressions need more steps or memory than is permitted."""
 
 
 class Budget:
     """The steps that one or more expressions may take together.
 
-    Where steps are counted, an evaluation takes one, and so does each item that a generator visits;
-    both take one more for every 16 items that the expression reads. Of the tuples that generators
-    have visited, the largest counts as read by later visits, unless it is a short one of numbers.
-    Every 16 items of a tuple or text that is made take at most one.
-    `any(a == 1 for a in range(4096))` takes up to 4,353 steps.
+    An evaluation takes one step, and each item that a generator visits takes one. Both take one
+    more for every 16 items that the expression reads. Making a tuple or text takes one step for
+    every 16 items.
+
+    `any(a == 1 for a in range(4096))` takes up to 1 + 4,096 + 4,096 / 16 = 4,353 steps.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
@@ -86,9 +86,11 @@ class _Evaluation:
     __slots__ = ("_bound_reads", "_budget", "_bytes_left", "_ranges", "_weight", "_weight_of_names")
 
     def __init__(self, budget: Budget, weight: int, bound_reads: int) -> None:
-        """A generator takes `weight` steps to visit an item, and more after it visited long tuples.
+        """Count from `budget`.
 
-        `bound_reads` is how often the expression reads names that its generators bind.
+        Args:
+            weight: the steps of each visit of a generator, until one visits a long tuple.
+            bound_reads: how often the expression reads names that its generators bind.
         """
         self._budget, self._bound_reads = budget, bound_reads
         self._weight = self._weight_of_names = weight
@@ -114,9 +116,9 @@ class _Evaluation:
             yield value
 
     def _weigh(self, value: Sequence[Any]) -> None:
-        """Let later visits take more steps after that of a long or nested tuple.
+        """Let later visits take more steps if `value` is the longest tuple that was visited so far.
 
-        A tuple in it counts as often as it is there, since a comparison reads it so often.
+        Up to 16 numbers change nothing. An inner tuple counts as often as it occurs.
         """
         if len(value) <= _ITEMS_PER_STEP and _PLAIN.issuperset(map(type, value)):
             return
@@ -127,7 +129,7 @@ class _Evaluation:
         self._weight = max(self._weight, self._weight_of_names + steps)
 
     def made(self, value: Any) -> Any:
-        """Return a value that was just made; take steps for its items and count its memory."""
+        """Return a new value, after taking steps for its items and counting its memory."""
         if isinstance(value, tuple | list):
             items = len(value)
             if items <= _ITEMS_PER_STEP:
@@ -218,7 +220,10 @@ _PLAIN: Final = frozenset({int, float, bool, type(None)})
 
 
 def _count(value: Any, limit: int) -> int:
-    """Return how many numbers, characters and tuples a result has, or some number above `limit`."""
+    """Return how many numbers, characters and tuples a value has.
+
+    If there are more than `limit`, return some number above `limit`.
+    """
     if isinstance(value, str):
         return len(value)
     count = 1
@@ -364,8 +369,8 @@ _NODES: Final = (
 # Operators that could exhaust memory on text and tuples, and the functions called instead.
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
-# If memory is counted, functions of `_Evaluation.helpers` replace those of `_COLLECTING`, and what
-# those of `_MAKING` return is counted afterwards.
+# If memory is counted, `_Evaluation.helpers` replace the functions in `_COLLECTING`. The results of
+# the functions in `_MAKING` are counted afterwards.
 _COLLECTING: Final = ("range", "same", "sorted", "tuple")
 _MAKING: Final = frozenset(
     {"drop_leading_ones", "ones", "present", "reversed", "right_aligned", "starts_with"}
@@ -436,7 +441,7 @@ _INSIDE_PARENTHESES: Final = re.compile(r"(?<=[(\[]) | (?=[)\]])")
 
 
 class Expression:
-    """One compiled expression; `names` are those whose values it needs."""
+    """One compiled expression; `names` are the names whose values it needs."""
 
     __slots__ = ("_compiled", "names", "source")
 
@@ -466,8 +471,8 @@ class Expression:
         """Return the expression's value over named values from `namespace`.
 
         Args:
-            budget: the steps that this and other expressions may take together; by default the
-                namespace's budget or, if it has none, `MOST_CONDITION_STEPS` for this evaluation.
+            budget: the steps that this and other expressions may take together; None means the
+                namespace's budget or, without one, `MOST_CONDITION_STEPS` for this evaluation.
 
         Raises:
             BudgetError: the expression needs too many steps or too much memory.
@@ -499,8 +504,8 @@ class Expression:
     def holds(self, names: Namespace, budget: Budget | None = None) -> bool:
         """Return whether the expression is true.
 
-        An expression that cannot be evaluated counts as false, such as one that reads the size of
-        an absent optional tensor or needs too many steps.
+        An expression that cannot be evaluated counts as false, such as `InputTensor.Sizes[9] == 1`
+        for a tensor of 4 dimensions.
         """
         try:
             return bool(self.evaluate(names, budget))
@@ -534,8 +539,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namespace:
     """Return the namespace for expressions: the values by name, and the functions.
 
-    All expressions over it together may take the steps of `budget`. Only those with a generator or
-    with a function that makes a long tuple, such as `range`, take any.
+    The expressions over it share the steps of `budget`. An expression takes steps only if it has a
+    generator or calls a function that makes a long tuple, such as `range`.
     """
     names = {**_GLOBALS, **values}
     if budget is not None:
@@ -544,10 +549,12 @@ def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namesp
 
 
 class _Compiled(NamedTuple):
-    """What an expression was compiled to, with how often it reads each name and all bound ones.
+    """A compiled expression.
 
-    Its steps and memory are counted if it has a generator or a function of `_LONG`; its steps also
-    if `evaluate` is given a budget.
+    Attributes:
+        uses: how often it reads each name that the namespace must have.
+        bound_reads: how often it reads names that its generators bind.
+        budgeted: whether to count steps and memory: it has a generator or a function of `_LONG`.
     """
 
     code: CodeType
@@ -556,9 +563,9 @@ class _Compiled(NamedTuple):
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
-        """Return how many numbers, characters and tuples are in the tuples and texts that it names.
+        """Return how many numbers, characters and tuples the expression reads, in long values.
 
-        A name that occurs twice counts twice; a tuple or text of at most one item does not count.
+        A name that occurs twice counts twice. A tuple or text of 0 or 1 items does not count.
         """
         items = 0
         for name, count in self.uses.items():

@@ -13,8 +13,7 @@ __all__ = ["install_command", "install_command_from"]
 def install_command(extra: str) -> str:
     """Return the command that installs an extra, such as `pip install '.[certify]'`.
 
-    It names a checkout or a wheel, never the name `dmlconf` alone: under that name an index may
-    have somebody else's package.
+    The command never names `dmlconf` alone: a package index may have another package of that name.
     """
     # Importing this takes long, and only messages need it.
     from importlib.metadata import PackageNotFoundError, distribution
@@ -29,8 +28,8 @@ def install_command(extra: str) -> str:
 def install_command_from(origin: str | None, extra: str) -> str:
     """Return the command that adds an extra to an installation of dmlconf.
 
-    `origin` is the text of the installation's `direct_url.json` (PEP 610). If it is None or names
-    no path that exists, the command ends with the words `in a checkout of dmlconf`.
+    `origin` is the text of the installation's `direct_url.json` (PEP 610). If `origin` names no
+    existing path or is None, the command ends with `in a checkout of dmlconf`.
     """
     source = None if origin is None else _source(origin)
     if source is None:

@@ -1,8 +1,8 @@
-"""The limits of readers: how much of what comes from outside is read and computed.
+"""Limits on the files that dmlconf reads and on the expressions that it evaluates.
 
-Files, logs, recordings, certificates and expressions of strangers may cost at most about a gigabyte
-of memory and ten seconds; the limits are far above what real files need. As a rule, what exceeds a
-limit is refused with a message that names the limit.
+Strangers may have written them. So each may cost at most about a gigabyte of memory and ten
+seconds, which is far more than real files need. What exceeds a limit is, as a rule, refused with a
+message that names the limit.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LARGEST_DOCUMENT: Final = 4 * _MIB
 """A YAML file: cases, waivers, substrates, statements on products."""
 
 LARGEST_CASE_SET: Final = 64 * _MIB
-"""The ids of the cases of a run in a history, uncompressed: 4 bytes each of 16 million cases."""
+"""The ids of a run's cases in a history, uncompressed: 4 bytes for each of 16 million cases."""
 
 LARGEST_CONFIGURATION: Final = 1 * _MIB
 """A file `dmlconf.toml` or `pyproject.toml`."""
@@ -63,8 +63,8 @@ LARGEST_EDITED_MODEL: Final = 512 * _MIB
 """An ONNX model whose intermediate tensors `capture --model` compares."""
 
 LARGEST_INTERMEDIATES: Final = 256 * _MIB
-"""The intermediate tensors that one run of such a model returns, by the sizes that ONNX infers; if
-one node's are larger, a run returns these alone."""
+"""The intermediate tensors that one run of such a model returns, by the sizes that ONNX infers. A
+run that returns those of a single node may exceed this."""
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
 """All inputs together that `capture --model` reads from a file, or one input that it generates."""
@@ -107,10 +107,10 @@ LONGEST_KEYWORDS: Final = 100_000
 """Characters of an expression of `-k`."""
 
 LONGEST_RANGE: Final = 4096
-"""Numbers that one call of `range()` returns, and ones that `ones()` or `right_aligned()` adds."""
+"""Numbers that one call of `range()` or `ones()` returns, or that `right_aligned()` adds."""
 
 LONGEST_VALUE: Final = 65_536
-"""Numbers, characters and tuples that a result has."""
+"""Numbers, characters and tuples in a result."""
 
 MOST_BITS: Final = 1024
 """Bits of an integer."""
@@ -119,7 +119,7 @@ MOST_EXPRESSION_BYTES: Final = 128 * _MIB
 """Memory of all values that one evaluation makes."""
 
 MOST_CONDITION_STEPS: Final = 200_000
-"""Steps of one evaluation for `--where`, or where none of the limits below applies;
+"""Steps of one evaluation of `--where`, and of any expression without a limit below;
 `dmlconf.expressions.Budget` says what a step is."""
 
 MOST_CASE_STEPS: Final = 2_000_000
@@ -132,8 +132,8 @@ MOST_SELECTION_STEPS: Final = 20_000_000
 """Steps of `--where` on all cases of a selection together."""
 
 MOST_SCOPE_STEPS: Final = 10_000
-"""Steps that conditions may take on one case. All waivers share them, and so do all deviations and
-all findings; each known fault and each limit of a substrate has them to itself."""
+"""Steps that conditions may take on one case: those of all waivers together, of all deviations
+together, of all findings together, of each known fault, and of each limit of a substrate."""
 
 MOST_COMBINATIONS: Final = 1_000_000
 """Combinations of one matrix before `where` filters them."""

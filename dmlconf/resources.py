@@ -1,4 +1,4 @@
-"""Paths of the bundled suite, of schemas and sources; digests of the last two, for caches.
+"""Paths of the bundled suite, the schemas and the source files; digests of schemas and sources.
 
 A wheel has the suite and the schemas inside the package (`dmlconf/bundled/`), a checkout beside it.
 """
@@ -45,7 +45,7 @@ def _files(folder: Path, suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
 def sources_digest(form: str, *names: str) -> bytes:
     """Return a digest of these packages and modules of dmlconf, of all schemas, and of `form`.
 
-    `form` is what else cached values depend on, such as the version of their format.
+    `form` is what else a cached value depends on, such as the version of its format.
     """
     parts = [*map(_source_digest, names), _schemas_digest()]
     return sha256(form.encode() + b"".join(parts)).digest()
@@ -74,7 +74,7 @@ def cases_directory() -> Path:
 
 
 def checked_archive() -> Path | None:
-    """Return the file with the checked bundled suite; None in a checkout, which has none."""
+    """Return the file with the checked bundled suite; None in a checkout."""
     path = _PACKAGE / "bundled" / "checked.archive"
     return path if path.is_file() else None
 

@@ -19,10 +19,9 @@ _LONGEST_TRACE: Final = 8192
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
-    A backend may run a whole batch before it returns the first outcome. So after an exception, or
-    too few outcomes, the remaining cases run one at a time, and one that alone raises an exception,
-    or has no outcome, breaks down. If there are too many outcomes, the batch's last case breaks
-    down.
+    After an exception, or too few outcomes, the cases without an outcome run again, one at a time,
+    since any of them may be the cause. A case that then raises an exception, or has no outcome,
+    breaks down. After too many outcomes, the batch's last case breaks down.
     """
     done, together = 0, len(cases)
     while done < len(cases):

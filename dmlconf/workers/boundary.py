@@ -1,7 +1,7 @@
-"""Check and rebuild what crosses from a backend into dmlconf.
+"""Check what a backend returns, and rebuild it from plain values, which a worker can pickle.
 
-A backend may be a third party's plugin. What it returns is rebuilt from plain values, before a
-worker process pickles it. Long texts are cut; too many items or elements are malformed.
+A backend may be a third party's plugin. Long texts are cut. A value with too many items or elements
+is malformed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ __all__ = ["checked_capabilities", "checked_environment", "checked_outcome"]
 _LONGEST_TEXT: Final = 10_000
 _MOST_ITEMS: Final = 1_000
 _MOST_EXCESS: Final = 1_000_000
-"""An output may have this many elements, or as many as the largest one of the case, although it
-should have fewer: the case then fails because of its sizes. More elements could exceed the memory.
+"""The most elements of an output, unless the case has a larger one. An output of wrong sizes fails
+the case; one with more elements than this is malformed.
 """
 _LEAST_SAMPLE: Final = 2
 """The fewest elements of a sample: the first and the last, as in `sample_indices`."""
@@ -238,7 +238,7 @@ def _array(what: str, value: object, most: int) -> Array:
 
 
 def _indices(what: str, value: object, most: int, count: int) -> Array:
-    """Return a vector of at most `most` indices, each of one of `count` elements."""
+    """Return a vector of at most `most` indices, each from 0 to `count - 1`."""
     indices = _array(what, value, most)
     if indices.dtype.kind not in "iu" or indices.ndim != 1:
         raise _MalformedError(f"{what} are not a vector of indices")

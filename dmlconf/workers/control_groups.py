@@ -1,7 +1,7 @@
 """Read the limits of this process's control groups, which containers and batch systems set.
 
-A group's limit also holds for the groups below it: the lowest limit from the process's own group up
-to the root counts.
+A group's limit also holds for the groups below it. So the lowest limit counts, from the process's
+own group up to the root.
 
 Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 """
@@ -24,9 +24,12 @@ _UNIFIED: Final = "unified"
 def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
     """Return the bytes that all processes of this process's group may use together.
 
-    None if it cannot be read, or if there is no limit in version 2. If there is none in version 1,
-    the system states almost 2^63 bytes, which are returned. `root` is where the file systems of
-    control groups are, and `membership` the file that names the groups of this process.
+    None if there is no limit, or if it cannot be read. Version 1 states almost 2^63 bytes if there
+    is none.
+
+    Args:
+        root: where the file systems of control groups are.
+        membership: the file that names the groups of this process.
     """
     return _least(
         _whole(_words(folder / ("memory.max" if version == 2 else "memory.limit_in_bytes")))
@@ -53,7 +56,7 @@ def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int |
 def _folders(controller: str, root: Path, membership: Path) -> Iterator[tuple[int, Path]]:
     """Yield the version and the folder of each group from this process's own up to the root.
 
-    In a container, `membership` often has a path on the host: then only the root's folder exists.
+    In a container, `membership` often names a path on the host, and only the root's folder exists.
     """
     lines: list[str] = []
     with suppress(OSError, UnicodeDecodeError):

@@ -39,8 +39,8 @@ class Limits:
         jobs: worker processes side by side.
         timeout: seconds that one case may take in a worker process.
         memory: bytes by which a worker process may grow before it is replaced.
-        second_tries: whether cases of a process that broke down may run again before one of them
-            is blamed; if not, the first without an outcome is blamed, and the others get none.
+        second_tries: whether the cases of a process that broke down may run again before one of
+            them is blamed. If not, the first case without an outcome is blamed.
     """
 
     jobs: int = 1
@@ -60,8 +60,8 @@ class Execution(Enum):
 def execution_of(backend: BackendName, limits: Limits, *, judged: bool) -> Execution:
     """Choose how to execute cases on a backend.
 
-    On a backend that need not be isolated, building and judging a case takes longer than running
-    it. So with several jobs, worker processes do all three if `judged`.
+    On a backend that need not be isolated, judging a case takes longer than running it. So with
+    several jobs and `judged`, worker processes also judge.
 
     Args:
         judged: whether only verdicts are needed, and no outcomes.
@@ -83,7 +83,7 @@ def limits_of(
     """Return the resources for a run, with as many processes as are useful if no number is given.
 
     Args:
-        backend: the backend; one that may break down has a single process if `jobs` is None.
+        backend: the backend; if it may break down, `jobs` is 1 by default.
         jobs: the number of processes that the user gave, or None.
         cases: how many cases the run has.
     """
@@ -92,9 +92,9 @@ def limits_of(
 
 
 def processes_that_pay(cases: int) -> int:
-    """Return how many processes to use for so many cases if the user gives no number, 1 to 8.
+    """Return how many processes to use for this many cases if the user gives no number: 1 to 8.
 
-    It is 1 if there is no temporary folder, which worker processes need.
+    Without a temporary folder, which worker processes need, it is 1.
     """
     processes = max(1, min(_MOST_PROCESSES, usable_processors(), cases // _CASES))
     if processes > 1:

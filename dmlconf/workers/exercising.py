@@ -32,14 +32,13 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""A case runs under circumstances other than `long` only if its shortest dispatch took at most this
-many seconds, or an unknown time: each dispatches the case up to 16 times, within the time limit of
-the case.
+"""A case whose dispatches all take longer does not run under circumstances, which dispatch it up to
+16 times within its time limit.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01
-"""The same for the circumstance `long`: each of its submissions has 100 dispatches, and Windows may
-remove a device whose submission takes over 2 s.
+"""The same for the circumstance `long`, which submits 100 dispatches at once: Windows may remove a
+device whose submission takes over 2 s.
 """
 
 _TOGETHER: Final = 8

@@ -33,11 +33,11 @@ class _Requests:
     """The state of interrupts.
 
     Attributes:
-        came: whether an interrupt came, even one whose `KeyboardInterrupt` Python has dropped, as
-            it does in destructors.
-        deferred: whether interrupts are only noted, unless one is overdue.
-        graces: how many blocks with grace of the main thread have begun and not ended.
-        pending: whether an interrupt came that a block with grace has yet to raise.
+        came: whether an interrupt came. Its `KeyboardInterrupt` may be lost: Python drops it in a
+            destructor.
+        deferred: whether the program is in an `Uninterrupted` block.
+        graces: how many `grace` blocks the main thread is in.
+        pending: whether a `grace` block has yet to raise an interrupt.
         overdue: whether `GRACE_SECONDS` have passed since that interrupt.
         timer: sets `overdue`.
     """
@@ -51,7 +51,7 @@ class _Requests:
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    if _Requests.overdue:  # The timer has called this function, and not a second interrupt.
+    if _Requests.overdue:  # The timer has called this function.
         _Requests.overdue = False
         if _Requests.pending:
             _deliver()
@@ -78,10 +78,7 @@ def _deliver() -> NoReturn:
 
 
 def forget_interrupt() -> None:
-    """Forget that a block with grace is to raise an interrupt.
-
-    `raise_if_interrupted` still raises it.
-    """
+    """Let no `grace` block raise the interrupt that came; `raise_if_interrupted` still does."""
     _Requests.pending = False
     if _Requests.timer is not None:
         _Requests.timer.cancel()
@@ -89,14 +86,14 @@ def forget_interrupt() -> None:
 
 
 class Grace:
-    """Tells a block with grace whether it was interrupted, and raises the interrupt."""
+    """Tells a `grace` block whether it was interrupted, and raises the interrupt."""
 
     def __init__(self, given: bool) -> None:
         self._given = given
 
     @property
     def requested(self) -> bool:
-        """Whether an interrupt came, so that the block should end soon and call `deliver`."""
+        """Whether an interrupt came; the block should then end soon and call `deliver`."""
         return self._given and _Requests.pending
 
     def deliver(self) -> NoReturn:
@@ -106,13 +103,14 @@ class Grace:
 
 @contextmanager
 def grace() -> Iterator[Grace]:
-    """A block that an interrupt does not end at once, so that it can save results first.
+    """Give a block time to save results after an interrupt.
 
-    The block asks `requested` often; if it is true, the block saves what there is and calls
-    `deliver`. After `GRACE_SECONDS`, or at a second interrupt outside an `Uninterrupted` block,
-    `KeyboardInterrupt` is raised wherever the program is. A block outside the main thread is never
-    asked to end. Unless `treat_termination_as_interrupt` was called before, Ctrl-C ends a block at
-    once.
+    The block reads `requested` often. When it is true, the block saves its results and calls
+    `deliver`. If the block is slow, `KeyboardInterrupt` is raised after `GRACE_SECONDS`, or at a
+    second interrupt outside an `Uninterrupted` block.
+
+    Without `treat_termination_as_interrupt` before, Ctrl-C ends the block at once. Outside the main
+    thread, `requested` is always false.
     """
     given = threading.current_thread() is threading.main_thread()
     _Requests.graces += given
@@ -123,10 +121,10 @@ def grace() -> Iterator[Grace]:
 
 
 class Uninterrupted:
-    """A block that interrupts do not end halfway, unless they are overdue, as `grace` describes.
+    """A block that interrupts do not end, except after `GRACE_SECONDS` of a `grace` block.
 
-    Call `raise_if_interrupted` after it. It has no effect unless `treat_termination_as_interrupt`
-    was called before.
+    Call `raise_if_interrupted` after the block. Without `treat_termination_as_interrupt` before,
+    the block has no effect.
     """
 
     def __enter__(self) -> None:
@@ -149,7 +147,7 @@ def treat_termination_as_interrupt() -> None:
 
 
 def raise_if_interrupted() -> None:
-    """Raise `KeyboardInterrupt` if an interrupt came, unless a block with grace is to raise it."""
+    """Raise `KeyboardInterrupt` if an interrupt came, unless a `grace` block is to raise it."""
     if _Requests.came and not (_Requests.pending and _Requests.graces):
         _deliver()
 
@@ -158,8 +156,8 @@ def raise_if_interrupted() -> None:
 def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
     """Defer interrupts, and raise the first of them at the end of the block.
 
-    An exception of the block takes its place. If `inherited`, processes that start in the block
-    ignore interrupts. Outside the main thread, the block has no effect.
+    If the block raises an exception, the interrupts are lost. If `inherited`, processes that start
+    in the block ignore interrupts. Outside the main thread, the block has no effect.
     """
     pending: list[int] = []
     with _noted_interrupts(pending, inherited=inherited):
@@ -186,7 +184,7 @@ def _noted_interrupts(pending: list[int], *, inherited: bool) -> Iterator[None]:
         if callable(handler):
             handlers[number] = handler
             signal.signal(number, lambda received, frame: pending.append(received))
-    # With a signal mask of this thread, one of NumPy's threads would receive the signal.
+    # A signal mask of this thread would not do: one of NumPy's threads would get the signal.
     try:
         with children_ignore_interrupts() if inherited else nullcontext():
             yield

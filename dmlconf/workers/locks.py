@@ -11,16 +11,14 @@ from typing import Final
 __all__ = ["FileLock", "LockedError"]
 
 _BYTE: Final = 1 << 40
-"""Offset of the byte that is locked on Windows, beyond the end of any file, so that other processes
-can read the file.
-"""
+"""Offset of the byte that Windows locks: beyond the end of the file, which stays readable."""
 
 _HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 """The error numbers that say that a lock is held already."""
 
 
 class LockedError(Exception):
-    """Another `FileLock` holds the lock, usually that of another process."""
+    """Another `FileLock`, of this or another process, holds the lock."""
 
 
 class FileLock:

@@ -29,7 +29,7 @@ class Mapping(Protocol):
 
         Raises:
             ProcessError: a process died.
-            Exception: what the function raises, or in a process the `start` of `in_processes`.
+            Exception: what the function or, in a process, `start` of `in_processes` raised.
         """
         ...
 
@@ -40,9 +40,7 @@ def in_processes(
 ) -> Iterator[Mapping]:
     """Start processes, and end them at the end of the block.
 
-    If the system starts fewer, those do the work; if it starts none, this process does. What
-    `start` raises in a process is raised instead of its results; in this process, it is raised at
-    once.
+    If the system starts fewer, those do the work; if it starts none, this process does.
 
     Args:
         jobs: how many processes; 1 stands for this process alone.

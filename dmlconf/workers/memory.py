@@ -1,6 +1,6 @@
-"""Decide from a case's desc whether it fits into memory, before anything is allocated.
+"""Decide from a case's desc whether the case fits into memory, before anything is allocated.
 
-The memory that this process may use, and parts of lists by size, are here too.
+`machine_memory` returns how much memory this process may use.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _SMALL: Final = 1 << 20
 def tensor_bytes(case: Case) -> int:
     """Return the bytes of all inputs and outputs of a case; intermediates of a graph do not count.
 
-    Of each tensor, the bytes of its buffer or of its elements count, whichever are more: with
-    strides of 0, a buffer has fewer bytes.
+    A tensor counts with the larger of its buffer and its elements: strides of 0 make the buffer
+    smaller.
     """
     return sizes_of(case)[0]
 
@@ -102,7 +102,7 @@ def parts_that_fit(
     Args:
         size_of: returns how many bytes an item takes.
         most_items: how many items a list has at most.
-        most_bytes: how many bytes the items of a list take at most, unless it has a single one.
+        most_bytes: how many bytes the items of a list take at most; a single item may take more.
     """
     part: list[_Item] = []
     held = 0
@@ -129,11 +129,7 @@ def killed_for_memory(ending: str) -> str:
 
 
 def may_take_much(case: Case) -> bool:
-    """Return whether a case may take so much memory that the process that runs it is killed.
-
-    `dmlconf run` gives such a case to a worker process, so that the process that writes the log
-    goes on.
-    """
+    """Return whether a case may take so much memory that the process that runs it is killed."""
     if isinstance(case.expectation, ExpectedRejection):
         return False  # Its tensors are never created.
     return judged_bytes(case) > min(MUCH, machine_memory() // _SHARE)
@@ -160,8 +156,8 @@ def _spoken(count: int) -> str:
 def machine_memory() -> int:
     """Return the bytes of memory that this process may use at most.
 
-    That is the least of the machine's memory, the limit of the process's control groups, and the
-    environment variable `DMLCONF_MEMORY_MIB`, in MiB; `sys.maxsize` if none is known.
+    That is the least of the machine's memory, the limit of the process's control groups, and
+    `DMLCONF_MEMORY_MIB`; `sys.maxsize` if none is known.
     """
     memory = _windows_memory() if sys.platform == "win32" else _posix_memory()
     limit = memory_limit()

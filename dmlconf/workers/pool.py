@@ -2,17 +2,16 @@
 
 - If a worker breaks down in a batch, all cases of the batch without an outcome run again, one at a
   time, since any of them may be the cause.
-- If a worker breaks down with a single case that is not its first, the case runs once more, alone
-  in a fresh process, before it is blamed: a case before it may be at fault.
-- Without `second_tries`, a case is blamed at once, and those after it in its batch get no result.
-- If `REPEATS` cases of an operator died alone in the same way, the next single case that dies so is
-  blamed at once. If `HOPELESS` cases of an operator crashed and none had a result between them, its
-  cases that would run outside batches are not run: there may be hundreds, and starting a process
-  for each takes a second.
+- If a worker breaks down on a single case after others, an earlier case may be the cause. So the
+  case runs once more, alone in a fresh process, before it is blamed.
+- After `REPEATS` cases of an operator died alone in the same way, the next single case that dies so
+  is blamed at once.
+- After `HOPELESS` crashes of an operator in a row, its cases that would run outside batches are not
+  run: starting a process for each takes a second.
+- Without `second_tries`, the first case without an outcome is blamed at once, and the cases after
+  it in its batch get no result.
 - A worker that has grown too much is replaced between batches: DirectML keeps every pipeline until
   its device closes.
-- After an interrupt, results that workers have reached are yielded before `KeyboardInterrupt` is
-  raised.
 """
 
 from __future__ import annotations
@@ -52,12 +51,10 @@ REPEATS: Final = 3
 """How many cases of an operator die alone in the same way before the next is blamed at once."""
 
 HOPELESS: Final = 16
-"""How many crashes without a result between them make an operator hopeless; hangs and lost devices
-count neither way.
-"""
+"""How many crashes in a row make an operator hopeless. A result ends the row; a hang does not."""
 
 _START_ATTEMPTS: Final = 3
-"""The run ends when so many workers in a row have failed to start."""
+"""The run ends when this many workers in a row have failed to start."""
 
 _RESTART_SECONDS: Final = 0.5
 """How long to wait after a failed start: a device that was reset needs a moment."""
@@ -85,11 +82,7 @@ class _Queue(Generic[_Case]):
         self.singles: deque[_Case] = deque()
 
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
-        """Yield the cases that harm no others; then the harmful ones become suspects.
-
-        Harmful cases are handed out last: each needs a fresh process, and the case after it another
-        one.
-        """
+        """Yield the cases for which `alone` returns False; then make the other cases suspects."""
         harmful: list[_Case] = []
         for case in cases:
             if alone(case):
@@ -247,8 +240,8 @@ class WorkerPool:
     ) -> Iterator[tuple[_Case, Any]]:
         """Yield each case with its result: the task's, or a breakdown if the process broke down.
 
-        They come in the order in which results are reached. Without `second_tries`, a breakdown
-        takes the cases after it in its batch with it: they are not yielded.
+        The order is that in which results are reached. Without `second_tries`, the cases after a
+        breakdown in its batch are not yielded.
 
         Args:
             cases: what to run; read only as fast as workers need cases.
@@ -256,7 +249,7 @@ class WorkerPool:
 
         Raises:
             ProcessError: workers could not be started.
-            KeyboardInterrupt: there was an interrupt, and what had been reached was yielded.
+            KeyboardInterrupt: there was an interrupt; results reached before it were yielded.
             Exception: the error that a worker sent as `Raised`.
         """
         with grace() as interrupt:
@@ -285,7 +278,7 @@ class WorkerPool:
                 yield from self._receive(worker, queue)
 
     def _reached(self) -> Iterator[_Reached[Any]]:
-        """Ask the workers to stop, and yield the outcomes that they have."""
+        """Ask the workers to stop, and yield the results that they have reached."""
         asked = [worker for worker in self._workers if worker.batch and worker.stop()]
         while asked:
             for worker in wait_for_messages(asked):
@@ -311,7 +304,7 @@ class WorkerPool:
                 yield case, Breakdown(BreakdownKind.CRASH, message), None
 
     def _give_batch(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Send the next batch, or end the worker if a fresh one must run it.
+        """Send the next batch, or end the worker if a fresh worker must run the batch.
 
         If the worker has died meanwhile, the batch breaks down.
         """
@@ -422,5 +415,5 @@ class WorkerPool:
 
 
 def _operator(case: Case | PlannedCase | Exercise) -> str:
-    """Return the operator of a case, which may not be built yet, by its identifier."""
+    """Return the operator's name in a case's identifier."""
     return case.identifier.partition("/")[0]

@@ -1,7 +1,4 @@
-"""One worker process, as the main process sees it: its pipe, its deadline, its standard streams.
-
-`wait_for_messages` waits for several.
-"""
+"""One worker process, as the main process sees it: its pipe, its deadline, its standard streams."""
 
 from __future__ import annotations
 
@@ -49,8 +46,8 @@ class LostProcess:
         message: the details.
         process: the number of the process in the run, from 1.
         sequence: the number that the case had in the process, from 1, or would have had.
-        together: how many cases of the batch had no outcome; each may be the cause.
-        blamed: whether the case was blamed, so that it does not run again.
+        together: how many cases of the batch had no outcome; any of them may be the cause.
+        blamed: whether the case was blamed; if so, it does not run again.
     """
 
     kind: BreakdownKind
@@ -87,9 +84,8 @@ class WorkerProcess:
         alone: whether that case was the first one of the process.
         fresh: whether no batch was sent yet.
         ran_suspect: whether a case was sent that must have a process of its own.
-        growth: by how many more bytes of memory it used after its last batch than when its backend
-            became ready.
-        deadline: the time of the monotonic clock from which on the process is overdue.
+        growth: bytes of memory after the last batch minus those when the backend became ready.
+        deadline: the time of the monotonic clock at which the process becomes overdue.
     """
 
     def __init__(
@@ -169,7 +165,7 @@ class WorkerProcess:
 
     @property
     def dead(self) -> bool:
-        """Whether the process has ended; its children may still have the pipe open."""
+        """Whether the process has ended, even if its children still have the pipe open."""
         return self._process.exitcode is not None
 
     def end(self) -> None:
@@ -191,7 +187,7 @@ class WorkerProcess:
         self.connection.close()
 
     def ending(self) -> str:
-        """Wait a moment for a process that has closed its pipe, and say how or that it ended."""
+        """Return how the process ended, as `how_it_ended` describes it."""
         return how_it_ended(self._process)
 
     def diagnostics(self) -> str:
@@ -210,10 +206,11 @@ class WorkerProcess:
 def wait_for_messages(
     workers: Sequence[WorkerProcess], given_up: Callable[[], bool] = lambda: False
 ) -> list[WorkerProcess]:
-    """Wait until one of the workers has sent something, has died or is overdue; return all such.
+    """Wait until a worker has sent something, has died or is overdue; return all such workers.
 
-    If `given_up` returns True, stop waiting, even if there is no such worker. There must be one
-    worker at least.
+    Args:
+        workers: one worker or more.
+        given_up: returns whether to stop waiting.
     """
     while True:
         patience = min(worker.deadline for worker in workers) - monotonic()

@@ -1,7 +1,7 @@
 """Create the temporary folder of a run, and remove folders that dead runs have left.
 
-Each folder has a lock file next to it, which the run holds locked until it ends in any way. So a
-folder whose lock is free belongs to a dead run.
+Each folder has a lock file next to it, which the run keeps locked until it ends, even by a crash.
+So a folder whose lock is free belongs to a dead run.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ScratchFolder:
 
 
 def _locked_file() -> tuple[Path, FileLock]:
-    """Create and lock a file; another one if a new run removes the first before it is locked."""
+    """Create and lock a file; try another if a new run removes the file before it is locked."""
     while True:
         descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
         os.close(descriptor)

@@ -42,9 +42,9 @@ def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess,
 
 @contextmanager
 def _existing_working_folder() -> Iterator[None]:
-    """Be in the root folder within the block if the working folder was deleted.
+    """Change to the root folder within the block if the working folder was deleted.
 
-    Python asks for the name of the working folder to start a process, and a deleted one has none.
+    To start a process, Python asks for the working folder's name, and a deleted folder has none.
     """
     try:
         os.getcwd()  # noqa: PTH109  # Raises an error if the folder has no name.

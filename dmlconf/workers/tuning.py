@@ -22,7 +22,7 @@ _MOST_GARBAGE: Final = 50_000
 
 
 def collect_garbage_seldom() -> None:
-    """Let Python collect garbage less often: imports and cases leave hardly any."""
+    """Let Python collect garbage less often: imports and cases leave hardly any garbage."""
     gc.set_threshold(_MOST_GARBAGE)
 
 
@@ -30,7 +30,7 @@ def collect_garbage_seldom() -> None:
 def lasting_values() -> Iterator[None]:
     """Disable garbage collection in the block, and never again scan the objects alive at its end.
 
-    Otherwise Python would scan the objects of a suite for a third of the time of loading it.
+    Otherwise such scans would be a third of the time of loading a suite.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -45,8 +45,8 @@ def lasting_values() -> Iterator[None]:
 def compute_in_one_thread() -> None:
     """Compute NumPy's matrix products in the calling thread, unless the environment says otherwise.
 
-    For small tensors, several threads take twice the processor time. OpenBLAS reads the variable
-    when NumPy is imported; worker processes inherit it.
+    For small tensors, several threads take twice the processor time. OpenBLAS reads the environment
+    variable when NumPy is imported.
     """
     if _THREADS not in os.environ:
         os.environ[_THREADS] = "1"

@@ -1,10 +1,13 @@
 """The worker process: runs batches of cases on a backend.
 
-Messages to a worker are batches of cases, `Stop`, or None to end it. A worker first sends `Ready`,
-or `Refused` and ends. Then it sends the results of each batch, one for each case up to a `Raised`,
-in order, in one or more `Results`. It gets the next batch only after the last `Results` of a batch,
-since a process that hangs would never run it. It answers `Stop` with the results that it has and
-`Stopped`, and sends nothing more. `process` and `pool` are the main process's side.
+The main process (`process` and `pool`) and a worker exchange messages:
+
+- The worker first sends `Ready`, or sends `Refused` and ends.
+- The main process sends a batch of cases. The worker answers with one or more `Results`, which have
+  one result for each case, in order. A `Raised` ends the batch.
+- After the last `Results`, the main process sends the next batch, or None to end the worker.
+- At any time, the main process may send `Stop`. The worker sends the results that it has, then
+  `Stopped`, and nothing more.
 """
 
 from __future__ import annotations
@@ -58,9 +61,7 @@ __all__ = [
 ]
 
 GATHER_SECONDS: Final = 0.02
-"""How long results are gathered before the next one sends them all: sending a message takes longer
-than most cases.
-"""
+"""Results within this time are sent together: sending a message takes longer than most cases."""
 
 _WAIT_SHARE: Final = 0.9
 """Share of a case's time limit that a wait for the device may take: then the backend can report the
@@ -103,7 +104,7 @@ class Results:
     """Some results of a batch, or none.
 
     Attributes:
-        results: one for each of the next cases of the batch; a `Raised` is the last of a batch.
+        results: one for each of the next cases of the batch. A `Raised` ends the batch.
         last: whether the batch is done, and the worker waits for the next one.
         memory: bytes that the process has committed; 0 unless these are the last results.
     """
@@ -124,14 +125,14 @@ class Stopped:
 
 
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
-    """Return the function with which a worker runs a batch of cases, and does no more."""
+    """Return a function that runs a batch of cases on the backend."""
     return partial(run_batch, backend)
 
 
 def with_errors(
     results: Callable[[Sequence[Any]], Iterator[Any]],
 ) -> Callable[[Sequence[Any]], Iterator[Any]]:
-    """Return a function that yields what `results` yields, and a `Raised` instead of raising."""
+    """Return a function like `results` that yields a `Raised` instead of raising an exception."""
 
     def raising(batch: Sequence[Any]) -> Iterator[Any]:
         try:
@@ -200,7 +201,7 @@ def work(
 
 
 def _read(connection: Connection, batches: SimpleQueue[Any], sender: _Sender) -> None:
-    """Pass on what dmlconf sends, in a thread, as `Stop` may come while a case runs."""
+    """Receive messages in a thread of its own, since `Stop` may come while a case runs."""
     try:
         while True:
             message = connection.recv()
@@ -215,7 +216,7 @@ def _read(connection: Connection, batches: SimpleQueue[Any], sender: _Sender) ->
 
 
 class _Sender:
-    """Sends together the results that come within a short time; both threads use it."""
+    """Sends the results of a short time together; both threads use it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -255,7 +256,7 @@ class _Sender:
 def _isolate(diagnostics: Path) -> None:
     """Redirect output to `diagnostics`, ignore interrupts, and let the process end with dmlconf.
 
-    It gets a process group of its own, except on Windows.
+    Except on Windows, the process gets a process group of its own.
     """
     # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
     for number in INTERRUPTS:
