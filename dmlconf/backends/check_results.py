@@ -18,10 +18,10 @@ __all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
 
 
 class CheckStatus(StrEnum):
-    """The status of one check, named like a status of verdicts.
+    """The status of one check.
 
-    FAILED means that a device did something that it must not do, BROKEN that a call failed or the
-    check's process ended or hung, and UNSUPPORTED that the device declined what it may decline.
+    FAILED: the device did what it must not do. BROKEN: a call failed, or the check's process ended
+    or hung. UNSUPPORTED: the device declined, and may do so.
     """
 
     PASSED = "passed"
@@ -50,7 +50,7 @@ class CheckResult:
 
 
 OnResult = Callable[[int, str, CheckResult], None]
-"""Called with an adapter's index, its description and a result, as soon as the result is there."""
+"""Called with an adapter's index, its description and each result of a check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class DeviceChecks:
-    """The results of all checks, for every adapter of this machine, in the order of the indices."""
+    """The results of all checks on this machine; the adapters are in the order of their indices."""
 
     file: DirectMLFile
     adapters: tuple[Checked, ...]

@@ -1,9 +1,8 @@
 """Circumstances: ways in which applications use an operator and a plain run does not.
 
 A plain run binds each operator once and dispatches it twice with the same inputs. A backend that
-supports circumstances names them in its capabilities and implements `Exerciser`. How DirectML runs
-cases under each is in `directml/circumstances`, and how the results are judged in
-`dmlconf.judging.circumstances`.
+supports circumstances names them in its capabilities and implements `Exerciser`, as
+`dmlconf.backends.directml` does. `dmlconf.judging.circumstances` judges the results.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ __all__ = [
 
 
 class Circumstance(StrEnum):
-    """A circumstance. The members are in the order in which they are run, the simplest first."""
+    """A circumstance; cases run under them in the order of the members."""
 
     REPEATED = "repeated"
     REBOUND = "rebound"
@@ -61,8 +60,7 @@ CHEAP: Final = (
     Circumstance.OFFSET,
     Circumstance.OWNED,
 )
-"""The circumstances of a run by default, as far as its backend supports them. Each costs less than
-half of a plain run, on average.
+"""The default circumstances of a run. On average, each takes less than half as long as a plain run.
 """
 
 
@@ -77,8 +75,8 @@ def chosen_circumstances(
     """Return the circumstances of a run, in the order in which they are run.
 
     Args:
-        names: names of circumstances, or only `ALL` or `NONE`. `ALL` chooses all that the backend
-            supports, and no name at all those in `CHEAP` that it supports.
+        names: names of circumstances, or `ALL` or `NONE`; empty for `CHEAP`. `ALL` and `CHEAP`
+            leave out what the backend does not support.
         backend: the backend's name, for the message.
 
     Raises:
@@ -115,7 +113,7 @@ class Exercise:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """The results of one dispatch, or of several with the same inputs, buffers and results.
+    """The results of one dispatch, or of several with equal inputs, buffers and results.
 
     Attributes:
         variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
@@ -123,8 +121,8 @@ class Dispatch:
         arrays: the outputs by tensor.
         faults: what the dispatches did wrong apart from the values.
         times: how many dispatches had these results.
-        in_place: the inputs whose buffers are also those of outputs, by output; None stands for
-            the case's own `in_place`.
+        in_place: for each output that shares the buffer of an input, that input; None means the
+            case's own `in_place`.
     """
 
     variation: int
@@ -165,7 +163,7 @@ class Exercises:
 
     Attributes:
         plain: the outcome of the plain run, which is not a breakdown.
-        under: the outcomes up to the first breakdown and with it; empty if `plain` is not
+        under: the outcomes under circumstances; a breakdown is the last. Empty if `plain` is not
             `Outputs`.
     """
 
@@ -186,8 +184,7 @@ def exercises_of(
 ) -> Iterator[Case | Exercise]:
     """Yield an `Exercise` for each case, or the case itself if it is to run only plainly.
 
-    Cases that must be refused, and cases that compare two forms of a graph, run only plainly;
-    without circumstances, all cases do.
+    Cases that must be refused, and cases that compare two forms of a graph, run only plainly.
     """
     for case in cases:
         rejected = isinstance(case.expectation, ExpectedRejection)

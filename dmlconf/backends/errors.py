@@ -27,7 +27,7 @@ __all__ = [
 def described(error: Exception) -> str:
     """Return the type and the text of an exception, such as `KeyError: 'Axis'`.
 
-    It returns a text even if the text of the exception raises another one.
+    `str(error)` itself may raise an exception.
     """
     try:
         text = str(error)

@@ -11,14 +11,14 @@ from dmlconf.backends.errors import UnknownChoiceError
 __all__ = ["BOTH", "choose", "option_parts", "split_options", "variants_of"]
 
 BOTH: Final = "both"
-"""The value of an option with which a run uses each of the option's two values in turn."""
+"""`NAME=both` runs each case with the first value of the option NAME, then with the second."""
 
 
 def split_options(text: str) -> tuple[list[str], dict[str, str]]:
     """Return the plain words and the `name=value` options of a comma-separated list.
 
-    Commas in parentheses or brackets belong to a value, as in `where=Axis in (1, 2)`, unless
-    brackets are unbalanced. Of an option that occurs twice, the last value counts.
+    Commas in balanced brackets belong to a value, as in `where=Axis in (1, 2)`. If an option occurs
+    twice, its last value counts.
     """
     words: list[str] = []
     options: dict[str, str] = {}

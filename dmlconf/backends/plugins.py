@@ -74,10 +74,9 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
 
 @cache
 def some_installed() -> bool:
-    """Return whether a plugin seems installed, without the slow import of `importlib.metadata`.
+    """Return whether a distribution's `entry_points.txt` contains the text of the group.
 
-    That is so if a distribution's entry points contain the text of the group. Plugins in archives
-    are not found.
+    This avoids the slow import of `importlib.metadata`. Plugins in archives are not found.
     """
     group = ENTRY_POINT_GROUP.encode()
     for folder in sys.path:

@@ -15,8 +15,7 @@ _END_SECONDS: Final = 5.0
 def how_it_ended(process: BaseProcess) -> str:
     """Return how a process ended, such as `died of SIGKILL` or `ended with exit code 1`.
 
-    One that has closed its pipe gets `_END_SECONDS` to end; if it does not, the text says only that
-    it closed its pipe.
+    A process that does not end within `_END_SECONDS` is described as `closed its pipe`.
     """
     process.join(_END_SECONDS)
     code = process.exitcode

@@ -37,10 +37,9 @@ class _Counters(ctypes.Structure):
 
 
 def committed_bytes() -> int:
-    """Return the bytes that this process has committed, as far as the system tells.
+    """Return the bytes that this process has committed; 0 if unknown.
 
-    On Windows these are PagefileUsage, on Linux its resident bytes. The number is 0 elsewhere, and
-    if the system does not tell it.
+    On Windows this is PagefileUsage, on Linux the resident memory.
     """
     if sys.platform == "win32":
         counters = _Counters(cb=ctypes.sizeof(_Counters))

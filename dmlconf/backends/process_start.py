@@ -1,7 +1,6 @@
 """Let the processes that dmlconf starts ignore Ctrl-C.
 
-A terminal sends Ctrl-C to all processes of a command, but only the main process should act on it: a
-worker that is still importing would end with a traceback of its own.
+A terminal sends Ctrl-C to all processes of a command, but only the main process should act on it.
 """
 
 from __future__ import annotations
@@ -24,11 +23,10 @@ INTERRUPTS: Final = tuple(
 
 @contextmanager
 def children_ignore_interrupts() -> Iterator[None]:
-    """Hold back interrupts from processes that start in the block, from their first instruction.
+    """Block interrupts in processes that start in the block, from their first instruction.
 
-    They inherit a signal mask, and keep it until they set another, as `ignore_interrupts` does.
-    Windows has no masks: there, this process too ignores Ctrl-C in the block, which should be
-    short.
+    Such a process inherits this thread's signal mask; `ignore_interrupts` unblocks the signals.
+    Windows has no signal masks: there, this process also ignores Ctrl-C in the block.
     """
     if sys.platform == "win32":
         with _ignored_ctrl_c():
@@ -36,8 +34,7 @@ def children_ignore_interrupts() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker  # Takes a while to import.
 
-    # Otherwise starting a process would start the tracker, which unblocks SIGINT and SIGTERM in
-    # this thread.
+    # Starting the tracker unblocks SIGINT and SIGTERM in this thread: start it before.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     try:
@@ -49,7 +46,7 @@ def children_ignore_interrupts() -> Iterator[None]:
 def ignore_interrupts() -> None:
     """Ignore Ctrl-C, and unblock the signals that `children_ignore_interrupts` blocked.
 
-    Other requests to end, such as SIGTERM, end the process again, also one that was held back.
+    A SIGTERM that was blocked then ends the process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

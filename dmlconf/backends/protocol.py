@@ -78,10 +78,10 @@ class Capabilities:
         memory: bytes that the tensors of a case may take together; None if unknown.
         half_precision: whether it may compute FLOAT16 outputs in FLOAT16 throughout, as
             DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION permits; this widens rules for sums.
-        circumstances: names of the circumstances under which it runs cases; a backend that names
-            any implements `dmlconf.backends.circumstances.Exerciser`.
-        compiles_graphs: whether it compiles a graph as a whole, so that running its nodes one by
-            one may give different bits.
+        circumstances: names of the circumstances under which it runs cases, as a
+            `dmlconf.backends.circumstances.Exerciser`.
+        compiles_graphs: whether it compiles a graph as a whole; its nodes, run one by one, may
+            then give different bits.
     """
 
     feature_level: FeatureLevel
@@ -125,13 +125,13 @@ class Outputs:
     """The backend ran the case.
 
     Attributes:
-        arrays: the outputs by tensor; a case passes only if each has its tensor's Sizes as shape
-            and the dtype of its data type. INT4 and UINT4 have one element a byte.
+        arrays: the outputs by tensor. The shape must be the tensor's Sizes, and the dtype that of
+            its data type; INT4 and UINT4 take one byte per element.
         seconds: how long it took.
         faults: what the operator did wrong apart from the values.
-        dispatch_seconds: how long each dispatch took by the device's own clock, without those that
-            are unknown.
-        samples: digests and some elements of outputs, as recordings keep them of large ones.
+        dispatch_seconds: how long each dispatch took by the device's own clock; unknown times are
+            left out.
+        samples: for outputs that a recording keeps in part, a digest and some elements.
         warnings: warnings of the driver or a debug layer; they do not fail the case.
     """
 
@@ -223,18 +223,18 @@ class Backend(Protocol):
     """
 
     def environment(self) -> Environment:
-        """Return the environment: the software and the device that the backend runs on."""
+        """Return the software and the device that the backend runs on."""
         ...
 
     def capabilities(self) -> Capabilities:
-        """Return the capabilities: the feature level and data types that the backend can run."""
+        """Return what the backend can run."""
         ...
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order and as soon as it is known.
 
-        If it raises an exception, the cases without an outcome run again, one at a time; a case
-        that raises one alone breaks down.
+        After an exception, the cases without an outcome run again, one at a time. A case that then
+        raises an exception breaks down.
         """
         ...
 
@@ -253,7 +253,7 @@ class WaitsForDevice(Protocol):
     def limit_waits(self, seconds: float) -> None:
         """Set how long one wait may take.
 
-        A worker process calls it before the first case. It sets less than a case may take, so that
-        the backend's own message arrives before the process is ended.
+        A worker process calls this before the first case. `seconds` are fewer than a case may take,
+        so that the backend can report a hang before its process is ended.
         """
         ...

@@ -90,8 +90,7 @@ def is_reference(backend: Backend) -> bool:
 def option_words(name: str) -> tuple[str, ...]:
     """Return the words that may follow a backend's colon, for the shell's completion.
 
-    A word that ends in `=` needs a value. There are none for a plugin, an unknown name, or a
-    built-in backend that lists none.
+    A word that ends in `=` needs a value. Plugins and unknown names have no words.
     """
     built_in = _BUILT_IN.get(name)
     words: tuple[str, ...] = ()
@@ -177,8 +176,7 @@ def check_devices(
 
     Args:
         path: the file of DirectML, or None to search for it.
-        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which a check runs at
-            most one.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0; a check runs at most one.
         on_result: called with each result as soon as there is one.
 
     Raises:

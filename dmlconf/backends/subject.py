@@ -25,13 +25,13 @@ _OF_ONE_RUN: Final = frozenset({"luid", "directml_file", "directml_origin"})
 """Details that may differ between two runs of the same software on the same device."""
 
 Subject = tuple[Any, ...]
-"""Backend, version, adapter, driver, and the details that are digests, by name:
-`directml_sha256`, for example.
+"""Backend, version, adapter, driver, and a mapping of the details that are digests, such as
+`directml_sha256`.
 """
 
 
 def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an environment as a mapping; of the backend `recording`, the recorded environment."""
+    """Return an environment as a mapping; for the backend `recording`, the recorded environment."""
     record: Mapping[str, Any]
     record = asdict(environment) if isinstance(environment, Environment) else environment
     if record["backend"] == "recording":
@@ -40,16 +40,15 @@ def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[
 
 
 def subject_of(environment: Environment | Mapping[str, Any]) -> Subject:
-    """Return the subject of an environment; of the backend `recording`, the recorded subject."""
+    """Return the subject of an environment; for the backend `recording`, the recorded subject."""
     record = tested_environment(environment)
     digests = {key: value for key, value in record["details"].items() if key.endswith("sha256")}
     return *(record[key] for key in ("backend", "version", "adapter", "driver")), digests
 
 
 def device_details(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an environment's details without those that may differ from run to run.
-
-    These are `luid`, `directml_file` and `directml_origin`.
+    """Return an environment's details without `luid`, `directml_file` and `directml_origin`, which
+    may differ from run to run.
     """
     return {key: value for key, value in details.items() if key not in _OF_ONE_RUN}
 
@@ -57,7 +56,7 @@ def device_details(details: Mapping[str, Any]) -> Mapping[str, Any]:
 def is_independent(recorded: Mapping[str, Any], subject: Subject) -> bool:
     """Return whether results recorded in an environment may be used to judge a subject.
 
-    They may not if both have the same subject, or if both come from the reference.
+    They may not if they come from the same subject, or if both come from the reference.
     """
     both_reference = str(recorded["backend"]) == REFERENCE == str(subject[0])
     return not both_reference and subject_of(recorded) != subject

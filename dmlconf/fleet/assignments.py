@@ -16,21 +16,21 @@ from dmlconf.cases.model import PlannedCase
 __all__ = ["MOST_LOSSES", "Assignments", "Loss"]
 
 MOST_LOSSES: Final = 3
-"""A case is `broken` after workers were lost this many times while they had it."""
+"""A case is `broken` after this many workers that had it were lost."""
 
 _LARGEST_BATCH: Final = 256
 """The most cases that a worker gets at once; a worker's first batch has one."""
 
 _SHORT_SECONDS: Final = 0.5
-"""A worker's next batch is twice as large if a full one takes less, since round trips cost time."""
+"""If a full batch takes less, the worker's next batch is twice as large: round trips cost time."""
 
 _LONG_SECONDS: Final = 2.0
-"""A worker's next batch is half as large if one takes more, since its verdicts arrive together."""
+"""If a batch takes more, the worker's next batch is half as large: its verdicts arrive together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A case that `MOST_LOSSES` lost workers had, and their names, which may be the same."""
+    """A case that `MOST_LOSSES` lost workers had, and the workers' names."""
 
     case: PlannedCase
     workers: tuple[str, ...]
@@ -39,7 +39,7 @@ class Loss:
 class Assignments:
     """The cases of a plan that have no verdict yet, and the workers that run them.
 
-    The methods take a worker's address, which usually is another one after a restart.
+    The methods identify a worker by its address.
 
     Attributes:
         unfinished: how many cases have no verdict.
@@ -54,7 +54,7 @@ class Assignments:
         self._losses: dict[str, tuple[str, ...]] = {}
 
     def batch(self, worker: str) -> list[PlannedCase]:
-        """Return the next cases for a worker that has none; empty if none are waiting."""
+        """Return the next cases for an idle worker; empty if none are waiting."""
         if self._singles:
             batch = [self._singles.popleft()]
         else:
@@ -73,13 +73,13 @@ class Assignments:
             self._size[worker] = max(size // 2, 1)
 
     def give_back(self, worker: str) -> None:
-        """Let a worker's cases, if any, be assigned again one at a time; this counts as no loss."""
+        """Let a worker's cases be assigned again, one at a time; this counts as no loss."""
         self._singles.extend(self._given.pop(worker, ()))
 
     def reassign(self, worker: str, name: str) -> list[Loss]:
-        """Record the loss of a worker, and let its cases be assigned again one at a time.
+        """Record the loss of a worker, and let its cases be assigned again, one at a time.
 
-        Those with `MOST_LOSSES` losses are returned instead; they are no longer unfinished.
+        Cases with `MOST_LOSSES` losses are returned instead, and no longer count as unfinished.
 
         Args:
             name: the worker's name, for `Loss.workers`.

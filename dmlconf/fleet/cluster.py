@@ -1,9 +1,8 @@
 """A connection to Dask's scheduler: its workers, and calls to them.
 
-It also starts the scheduler and workers of `--scheduler local:N`. Each call is pinned to a worker,
-so that it is known which worker ran what. Dask's blocking functions, except the start of
-`local:N`, run in threads of their own, since they may wait forever for a process that hangs or
-cannot be reached.
+For `--scheduler local:N`, it also starts the scheduler and N workers. Each call names the worker
+that runs it. Blocking functions of Dask run in threads of their own, since they may wait forever
+for a process that hangs.
 """
 
 from __future__ import annotations
@@ -70,10 +69,9 @@ class Answer:
         call: the number that `Cluster.call` returned.
         worker: the worker's address.
         value: what the function returned; None if no value arrived.
-        error: what the function raised, or Dask, such as `KilledWorker`; None for most lost
-            workers, and with a value.
+        error: what the function raised, or what Dask raised, such as `KilledWorker`.
         lost: whether no result arrived, since the worker is gone or cannot be reached.
-        done: whether the function of a lost worker had returned; otherwise False.
+        done: whether the worker is lost, but its function had returned.
     """
 
     call: int
@@ -95,9 +93,9 @@ class _Seen:
 class Cluster:
     """A connection to a scheduler, and a context manager that closes it.
 
-    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, for which Dask's own configuration
-    sets security. `local:N` starts one with N workers on this machine, with a new TLS key, so that
-    other users of the machine cannot use it.
+    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, whose TLS keys are set in Dask's own
+    configuration. `local:N` starts a scheduler with N workers on this machine. It has a new TLS
+    key, so that other users of the machine cannot use it.
     """
 
     def __init__(self, address: str) -> None:
@@ -124,7 +122,7 @@ class Cluster:
         self._others = 0
         self._answered = monotonic()
         self._ended = threading.Event()
-        # Without it, Dask leaves `dask-scratch-space` in the folder for temporary files.
+        # Without this folder, Dask leaves `dask-scratch-space` in the folder for temporary files.
         try:
             scratch = TemporaryDirectory(prefix="dmlconf-cluster-", ignore_cleanup_errors=True)
         except OSError as error:
@@ -234,9 +232,9 @@ class Cluster:
                 future.release()
 
     def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function on all of `workers`, even busy ones; wait at most 5 seconds.
+        """Run a function on all of `workers`, even busy ones, and ignore errors.
 
-        Errors are ignored.
+        This waits 5 seconds at most.
         """
         workers = list(self._workers)
         with suppress(Exception):  # Workers that are gone need no call.
@@ -261,7 +259,7 @@ class Cluster:
         deadline = monotonic() + _RESULT_SECONDS
         while monotonic() < deadline and number in self._futures:
             try:
-                # The function's own error is not raised here, so it may be an OSError as well.
+                # This returns the function's own error, even an OSError, and raises Dask's.
                 error = future.exception(timeout=1.0)
                 if error is None:
                     return Answer(number, worker, future.result(timeout=1.0))
@@ -310,10 +308,7 @@ def _client_class() -> Any:
 
 
 def _silence_dask() -> None:
-    """Let Dask, asyncio and Tornado log nothing below `CRITICAL`.
-
-    dmlconf reports lost workers itself.
-    """
+    """Let Dask, asyncio and Tornado log nothing below `CRITICAL`: dmlconf reports lost workers."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     for name in (*names, "distributed", "asyncio", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -326,7 +321,7 @@ def _configure(settings: Mapping[str, Any]) -> None:
 
 
 class _LocalCluster:
-    """A scheduler and workers on this machine, which other users of the machine cannot use.
+    """A scheduler and workers on this machine.
 
     Attributes:
         address: the scheduler's address.
@@ -392,7 +387,7 @@ def within(seconds: float, function: Callable[[], _Result]) -> _Result:
     """Return a function's result, or raise what it raises.
 
     Raises:
-        TimeoutError: it takes longer than `seconds`; it continues in its thread.
+        TimeoutError: the function takes longer than `seconds`; it continues in its thread.
     """
     result: Future[_Result] = Future()
 

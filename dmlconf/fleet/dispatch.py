@@ -34,10 +34,10 @@ _MOST_ATTEMPTS: Final = 3
 """A connected worker whose answers to `prepare` were lost this many times cannot be used."""
 
 _WITHOUT_WORKERS_SECONDS: Final = 60.0
-"""How long to wait if there is no worker; processes restart within seconds."""
+"""How long to wait if there is no worker."""
 
 _JOIN_SECONDS: Final = 5.0
-"""How long to wait for a worker with an adapter if all that are there have none."""
+"""How long to wait for a worker with an adapter if only workers without one are connected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Fleet:
     """The workers of a scheduler that can run one job.
 
     Attributes:
-        members: these workers, by address.
+        members: the workers that can run the job, by address.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class Fleet:
     def prepare(self) -> list[Member]:
         """Prepare the connected workers with an adapter; return those that are left, by name.
 
-        A worker that is lost meanwhile is prepared again if it is still connected, or connects
-        again before the others are ready.
+        A worker whose answer is lost is prepared again while it is connected.
 
         Raises:
-            BackendError: for a minute, or for 5 seconds if others are connected, there was none;
-                one of them cannot run the job, or is not ready in time; or the scheduler is gone.
+            BackendError: no worker with an adapter connects within a minute, or within 5 seconds if
+                others are connected; a worker cannot run the job, or is not ready in time; or the
+                scheduler is gone.
         """
         with_workers = monotonic()
         refusals: list[str] = []
@@ -136,13 +136,11 @@ class Fleet:
         The first verdict of each batch comes with the batch, every other verdict with None.
 
         All workers with the device of `members` are used, new ones too. If the scheduler is gone,
-        or no such worker was there and none was being prepared for a minute, the rest of the plan
-        gets no verdict.
+        or there is no such worker for a minute, the rest of the plan gets no verdict.
 
         Args:
             members: some of those that `prepare` returned, all with one device.
-            waivers: accepted failures, for the cases that end their workers; the workers apply
-                those of the job to the others.
+            waivers: accepted failures, applied to the cases that end their workers.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -267,7 +265,7 @@ class Fleet:
                 self._preparing[call] = info, monotonic() + _PREPARE_SECONDS
 
     def _admitted(self, answer: Answer) -> list[str]:
-        """Handle a worker's answer to `prepare`; return a message if the worker is refused."""
+        """Handle a worker's answer to `prepare`; return messages if the worker is refused."""
         info, _ = self._preparing.pop(answer.call)
         if info.address not in self._cluster.workers:
             return []  # Its process may restart with another address.
@@ -311,7 +309,7 @@ class _Pass:
     """The state of one pass over a plan.
 
     Attributes:
-        device: the environment of a member, as in a log's header; all have its device.
+        device: the environment of one member, as in a log's header; all members have its device.
         busy: for each worker with a batch, the number of its call, its start and its deadline.
         with_workers: when a worker was last there or being prepared, by `time.monotonic`.
     """

@@ -205,7 +205,6 @@ def prepare(job: Job) -> Prepared | Refusal:
     Returns:
         `Prepared`; a refusal if the version of dmlconf, the suite or the catalogue differs from the
         job's, the suite is invalid, or the backend or what gives expected values cannot be used.
-        With another version of dmlconf, the sessions stay.
     """
     if job.dmlconf != dmlconf.__version__:
         versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"
@@ -231,8 +230,8 @@ def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
         job: its identifier.
 
     Returns:
-        `Batch`; a refusal if this process has not prepared the job, or if the backend or the
-        operating system fails, which ends the job here.
+        `Batch`; a refusal if this process has not prepared the job. If the backend or the operating
+        system fails, the job ends in this process, with a refusal.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -249,7 +248,7 @@ def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
 
 
 def finish(job: str) -> None:
-    """End a job in this process, if it has it, and close its backend."""
+    """End a job in this process, if it was prepared, and close its backend."""
     with _LOCK:
         session = _SESSIONS.pop(job, None)
         if session is not None:
