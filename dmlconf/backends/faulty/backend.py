@@ -69,7 +69,7 @@ _FIRST_LEVEL: Final = Capabilities(
 def _zeros(case: Case) -> Outcome:
     """Accept every case, and compute only zeros."""
     if isinstance(case.expectation, ExpectedRejection):
-        return Outputs({})  # Accepting the case is wrong enough; its tensors may fit no memory.
+        return Outputs({})  # Its tensors may be too large for the memory.
     return Outputs(
         {name: np.zeros(t.Sizes, t.DataType.dtype) for name, t in case.outputs().items()}
     )
@@ -198,10 +198,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "error": _error,
     "first-level": _first_level,
 }
-"""The functions that run cases, by fault.
-
-The fault `first-level` refuses what level 1_0 lacks, and computes everything else correctly.
-"""
+"""The functions that run cases, by fault. The fault `first-level` refuses what level 1_0 lacks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What a device of one feature level refuses, for `faulty:level=LEVEL` and `faulty:first-level`.
 
-To judge whether a device may refuse a case, `dmlconf.catalogue.levels` asks which level the desc
-needs. This module reads the catalogue's files by itself, so that an error in either module shows.
+It reads the catalogue's files itself and does not use `dmlconf.catalogue.levels`, so that an error
+in either module shows.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def _lacking_of_tensors(
 ) -> Iterator[str]:
     """Yield the tensors that no support table for the level lists, and a missing table.
 
-    An operator may have support tables for several levels, the newest first, and for several
-    conditions `when`. For each condition that holds, the newest table counts whose level is not
-    above the device's; each tensor must be in at least one of these tables.
+    Each support table has a level, the newest first, and perhaps a condition `when`. For each
+    condition that holds, the first table counts whose level the device has. Each tensor must be in
+    one of these tables.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:

@@ -27,7 +27,7 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["HIGHEST_LEVEL", "NumpyBackend", "create", "run_case"]
 
 HIGHEST_LEVEL: Final = FeatureLevel(6, 4)
-"""The highest feature level; backends to which levels mean nothing report it."""
+"""The highest feature level; backends without feature levels report it."""
 
 
 class NumpyBackend:
@@ -63,8 +63,8 @@ def create(argument: str) -> NumpyBackend:
 def run_case(case: Case) -> Outcome:
     """Return the outcome of a case on the reference.
 
-    It is a rejection with E_INVALIDARG if the case has `violations`, and a breakdown if memory runs
-    out.
+    This is a rejection with E_INVALIDARG if the case violates constraints, and a breakdown if
+    memory runs out.
     """
     began = perf_counter()
     broken = case.violations()

@@ -85,8 +85,8 @@ _LIMITS: Final = re.compile(
     r"|Axis > 1 isn't supported"
     r"|Unknown activation function: (?!relu|sigmoid|tanh)\w+|Unsupported activation function",
 )
-"""What kernels say if they lack a part of their operator, such as a zero point for each row. ONNX
-requires no other activations of recurrent operators than Relu, Sigmoid and Tanh.
+"""Messages of kernels that lack a part of their operator. ONNX requires only the activations Relu,
+Sigmoid and Tanh of recurrent operators.
 """
 _LAST_INPUT: Final = np.array([5.25, -3.5, 7.75], np.float32)
 _LAST_OUTPUT: Final = _LAST_INPUT + _LAST_INPUT
@@ -96,8 +96,8 @@ _LAST: Final = Program(
     constants={},
     steps=(Step("Add", ("last/x", "last/x"), ("last/y",)),),
 )
-"""The last node of a batch's model. If its output is wrong, a case disturbs those after it: the
-provider of OpenVINO gives the data of an input that no node reads to the nodes of the next inputs.
+"""The last node of a batch's model. If its output is wrong, a case disturbs later ones, as in the
+OpenVINO provider a case with an input that no node reads.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
@@ -164,7 +164,7 @@ class OnnxRuntimeBackend:
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield the outcome of each case, in order.
 
-        A case that ONNX can express runs as its own model, or in one of several cases.
+        With `batches`, the cases that ONNX can express are one model, else each is its own.
         """
         if not self._batches:
             yield from map(self._run, cases)
@@ -185,8 +185,8 @@ class OnnxRuntimeBackend:
     ) -> dict[int, Outcome]:
         """Return the outcomes by index.
 
-        If one model of all cases fails, or its last node (`_LAST`) is wrong because a case disturbs
-        others, two halves run instead, down to single cases.
+        If the model of all cases fails, or the output of `_LAST` is wrong, two halves run instead,
+        down to single cases.
         """
         indices = list(programs)
         if len(indices) < 2:
@@ -339,8 +339,7 @@ def variants(argument: str) -> Mapping[str, str]:
 def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     """Return the limit of ONNX or ONNX Runtime that an error reports; empty for any other error.
 
-    A missing kernel, or a wrong type, of an operator that ONNX Runtime's own optimiser added is no
-    limit.
+    A missing kernel is no limit if ONNX Runtime's optimiser added the operator.
 
     Args:
         text: the error's text.
@@ -373,10 +372,10 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return an error's first line that is not blank, at most 500 characters of it.
+    """Return up to 500 characters of an error's first line, or its type if it has no text.
 
-    If that line is longer and not the only one, ` ... ` and at most 200 characters of the last line
-    follow. If the error has no text, the name of its type is returned.
+    If that line is longer and there are others, ` ... ` and up to 200 characters of the last line
+    follow. Blank lines do not count.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:

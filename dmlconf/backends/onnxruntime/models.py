@@ -32,9 +32,7 @@ _TYPES: Final[Mapping[str, int]] = {
 """ONNX's number of each data type of 8 bits or more, and of Booleans."""
 
 _FLOATS: Final = frozenset({"alpha"})
-"""The floating-point attributes of com.microsoft's operators in programs; onnx has no schemas of
-these operators.
-"""
+"""The floating-point attributes of com.microsoft's operators, for which onnx has no schemas."""
 
 
 def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.ModelProto:
@@ -54,7 +52,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
         for name, each in program.inputs.items()
         if name not in owned
     ]
-    # Outputs have no declared sizes: those of the returned arrays are checked later.
+    # Sizes of outputs are not declared: those of the returned arrays are checked later.
     outputs = [
         helper.make_tensor_value_info(name, _TYPES[each.data_type], None)
         for name, each in program.outputs.items()
@@ -71,7 +69,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
 def operators_of(model: onnx.ModelProto) -> frozenset[str]:
     """Return the operators of a model, and those by which ONNX defines them.
 
-    For a model of Clip with both limits, these are Clip, Less and Where.
+    A model of Clip with both limits has Clip, Less and Where.
     """
     nodes = model.graph.node
     opset = model.opset_import[0].version
@@ -80,9 +78,9 @@ def operators_of(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def _definition(node: onnx.NodeProto, opset: int) -> list[str]:
-    """Return the operators by which ONNX defines an operator; none if only a text defines it.
+    """Return the operators of the function by which ONNX defines an operator; none without one.
 
-    Where they depend on types, all inputs are FLOAT32.
+    If the function depends on types, it is the one for FLOAT32.
     """
     schema = onnx.defs.get_schema(node.op_type, opset, "")
     if schema.has_function:

@@ -15,7 +15,7 @@ __all__ = ["RecordingBackend", "create"]
 
 
 class RecordingBackend:
-    """A recording as a backend. A case whose outcome it does not have breaks down."""
+    """A recording as a backend. A case without a recorded outcome breaks down."""
 
     def __init__(self, stored: StoredRecording) -> None:
         """Replay a recording.

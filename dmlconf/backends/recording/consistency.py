@@ -1,7 +1,4 @@
-"""Find recordings that contradict themselves, for example because they were relabelled or edited.
-
-A forgery without contradictions is not found; certificates are for that.
-"""
+"""Find contradictions within a recording, for example after somebody edited its file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tell whether a case is still the one that was recorded: by its digest, and by its outputs' form.
+"""Tell whether a case has changed since it was recorded: by its digest, or by its outputs.
 
-A case has the same digest on every platform and with every version of Python and NumPy.
+The digest is the same on every platform, and with every version of Python and NumPy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["case_digest", "outputs_problem"]
 
 _MEMBERS: Final = tuple(TensorDesc.__dataclass_fields__)
 _EXACT: Final = 1 << 53
-"""Below this magnitude, a FLOAT64 holds every whole number."""
+"""FLOAT64 holds every integer below this magnitude."""
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
@@ -32,7 +32,7 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 def case_digest(case: Case) -> str:
     """Return the SHA-256 of operator, desc or graph, `in_place` and inputs' data, in hexadecimal.
 
-    The data of a case that expects a rejection is left out: its tensors may be impossible.
+    If the case expects a rejection, the data is left out: its tensors may be impossible.
     """
     head = {
         "operator": case.operator_name,

@@ -120,9 +120,9 @@ def _reason(error: Exception) -> str:
 
 
 def _checked(case: Any, length: int) -> list[str | None]:
-    """Check a case, and return the second part of each of its `Kind`s; none if it was rejected.
+    """Check a case of the manifest; `length` is the number of bytes of `OUTPUTS`.
 
-    `length` is the number of bytes of `OUTPUTS`.
+    Return None and the data type of each output; an empty list if the case was rejected.
     """
     digest = case["digest"]
     if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:

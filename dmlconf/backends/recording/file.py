@@ -1,6 +1,6 @@
 """The file format of recordings: a zip archive of a JSON manifest and elements of the outputs.
 
-Equal recordings give the same bytes with the same zlib. Which file holds which cases is in `store`.
+Equal recordings give the same bytes with the same version of zlib.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class _Blob:
-    """The kept elements of the outputs; those of outputs with equal bytes are stored once."""
+    """The kept elements of the outputs; equal bytes of several outputs are stored once."""
 
     def __init__(self) -> None:
         self._offsets: dict[bytes, int] = {}
@@ -187,11 +187,10 @@ def read_recording(path: Path) -> Recording:
 
 
 def read_head(path: Path) -> Recording:
-    """Return a recording without its entries; usually only its manifest's beginning is read.
+    """Return a recording without its entries, usually from the beginning of its manifest alone.
 
     Raises:
-        BackendError: the file cannot be read, is no recording in a known format, or contradicts
-            itself in what is read of it.
+        BackendError: as for `read_recording`, but contradictions in the entries may go unnoticed.
     """
     try:
         with opened_archive(path, LARGEST_RECORDING_MEMBER) as members:

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 SAMPLED_BYTES: Final = 1 << 14
-"""Of outputs of this many bytes or more, a digest and a sample are kept instead of all elements."""
+"""An output of this many bytes or more is kept as a digest and a sample of its elements."""
 
 SAMPLE: Final = 512
 """Elements of a sample: if 1% of all elements are wrong, about 1 sample in 170 has no wrong one."""

@@ -19,10 +19,9 @@ __all__ = ["Pair", "filled", "is_whole", "paired"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The elements of two outputs that can be compared.
+    """Elements of two outputs, at the same indices.
 
     Attributes:
-        expected: elements at the same indices as those of `actual`.
         sample: the sample that has these indices; None if all elements are compared.
     """
 
@@ -35,7 +34,7 @@ class Pair:
         return allowance.at(self.sample.indices) if self.sample else allowance
 
     def located(self, comparison: Comparison) -> Comparison:
-        """Return the comparison with the coordinates that its elements have in the output."""
+        """Return the comparison with coordinates in the whole output."""
         if self.sample is None:
             return comparison
         sample = self.sample
@@ -54,7 +53,7 @@ class Pair:
         )
 
     def index(self, coordinates: tuple[int, ...]) -> int:
-        """Return an element's index among the compared ones; the element must be one of these."""
+        """Return the index of a compared element among all compared elements."""
         if self.sample is None:
             return int(np.ravel_multi_index(coordinates, self.expected.shape))
         whole = int(np.ravel_multi_index(coordinates, self.sample.shape))
@@ -64,7 +63,7 @@ class Pair:
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """Return the comparable elements of two outputs of one type and shape.
 
-    If one is a sample of exactly the other, the pair has all elements. Of two samples, it has those
+    If one is a sample of the other, the pair has all elements. For two samples, it has the elements
     in both.
     """
     if isinstance(actual, Sample):
@@ -91,9 +90,9 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether an output has a sample's digest and elements; all NaN count as equal.
+    """Return whether an output, which is no sample, has a sample's digest and elements.
 
-    It is False if the output is itself a sample.
+    All NaN count as equal.
     """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
@@ -102,11 +101,12 @@ def is_whole(output: Array | Sample, sample: Sample) -> bool:
 
 
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
-    """Return recorded outputs with the reference's elements where only a sample was recorded.
+    """Return recorded outputs with elements of the reference where only a sample was recorded.
 
-    If the reference's elements have the recorded digest, the output gets all of them. Otherwise, if
-    those at the sample's indices meet the rule, the output gets the others, and keeps its sample as
-    well. An output that does not meet the rule has only its sample.
+    - If the reference's output has the recorded digest, it replaces the sample.
+    - Otherwise, if it meets the rule at the sample's indices, its other elements are added to the
+      sample's in `arrays`; `samples` keeps the sample.
+    - Otherwise, only the sample is kept.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)
     for name, sample in recorded.samples.items():

@@ -1,6 +1,6 @@
-"""Recordings on disk: the file FOLDER/NAME.dmlrec or, if there is none, a file for each operator.
+"""Recordings on disk: a single file FOLDER/NAME.dmlrec, or a file for each operator.
 
-An operator's file is FOLDER/<operator>/NAME.dmlrec. What a file holds is in `file`.
+An operator's file is FOLDER/<operator>/NAME.dmlrec. `file` reads and writes one file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_PARTS: Final = 4
 
 
 class StoredRecording:
-    """A recording; an operator's part, or the single file, is read when it is asked for.
+    """A recording, whose files are read when they are needed.
 
     Attributes:
         single: whether one file holds all of the recording.
@@ -49,9 +49,9 @@ class StoredRecording:
         self._parts: dict[str, Recording | None] = {}
 
     def files(self, operators: Iterable[str] | None = None) -> dict[str, Path]:
-        """Return the file for each of these operators' cases; None means all operators.
+        """Return the file with each operator's cases; None means all operators.
 
-        An operator without a file of its own is left out, unless one file holds everything.
+        Operators without a file are left out.
         """
         names = case_folders() if operators is None else operators
         if self.single:
@@ -98,7 +98,7 @@ class StoredRecording:
         return sha256(lines.encode()).hexdigest()
 
     def part(self, operator: str) -> Recording | None:
-        """Return the part with an operator's cases, or all of a single file; None if there is none.
+        """Return the recording in an operator's file, or in the single file; None without a file.
 
         Raises:
             BackendError: as for `read_recording`.
@@ -182,10 +182,7 @@ def by_operator(recording: Recording) -> Mapping[str, Recording]:
 
 
 def same_source(one: Recording, other: Recording) -> bool:
-    """Return whether two recordings have the same capabilities and environments of one source.
-
-    Two environments have one source if `dmlconf.backends.subject.same_source` says so.
-    """
+    """Return whether two recordings have the same capabilities, subject and `device_details`."""
     same_environment = subject.same_source(one.environment, other.environment)
     return same_environment and one.capabilities == other.capabilities
 

@@ -4,7 +4,7 @@
     webnn:device=gpu                      `cpu` (the default), `gpu` or `npu`
 
 A page of the browser runs a batch of cases. If the page ends, hangs or loses its context of WebNN,
-the browser is started again, and the cases of the batch, if there are several, run one by one.
+the browser is started again, and the cases of the batch run one by one.
 """
 
 from __future__ import annotations
@@ -71,16 +71,14 @@ _TYPES: Final[Mapping[str, str]] = {
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
 _EXACT: Final = 2**53
-"""Integers up to here, positive or negative, are numbers of JavaScript; others reach the page as
-BigInt.
-"""
+"""Integers of larger magnitude are sent as BigInt, since numbers of JavaScript are FLOAT64."""
 
 _PART: Final = LONGEST_SCRIPT // 4
 """How many characters of a tensor are sent at once; a multiple of 4, since base64 needs that."""
 
 _RUNNING: Final = ("build", "dispatch")
-"""The stages after a graph has been described. In these, an error declines the case only by its
-name; in earlier stages, also by a text in which `_UNSUPPORTED` is found.
+"""The stages after a graph has been described. In earlier stages, a message that `_UNSUPPORTED`
+matches declines the case.
 """
 
 _UNSUPPORTED: Final = re.compile(
@@ -140,13 +138,13 @@ class WebNNBackend:
     def limit_waits(self, seconds: float) -> None:
         """Set how long a batch may take.
 
-        A batch has only the time of a single case, since all its outcomes come at once and the
-        worker process is ended if none comes in that time.
+        A batch has only the time of a single case: its outcomes come all at once, and after that
+        time the worker process is ended.
         """
         self._timeout = seconds
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case; those that can be expressed run on the page together."""
+        """Yield one outcome for each case; those that WebNN can express run together."""
         made = [_program_of(case) for case in cases]
         programs = [each for each in made if isinstance(each, dict)]
         results = self._together(programs)
@@ -158,7 +156,7 @@ class WebNNBackend:
         self._browser.close()
 
     def _together(self, programs: Sequence[Mapping[str, Any]]) -> Iterator[Outcome]:
-        """Yield the outcomes of a batch; its cases run one by one if it was not completed."""
+        """Yield the outcomes of a batch; if it was not completed, its cases run one by one."""
         if not programs:
             return
         results = self._evaluated(programs)
@@ -170,7 +168,10 @@ class WebNNBackend:
             yield from map(_outcome, results)
 
     def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the page's results; none for several programs if the browser ended or hung."""
+        """Return the page's results.
+
+        If the browser ended or hung, several programs have no result, and one has that result.
+        """
         if self._browser.closed:  # It could not be started again.
             self._browser = self._started()
         try:
@@ -185,10 +186,10 @@ class WebNNBackend:
         return list(results)
 
     def _script(self, programs: Sequence[Mapping[str, Any]]) -> str:
-        """Return the script that runs programs; tensors of a long one are sent to the page first.
+        """Return the script that runs programs; if it is too long, send the tensors before it.
 
-        They are sent in parts: the browser limits the length of a command, and a string in a page
-        has at most about 512 Mi characters.
+        Tensors are sent in parts: the browser limits the length of a command, and a string in a
+        page has at most about 512 Mi characters.
         """
         script = f"runAll({json.dumps(programs)})"
         if len(script) < LONGEST_SCRIPT:
@@ -220,7 +221,7 @@ class WebNNBackend:
 
 
 def started_browser(program: Path) -> Browser:
-    """Return a new browser, in which WebNN is turned on if it has it.
+    """Return a new browser with WebNN turned on, if the program has it.
 
     Raises:
         OSError: no process can be started, as on Windows.
@@ -257,7 +258,7 @@ def create(argument: str) -> WebNNBackend:
 
 
 def _program_of(case: Case) -> dict[str, Any] | Outcome:
-    """Return a case as `runAll` of the page takes it; the outcome of one that cannot be sent."""
+    """Return a case as `runAll` of the page takes it, or its outcome if it cannot be sent."""
     try:
         program = translated(case, "webnn")
         return _message(program, case.inputs())

@@ -45,7 +45,7 @@ class BrowserEndedError(Exception):
 
 
 class PageError(Exception):
-    """A script of the page has thrown an exception; the message is that exception's."""
+    """A script of the page has thrown an exception, with this message."""
 
 
 class Browser:
@@ -61,7 +61,7 @@ class Browser:
         """Start the browser, and open its page.
 
         Raises:
-            OSError: no process can be started, as on Windows, where one does not inherit the
+            OSError: no process can be started, or this is Windows, where it would not inherit the
                 numbers of open files.
             BrowserEndedError: the program cannot be started, the browser or its page ended, or a
                 command was refused.
