@@ -170,10 +170,7 @@ class DirectMLBackend:
         return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
 
     def capabilities(self) -> Capabilities:
-        """Return what DirectML reports, the adapter's memory, the option `half`, all circumstances.
-
-        Graphs are compiled as a whole.
-        """
+        """Return what DirectML reports, the adapter's memory, `half`, and all circumstances."""
         circumstances = frozenset(map(str, Circumstance))
         memory = self._adapter.memory
         return replace(

@@ -1,7 +1,6 @@
 """Check the devices of every adapter that can be used, each check in its own process.
 
-A driver that ends its process or never returns costs only one check. What the checks do is in
-`device_checks`, the types of their results in `dmlconf.backends.check_results`.
+A driver that crashes or hangs costs only one check. The checks are in `device_checks`.
 """
 
 from __future__ import annotations
@@ -48,8 +47,7 @@ def check_devices(
 
     Args:
         path: the file of DirectML, or None to search for it.
-        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which a check runs at
-            most one.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0; a check runs at most one.
         on_result: called with each result as soon as there is one.
 
     Raises:

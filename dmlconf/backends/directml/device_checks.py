@@ -1,8 +1,7 @@
 """The checks of `dmlconf devices --check`: minimum levels, queries, creation, release, removal.
 
-Each check gets an adapter that its process has not used before. It returns what it observed, or
-raises `CheckFailedError` or `DeclinedError`; after any other error, such as a failed call, its
-result is `broken`.
+Each check returns what it observed, or raises `CheckFailedError` or `DeclinedError`. After any
+other error, such as a failed call, its result is `broken`.
 
 Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
 IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that the
@@ -51,8 +50,8 @@ class DeviceUnderTest:
     """The adapter whose devices a check tests, and what is needed to open and use them.
 
     Attributes:
-        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which a check runs at
-            most one: the first whose data types the device supports.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0. A check may run the first
+            whose data types the device supports.
     """
 
     libraries: Libraries
@@ -136,7 +135,7 @@ def _data_types(tested: DeviceUnderTest) -> str:
 
 
 def _two_devices(tested: DeviceUnderTest) -> str:
-    """Two IDMLDevices on one ID3D12Device are two objects; one works after the other's release."""
+    """Two IDMLDevices on one ID3D12Device are two objects; the first works without the second."""
     with _opened(tested) as device:
         second = create_dml(tested.libraries, device.d3d, dml.FEATURE_LEVELS[0])
         if second.address == device.dml.address:
@@ -148,7 +147,7 @@ def _two_devices(tested: DeviceUnderTest) -> str:
 
 
 def _other_device(tested: DeviceUnderTest) -> str:
-    """Of two devices that are opened on one adapter, the second works after the first is closed."""
+    """Of two devices on one adapter, the second works after the first is closed."""
     first, second = tested.device(), tested.device()
     try:
         _compute(first, tested)

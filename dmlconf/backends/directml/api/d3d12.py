@@ -1,4 +1,4 @@
-"""What d3d12.h, and headers that it includes, declare of Direct3D 12, as far as dmlconf uses it.
+"""Declarations of d3d12.h, and of headers that it includes, as far as dmlconf uses them.
 
 The declarations for debug layers are in `sdklayers`.
 """

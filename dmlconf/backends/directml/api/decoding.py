@@ -59,9 +59,8 @@ def operator_of_type(number: int) -> Operator:
 def decoded_desc(address: int) -> tuple[Operator, Desc]:
     """Return the operator and the desc at the address of a `DML_OPERATOR_DESC`.
 
-    As in case files, attributes of FLOAT32 become the shortest decimal numbers that give the same
-    FLOAT32 (`shortest`), and TotalTensorSizeInBytes is kept only if the data type, Sizes and
-    Strides imply another value.
+    As in case files, FLOAT32 attributes are converted by `shortest`. TotalTensorSizeInBytes is kept
+    only if the data type, Sizes and Strides imply another value.
 
     Raises:
         UnknownDescError: the operator or a part of its desc cannot be read.
@@ -186,6 +185,6 @@ def _scalar(value: DML_SCALAR_UNION, type_name: str) -> Any:
 def shortest(value: float) -> float:
     """Return the number with the fewest decimal digits that rounds to the same FLOAT32 number.
 
-    The nearest FLOAT32 number to a tenth, 0.10000000149, becomes 0.1. Infinities and NaN stay.
+    0.10000000149, the FLOAT32 number nearest to 0.1, becomes 0.1. Infinities and NaN stay.
     """
     return float(str(np.float32(value))) if math.isfinite(value) else float(value)

@@ -1,4 +1,4 @@
-"""DirectML.h without the descs of operators, tensors and graphs, as far as dmlconf uses it.
+"""Declarations of DirectML.h, except descs, as far as dmlconf uses them.
 
 The descs of operators and tensors are in `structs`, those of graphs in `dispatch/graph.py`.
 """

@@ -111,8 +111,7 @@ def is_removal(hresult: int) -> bool:
 class HResultError(Exception):
     """A call, such as `CreateOperator`, that returned a failing HRESULT.
 
-    E_POINTER also stands for a call that succeeded without returning an object, and
-    DXGI_ERROR_WAIT_TIMEOUT for work that took too long (`FenceTimeoutError`).
+    E_POINTER also stands for a call that succeeded without returning an object.
     """
 
     def __init__(self, call: str, hresult: int) -> None:
@@ -122,7 +121,7 @@ class HResultError(Exception):
 
     @property
     def name(self) -> str:
-        """Name of the HRESULT, or its digits, as `name` returns it."""
+        """The HRESULT's name, or its digits."""
         return name(self.hresult)
 
     def __str__(self) -> str:

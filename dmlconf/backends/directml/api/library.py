@@ -1,7 +1,4 @@
-"""Find and load DirectML and the libraries that it needs: Direct3D 12, and DXCore in WSL 2.
-
-`native_version` finds the version of DirectML, and `function` a function of any native library.
-"""
+"""Find and load DirectML and the libraries that it needs: Direct3D 12, and DXCore in WSL 2."""
 
 from __future__ import annotations
 
@@ -106,7 +103,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
-    """Yield where DirectML may be; if the option or the variable names a file, only that one."""
+    """Yield where DirectML may be; if the option or the variable names a file, yield only that."""
     if path is not None:
         yield _Candidate("the option path", Path(path))
         return
@@ -123,10 +120,7 @@ def _candidates(path: str | None) -> Iterator[_Candidate]:
 
 
 def _redistributable() -> Path | None:
-    """Return where an installed onnxruntime has DirectML.dll if it is onnxruntime-directml.
-
-    None if onnxruntime is not installed.
-    """
+    """Return the path of DirectML.dll in onnxruntime-directml; None without onnxruntime."""
     try:
         spec = find_spec("onnxruntime")
     except (ImportError, ValueError):
@@ -273,9 +267,8 @@ _MARKS: Final = (
     ("1.9.1", b"OneHot_256_uint32_native_uint64_emulated_4"),
     ("1.9.0", b"DML_OPERATOR_RESAMPLE2"),
 )
-"""Releases of DirectML.dll, the newest first, each with the name of an operator or kernel that its
-file and those of all later releases contain, but not those of earlier ones. Measured on 1.8.0 to
-1.15.4.
+"""For names of operators and kernels, the first release whose DirectML.dll contains the name; later
+ones contain it too. The newest release is first. Measured on 1.8.0 to 1.15.4.
 """
 
 
@@ -283,8 +276,7 @@ def native_version(content: bytes) -> str:
     """Return the version of a library's file; `unknown` if it cannot be determined.
 
     DirectML.dll has its version in its resources; some files have a text such as `DirectML 1.8.0`.
-    For any other file for Linux, return the latest release in `_MARKS` whose operator or kernel the
-    file names.
+    For other files for Linux, return the latest release in `_MARKS` whose name the file contains.
     """
     offset = content.find(_SIGNATURE)
     if offset >= 0 and len(content) >= offset + 16:

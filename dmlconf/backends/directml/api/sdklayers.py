@@ -1,4 +1,4 @@
-"""What d3d12sdklayers.h declares of debug layers and their messages, as far as dmlconf uses it."""
+"""Declarations of d3d12sdklayers.h, for debug layers, as far as dmlconf uses them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Build the desc structures of operators, such as `DML_GATHER_OPERATOR_DESC`, from the catalogue.
-
-The structures of their parts, such as `DML_TENSOR_DESC`, are here as well. `decoding` reads them.
-"""
+"""Build desc structures of operators, such as `DML_GATHER_OPERATOR_DESC`, from the catalogue."""
 
 from __future__ import annotations
 
@@ -113,7 +110,7 @@ def is_pointer(field: Field) -> bool:
 
 
 def attribute_type(field: Field) -> Any:
-    """Return the C type of an attribute; of an address, the C type of what it points to."""
+    """Return the C type of an attribute; for an address, the C type of what it points to."""
     return _C_TYPES[field.attribute_kind]
 
 
@@ -145,8 +142,8 @@ class NativeDesc:
         """Build the desc; a field that the desc lacks is zero.
 
         Raises:
-            KeyError: an enum or the flags of tensors have no such constant, or a union of which the
-                desc has the value lacks its data type.
+            KeyError: a constant or a tensor flag is unknown, or the data type of a union is
+                missing.
             UnknownOperatorError: the catalogue lacks a nested operator.
             OverflowError, ValueError: as in `scalar_bytes`, for a number of a union.
         """

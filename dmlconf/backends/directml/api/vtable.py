@@ -1,4 +1,4 @@
-"""COM interfaces as data, calls through their vtables, and calls of functions that make objects.
+"""COM interfaces as data, and calls through their vtables.
 
 On 64-bit Windows, a method that returns a structure gets a hidden pointer to it right after `this`,
 however small the structure is. On Linux, ctypes itself follows the ABI.
@@ -38,9 +38,7 @@ ACCESS_VIOLATION: Final = -0x3FFF_FFFB
 """The exit code of a process that Windows ends for an access violation: 0xC0000005, signed."""
 
 NEW_OBJECT: Final = (ctypes.POINTER(GUID), ctypes.POINTER(ctypes.c_void_p))
-"""The last two parameters of functions and methods that `create` and `new_object` call: REFIID and
-`void**`.
-"""
+"""REFIID and `void**`, the last two parameters of a call that returns a new object."""
 
 _BY_POINTER: Final = sys.platform == "win32"
 
@@ -62,8 +60,7 @@ class Method:
     """One method of an interface.
 
     Attributes:
-        arguments: ctypes types of the parameters after `this`; None if they are not declared, so
-            that the method cannot be called.
+        arguments: ctypes types of the parameters after `this`; None if the method is not called.
         result: ctypes type of the result; None for void.
     """
 
@@ -130,7 +127,7 @@ def _is_structure(result: Any) -> bool:
 
 @cache
 def prototype(result: Any, *arguments: Any) -> Callable[[int], Callable[..., Any]]:
-    """Return the type of a native function; called with an address, it returns the function."""
+    """Return the type of a native function; calling the type with an address gives a function."""
     if sys.platform == "win32":
         function_type: Callable[[int], Callable[..., Any]] = ctypes.WINFUNCTYPE(result, *arguments)
     else:

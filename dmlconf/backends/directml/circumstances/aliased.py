@@ -22,13 +22,13 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["exercise"]
 
 _MOST: Final = 2
-"""Maximum number of choices of shared buffers that are tried."""
+"""The most choices of shared buffers that are tried."""
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch a case three times for each of two choices of shared buffers, or the only one.
+    """Dispatch a case three times for each choice of shared buffers, at most two of them.
 
-    The choice that the case itself makes is not among them.
+    The case's own choice is left out.
     """
     if bench.compiles_as_graph(case) and not may_share_buffers(case.graph):
         return Inapplicable("no page permits it for a graph")

@@ -1,8 +1,8 @@
 """Run a case under a circumstance: the bench provides memory, binding tables and queues.
 
-A circumstance makes sites of a case, initialises them, and runs steps (dispatches) on them; `work`
-explains these words. Before each step, the inputs that DirectML has not taken over are written, and
-all other bytes of the arena are set to a fill value: 0xCD and 0xFF in turn. Scratch and persistent
+A circumstance makes sites of a case, initialises them, and runs steps on them; `work` explains
+site, step and arena. Before each step, the bench writes to the arena the inputs that DirectML has
+not taken over, and to all other bytes a fill value: 0xCD and 0xFF in turn. Scratch and persistent
 memory stay as the previous step left them.
 """
 
@@ -52,7 +52,7 @@ class TooLargeError(Exception):
 
 
 class Bench:
-    """Runs one case at a time, in a `with` block; its end releases the binding tables."""
+    """Runs one case at a time in a `with` block, whose end releases the binding tables."""
 
     def __init__(
         self,
@@ -176,9 +176,9 @@ class Bench:
         """Initialise a site, and wait until it is done.
 
         Args:
-            variation: which data inputs with the flag OWNED_BY_DML have, the `number` of `varied`.
-            from_upload: whether DirectML reads these inputs from the upload heap, which is then
-                overwritten, and not from the arena.
+            variation: the number of the data of inputs with OWNED_BY_DML, as `varied` takes it.
+            from_upload: whether DirectML reads these inputs from an upload heap instead of the
+                arena; the heap is overwritten afterwards.
 
         Raises:
             HResultError: a call failed, or the device is gone.
@@ -345,9 +345,10 @@ class Bench:
         return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
-        """Return a step for each of the other inputs, by its number in `cases.variation.varied`.
+        """Return a step for each number of input data, as `cases.variation.varied` takes it.
 
-        Numbers are limited to the case's highest, and to 0 if DirectML has taken over inputs.
+        Numbers above the case's highest become the highest. If DirectML has taken over inputs, all
+        become 0.
         """
         last = 0 if site.placement.any_owned() else site.case.most_variations - 1
         return [Step(site, min(number, last)) for number in numbers]

@@ -61,7 +61,7 @@ class DirectMLExerciser:
             die([case], error)
 
     def close(self) -> None:
-        """Release the memory, and the operators of all caches but that of the plain runs."""
+        """Release the memory, and all operators but those of the plain runs."""
         self._bench.close()
         for flags, cache in self._operators.items():
             if flags:

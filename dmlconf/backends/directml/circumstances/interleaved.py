@@ -12,10 +12,11 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Dispatch on two sites without a barrier, from two queues at once, and from two in turn.
+    """Dispatch in three ways.
 
-    Two threads record the lists of the two queues that work at once, each on a site of its own.
-    Those that take turns use the same site.
+    - Two sites, with no barrier between their dispatches.
+    - Two queues at once, each with a site and a thread of its own.
+    - Two queues in turn, on the same site.
     """
     first, second = bench.site(case), bench.site(case)
     bench.initialize(first)

@@ -23,7 +23,7 @@ _MOST_BYTES: Final = 1 << 16
 """Cases whose arenas take more bytes are left out: copies of them would take long."""
 
 _WARM: Final = 4
-"""Blocks of dispatches after which no new memory for caches is expected."""
+"""The number of blocks after which caches should no longer grow."""
 
 _LEAK_BYTES: Final = 4096
 """A steady growth of this many bytes per dispatch or more, on average, is a leak."""
@@ -49,8 +49,8 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
     """Return a fault if memory grows in each block after the fourth, and enough for a leak.
 
-    `sizes` are the bytes that the process had committed after each block of 100 dispatches; there
-    must be five or more.
+    `sizes` are the bytes that the process had committed after each of five or more blocks of 100
+    dispatches.
     """
     kept = sizes[_WARM - 1 :]
     slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))

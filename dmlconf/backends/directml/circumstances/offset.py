@@ -1,10 +1,9 @@
 """The circumstance `offset`: all tensors move by each multiple of 16 bytes up to 256.
 
-Without it, they start at multiples of 256.
+In plain runs, they start at multiples of 256.
 
-16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: a tensor may start at any multiple of 16, unless its desc
-guarantees more. If a desc does, all tensors move by multiples of the largest guarantee, which must
-be less than 256.
+16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT. If a desc guarantees a larger alignment, all tensors move
+by multiples of the largest one, which must be less than 256.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ _MORE_BYTES: Final = 32
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch once for each offset.
 
-    An operator's tensors are declared 32 bytes larger, except the inputs of a case with an input
-    whose name begins with Indices; a graph's tensors stay as they are.
+    An operator's tensors are declared 32 bytes larger. Inputs are not if the name of one begins
+    with `Indices`. A graph's tensors stay as they are.
     """
     # An index past the end of an input reads the rest of that input's binding: do not enlarge it.
     by_index = any(name.startswith("Indices") for name in case.input_names())

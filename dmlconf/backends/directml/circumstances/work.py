@@ -58,11 +58,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A step with the bytes that its arena is to hold before it runs.
+    """A step, with the bytes of its arena before the step.
 
     Attributes:
-        start: the offset of these bytes in the upload buffer.
-        image: these bytes, UINT8.
+        start: the offset of `image` in the upload buffer.
+        image: the bytes, UINT8.
         back: the offset in the readback buffer to which the arena is copied after the step; None
             if the arena is not read back.
     """
@@ -104,8 +104,7 @@ def memory_of(sites: Iterable[Site]) -> list[Buffer]:
 
 def _dispatch(load: Load, after: Array) -> Dispatch:
     arrays, faults = inspect(load.step.site.placement, [load.image], [after])
-    # A single dispatch does not show that an element was not written; the judge compares the fill
-    # value in it.
+    # A single dispatch does not show whether an element was written.
     intrusions = tuple(fault for fault in faults if fault.kind in _INTRUSIONS)
     in_place = load.step.site.case.in_place
     return Dispatch(load.step.variation, arrays, intrusions, in_place=in_place)

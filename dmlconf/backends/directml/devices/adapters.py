@@ -1,4 +1,4 @@
-"""List the adapters of this machine, and choose one: the one that the user names, if any."""
+"""List the adapters of this machine, and choose one."""
 
 from __future__ import annotations
 
@@ -36,10 +36,9 @@ class Adapter:
         vendor_id: the PCI vendor, such as 0x10de; 0 if unknown.
         device_id: the PCI device; 0 if unknown.
         driver_version: the version as Windows writes it, or None if unknown.
-        luid: the number that identifies it until the machine restarts, in hexadecimal.
+        luid: its number until the machine restarts, in hexadecimal.
         dedicated_memory: bytes of its own memory; 0 if unknown.
-        software: whether it computes on the CPU, as Microsoft's software adapter does, or is not
-            known to be hardware.
+        software: whether it computes on the CPU, or is not known to be hardware.
         shared_memory: bytes of the machine's memory that it may use; 0 if unknown.
     """
 

@@ -120,7 +120,7 @@ class Device:
     def _create_d3d(
         self, libraries: Libraries, adapter: ComObject
     ) -> tuple[ComObject, D3D12_COMMAND_LIST_TYPE]:
-        """Return a device and the type of its queue: devices only for computing need COMPUTE."""
+        """Return a device and the type of its queue; a device without graphics needs COMPUTE."""
         create = function(
             libraries.d3d12, "D3D12CreateDevice", POINTER, ctypes.c_uint32, *NEW_OBJECT
         )

@@ -47,8 +47,8 @@ class WaitLimit:
 class Fence:
     """Counts the submissions of one queue.
 
-    The fence is polled: SetEventOnCompletion without an event has no time limit, and events are not
-    the same in Windows and WSL.
+    The fence is polled: SetEventOnCompletion without an event has no time limit, and events differ
+    between Windows and WSL.
     """
 
     def __init__(self, d3d: ComObject, queue: ComObject, limit: WaitLimit) -> None:
@@ -78,10 +78,9 @@ class Fence:
         """Wait until all the queue's work is done; device removal ends every wait.
 
         Raises:
-            FenceTimeoutError: the work takes longer than the limit, or is not done and an earlier
-                wait took longer.
+            FenceTimeoutError: the work takes longer than the limit. After that, the limit for all
+                queues of the device is 0 s.
         """
-        # Once a wait took too long, no queue of the device is waited for again.
         end = monotonic() + (0.0 if self._limit.exceeded else self._limit.seconds)
         pause = _FIRST_POLL_SECONDS
         while self._fence.call("GetCompletedValue") < self._submissions:

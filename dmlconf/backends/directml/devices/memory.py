@@ -14,9 +14,7 @@ from dmlconf.backends.directml.api.vtable import ComObject
 __all__ = ["LARGE_BYTES", "Buffer", "Buffers", "DescriptorHeap", "Region"]
 
 LARGE_BYTES: Final = 1 << 26
-"""Of `Buffers`, a larger one gets exactly the bytes that are needed; others get a power of two, for
-reuse.
-"""
+"""Larger `Buffers` have exactly the bytes that are needed; others a power of two, for reuse."""
 
 _FIRST_BYTES: Final = 1 << 22
 

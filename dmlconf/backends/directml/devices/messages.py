@@ -94,11 +94,13 @@ class InfoQueue:
 def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
-    Errors and corruptions become faults of a case that ran, before its other faults. The message
-    of a rejection becomes the errors, or empty without any; a corruption turns the rejection into a
-    breakdown with these errors. Warnings become the warnings of a case that ran or was rejected. A
-    breakdown gets all messages after its diagnostics, and a declined case none. Of distinct errors
-    and of distinct warnings, `MOST_TEXTS` are kept, and the number of the others.
+    - `Outputs`: errors and corruptions become faults, before the other faults.
+    - `Rejection`: errors become its message; a corruption turns the rejection into a breakdown.
+    - `Breakdown`: all messages follow its diagnostics.
+    - `Declined`: it stays as it is.
+
+    Warnings become the warnings of outputs and rejections. At most `MOST_TEXTS` distinct errors and
+    as many distinct warnings are kept, with the number of the others.
     """
     ordered = sorted(messages, key=lambda message: message.severity)
     errors = [message for message in ordered if message.severity < _Severity.WARNING]

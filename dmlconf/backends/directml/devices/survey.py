@@ -1,7 +1,6 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process: if a driver ends it or hangs, only the adapter of that device
-is not surveyed. The results' types are in `dmlconf.backends.survey`.
+Devices are opened in another process. If a driver crashes or hangs, only its adapter is left out.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class _Process:
     """A process that loads DirectML, lists the adapters, and opens devices on some of them.
 
     Attributes:
-        listed: what the process sent before it opened a device; None if it did not get so far.
+        listed: what the process sent before it opened a device; None if it sent nothing.
         refusal: why DirectML cannot be used, if the process said so.
         end: how the process ended, or that it did not answer.
     """
@@ -86,7 +85,7 @@ class _Process:
         theirs.close()
 
     def messages(self) -> Iterator[Surveyed]:
-        """Yield what is found of each adapter, beginning with the adapter `first`."""
+        """Yield the survey of each adapter from the number `first` on."""
         try:
             while self._connection.poll(_SECONDS):
                 message = self._connection.recv()

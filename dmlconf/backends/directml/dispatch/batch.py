@@ -21,10 +21,10 @@ MOST_DESCRIPTORS: Final = 1 << 12
 
 
 MOST_WORK: Final = 1 << 28
-"""Terms, as `dmlconf.cases.work` counts them, that the cases of a batch of several may compute.
+"""Terms that a batch of several cases may compute, as `dmlconf.cases.work` counts them.
 
-A submission dispatches each case twice. A device that computes 10^9 terms a second, as the Wine lab
-does, takes half a second for that; Windows may remove a device after 2 s.
+A submission dispatches each case twice. At 10^9 terms a second, as in the Wine lab, that takes half
+a second; Windows may remove a device after 2 s.
 """
 
 

@@ -58,7 +58,8 @@ class Result:
     Attributes:
         arrays: the outputs of the first dispatch, by tensor.
         faults: the faults of both dispatches.
-        dispatch_seconds: how long each took by the device's clock, without those that are unknown.
+        dispatch_seconds: how long each dispatch took by the device's clock; unknown times are left
+            out.
     """
 
     arrays: dict[str, Array]
@@ -165,7 +166,7 @@ class Executor:
     def _run_large(self, member: Member, batch: Batch) -> Result:
         """Run a single large case, each dispatch in a submission of its own.
 
-        The arena, the memory of its tensors, is copied in pieces, which takes less memory.
+        The arena is copied in pieces, which takes less memory.
         """
         device, clock, placement = self._device, self._timestamps, member.prepared.placement
         arena, temporary, persistent = self._memory(batch)

@@ -1,7 +1,4 @@
-"""Compile graphs with IDMLDevice1::CompileGraph, and create operators, also without a graph.
-
-The structures of DirectML.h that describe graphs are here as well.
-"""
+"""Create operators, and compile graphs of them with IDMLDevice1::CompileGraph."""
 
 from __future__ import annotations
 
@@ -134,7 +131,7 @@ class DML_GRAPH_DESC(ctypes.Structure):
 
 
 class NodeRefusalError(HResultError):
-    """CreateOperator failed for a node, whose name is `node`; that of a lone operator is empty."""
+    """CreateOperator failed for the node named `node`; the name of a lone operator is empty."""
 
     def __init__(self, node: str, error: HResultError) -> None:
         super().__init__(error.call, error.hresult)

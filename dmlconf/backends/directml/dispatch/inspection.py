@@ -1,7 +1,6 @@
-"""Read outputs and find faults in what dispatches left in the arena: the memory of all tensors.
+"""Read outputs and find faults in the arena, the memory of all tensors, after dispatches.
 
-Arenas are compared in blocks, so that no arena is copied whole. `placement` says where the tensors
-and the guard bands are.
+Arenas are compared in blocks, so that no arena is copied whole.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def inspect(
 ) -> tuple[dict[str, Array], tuple[Fault, ...]]:
     """Return the outputs of the first dispatch by tensor, and the faults of all dispatches.
 
-    `before` and `after` have, for each of one or two dispatches, the arena's bytes, UINT8.
+    `before` and `after` are the arena's bytes, UINT8, for each of one or two dispatches.
     """
     inspection = Inspection(placement)
     for old, new in zip(before, after, strict=True):

@@ -1,12 +1,8 @@
-"""Run cases in batches, and turn whatever happens to each into an outcome.
+"""Run cases in batches, and turn results and errors into outcomes.
 
-The cases of a batch of several run again one by one if the batch fails as a whole, or if a guard
-band or an input has changed, since another case may have done it: their memory is adjacent. But if
-the device is removed or hangs, the batch and all later cases break down: no other device is opened
-in that process.
-
-A case that DirectML must refuse, but compiles, is not dispatched if its tensors have no room for
-their elements.
+If a batch of several cases fails, or if a guard band or an input has changed, the cases run again
+one by one: their memory is adjacent, and any of them may be the cause. If the device is removed or
+hangs, the batch and all later cases break down.
 """
 
 from __future__ import annotations
@@ -43,8 +39,8 @@ MOST_SECONDS: Final = 1.0
 _REFUSING: Final = frozenset(
     {"CreateOperator", "CompileOperator", "CompileGraph", "CreateOperatorInitializer"}
 )
-"""The calls whose errors say that DirectML refuses the case, unless a device is gone or memory is
-used up.
+"""The calls whose errors mean that DirectML refuses the case, unless the device is gone or memory
+runs out.
 """
 
 _STRAYING: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
@@ -117,7 +113,7 @@ class Runner:
             die([case], error)
         refused = isinstance(case.expectation, ExpectedRejection)
         if refused and not prepared.placement.holds_elements():
-            # Accepting the case is wrong enough; its tensors do not fit their memory.
+            # It is not dispatched: its tensors are too small for their elements.
             return Outputs({}, prepared.seconds)
         return prepared
 

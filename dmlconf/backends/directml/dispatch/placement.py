@@ -1,10 +1,12 @@
 """Place a case's tensors in the device's memory, and fill that memory before each dispatch.
 
 All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
-each; an output in place lies where its input does. Before a dispatch, every byte that is not an
-element of a bound input holds a fill value. A plain run dispatches a case twice, with another fill
-value each time. So an element that was not written holds the fill value after each dispatch, except
-in place, and an element that was computed from a hole between strided elements usually differs.
+each. An output in place lies where its input does.
+
+Before a dispatch, every byte that is not an element of a bound input holds a fill value. A plain
+run dispatches a case twice, with different fill values. An element that was not written holds the
+fill value after both, except in place. An element that was computed from fill values, such as those
+between strided elements, usually differs.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ class Timestamps:
     def seconds(self, count: int) -> list[float]:
         """Return the seconds from timestamp 0 to 1, from 2 to 3, and so on.
 
-        `count` is the number of timestamps, 2 or another even number. The list is empty if there is
-        no clock, or if the clock went backwards from one of a pair to the other, as some do.
+        `count` is the number of timestamps: even, and at least 2. The list is empty if there is no
+        clock, or if it went backwards within a pair, as some clocks do.
         """
         if not self._frequency:
             return []
