@@ -2,8 +2,8 @@
 
 An expression is a restricted Python expression over named values, such as
 `OutputTensor.Sizes[Axis] == 1`. It can compute with numbers, tuples and text, read the fields of
-tensors, and call the functions of `FUNCTIONS`, but nothing else. `dmlconf.limits` limits its steps
-and memory, so that no expression hangs or exhausts memory.
+tensors, and call the functions of `FUNCTIONS`, but nothing else. The steps and the memory of an
+expression are limited (`dmlconf.limits`).
 """
 
 from __future__ import annotations
@@ -563,7 +563,7 @@ class _Compiled(NamedTuple):
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
-        """Return how many numbers, characters and tuples the expression reads, in long values.
+        """Return how many numbers, characters and tuples the expression reads.
 
         A name that occurs twice counts twice. A tuple or text of 0 or 1 items does not count.
         """

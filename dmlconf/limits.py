@@ -1,8 +1,7 @@
 """Limits on the files that dmlconf reads and on the expressions that it evaluates.
 
-Strangers may have written them. So each may cost at most about a gigabyte of memory and ten
-seconds, which is far more than real files need. What exceeds a limit is, as a rule, refused with a
-message that names the limit.
+Each may cost at most about a gigabyte of memory and ten seconds, far more than real files need.
+What exceeds a limit is, as a rule, refused with a message that names the limit.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ LARGEST_EDITED_MODEL: Final = 512 * _MIB
 """An ONNX model whose intermediate tensors `capture --model` compares."""
 
 LARGEST_INTERMEDIATES: Final = 256 * _MIB
-"""The intermediate tensors that one run of such a model returns, by the sizes that ONNX infers. A
-run that returns those of a single node may exceed this."""
+"""The intermediate tensors that one run of such a model returns, by the sizes that ONNX infers; a
+single node may have larger ones."""
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
 """All inputs together that `capture --model` reads from a file, or one input that it generates."""
@@ -119,8 +118,8 @@ MOST_EXPRESSION_BYTES: Final = 128 * _MIB
 """Memory of all values that one evaluation makes."""
 
 MOST_CONDITION_STEPS: Final = 200_000
-"""Steps of one evaluation of `--where`, and of any expression without a limit below;
-`dmlconf.expressions.Budget` says what a step is."""
+"""Steps of one evaluation of `--where`, and of any expression without a limit below. `Budget` in
+`dmlconf.expressions` defines a step."""
 
 MOST_CASE_STEPS: Final = 2_000_000
 """Steps of all expressions of one case together."""
@@ -139,7 +138,7 @@ MOST_COMBINATIONS: Final = 1_000_000
 """Combinations of one matrix before `where` filters them."""
 
 LONGEST_IDENTIFIERS: Final = 64 * _MIB
-"""Characters of the parameters in the identifiers of all cases of one file."""
+"""Characters of all parameters in the identifiers of a file's cases."""
 
 # The most nodes and folders.
 

@@ -36,7 +36,6 @@ def sources(*names: str) -> list[Path]:
 
 
 def _files(folder: Path, suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
-    """Return the files with these suffixes in a folder and in all folders below it, sorted."""
     found = ((above, name) for above, _, names in os.walk(folder) for name in names)
     return sorted(Path(above, name) for above, name in found if name.endswith(suffixes))
 

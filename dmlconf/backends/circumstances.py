@@ -77,7 +77,7 @@ def chosen_circumstances(
     Args:
         names: names of circumstances, or `ALL` or `NONE`; empty for `CHEAP`. `ALL` and `CHEAP`
             leave out what the backend does not support.
-        backend: the backend's name, for the message.
+        backend: the backend's name, for an error message.
 
     Raises:
         BackendError: the backend does not support a circumstance that was named.
@@ -118,7 +118,6 @@ class Dispatch:
     Attributes:
         variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
             for the case's own data.
-        arrays: the outputs by tensor.
         faults: what the dispatches did wrong apart from the values.
         times: how many dispatches had these results.
         in_place: for each output that shares the buffer of an input, that input; None means the
@@ -163,7 +162,7 @@ class Exercises:
 
     Attributes:
         plain: the outcome of the plain run, which is not a breakdown.
-        under: the outcomes under circumstances; a breakdown is the last. Empty if `plain` is not
+        under: the outcomes under circumstances; none follows a breakdown. Empty if `plain` is not
             `Outputs`.
     """
 

@@ -27,7 +27,7 @@ __all__ = [
 def described(error: Exception) -> str:
     """Return the type and the text of an exception, such as `KeyError: 'Axis'`.
 
-    `str(error)` itself may raise an exception.
+    This works even if `str(error)` raises an exception.
     """
     try:
         text = str(error)
@@ -45,8 +45,6 @@ class UnknownChoiceError(OptionError):
 
     Attributes:
         what: the kind of thing that is chosen, such as `fault`.
-        name: the name that is not valid.
-        known: the valid names.
     """
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
@@ -62,7 +60,6 @@ class AmbiguousBackendError(BackendError):
     """Several backends have the same name.
 
     Attributes:
-        name: the backend's name.
         owners: what has a backend of this name, such as `acme-dml 1.2 (acme.backend:create)`.
     """
 
@@ -104,7 +101,6 @@ class StaleRecordingError(BackendError):
     """A recording to compare with has a different desc or different inputs for some cases.
 
     Attributes:
-        cases: identifiers of the stale cases.
         selected: how many cases were to be compared.
     """
 

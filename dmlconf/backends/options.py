@@ -11,7 +11,7 @@ from dmlconf.backends.errors import UnknownChoiceError
 __all__ = ["BOTH", "choose", "option_parts", "split_options", "variants_of"]
 
 BOTH: Final = "both"
-"""`NAME=both` runs each case with the first value of the option NAME, then with the second."""
+"""`NAME=both` asks for a run with each of the two values of the option NAME."""
 
 
 def split_options(text: str) -> tuple[list[str], dict[str, str]]:

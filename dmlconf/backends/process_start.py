@@ -23,7 +23,7 @@ INTERRUPTS: Final = tuple(
 
 @contextmanager
 def children_ignore_interrupts() -> Iterator[None]:
-    """Block interrupts in processes that start in the block, from their first instruction.
+    """Hold back interrupts in processes that start in the block, from their first instruction.
 
     Such a process inherits this thread's signal mask; `ignore_interrupts` unblocks the signals.
     Windows has no signal masks: there, this process also ignores Ctrl-C in the block.
@@ -34,7 +34,7 @@ def children_ignore_interrupts() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker  # Takes a while to import.
 
-    # Starting the tracker unblocks SIGINT and SIGTERM in this thread: start it before.
+    # Starting the tracker later would unblock SIGINT and SIGTERM in this thread.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     try:

@@ -37,7 +37,6 @@ class BackendError(ExpectedError):
     """A backend cannot be used, or not in the way that was asked for.
 
     Attributes:
-        message: why.
         hint: what to do, on separate lines; None if the message says it all.
     """
 
@@ -54,7 +53,6 @@ class Environment:
     """The software and the device that results come from.
 
     Attributes:
-        backend: the backend's name.
         version: the version of the software that computes, such as DirectML's or NumPy's.
         adapter: a description of the device; None if there is none.
         driver: the driver's version; None if it is unknown or there is no driver.
@@ -74,7 +72,6 @@ class Capabilities:
 
     Attributes:
         feature_level: the highest feature level that it supports.
-        data_types: the tensor data types that it supports.
         memory: bytes that the tensors of a case may take together; None if unknown.
         half_precision: whether it may compute FLOAT16 outputs in FLOAT16 throughout, as
             DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION permits; this widens rules for sums.
@@ -108,8 +105,6 @@ class Fault:
     """Something that an operator must not do, whether or not its values are right.
 
     Attributes:
-        kind: what it did.
-        message: the details.
         output: the output whose elements it concerns; empty if there is none.
         elements: the row-major indices of these elements; None if they are not known.
     """
@@ -127,7 +122,6 @@ class Outputs:
     Attributes:
         arrays: the outputs by tensor. The shape must be the tensor's Sizes, and the dtype that of
             its data type; INT4 and UINT4 take one byte per element.
-        seconds: how long it took.
         faults: what the operator did wrong apart from the values.
         dispatch_seconds: how long each dispatch took by the device's own clock; unknown times are
             left out.
@@ -151,7 +145,6 @@ class Rejection:
         stage: the call that refused it, such as `CreateOperator`.
         hresult: the name of the HRESULT, such as `E_INVALIDARG`, or of another runtime's error.
         constraints: names of the constraints that the backend reports as violated, if it can.
-        seconds: how long it took.
         node: name of the graph's node that was refused; empty if the whole case was.
         message: why, according to the runtime or a debug layer; empty if neither says why.
         warnings: as in `Outputs`.
@@ -174,7 +167,6 @@ class Declined:
 
     Attributes:
         reason: what cannot be expressed, such as `ONNX has no gradient of RELU`.
-        seconds: how long it took to notice.
     """
 
     reason: str
@@ -196,10 +188,7 @@ class Breakdown:
     """The backend broke down on the case.
 
     Attributes:
-        kind: how it broke down.
-        message: the details.
         diagnostics: what its process wrote, a traceback, or messages of debug layers.
-        seconds: how long it took.
     """
 
     kind: BreakdownKind

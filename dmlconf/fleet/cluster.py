@@ -93,9 +93,9 @@ class _Seen:
 class Cluster:
     """A connection to a scheduler, and a context manager that closes it.
 
-    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, whose TLS keys are set in Dask's own
-    configuration. `local:N` starts a scheduler with N workers on this machine. It has a new TLS
-    key, so that other users of the machine cannot use it.
+    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, whose security is set in Dask's own
+    configuration. `local:N` starts a scheduler with N workers on this machine. A new TLS key keeps
+    other users of the machine out.
     """
 
     def __init__(self, address: str) -> None:
@@ -252,7 +252,6 @@ class Cluster:
         return None if self._futures.pop(answer.call, None) is None else answer
 
     def _fetched(self, number: int, worker: str, future: Any) -> Answer:
-        """Fetch the result of a call, which may be lost with its worker."""
         if future.status in ("cancelled", "lost"):
             return Answer(number, worker, lost=True)
         done = future.status == "finished"
@@ -299,7 +298,7 @@ def _client_class() -> Any:
     import distributed
 
     class Client(distributed.Client):  # type: ignore[misc]  # Dask has no types here.
-        """A client whose deletion does nothing; Dask's waits half a minute after a refusal."""
+        """A client whose deletion does nothing; Dask's own waits half a minute after a refusal."""
 
         def __del__(self) -> None:
             pass

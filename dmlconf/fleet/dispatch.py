@@ -64,7 +64,7 @@ class Fleet:
     """The workers of a scheduler that can run one job.
 
     Attributes:
-        members: the workers that can run the job, by address.
+        members: the prepared workers, by address.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Fleet:
         self._unreached: Counter[str] = Counter()
 
     def close(self) -> None:
-        """End the job on the connected workers, as `Cluster.tell_all` calls them."""
+        """End the job on the connected workers."""
         with discarded_interrupts():
             self._cluster.tell_all(finish, self._job.identifier)
 
@@ -117,7 +117,6 @@ class Fleet:
         return sorted(self.members.values(), key=lambda member: member.info.name)
 
     def _patience(self) -> float:
-        """Return how many seconds to wait while no worker can be prepared."""
         return _JOIN_SECONDS if self._cluster.others else _WITHOUT_WORKERS_SECONDS
 
     def _no_workers(self) -> BackendError:

@@ -1,4 +1,4 @@
-"""Targets on many machines: the workers of a scheduler, or those with each kind of device."""
+"""Targets on many machines: all workers of a scheduler, or all with the same kind of device."""
 
 from __future__ import annotations
 

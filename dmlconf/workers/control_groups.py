@@ -24,8 +24,8 @@ _UNIFIED: Final = "unified"
 def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
     """Return the bytes that all processes of this process's group may use together.
 
-    None if there is no limit, or if it cannot be read. Version 1 states almost 2^63 bytes if there
-    is none.
+    None if there is no limit, or if it cannot be read. In version 1, a group without a limit has
+    one of almost 2^63 bytes.
 
     Args:
         root: where the file systems of control groups are.

@@ -26,7 +26,7 @@ __all__ = [
 _Handler = Callable[[int, Any], Any]
 
 GRACE_SECONDS: Final = 2.0
-"""How long after an interrupt a block with grace may take to end."""
+"""How long after an interrupt a `grace` block may take to end."""
 
 
 class _Requests:

@@ -33,13 +33,13 @@ __all__ = [
 _Item = TypeVar("_Item")
 
 _COPIES: Final = 4
-"""How much memory running a case is assumed to take at most, as a multiple of `tensor_bytes`."""
+"""Running a case is assumed to take at most this multiple of `tensor_bytes`."""
 
 LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
 
 _ELEMENT: Final = 64
-"""Bytes that each element of a case takes in a process that runs and judges it, as measured."""
+"""Measured: bytes per element of a case, in a process that runs and judges the case."""
 
 MUCH: Final = 250 << 20
 _SHARE: Final = 8
@@ -59,7 +59,7 @@ def tensor_bytes(case: Case) -> int:
 
 
 def sizes_of(case: Case) -> tuple[int, int]:
-    """Return the bytes, as in `tensor_bytes`, and the elements of the same tensors."""
+    """Return `tensor_bytes`, and how many elements the same tensors have."""
     sizes: tuple[int, int] = case.once("sizes", lambda: _sizes(case))
     return sizes
 
@@ -120,7 +120,7 @@ def parts_that_fit(
 def killed_for_memory(ending: str) -> str:
     """Return a remark if a process may have been killed because memory ran out; else "".
 
-    `ending` is what `how_it_ended` returned; SIGKILL in it is the only evidence.
+    `ending` is what `how_it_ended` returned.
     """
     if not ending.endswith("SIGKILL"):
         return ""

@@ -111,7 +111,7 @@ class WorkerPool:
 
     Attributes:
         started: how many processes were started.
-        latest: where the case ran whose result `run` yielded last; None if it never ran.
+        latest: where the case of the latest result ran; None if it never ran.
     """
 
     def __init__(
@@ -322,7 +322,7 @@ class WorkerPool:
             yield from self._break_down(worker, queue, BreakdownKind.CRASH)
 
     def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Receive what a worker sent; the worker gets its next batch before results are judged."""
+        """Receive what a worker sent, and give it its next batch before results are judged."""
         if worker.ready is None:
             self._admit(worker)
             return

@@ -42,8 +42,6 @@ class LostProcess:
     """A worker process that broke down while a case ran in it or waited there.
 
     Attributes:
-        kind: how the process broke down.
-        message: the details.
         process: the number of the process in the run, from 1.
         sequence: the number that the case had in the process, from 1, or would have had.
         together: how many cases of the batch had no outcome; any of them may be the cause.
@@ -81,7 +79,7 @@ class WorkerProcess:
         batch: the cases that were sent and have no result yet.
         idle: whether the process waits for the next batch.
         single: whether the last batch had a single case.
-        alone: whether that case was the first one of the process.
+        alone: whether the last batch was the first one, and had a single case.
         fresh: whether no batch was sent yet.
         ran_suspect: whether a case was sent that must have a process of its own.
         growth: bytes of memory after the last batch minus those when the backend became ready.
@@ -96,7 +94,7 @@ class WorkerProcess:
         Args:
             directory: the folder for the file of its standard streams.
             number: the number of the process in the run, from 1.
-            timeout: seconds that one case may take.
+            timeout: seconds that a case may take.
 
         Raises:
             OSError: the system lets no process start.
@@ -160,7 +158,7 @@ class WorkerProcess:
         return True
 
     def extend(self) -> None:
-        """Give the process the time limit of another case, from now on."""
+        """Set the deadline to the time limit of a case from now."""
         self.deadline = monotonic() + self._timeout
 
     @property

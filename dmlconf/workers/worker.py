@@ -155,8 +155,6 @@ def work(
 
     Args:
         connection: the pipe to dmlconf.
-        backend: the backend, which this process creates.
-        task: what to do with batches.
         diagnostics: the file that receives what the process writes to its standard streams.
         timeout: seconds after which dmlconf ends a process that sent no result.
     """

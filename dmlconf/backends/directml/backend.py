@@ -1,10 +1,14 @@
 """The backend `directml[:OPTION=VALUE,...]`: real DirectML on one adapter.
 
-Options: `path=FILE` names DirectML; `adapter=INDEX`, `adapter=NAME` or `adapter=warp` the adapter;
-`metacommands=off` disables the driver's own implementations; `half=on` permits FLOAT16 for
-intermediate results; `debug=on` uses the debug layers; `compile=graph` compiles each operator as a
-graph of one node. `metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each
-case in each variant.
+    path=FILE            the file of DirectML
+    adapter=ADAPTER      an index, a name or a part of it, or `warp`
+    metacommands=off     disables the driver's own implementations
+    half=on              permits FLOAT16 for intermediate results
+    debug=on             uses the debug layers
+    compile=graph        compiles each operator as a graph of one node
+
+`metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each case in each
+variant.
 
 If the device is removed or hangs, all later cases break down: a process opens no other device.
 A crash in DirectML ends the process, which can no longer be trusted.
@@ -40,7 +44,7 @@ class Options:
 
     Attributes:
         path: the file of DirectML, or None to search for it.
-        adapter: index, name or a part of it, or `warp`; None if dmlconf chooses.
+        adapter: the adapter, or None if dmlconf chooses.
         graph: whether each operator is compiled as a graph of one node.
     """
 

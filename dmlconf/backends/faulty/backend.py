@@ -137,7 +137,6 @@ def _declines(case: Case) -> Outcome:
 
 
 def _crash(case: Case) -> Outcome:
-    """End the process as a crash in a driver does."""
     print(f"faulty: about to crash on {case.identifier}", file=sys.stderr, flush=True)
     os.abort()
 
@@ -174,7 +173,6 @@ def _first_level(case: Case) -> Outcome:
 
 
 def _error(case: Case) -> Outcome:
-    """Fail with an exception, as a plugin with a bug does."""
     raise RuntimeError("a mistake in the backend")
 
 
@@ -208,7 +206,7 @@ class FaultyBackend:
     Attributes:
         fault: a name in `FAULTS`.
         part: the option `on`: the fault affects only cases whose identifier contains this.
-        where: the fault affects only cases that meet this condition.
+        where: the option `where`: the fault affects only cases that meet this condition.
         factor: the option `by`, of the fault `scaled`.
         seconds: how long the fault `slow` takes for each case.
         modes: how operators are compiled, and in which mode the fault occurs.
@@ -303,7 +301,6 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
     """Create the backend from the options after `faulty:` on the command line.
 
     Args:
-        argument: the options.
         name: the name before the colon.
 
     Raises:
@@ -346,11 +343,6 @@ def variants(argument: str) -> dict[str, str]:
 
 
 def _condition(text: str | None) -> Expression | None:
-    """Return the condition of the option `where`; None if the option is not given.
-
-    Raises:
-        OptionError: the text is no condition, or has a name that no operator has.
-    """
     if text is None:
         return None
     try:

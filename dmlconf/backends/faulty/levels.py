@@ -1,7 +1,7 @@
 """What a device of one feature level refuses, for `faulty:level=LEVEL` and `faulty:first-level`.
 
-It reads the catalogue's files itself and does not use `dmlconf.catalogue.levels`, so that an error
-in either module shows.
+This module reads the catalogue's files and does not use `dmlconf.catalogue.levels`, so that an
+error in either module shows.
 """
 
 from __future__ import annotations

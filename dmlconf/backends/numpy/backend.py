@@ -46,7 +46,7 @@ class NumpyBackend:
         return map(run_case, cases)
 
     def close(self) -> None:
-        """Do nothing: the reference holds no resources."""
+        """Do nothing."""
 
 
 def create(argument: str) -> NumpyBackend:

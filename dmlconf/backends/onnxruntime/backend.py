@@ -96,8 +96,8 @@ _LAST: Final = Program(
     constants={},
     steps=(Step("Add", ("last/x", "last/x"), ("last/y",)),),
 )
-"""The last node of a batch's model. If its output is wrong, a case disturbs later ones, as in the
-OpenVINO provider a case with an input that no node reads.
+"""The last node of a batch's model. If its output is wrong, an earlier case disturbs later ones. In
+the OpenVINO provider, a case with an input that no node reads does so.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
@@ -164,7 +164,7 @@ class OnnxRuntimeBackend:
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield the outcome of each case, in order.
 
-        With `batches`, the cases that ONNX can express are one model, else each is its own.
+        With `batches`, all cases that ONNX can express form one model; else each case has its own.
         """
         if not self._batches:
             yield from map(self._run, cases)
@@ -342,7 +342,6 @@ def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     A missing kernel is no limit if ONNX Runtime's optimiser added the operator.
 
     Args:
-        text: the error's text.
         operators: the operators of the model, and those by which ONNX defines them.
         provider: the provider's name, for the limit's text.
     """

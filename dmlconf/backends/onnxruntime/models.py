@@ -78,7 +78,7 @@ def operators_of(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def _definition(node: onnx.NodeProto, opset: int) -> list[str]:
-    """Return the operators of the function by which ONNX defines an operator; none without one.
+    """Return the operators of ONNX's function for an operator; none if there is no function.
 
     If the function depends on types, it is the one for FLOAT32.
     """
@@ -106,11 +106,7 @@ def _node(step: Step, known: Table, opset: int) -> onnx.NodeProto:
 
 @cache
 def _float_attributes(operation: str, domain: str, opset: int) -> frozenset[str]:
-    """Return the names of the floating-point attributes, whose values in a desc may be integers.
-
-    Raises:
-        NotExpressibleError: that version of the operator set lacks the operator.
-    """
+    """Return the names of the floating-point attributes, whose values in a desc may be integers."""
     if domain:
         return _FLOATS
     try:

@@ -92,5 +92,4 @@ def _kinds(entries: Mapping[str, Entry]) -> Mapping[Kind, str]:
 
 @cache
 def _of_same_dtype(data_type: DataType) -> frozenset[DataType]:
-    """Return the data types whose elements have the same dtype."""
     return frozenset(each for each in DataType if each.dtype == data_type.dtype)

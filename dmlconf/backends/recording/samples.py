@@ -90,9 +90,9 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether an output, which is no sample, has a sample's digest and elements.
+    """Return whether an output has a sample's digest and elements; all NaN count as equal.
 
-    All NaN count as equal.
+    It is False if the output is a sample too.
     """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
@@ -104,8 +104,8 @@ def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
     """Return recorded outputs with elements of the reference where only a sample was recorded.
 
     - If the reference's output has the recorded digest, it replaces the sample.
-    - Otherwise, if it meets the rule at the sample's indices, its other elements are added to the
-      sample's in `arrays`; `samples` keeps the sample.
+    - Otherwise, if it meets the rule at the sample's indices, it is added with the sample's
+      elements at these indices; the sample is kept too.
     - Otherwise, only the sample is kept.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)

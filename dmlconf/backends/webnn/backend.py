@@ -138,8 +138,8 @@ class WebNNBackend:
     def limit_waits(self, seconds: float) -> None:
         """Set how long a batch may take.
 
-        A batch has only the time of a single case: its outcomes come all at once, and after that
-        time the worker process is ended.
+        A batch has only the time of a single case: its outcomes come all at once, and a worker that
+        sends none in that time is ended.
         """
         self._timeout = seconds
 
@@ -170,7 +170,7 @@ class WebNNBackend:
     def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return the page's results.
 
-        If the browser ended or hung, several programs have no result, and one has that result.
+        If the browser ended or hung, return that for a single program, and nothing for several.
         """
         if self._browser.closed:  # It could not be started again.
             self._browser = self._started()

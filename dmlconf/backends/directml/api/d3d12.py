@@ -178,7 +178,7 @@ class D3D12_RESOURCE_TRANSITION_BARRIER(ctypes.Structure):
 
 
 class D3D12_RESOURCE_BARRIER(ctypes.Structure):
-    """A barrier; of the union in the header, it has only the largest member, `Transition`."""
+    """A barrier; the header's union has only its largest member here, `Transition`."""
 
     _fields_ = (("Type", UINT), ("Flags", UINT), ("Transition", D3D12_RESOURCE_TRANSITION_BARRIER))
 

@@ -106,14 +106,14 @@ def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     """Yield the adapters that can compute with Direct3D 12; the caller must release each.
 
     Adapters with the attribute CORE_COMPUTE come first, then those with GENERIC_ML, such as NPUs.
-    An adapter with both attributes comes twice. An error at GENERIC_ML ends the list.
+    An adapter with both attributes comes twice.
 
     Args:
         library: libdxcore.so or dxcore.dll.
 
     Raises:
         LibraryError: the library is not DXCore.
-        HResultError: DXCore fails at CORE_COMPUTE or earlier.
+        HResultError: DXCore fails at CORE_COMPUTE or earlier; if it fails later, the list ends.
         NativeCrashError: DXCore crashed, and Windows reported it.
     """
     create = function(library, "DXCoreCreateAdapterFactory", *NEW_OBJECT)

@@ -197,14 +197,7 @@ def wsl_folder() -> Path:
 
 
 def _wsl_libraries(folder: Path) -> ctypes.CDLL:
-    """Load the libraries that libdirectml.so needs, so that it finds them by name.
-
-    Returns:
-        Direct3D 12.
-
-    Raises:
-        LibraryError: one is missing or cannot be loaded.
-    """
+    """Load the libraries that libdirectml.so needs and finds by name; return Direct3D 12."""
     missing = [name for name in ("libdxcore.so", "libd3d12.so") if not (folder / name).is_file()]
     if missing:
         raise LibraryError(

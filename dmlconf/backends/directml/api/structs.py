@@ -105,12 +105,12 @@ _C_TYPES: Final[Mapping[AttributeKind, Any]] = {
 
 
 def is_pointer(field: Field) -> bool:
-    """Return whether a field of a desc is an address: of tensors, an array or one structure."""
+    """Return whether a field of a desc is a pointer: to tensors, an array or a structure."""
     return field.is_tensor or field.is_array or field.c_type.endswith("*")
 
 
 def attribute_type(field: Field) -> Any:
-    """Return the C type of an attribute; for an address, the C type of what it points to."""
+    """Return the C type of an attribute; for a pointer, the C type of what it points to."""
     return _C_TYPES[field.attribute_kind]
 
 

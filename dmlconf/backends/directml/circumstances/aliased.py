@@ -1,9 +1,8 @@
 """The circumstance `aliased`: outputs are in buffers of inputs where the catalogue permits it.
 
-The output and the input must have the same data type, Sizes, Strides and number of bytes, and the
-input must not be OWNED_BY_DML or have overlapping elements. No two outputs are in the same buffer.
-A graph must have a single operator with packed tensors, since DirectML's pages permit shared
-buffers only for operators.
+The output and the input must have the same data type, Sizes, Strides and number of bytes. The input
+must not be OWNED_BY_DML or have overlapping elements. A graph must have a single operator with
+packed tensors, since DirectML's pages permit shared buffers only for operators.
 """
 
 from __future__ import annotations

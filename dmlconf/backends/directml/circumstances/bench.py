@@ -223,7 +223,6 @@ class Bench:
         """Record steps on one command list, submit it, and return the results of those read back.
 
         Args:
-            steps: the dispatches in order.
             late: called after recording, before the submission.
             read: given a step's index, returns whether the arena is read back after the step.
 
@@ -249,7 +248,6 @@ class Bench:
         """Return steps with a filled upload buffer and a readback buffer.
 
         Args:
-            steps: the dispatches in order.
             name: the name of the buffers; command lists that run at once need different names.
             read: as for `run`.
 

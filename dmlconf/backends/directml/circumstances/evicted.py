@@ -18,7 +18,7 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Twice, write inputs, evict all memory of the site, make it resident again, and dispatch."""
+    """Write inputs, evict all memory of the site, make it resident again, and dispatch; twice."""
     site = bench.site(case)
     bench.initialize(site)
 

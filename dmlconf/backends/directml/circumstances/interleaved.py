@@ -36,7 +36,6 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
 def _recorded_at_once(
     bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]
 ) -> list[Dispatch]:
-    """Record two lists in two threads, and run them on two queues at once."""
     from concurrent.futures import ThreadPoolExecutor  # Most workers never need it.
 
     with ThreadPoolExecutor(2) as threads:

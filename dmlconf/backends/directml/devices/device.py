@@ -294,7 +294,6 @@ def create_dml(
     """Return a new IDMLDevice, which the caller must release.
 
     Args:
-        libraries: the native libraries.
         d3d: the ID3D12Device.
         minimum: the lowest DML_FEATURE_LEVEL that will do.
         flags: such as DEBUG, for the debug layer.

@@ -14,7 +14,7 @@ from dmlconf.backends.directml.api.vtable import ComObject
 __all__ = ["LARGE_BYTES", "Buffer", "Buffers", "DescriptorHeap", "Region"]
 
 LARGE_BYTES: Final = 1 << 26
-"""Larger `Buffers` have exactly the bytes that are needed; others a power of two, for reuse."""
+"""Larger buffers have exactly the bytes that are needed; others have a power of two, for reuse."""
 
 _FIRST_BYTES: Final = 1 << 22
 

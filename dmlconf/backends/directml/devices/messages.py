@@ -32,7 +32,7 @@ from dmlconf.backends.protocol import (
 __all__ = ["InfoQueue", "Message", "with_messages"]
 
 MOST_TEXTS: Final = 20
-"""Maximum number of distinct errors of a case that are kept, and of distinct warnings."""
+"""The most distinct errors of a case that are kept, and the most distinct warnings."""
 
 _Severity = D3D12_MESSAGE_SEVERITY
 
@@ -95,7 +95,7 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
     - `Outputs`: errors and corruptions become faults, before the other faults.
-    - `Rejection`: errors become its message; a corruption turns the rejection into a breakdown.
+    - `Rejection`: its message becomes the errors, or empty. A corruption makes it a breakdown.
     - `Breakdown`: all messages follow its diagnostics.
     - `Declined`: it stays as it is.
 

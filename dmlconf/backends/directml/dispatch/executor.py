@@ -281,10 +281,7 @@ class Executor:
         )
 
     def _fill(self, buffer: Buffer | None, size: int, poison: int) -> None:
-        """Record that the first `size` bytes of a buffer get the fill value `POISONS[poison]`.
-
-        Without a buffer, nothing is recorded.
-        """
+        """Record that the first `size` bytes of a buffer, if any, become `POISONS[poison]`."""
         for offset in range(0, size if buffer else 0, _POISON_BYTES):
             assert buffer is not None
             count = min(_POISON_BYTES, size - offset)

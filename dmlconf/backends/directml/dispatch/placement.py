@@ -241,11 +241,7 @@ def _last_element(desc: TensorDesc) -> int:
 
 
 def _view(desc: TensorDesc, elements: Array) -> Array:
-    """Return a view of the buffer's elements that is shaped like Sizes.
-
-    Raises:
-        IndexError: the buffer is too small.
-    """
+    """Return a view of the buffer's elements that is shaped like Sizes."""
     if 0 in desc.Sizes:
         return elements[:0].reshape(desc.Sizes)
     last = _last_element(desc)
