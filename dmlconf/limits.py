@@ -72,7 +72,7 @@ LARGEST_PARTITION: Final = 64 * _MIB
 """A file `Partition_N.bin`, with a graph that ONNX Runtime gave to DirectML."""
 
 LONGEST_LOG_LINE: Final = 16 * _MIB
-"""A line of a run log; far more than any verdict needs."""
+"""A line of a run log."""
 
 LARGEST_JOURNAL: Final = 256 * _MIB
 """The journal: the file with the calls that `capture` has seen."""

@@ -1,8 +1,8 @@
 """Circumstances: ways in which applications use an operator and a plain run does not.
 
 A plain run binds each operator once and dispatches it twice with the same inputs. A backend that
-supports circumstances names them in its capabilities and implements `Exerciser`, as
-`dmlconf.backends.directml` does. `dmlconf.judging.circumstances` judges the results.
+supports circumstances names them in its capabilities and implements `Exerciser`.
+`dmlconf.judging.circumstances` judges the results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The kinds of `BackendError`, one class for each reason, and the text of any exception.
-
-The base class is in `protocol`.
-"""
+"""The kinds of `BackendError`, one class for each reason, and the text of any exception."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from typing import Final
 __all__ = ["how_it_ended"]
 
 _END_SECONDS: Final = 5.0
-"""How long a process that has closed its pipe may take to end."""
 
 
 def how_it_ended(process: BaseProcess) -> str:

@@ -1,7 +1,4 @@
-"""Prepare a scheduler's workers, run a plan on them, and yield the verdicts batch by batch.
-
-`assignments` decides how many cases a batch has, and when a lost worker's case is given up.
-"""
+"""Prepare a scheduler's workers, run a plan on them, and yield the verdicts batch by batch."""
 
 from __future__ import annotations
 
@@ -88,12 +85,11 @@ class Fleet:
     def prepare(self) -> list[Member]:
         """Prepare the connected workers with an adapter; return those that are left, by name.
 
-        A worker whose answer is lost is prepared again while it is connected.
+        A connected worker whose answer is lost is prepared again.
 
         Raises:
-            BackendError: no worker with an adapter connects within a minute, or within 5 seconds if
-                others are connected; a worker cannot run the job, or is not ready in time; or the
-                scheduler is gone.
+            BackendError: no worker with an adapter connects within a minute, or 5 seconds if others
+                are connected; a worker cannot run the job; or the scheduler is gone.
         """
         with_workers = monotonic()
         refusals: list[str] = []

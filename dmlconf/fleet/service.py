@@ -203,8 +203,8 @@ def prepare(job: Job) -> Prepared | Refusal:
     """End the sessions of other jobs in this process, and open the job's backend unless it is open.
 
     Returns:
-        `Prepared`; a refusal if the version of dmlconf, the suite or the catalogue differs from the
-        job's, the suite is invalid, or the backend or what gives expected values cannot be used.
+        `Prepared`, or a refusal: the version of dmlconf, the suite or the catalogue differs from
+        the job's, or the suite, the backend or the source of expected values cannot be used.
     """
     if job.dmlconf != dmlconf.__version__:
         versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"

@@ -19,9 +19,9 @@ _LONGEST_TRACE: Final = 8192
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
-    After an exception, or too few outcomes, the cases without an outcome run again, one at a time,
-    since any of them may be the cause. A case that then raises an exception, or has no outcome,
-    breaks down. After too many outcomes, the batch's last case breaks down.
+    After an exception, or too few outcomes, the cases without an outcome run again, one at a time.
+    A case that then raises an exception, or has no outcome, breaks down. After too many outcomes,
+    the batch's last case breaks down.
     """
     done, together = 0, len(cases)
     while done < len(cases):

@@ -85,7 +85,6 @@ def limits_of(
     Args:
         backend: the backend; if it may break down, `jobs` is 1 by default.
         jobs: the number of processes that the user gave, or None.
-        cases: how many cases the run has.
     """
     processes = jobs or (1 if backend.isolated else processes_that_pay(cases))
     return Limits(processes, timeout, memory)

@@ -32,8 +32,8 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""A case whose dispatches all take longer does not run under circumstances, which dispatch it up to
-16 times within its time limit.
+"""A case does not run under circumstances if all its dispatches take longer: a circumstance may
+dispatch the case 16 times within its time limit.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01

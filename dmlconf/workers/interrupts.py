@@ -121,7 +121,7 @@ def grace() -> Iterator[Grace]:
 
 
 class Uninterrupted:
-    """A block that interrupts do not end, except after `GRACE_SECONDS` of a `grace` block.
+    """A block that interrupts do not end, except after `GRACE_SECONDS` in a `grace` block.
 
     Call `raise_if_interrupted` after the block. Without `treat_termination_as_interrupt` before,
     the block has no effect.

@@ -101,7 +101,6 @@ def parts_that_fit(
 
     Args:
         size_of: returns how many bytes an item takes.
-        most_items: how many items a list has at most.
         most_bytes: how many bytes the items of a list take at most; a single item may take more.
     """
     part: list[_Item] = []

@@ -2,8 +2,8 @@
 
 - If a worker breaks down in a batch, all cases of the batch without an outcome run again, one at a
   time, since any of them may be the cause.
-- If a worker breaks down on a single case after others, an earlier case may be the cause. So the
-  case runs once more, alone in a fresh process, before it is blamed.
+- If a worker breaks down on a single case after others, one of those may be the cause. So the case
+  runs once more, alone in a fresh process, before it is blamed.
 - After `REPEATS` cases of an operator died alone in the same way, the next single case that dies so
   is blamed at once.
 - After `HOPELESS` crashes of an operator in a row, its cases that would run outside batches are not

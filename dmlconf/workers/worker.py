@@ -64,8 +64,8 @@ GATHER_SECONDS: Final = 0.02
 """Results within this time are sent together: sending a message takes longer than most cases."""
 
 _WAIT_SHARE: Final = 0.9
-"""Share of a case's time limit that a wait for the device may take: then the backend can report the
-hang before its process is ended.
+"""The share of a case's time limit that a wait for the device may take, so that the backend can
+report a hang before its process is ended.
 """
 
 _PR_SET_PDEATHSIG: Final = 1

@@ -83,7 +83,7 @@ OPTION_WORDS: Final = (
 
 
 def parse_options(text: str) -> Options:
-    """Parse the options after `directml:` on the command line.
+    """Parse the options after `directml:`.
 
     Raises:
         BackendError: an option or its value is unknown.
@@ -203,7 +203,7 @@ class DirectMLBackend:
 
 
 def create(argument: str) -> DirectMLBackend:
-    """Create the backend from the options after `directml:` on the command line.
+    """Create the backend from the options after `directml:`.
 
     Raises:
         BackendError: an option is wrong, or DirectML or the adapter cannot be used.

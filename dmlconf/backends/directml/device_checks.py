@@ -4,8 +4,8 @@ Each check returns what it observed, or raises `CheckFailedError` or `DeclinedEr
 other error, such as a failed call, its result is `broken`.
 
 Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
-IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that the
-DirectML in use does not define, measurements on DirectML 1.8.0 to 1.15.4.
+IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice. What a DirectML does with levels
+that it does not define was measured on 1.8.0 to 1.15.4.
 """
 
 from __future__ import annotations

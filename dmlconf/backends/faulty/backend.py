@@ -298,7 +298,7 @@ OPTION_WORDS: Final = (
 
 
 def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
-    """Create the backend from the options after `faulty:` on the command line.
+    """Create the backend from the options after `faulty:`.
 
     Args:
         name: the name before the colon.

@@ -310,7 +310,7 @@ class OnnxRuntimeBackend:
 
 
 def create(argument: str) -> OnnxRuntimeBackend:
-    """Create the backend from the options after `onnxruntime:` on the command line.
+    """Create the backend from the options after `onnxruntime:`.
 
     Raises:
         BackendError: an option is wrong, a package is not installed, or the provider cannot be

@@ -61,7 +61,7 @@ class RecordingBackend:
 
 
 def create(argument: str) -> RecordingBackend:
-    """Create the backend from the path after `recording:` on the command line.
+    """Create the backend from the path after `recording:`.
 
     Raises:
         BackendError: there is no path, or no recording there that can be used, or several.

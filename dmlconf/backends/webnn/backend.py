@@ -4,7 +4,7 @@
     webnn:device=gpu                      `cpu` (the default), `gpu` or `npu`
 
 A page of the browser runs a batch of cases. If the page ends, hangs or loses its context of WebNN,
-the browser is started again, and the cases of the batch run one by one.
+the browser is started again. The cases of a batch of several then run one by one.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class WebNNBackend:
     def limit_waits(self, seconds: float) -> None:
         """Set how long a batch may take.
 
-        A batch has only the time of a single case: its outcomes come all at once, and a worker that
+        A batch has only the time of a single case: its outcomes come all at once. A worker that
         sends none in that time is ended.
         """
         self._timeout = seconds
@@ -188,7 +188,7 @@ class WebNNBackend:
     def _script(self, programs: Sequence[Mapping[str, Any]]) -> str:
         """Return the script that runs programs; if it is too long, send the tensors before it.
 
-        Tensors are sent in parts: the browser limits the length of a command, and a string in a
+        Tensors are sent in parts, since the browser limits the length of a command. A string in a
         page has at most about 512 Mi characters.
         """
         script = f"runAll({json.dumps(programs)})"
@@ -237,7 +237,7 @@ def started_browser(program: Path) -> Browser:
 
 
 def create(argument: str) -> WebNNBackend:
-    """Create the backend from the options after `webnn:` on the command line.
+    """Create the backend from the options after `webnn:`.
 
     Raises:
         BackendError: an option is wrong, or no browser with WebNN can be started.

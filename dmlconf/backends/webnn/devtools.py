@@ -27,8 +27,8 @@ os.dup2(reads, 3)
 os.dup2(writes, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""A Python program that replaces itself with Chromium, with the pipes as its descriptors 3 and 4:
-Chromium reads commands from 3 and writes answers to 4.
+"""A Python program that replaces itself with Chromium, which reads commands from descriptor 3 and
+writes answers to 4.
 """
 
 _BLOCK: Final = 1 << 20

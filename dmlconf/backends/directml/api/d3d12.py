@@ -1,7 +1,4 @@
-"""Declarations of d3d12.h, and of headers that it includes, as far as dmlconf uses them.
-
-The declarations for debug layers are in `sdklayers`.
-"""
+"""Declarations of d3d12.h, and of headers that it includes, as far as dmlconf uses them."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ class DirectMLFile:
 
     Attributes:
         origin: how the file was found, such as `the package onnxruntime-directml`.
-        version: the version, or `unknown` if it cannot be determined.
-        sha256: the digest of the file, in hexadecimal.
+        version: `unknown` if it cannot be determined.
+        sha256: in hexadecimal.
     """
 
     path: Path

@@ -25,7 +25,7 @@ _MOST: Final = 2
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch a case three times for each choice of shared buffers, at most two of them.
+    """Dispatch a case three times for each of at most two choices of shared buffers.
 
     The case's own choice is left out.
     """

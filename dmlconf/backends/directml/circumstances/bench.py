@@ -1,9 +1,9 @@
 """Run a case under a circumstance: the bench provides memory, binding tables and queues.
 
 A circumstance makes sites of a case, initialises them, and runs steps on them; `work` explains
-site, step and arena. Before each step, the bench writes to the arena the inputs that DirectML has
-not taken over, and to all other bytes a fill value: 0xCD and 0xFF in turn. Scratch and persistent
-memory stay as the previous step left them.
+site, step and arena. Before each step, the inputs that DirectML has not taken over are written to
+the arena. All other bytes get a fill value: 0xCD and 0xFF in turn. Scratch and persistent memory
+stay as the previous step left them.
 """
 
 from __future__ import annotations

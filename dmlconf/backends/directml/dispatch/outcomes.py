@@ -1,8 +1,8 @@
 """Run cases in batches, and turn results and errors into outcomes.
 
-If a batch of several cases fails, or if a guard band or an input has changed, the cases run again
-one by one: their memory is adjacent, and any of them may be the cause. If the device is removed or
-hangs, the batch and all later cases break down.
+The cases of a batch have adjacent memory. So they run again, one by one, if the batch fails, or if
+a guard band or an input has changed. If the device is removed or hangs, the batch and all later
+cases break down.
 """
 
 from __future__ import annotations
