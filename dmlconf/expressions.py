@@ -54,9 +54,7 @@ class Budget:
 
     An evaluation takes one step, and each item that a generator visits takes one. Both take one
     more for every 16 items that the expression reads. Making a tuple or text takes one step for
-    every 16 items.
-
-    `any(a == 1 for a in range(4096))` takes up to 1 + 4,096 + 4,096 / 16 = 4,353 steps.
+    every 16 items: `any(a == 1 for a in range(4096))` takes up to 1 + 4,096 + 256 = 4,353 steps.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
@@ -86,11 +84,9 @@ class _Evaluation:
     __slots__ = ("_bound_reads", "_budget", "_bytes_left", "_ranges", "_weight", "_weight_of_names")
 
     def __init__(self, budget: Budget, weight: int, bound_reads: int) -> None:
-        """Count from `budget`.
+        """A visit of a generator takes `weight` steps until one visits a long tuple.
 
-        Args:
-            weight: the steps of each visit of a generator, until one visits a long tuple.
-            bound_reads: how often the expression reads names that its generators bind.
+        `bound_reads` is how often the expression reads names that its generators bind.
         """
         self._budget, self._bound_reads = budget, bound_reads
         self._weight = self._weight_of_names = weight
@@ -220,10 +216,7 @@ _PLAIN: Final = frozenset({int, float, bool, type(None)})
 
 
 def _count(value: Any, limit: int) -> int:
-    """Return how many numbers, characters and tuples a value has.
-
-    If there are more than `limit`, return some number above `limit`.
-    """
+    """Return how many numbers, characters and tuples a value has, or some number above `limit`."""
     if isinstance(value, str):
         return len(value)
     count = 1
@@ -563,7 +556,7 @@ class _Compiled(NamedTuple):
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
-        """Return how many numbers, characters and tuples the expression reads.
+        """Return how many numbers, characters and tuples are in the tuples and texts that it reads.
 
         A name that occurs twice counts twice. A tuple or text of 0 or 1 items does not count.
         """

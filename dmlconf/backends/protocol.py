@@ -102,7 +102,7 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that an operator must not do, whether or not its values are right.
+    """A fault of an operator.
 
     Attributes:
         output: the output whose elements it concerns; empty if there is none.

@@ -34,7 +34,6 @@ _REFRESH_SECONDS: Final = 0.5
 _SILENT_SECONDS: Final = 30.0
 """Seconds without a heartbeat after which a worker counts as gone, until its next one."""
 _CONNECT_SECONDS: Final = 15.0
-"""Seconds that the connection to the scheduler may take."""
 _SCHEDULER_SECONDS: Final = 20.0
 """Seconds without an answer after which the scheduler is given up."""
 _RESULT_SECONDS: Final = 30.0
@@ -163,10 +162,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Stop waiting for calls, close the connection, and end the processes of `local:N`.
-
-        Interrupts are ignored meanwhile.
-        """
+        """Stop waiting for calls, close the connection, and end the processes of `local:N`."""
         with discarded_interrupts():
             self._ended.set()
             with suppress(Exception):  # Processes that are gone need not be ended.
@@ -323,7 +319,6 @@ class _LocalCluster:
     """A scheduler and workers on this machine.
 
     Attributes:
-        address: the scheduler's address.
         security: the TLS key that clients and workers need.
     """
 
@@ -357,7 +352,7 @@ class _LocalCluster:
         self.address: str = self._cluster.scheduler_address
 
     def close(self) -> None:
-        """End the processes, or give up after 10 seconds; interrupts are ignored meanwhile."""
+        """End the processes, or give up after 10 seconds."""
         with discarded_interrupts():
             if self._cluster is not None:
                 close = partial(self._cluster.close, timeout=_FAREWELL_SECONDS)

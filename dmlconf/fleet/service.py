@@ -48,7 +48,6 @@ class Job:
         identifier: the name of the run's session in each worker.
         dmlconf: the version that planned the run.
         suite_digest: SHA-256 of the case files.
-        catalogue_digest: SHA-256 of the catalogue.
         paths: where the suite is, as given; empty for the bundled one.
         operators: those of the planned cases; `GRAPHS` for graphs.
         challenge: the number that changes the seeds of generated data, as `load_suite` takes it.
@@ -91,7 +90,6 @@ class Refusal:
     """A worker cannot run the job, or cannot continue it.
 
     Attributes:
-        message: why.
         again: whether to prepare the worker again, since its process does not know the job.
     """
 

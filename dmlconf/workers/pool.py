@@ -48,10 +48,9 @@ BATCH: Final = 16
 """The most cases that a worker gets at once; if the main process is killed, few are lost."""
 
 REPEATS: Final = 3
-"""How many cases of an operator die alone in the same way before the next is blamed at once."""
 
 HOPELESS: Final = 16
-"""How many crashes in a row make an operator hopeless. A result ends the row; a hang does not."""
+"""A result ends a row of crashes; a hang does not."""
 
 _START_ATTEMPTS: Final = 3
 """The run ends when this many workers in a row have failed to start."""
@@ -400,7 +399,6 @@ class WorkerPool:
         for case, lost in worker.lost(kind, message, blamed=blamed):
             self._lost.setdefault(case.identifier, []).append(lost)
         if not blamed:
-            # In a batch, any case may be the cause.
             later = queue.suspects if worker.single else queue.singles
             later.extend(worker.batch)
             return
@@ -415,5 +413,4 @@ class WorkerPool:
 
 
 def _operator(case: Case | PlannedCase | Exercise) -> str:
-    """Return the operator's name in a case's identifier."""
     return case.identifier.partition("/")[0]

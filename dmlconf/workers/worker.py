@@ -256,7 +256,6 @@ def _isolate(diagnostics: Path) -> None:
 
     Except on Windows, the process gets a process group of its own.
     """
-    # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

@@ -201,15 +201,12 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
 
 @dataclass(frozen=True, slots=True)
 class FaultyBackend:
-    """The reference with one fault.
+    """The reference with one fault; the module's docstring explains the options.
 
     Attributes:
         fault: a name in `FAULTS`.
-        part: the option `on`: the fault affects only cases whose identifier contains this.
-        where: the option `where`: the fault affects only cases that meet this condition.
-        factor: the option `by`, of the fault `scaled`.
-        seconds: how long the fault `slow` takes for each case.
-        modes: how operators are compiled, and in which mode the fault occurs.
+        part: the option `on`.
+        factor: the option `by`.
         name: the name under which the backend was chosen: `faulty` or its former name `miniature`.
     """
 

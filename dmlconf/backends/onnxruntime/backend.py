@@ -118,7 +118,6 @@ class OnnxRuntimeBackend:
 
         Args:
             provider: the provider's name, as ONNX Runtime spells it.
-            options: the provider's own options.
             optimization: how far ONNX Runtime optimises graphs: a key of `_LEVELS`.
             batches: whether a batch of cases is one model. None means yes for every provider but
                 the CPU's, as starting a session on a device takes longer than a case.

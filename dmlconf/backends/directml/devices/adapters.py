@@ -28,18 +28,18 @@ _WARP_DEVICE: Final = (0x1414, 0x008C)
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """One adapter.
+    """One adapter; a number is 0 if it is unknown.
 
     Attributes:
         index: its number in `Adapters.found`, from 0.
         description: its name; empty if unknown.
-        vendor_id: the PCI vendor, such as 0x10de; 0 if unknown.
-        device_id: the PCI device; 0 if unknown.
+        vendor_id: the PCI vendor, such as 0x10de.
+        device_id: the PCI device.
         driver_version: the version as Windows writes it, or None if unknown.
         luid: its number until the machine restarts, in hexadecimal.
-        dedicated_memory: bytes of its own memory; 0 if unknown.
+        dedicated_memory: bytes of its own memory.
         software: whether it computes on the CPU, or is not known to be hardware.
-        shared_memory: bytes of the machine's memory that it may use; 0 if unknown.
+        shared_memory: bytes of the machine's memory that it may use.
     """
 
     index: int

@@ -63,7 +63,6 @@ class Batch:
         arena: bytes of all arenas.
         temporary: bytes of all scratch memory.
         persistent: bytes of all persistent memory.
-        descriptors: number of all descriptors.
         work: about how many terms the device computes in one dispatch of each case.
     """
 
