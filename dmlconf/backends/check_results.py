@@ -50,7 +50,7 @@ class CheckResult:
 
 
 OnResult = Callable[[int, str, CheckResult], None]
-"""Called with an adapter's index, its description and each result of a check."""
+"""Called with an adapter's index, its description and a result, as soon as there is one."""
 
 
 @dataclass(frozen=True, slots=True)

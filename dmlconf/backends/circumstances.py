@@ -77,7 +77,7 @@ def chosen_circumstances(
     Args:
         names: names of circumstances, or `ALL` or `NONE`; empty for `CHEAP`. `ALL` and `CHEAP`
             leave out what the backend does not support.
-        backend: the backend's name, for an error message.
+        backend: the backend's name, for messages.
 
     Raises:
         BackendError: the backend does not support a circumstance that was named.

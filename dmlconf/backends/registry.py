@@ -177,7 +177,6 @@ def check_devices(
     Args:
         path: the file of DirectML, or None to search for it.
         identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0; a check runs at most one.
-        on_result: called with each result as soon as there is one.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.

@@ -34,7 +34,6 @@ _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
 """A larger file of standard streams is emptied; its end is kept in memory."""
 
 _END_SECONDS: Final = 1.0
-"""How long a worker may take to close its backend."""
 
 
 @dataclass(frozen=True, slots=True)

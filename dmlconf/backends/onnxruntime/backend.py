@@ -331,7 +331,7 @@ def create(argument: str) -> OnnxRuntimeBackend:
 
 
 def variants(argument: str) -> Mapping[str, str]:
-    """Return the options of each variant of `optimization=both`, as `variants_of` does."""
+    """Return the options of each variant of `optimization=both`, by its label."""
     return variants_of(argument, _CHOICES)
 
 

@@ -32,7 +32,7 @@ __all__ = ["UnknownDescError", "decoded_desc", "operator_of_type", "shortest"]
 
 _MOST_DIMENSIONS: Final = 64
 _MOST_ITEMS: Final = 1 << 16
-"""The most items that an array may have; arrays of real operators have far fewer."""
+"""The most items that an array may have."""
 
 
 class UnknownDescError(ValueError):

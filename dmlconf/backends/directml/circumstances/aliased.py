@@ -21,7 +21,6 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["exercise"]
 
 _MOST: Final = 2
-"""The most choices of shared buffers that are tried."""
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:

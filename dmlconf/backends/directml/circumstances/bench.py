@@ -181,7 +181,7 @@ class Bench:
                 arena; the heap is overwritten afterwards.
 
         Raises:
-            HResultError: a call failed, or the device is gone.
+            HResultError: a call failed.
             NativeCrashError: DirectML crashed, and Windows reported it.
             TooLargeError: the tables of the case take too many descriptors.
         """
@@ -227,7 +227,7 @@ class Bench:
             read: given a step's index, returns whether the arena is read back after the step.
 
         Raises:
-            HResultError: a call failed, or the device is gone.
+            HResultError: a call failed.
             NativeCrashError: DirectML crashed, and Windows reported it.
             TooLargeError: the steps take too much memory.
         """

@@ -48,7 +48,7 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
     descriptors.
 
     Raises:
-        HResultError: a call failed, or the device is gone.
+        HResultError: a call failed.
         NativeCrashError: DirectML crashed, and Windows reported it.
     """
     began = perf_counter()

@@ -130,7 +130,7 @@ class Executor:
         """Initialise the operators, dispatch each twice, and return their results, in order.
 
         Raises:
-            HResultError: a call failed, or the device is gone.
+            HResultError: a call failed.
             NativeCrashError: DirectML crashed, and Windows reported it.
         """
         if len(batch) == 1 and (batch.arena > LARGE_BYTES or batch.work > MOST_WORK):

@@ -118,7 +118,6 @@ class Inspection:
                 yield Fault(FaultKind.GUARD_BAND, _guard_message(region, touched))
 
     def _output_faults(self) -> Iterator[Fault]:
-        """Yield faults of elements that were not written or that differ by dispatch."""
         for tensor in self._placement.outputs:
             if tensor is None:
                 continue
