@@ -151,7 +151,9 @@ def _parameters(
     # A tiny M may come out as 0, and 0 / 0 is NaN: -2^24 + (0.25 + 2^24) is 0.25, and 0 if the
     # sum in parentheses is rounded.
     m_least, m_most = held.m_ends
-    undefined |= (m_least < m_most) & (m_least <= 0) & (m_most >= 0) & around_zero
+    # Measured: with an infinite LearningRate, such an M of 0 makes NaN as well.
+    may_be_nan = around_zero | np.isinf(rate)
+    undefined |= (m_least < m_most) & (m_least <= 0) & (m_most >= 0) & may_be_nan
     # Kernels may compute powers with logarithms, which a negative Beta lacks. With a Beta above 1,
     # a bias correction may be negative or NaN, and with a Beta1 of 1 it is infinite.
     undefined |= not (0 <= desc.Beta1 <= 1 and 0 <= desc.Beta2 <= 1 and np.isfinite(alpha))

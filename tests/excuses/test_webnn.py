@@ -79,12 +79,6 @@ FINDINGS: Final = [
         {6: 12},
     ),
     (
-        "activation_scaled_elu/boundary/subnormal-product-before-gamma",
-        "webnn-elu-without-subnormal-products",
-        {0: 0, 1: 0},
-        {3: 0},
-    ),
-    (
         "lp_pooling/boundary/not-a-number-and-infinities",
         "webnn-root-of-infinity",
         {2: NAN, 3: NAN, 4: NAN, 5: NAN, 6: NAN},

@@ -32,7 +32,6 @@ __all__ = [
     "products_up_to_the_greatest_number",
     "roots_of_large_numbers",
     "roots_scaled_to_whole_windows",
-    "scaled_elus_of_no_subnormal_products",
     "sigmoids_without_subnormal_steps",
     "softplus_up_to_88",
     "transpositions_of_constants_left_out",
@@ -152,18 +151,6 @@ def averages_that_count_padding(case: Case) -> Computed | None:
         return None
     other = replace(case, desc={**case.desc, "IncludePadding": True})
     return Computed(evaluate(other), around=other)
-
-
-@of_operators("ACTIVATION_SCALED_ELU")
-def scaled_elus_of_no_subnormal_products(case: Case) -> Computed | None:
-    """Return ACTIVATION_SCALED_ELU's output if Alpha * (e^x - 1) is 0 where it is subnormal."""
-    tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]
-    if tensor.dtype != np.float32:
-        return None
-    with np.errstate(all="ignore"):
-        product = case.desc["Alpha"] * np.expm1(tensor.astype(np.float64))
-    lost = (tensor < 0) & (np.abs(product) < np.finfo(np.float32).tiny)
-    return Computed({"OutputTensor": np.where(lost, np.float32(0), right)})
 
 
 @of_operators("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1")

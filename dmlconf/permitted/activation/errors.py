@@ -19,7 +19,11 @@ import numpy as np
 from dmlconf.permitted.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
+from dmlconf.tensors.float_limits import (
+    LARGEST_FLOAT32,
+    LEAST_NORMAL_FLOAT32,
+    LEAST_SUBNORMAL_FLOAT32,
+)
 
 __all__ = ["ERRORS"]
 
@@ -94,8 +98,10 @@ def _hard_swish(x: Array, Alpha: float, Beta: float) -> Array:
 def _linear(x: Array, Alpha: float, Beta: float) -> Array:
     product = Alpha * x
     error = np.abs(product) * STEP
-    # Measured: DirectML 1.15.4 gives NaN.
-    return np.where(_cancelled_by_infinity(product, Beta), ANY_RESULT, error)
+    # Measured: DirectML 1.15.4 gives NaN for 7 * -3.4e38 + inf, and infinity for 4 * 1e38 - 1e38.
+    overflows = np.isfinite(product) & (np.abs(product) > LARGEST_FLOAT32)
+    in_doubt = overflows & (np.isinf(Beta) | (np.abs(product + Beta) <= LARGEST_FLOAT32))
+    return np.where(in_doubt, ANY_RESULT, error)
 
 
 def _log_of_sum(x: Array, of_x: Array) -> Array:
@@ -115,9 +121,12 @@ def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
     product = Beta * x
     error = _log_of_sum(product, np.abs(product) * STEP)
     value = np.logaddexp(0.0, product)
-    # A kernel may multiply log2 by Alpha * ln(2), which counts as 0 if it is subnormal.
-    vanishes = abs(Alpha) < 2 * LEAST_NORMAL_FLOAT32
-    return np.where(vanishes & np.isinf(value), ANY_RESULT, _magnified(Alpha, value, error))
+    # A kernel may multiply log2 by Alpha * ln(2). That and Beta count as 0 if they are subnormal.
+    vanishes = min(abs(Alpha), abs(Beta)) < 2 * LEAST_NORMAL_FLOAT32
+    # Measured: for large x the result is (Alpha * Beta) * x, whose factor may be subnormal.
+    of_factor = np.abs(Alpha * product) if abs(Alpha * Beta) < LEAST_NORMAL_FLOAT32 else 0.0
+    magnified = _magnified(Alpha, value, error) + np.where(product > 1, of_factor, 0.0)
+    return np.where(vanishes & np.isinf(value), ANY_RESULT, magnified)
 
 
 def _softplus(x: Array, Steepness: float) -> Array:
@@ -129,8 +138,15 @@ def _softplus(x: Array, Steepness: float) -> Array:
 
 
 def _scaled_elu(x: Array, Alpha: float, Gamma: float) -> Array:
-    value = np.where(x < 0, Alpha * np.expm1(np.minimum(x, 0.0)), 0.0)
-    return abs(Gamma) * (_elu(x, Alpha) + STEP * np.abs(value))
+    value = np.abs(np.where(x < 0, Alpha * np.expm1(np.minimum(x, 0.0)), 0.0))
+    # A subnormal product with Alpha has few digits, or counts as 0, before Gamma multiplies it.
+    of_product = np.where(
+        value < LEAST_NORMAL_FLOAT32, value + LEAST_SUBNORMAL_FLOAT32, STEP * value
+    )
+    of_product = np.where(x < 0, of_product, 0.0)
+    if np.isinf(Gamma):
+        return np.where((x < 0) & (value <= LEAST_NORMAL_FLOAT32), ANY_RESULT, 0.0)
+    return abs(Gamma) * (_elu(x, Alpha) + of_product)
 
 
 def _sigmoid_of(x: Array, of_x: Array | float) -> Array:

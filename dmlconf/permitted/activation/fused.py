@@ -16,7 +16,7 @@ import numpy as np
 from dmlconf.permitted.activation.errors import ERRORS
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.permitted.numbers.half import overflow_results
-from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, MOST_ROUNDINGS, STEP
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused
@@ -79,10 +79,6 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
 }
 """Two arguments at which each activation may jump, equal if there is one; NaN for none."""
-
-_MOST_ROUNDINGS: Final = 256.0
-"""A bound of a sum's error, in units of STEP times its error scale. The rule permits less for up to
-2^14 terms if they vary."""
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:
@@ -199,7 +195,7 @@ def activated_error_scale(
         if dtype == np.float16:
             before = error_scale.holding(store_sizes(values, exact))
         sums = np.where(exact, 0.0, error_scale.sums)
-        reach = sums * (_MOST_ROUNDINGS * STEP)
+        reach = sums * (MOST_ROUNDINGS * STEP)
         if before.stored is not None:
             reach += before.stored * FLOAT16_EPSILON
         if activation["operator"] in _LOCAL_SLOPES:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.activation.errors import ERRORS
-from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused
@@ -65,7 +65,11 @@ def element_wise_add1_interval(
     with np.errstate(all="ignore"):
         total = wide(ATensor) + wide(BTensor)
         exact = fused(total, FusedActivation)
-        error = ERRORS[FusedActivation["operator"]](total, **attributes_of(FusedActivation))
+        attributes = attributes_of(FusedActivation)
+        error, *errors = (
+            ERRORS[FusedActivation["operator"]](each, **attributes)
+            for each in (total, *map(wide, ends))
+        )
         of_ends = [fused(wide(end), FusedActivation) for end in ends]
         gaps = [np.abs(value - exact) for value in of_ends]
         finite = np.where(np.isfinite(gaps), gaps, 0.0).max(0)
@@ -73,6 +77,7 @@ def element_wise_add1_interval(
         # Kernels differ in whether a sum overflows before the activation.
         narrow = [value.astype(ends[0].dtype) for value in of_ends]
         undefined = np.isnan(of_ends).any(0) & ~np.isnan(exact)
+        undefined |= np.equal(errors, ANY_RESULT).any(0)
         hull = np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
         return anything_where(undefined, hull)
 

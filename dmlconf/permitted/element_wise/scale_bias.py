@@ -79,8 +79,8 @@ def function_interval(
 
     Args:
         function: a function of FLOAT64 numbers; monotone on either side of zero. Any result of a
-            floating-point type is right where the function is NaN for some but not all of three
-            arguments: the scaled element, and the least and the greatest that it may be.
+            floating-point type is right where some but not all of the arguments from the least to
+            the greatest that the scaled element may be have the result NaN.
         output: the output, whose type the results have; if that is an integer type, scaled elements
             are truncated before the function, and its results are not rounded up or down.
         error: how far the function itself may be off before its result is rounded; not used for an
@@ -104,9 +104,10 @@ def function_interval(
         return lowest, highest
     with np.errstate(all="ignore"):
         undefined = [np.isnan(function(argument)) for argument in (low, exact, high)]
-    return anything_where(
-        np.logical_or.reduce(undefined) & ~np.logical_and.reduce(undefined), (lowest, highest)
-    )
+    in_doubt = np.logical_or.reduce(undefined) & ~np.logical_and.reduce(undefined)
+    # All three may lie outside, on both sides.
+    in_doubt |= (low < domain[0]) & (high > domain[1])
+    return anything_where(in_doubt, (lowest, highest))
 
 
 def unary_interval(

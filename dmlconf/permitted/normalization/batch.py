@@ -89,6 +89,10 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         error_scale = error_scale.overflowing_where(
             overflows(greatest_product(added, scale, 1 / deviation))
         )
+        # Measured: kernels add x * factor and bias - mean * factor, perhaps opposite infinities.
+        error_scale = error_scale.overflowing_where(
+            np.isinf(values) & overflows(greatest_product(np.abs(mean), scale, 1 / deviation))
+        )
         # An infinite factor may multiply the input and the mean before they are subtracted.
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         # Measured on BATCH_NORMALIZATION_TRAINING only: an infinite factor times 0 is NaN.

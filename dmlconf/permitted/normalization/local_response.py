@@ -59,8 +59,8 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
         if desc.Beta >= 0:
             beyond |= overflows
-            # Measured: 0 divided by a power that underflows is NaN.
-            overflows |= (values == 0) & (power < LEAST_NORMAL_FLOAT32)
+            # Measured: a power that underflows has an infinite reciprocal, which 0 makes NaN.
+            overflows |= power < LEAST_NORMAL_FLOAT32
     scale = ErrorScale(np.where(beyond, ANY_RESULT, error_scale)).overflowing_where(overflows)
     return scale.growing(condition, values)
 
@@ -190,8 +190,9 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
 
     The sum of squares may overflow, or its product with Alpha, or the base. Subnormal squares may
     count as 0. With a Beta of 0 or less, bases of 0, of infinity and of NaN count as well: the
-    logarithm of 0 or of infinity is infinite, and times an exponent of 0 it is NaN. So is the
-    logarithm of 1 times an infinite exponent: measured on DirectML 1.8.0.
+    logarithm of 0 or of infinity is infinite, and times an exponent of 0, or a subnormal one that
+    counts as 0, it is NaN. So is the logarithm of 1 times an infinite exponent: measured on
+    DirectML 1.8.0.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)
@@ -204,7 +205,7 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     )
     subnormal = window_sums(desc, (squares > 0).astype(np.float64)) > 0
     beyond |= subnormal & (underflow > np.abs(base) * float(info.eps))
-    if single(desc.Beta) <= 0:
+    if single(desc.Beta) < LEAST_NORMAL_FLOAT32:
         beyond |= (base == 0) | ~np.isfinite(base)
     if np.isinf(desc.Beta):
         terms = _terms(desc, np.abs(desc.InputTensor, dtype=np.float64))

@@ -26,7 +26,13 @@ from dmlconf.permitted.normalization.spans import Statistics
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.half import STORES, toward_zero
 from dmlconf.permitted.numbers.passes import in_passes
-from dmlconf.permitted.numbers.rounding import ANY_RESULT, greatest_product, overflows
+from dmlconf.permitted.numbers.rounding import (
+    ANY_RESULT,
+    MOST_ROUNDINGS,
+    STEP,
+    greatest_product,
+    overflows,
+)
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum
 from dmlconf.reference.activation.fused import fused
@@ -38,6 +44,7 @@ from dmlconf.reference.normalization.mean_variance import (
 )
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON
 
 __all__ = [
     "exact_mean",
@@ -67,6 +74,9 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
         error_scale = normalized.error_scale.scaled(scale)
         error_scale = error_scale.growing(normalized.growth * scale, products)
         beyond = overflows(centred.added) | overflows(normalized.largest)
+        if np.isinf(scale).any():
+            # Measured: -1 less a mean of -0.99999999 is 0, which an infinite scale makes NaN.
+            beyond = beyond | (np.isinf(scale) & _zero_in_doubt(normalized))
         if desc.BiasTensor is not None:
             error_scale = error_scale.holding(store_sizes(products))
             bias = np.abs(wide(desc.BiasTensor))
@@ -76,6 +86,16 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, count)))
         error_scale = error_scale.overflowing_where(beyond)
         return _activated(desc, over, centred, normalized, error_scale)
+
+
+def _zero_in_doubt(normalized: _Normalized) -> Array:
+    """Return which quotients may come out as 0, or with the other sign, without being 0."""
+    errors = normalized.error_scale
+    reach = errors.sums * (MOST_ROUNDINGS * STEP)
+    if errors.stored is not None:
+        reach = reach + errors.stored * FLOAT16_EPSILON
+    in_doubt: Array = (normalized.values != 0) & (np.abs(normalized.values) <= reach)
+    return in_doubt
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,9 @@ LONGEST_WHOLE: Final = 128
 _MANY_ROUNDINGS: Final = 2.0**-16
 """256 roundings of FLOAT32, more than the sum of some thousand numbers is off by."""
 
+_LOST: Final = 2.0**-40
+"""More than what FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""
+
 _ABOVE: Final = 1 + 2.0**-7
 """The factor by which earlier stores may have moved a value toward the next power of two."""
 
@@ -120,8 +123,10 @@ class ErrorScale(SumErrors):
                 mean of n numbers.
         """
         halves = 0.5 * terms
+        # The sum of few terms beside much larger ones of the other sign is lost in FLOAT64.
         with np.errstate(all="ignore"):
-            by_sign = (values - self.sums) * halves, (values + self.sums) * halves
+            sizes = self.sums * (1 + _LOST)
+            by_sign = (values - sizes) * halves, (values + sizes) * halves
         return replace(self, by_sign=by_sign)
 
     def with_others(self, results: Iterable[Array], dtype: np.dtype[Any]) -> ErrorScale:

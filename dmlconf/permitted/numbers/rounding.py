@@ -19,6 +19,7 @@ from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 __all__ = [
     "ANY_RESULT",
     "HALF_STEP",
+    "MOST_ROUNDINGS",
     "STEP",
     "anything_where",
     "finite_sizes",
@@ -31,6 +32,10 @@ __all__ = [
     "truncated",
     "underflow_error",
 ]
+
+MOST_ROUNDINGS: Final = 256.0
+"""A bound of a sum's error, in units of STEP times its error scale. The rule permits less for up to
+2^14 terms if they vary."""
 
 ANY_RESULT: Final = 2.0**400
 """An error scale with which any result is right."""

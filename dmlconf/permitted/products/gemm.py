@@ -12,13 +12,13 @@ import numpy as np
 from dmlconf.permitted.activation.fused import fused_error_scale, results_of_limited_products
 from dmlconf.permitted.activation.softmax import fused_softmax_error_scale
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
-from dmlconf.permitted.numbers.rounding import finite_sizes, overflows, sizes_of
+from dmlconf.permitted.numbers.rounding import STEP, finite_sizes, overflows, sizes_of
 from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.products.gemm import GemmDesc, fused_softmax_axes, gemm_sums
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT16
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "gemm_error_scale",
@@ -45,12 +45,15 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             # Finite terms beside an infinity may overflow to the opposite one, which makes NaN.
             added = desc.CTensor if np.isfinite(beta) else None
             finite_c = None if added is None else finite_sizes(added)
-            factor = max(1.0, abs(alpha))
+            factor = max(1.0, abs(alpha)) if np.isfinite(alpha) else 1.0
             beyond |= overflows(gemm_sums(desc, finite_c, factor, abs(beta), finite_sizes))
+        in_doubt = _zero_in_doubt(desc) if np.isinf(alpha) else np.zeros((), bool)
         quantum = quantum_of(alpha, desc.ATensor, desc.BTensor)
         if desc.CTensor is not None:
             quantum = min(quantum, quantum_of(beta, desc.CTensor))
         sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
+        if in_doubt.any():
+            sizes = sizes.open_where(in_doubt)
         repeat = values_repeat(desc.ATensor, -2 if desc.TransA == "TRANSPOSE" else -1)
         repeat = repeat and values_repeat(desc.BTensor, -1 if desc.TransB == "TRANSPOSE" else -2)
         if abs(alpha) > 1 and overflows(error_scale).any():
@@ -84,6 +87,18 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
         scale = fused_error_scale(sums, sizes, activation, dtype).with_others(limited, dtype)
         return replace(scale, terms_repeat=repeat)
+
+
+def _zero_in_doubt(desc: GemmDesc) -> Array:
+    """Return which sums of products may come out as 0, or with the other sign, without being 0.
+
+    An infinite Alpha times 0 is NaN. Measured: 1.2e-38 * 1.2e-38 counts as 0.
+    """
+    sums, sizes = gemm_sums(desc, None, 1.0, 0.0), gemm_sums(desc, None, 1.0, 0.0, sizes_of)
+    terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]
+    reach = terms * (STEP * sizes + LEAST_NORMAL_FLOAT32)
+    in_doubt: Array = (sizes > 0) & np.isfinite(sizes) & (np.abs(sums) <= reach)
+    return in_doubt
 
 
 def _squares(tensor: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
-from dmlconf.permitted.numbers.rounding import overflows
+from dmlconf.permitted.numbers.rounding import finite_sizes, overflows
 from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.permitted.reduction.reduce import product_error_scale
 from dmlconf.reference.numbers.floats import wide
@@ -41,6 +41,10 @@ def cumulative_summation_error_scale(
         sums_shared=True,
         terms_repeat=values_repeat(InputTensor, Axis),
     )
+    if not np.isfinite(sums).all():
+        # Finite terms beside an infinity may overflow to the opposite one.
+        before = cumulated(np.add, finite_sizes(InputTensor), Axis, AxisDirection, HasExclusiveSum)
+        scale = scale.overflowing_where(overflows(before))
     if not overflows(sums).any():
         return scale
     return scale.signed(cumulated(np.add, terms, Axis, AxisDirection, HasExclusiveSum))

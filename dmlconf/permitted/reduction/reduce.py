@@ -151,6 +151,9 @@ def reduce_error_scale(
             scale = ErrorScale(
                 sizes.sum(-1), quantum=quantum_of(rows), others=others, terms_vary=vary
             )
+            if not np.isfinite(scale.sums).all():
+                # Finite terms beside an infinity may overflow to the opposite one.
+                scale = scale.overflowing_where(overflows(finite_sum(sizes)))
             if overflows(scale.sums).any():
                 scale = scale.signed((exact if Function == "SUM" else sizes).sum(-1))
             return scale

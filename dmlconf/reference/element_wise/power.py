@@ -110,12 +110,11 @@ def _word(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def whole_numbers(values: Array, dtype: np.dtype[Any], *, real: bool) -> Array:
     """Return numbers without their fraction, NaN as 0, clamped to 32 bits; FLOAT64.
 
-    `dtype` is the integer type of their tensor. Signed operands of a real power are not clamped;
-    an infinite one becomes the largest finite number of its sign.
+    `dtype` is the integer type of their tensor. Signed operands of a real power are not clamped.
     Measured on DirectML 1.8.2, 1.13.1 and 1.15.4: 3 * 2147483647 + 3 to the power 0.894 is
-    587,884,224, but 2147483647 to this power is about 220,163,000.
+    587,884,224, but 2147483647 to this power is about 220,163,000. Infinity stays infinity.
     """
-    whole: Array = np.trunc(np.nan_to_num(values, nan=0.0))
+    whole: Array = np.trunc(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf))
     if real and dtype.kind == "i":
         return whole
     limits = np.iinfo(_word(dtype))

@@ -131,9 +131,14 @@ def local_response_gradients(
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """Return a power. Measured: that of a negative base is NaN, but 1 for the exponent 0."""
+    """Return a power. Measured: that of a negative base is NaN, but 1 for the exponent 0.
+
+    With an exponent of NaN every power is NaN, also that of 1.
+    """
     power: Array = np.power(base, single(exponent))
-    return power if single(exponent) == 0 else np.where(base < 0, np.nan, power)
+    if single(exponent) == 0:
+        return power
+    return np.where((base < 0) | np.isnan(exponent), np.nan, power)
 
 
 def power_base(desc: AnyLocalResponseDesc, values: Array, store: Store | None = None) -> Array:

@@ -1,7 +1,7 @@
 """A sum or a product that overflows has the sign of its terms, and NaN only where they permit it.
 
-The tested code is `SumErrors.by_sign` in `dmlconf/precision/allowance.py`, what reads it in
-`dmlconf/precision/accumulation.py`, and what computes it in `dmlconf/permitted/`.
+The tested code is in `dmlconf/precision/accumulation.py`, `dmlconf/permitted/reduction/`,
+`dmlconf/permitted/products/gemm.py` and `dmlconf/permitted/windows/pooling.py`.
 """
 
 from __future__ import annotations
