@@ -1,7 +1,6 @@
 """Sources of expected outcomes that cases do not state: recordings, the reference, other backends.
 
-No backend is judged by itself: neither by the same backend with the same options, nor by a
-recording of the same subject.
+No backend is judged by itself, nor by a recording of the same subject.
 """
 
 from __future__ import annotations
@@ -43,23 +42,18 @@ __all__ = [
 ]
 
 AUTO: Final = "auto"
-"""Stands for the suite's own recordings and, for outcomes that these lack, the reference, unless it
-is under test.
-"""
+"""Stands for the suite's own recordings, then the reference. The reference never judges itself."""
 
 _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
 """The most stale cases that a message names, and the most operators that a command names."""
 
 _TELLING: Final = frozenset({"E_INVALIDARG"})
-"""The HRESULT by which DirectML refuses a desc; others depend on the device of the recording."""
+"""The HRESULT by which DirectML refuses a desc; others may depend on the recorded device."""
 
 
 class RecordingAgainst:
-    """Gives recorded outcomes, and remembers the cases that have changed since (stale ones).
-
-    An operator's file is read when a case of the operator, or the file's digest, is asked for.
-    """
+    """Gives recorded outcomes, and lists stale cases: those that changed since the recording."""
 
     def __init__(
         self, path: Path, subject: Subject | None = None, store: Entries | None = None
@@ -109,10 +103,9 @@ class RecordingAgainst:
         return Recorded(outcome, Provenance.REFERENCE if earlier else Provenance.RECORDED)
 
     def digest(self, operator: str) -> str | None:
-        """Return a digest of the file with an operator's cases and of the subject under test.
+        """Return a digest of the file with an operator's cases, and the subject under test.
 
-        Once a case of the operator was found stale, the digest is None: a cached judgement would
-        hide that.
+        None once a case of the operator was stale: a cached judgement would hide that.
         """
         if operator in self._stale_operators:
             return None
@@ -126,9 +119,9 @@ class RecordingAgainst:
         return self._digests[operator]
 
     def _is_known_to_lack(self, case: Case) -> bool:
-        """Return whether a stored list of recorded cases lacks the case.
+        """Return whether the recording lacks the case; False without a store or a file.
 
-        So, once the list is stored, a run of cases that the recording lacks decodes no entries.
+        The list of recorded cases is stored, so that later runs need not decode the file for it.
         """
         operator = case.operator_name
         if self._store is None or not self.content_digest(operator):
@@ -240,12 +233,10 @@ def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
 
 
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:
-    """Return the suite's own recordings.
+    """Return the suite's own recordings: of each path, or else of its parent or grandparent.
 
-    They are in the given paths; for a path without any, in its parent or grandparent.
-
-    A folder's recordings are the files in its folder `recordings`; and FOLDER/NAME.dmlrec, which
-    stands for all files NAME.dmlrec in its folders of operators.
+    A folder's recordings are the files in FOLDER/recordings, and FOLDER/NAME.dmlrec for all files
+    FOLDER/OPERATOR/NAME.dmlrec.
     """
     from dmlconf.backends.recording.file import SUFFIX
     from dmlconf.backends.recording.store import recording_paths
@@ -312,8 +303,7 @@ def _recorded(
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
     """Return whether any of a recording's files for the plan's operators may judge a subject.
 
-    False also if there is no such file. The heads of all these files are read, so that an error in
-    one shows before the run.
+    The heads of all these files are read, so that an error in one shows before the run.
     """
     from dmlconf.backends.recording.store import StoredRecording
 
@@ -361,9 +351,9 @@ def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """Gives the outcome of the first recording that has a usable one, or else the reference's.
+    """Gives the outcome of the first recording that has a usable one; otherwise the reference's.
 
-    The reference also gives the elements that a recorded sample lacks.
+    If a recording keeps only a sample of the elements, the reference gives the others.
     """
 
     recordings: Sequence[Against]
@@ -392,7 +382,7 @@ class _First:
 
 
 def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:
-    """Return a command that records these cases again, among others."""
+    """Return a command that records at least these cases again."""
     operators = list(dict.fromkeys(case.partition("/")[0].upper() for case in cases))
     first = next(iter(stored.heads(operators)))[1]
     words = ["dmlconf", "record", *map(str, paths), "-b", first.backend]

@@ -24,8 +24,8 @@ Consumer = Callable[[Event], None]
 def logging_to(log: LogWriter, *, failing: bool = False) -> Consumer:
     """Return a consumer that writes to a run log what the log does not have yet.
 
-    If that fails, the consumer raises `LogWriteError`, whose `failing` says whether a verdict so
-    far, written or not, fails the run.
+    If a line cannot be written, the consumer raises `LogWriteError`; its `failing` takes the
+    verdict of that line into account.
 
     Args:
         failing: whether the log already has a verdict that fails the run.
@@ -59,7 +59,7 @@ class LogKeeper:
 
         Args:
             most_unpacked: in runs of more selected cases, or of an unknown number, verdicts are
-                packed (`dmlconf.run_log.packed`, whose `MANY` is the limit for logs that are read).
+                packed (`dmlconf.run_log.packed`).
             most_objects: in runs of more selected cases, verdicts are kept in columns
                 (`dmlconf.run_log.columns`).
         """
@@ -107,12 +107,10 @@ class _Verdicts:
 def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) -> Footer:
     """Execute a run, pass each event to the log and then to the others, and return the footer.
 
-    If a consumer other than the log raises an `Exception`, it gets no more events; the first such
-    error is raised when the run has ended. If it raises `KeyboardInterrupt`, the run is stopped.
-
     Args:
         log: takes each event first; if it raises, the run ends.
-        others: take each event after the log.
+        others: take each event after the log. One that raises an `Exception` gets no more events;
+            the first such error is raised after the run. `KeyboardInterrupt` stops the run.
 
     Raises:
         LogWriteError: the log cannot be written any more.

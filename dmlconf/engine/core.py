@@ -42,14 +42,14 @@ from dmlconf.workers.interrupts import Uninterrupted, forget_interrupt, raise_if
 __all__ = ["Engine"]
 
 _STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
-"""The reason of a stop by the maximum number of failures, if not `TOO_MANY_FAILURES`."""
+"""By the maximum number of failures, the reason of the stop; otherwise `TOO_MANY_FAILURES`."""
 
 
 class Engine:
     """Executes a `Run`, and keeps the backend open until `close` is called.
 
     Attributes:
-        run: the run, with everything that decides what happens in it.
+        run: the run to execute.
         target: the backend or the workers that run the cases.
         expected: the source of expected values that cases do not state.
         header: the description of the run: the first line of its log.
@@ -58,7 +58,7 @@ class Engine:
     def __init__(self, run: Run, target: Target | None = None) -> None:
         """Open the backend, unless `target` has an open one.
 
-        The target is closed with the engine, or if this raises an error.
+        The engine closes the target, also if this method raises an error.
 
         Raises:
             BackendError: the backend or a recording cannot be used.
@@ -119,10 +119,10 @@ class Engine:
     def execute(self) -> Generator[Event, None, None]:
         """Run the cases, and yield the events of the run.
 
-        Each case that is reached gets one `Judged`, or one `Executed` or `Unsupported` if outcomes
-        are not judged. In judged runs, cases that are not reached get the verdict `not run`. The
-        last event is `Finished`; an error that ended the run is raised after it. Consumers handle
-        each event in an `Uninterrupted` block.
+        In a judged run, each case gets one `Judged`, at the end with the verdict `not run` if it
+        was not reached. In other runs, each case that is reached gets one `Executed` or
+        `Unsupported`. The last event is `Finished`; an error that ended the run is raised after
+        it. Consumers handle each event in an `Uninterrupted` block.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -182,7 +182,7 @@ class Engine:
                         yield each
 
     def _numbered(self, cases: Sequence[PlannedCase]) -> Verdicts:
-        """Judge cases; numbers of worker processes follow those of the earlier part of the run."""
+        """Judge cases; worker processes are numbered after those of the earlier part of the run."""
         last = self.run.earlier.processes if self.run.earlier else 0
         with closing(self._judge(cases)) as verdicts:
             for verdict in verdicts:
@@ -272,7 +272,7 @@ class _State:
 
     @property
     def failures_to_come(self) -> int | None:
-        """After how many more failures no further case starts; None for no limit."""
+        """How many more failures end the run; None for no limit."""
         most = self._run.most_failures
         return None if most is None else max(0, most - self._failures)
 

@@ -1,4 +1,4 @@
-"""The events of a run, from which the log, progress, reports and scripts learn all about it.
+"""The events of a run, which the log, the progress display, reports and scripts receive.
 
 A run of two cases, the second of which fails and is retried once, has `Opened`, `Judged`,
 `Retried`, `Retried`, `Judged`, `Finished`. A run of `dmlconf record`, which judges nothing, has

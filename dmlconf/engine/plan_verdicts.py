@@ -20,7 +20,8 @@ __all__ = ["compares_unfused", "verdicts"]
 def compares_unfused(given: bool | None, capabilities: Capabilities) -> bool:
     """Return whether graphs' nodes also run one by one.
 
-    If `given`, the user's choice, is None, they do so if the backend compiles graphs.
+    Args:
+        given: the user's choice; None means yes if the backend compiles graphs.
     """
     return capabilities.compiles_graphs if given is None else given
 
@@ -64,9 +65,7 @@ def _judged_here(
     limits: Limits,
     options: JudgeOptions,
 ) -> Generator[Verdict, None, None]:
-    """Run the plan in this process, except cases that are tagged as large or may take much memory;
-    these then run in worker processes.
-    """
+    """Run the plan in this process, and then its large cases in worker processes."""
     large: list[PlannedCase] = []
 
     def aside(planned: PlannedCase, case: Case) -> bool:

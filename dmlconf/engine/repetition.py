@@ -1,4 +1,4 @@
-"""Run each case several times, in random order if wanted: for failures that do not always show."""
+"""Run each case several times, in random order if wanted, to find failures that show sometimes."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Retries:
 
         Args:
             most_failures: after how many failing cases no further case starts; None for no limit.
-                Without retries, the caller must stop by itself.
+                Without retries it is ignored.
         """
         if not self._times:
             yield from judge(plan)

@@ -31,7 +31,7 @@ class How:
         backend: the backend under test.
         limits: the resources that the run may use on each machine.
         substrate: the layers below DirectML, and what they cannot do.
-        compare_unfused: whether graphs' nodes also run one by one; None for yes if the backend
+        compare_unfused: whether graphs' nodes also run one by one; None means yes if the backend
             compiles graphs.
         circumstances: names of circumstances, as `chosen_circumstances` takes them.
         known_faults: whether a known fault of DirectML waives a failure.
@@ -77,9 +77,8 @@ class Run:
         shuffle: the seed of a random order; None keeps the order of the plan.
         retries: how often to run a failing case again.
         most_failures: the number of failing cases after which to stop; None for never.
-        judged: whether outcomes are judged; if not, a case has an event `Executed` or `Unsupported`
-            instead of `Judged`, and `repeat`, `shuffle`, `retries` and options of judging have no
-            effect.
+        judged: whether outcomes are judged; if not, `repeat`, `shuffle`, `retries` and options of
+            judging have no effect.
         options: the given options, for the log's header.
         earlier: the part of the run that its log has already; None for a new run.
     """

@@ -68,14 +68,13 @@ class OpenBackend:
 
     Attributes:
         name: the backend as named on the command line.
-        execute: takes cases and `Exercise`s, and yields each case with its outcome, and each
-            `Exercise` with its `Exercises` or a breakdown, as soon as these are known.
+        execute: takes cases and `Exercise`s; yields each case with its outcome, and each `Exercise`
+            with its `Exercises` or a breakdown.
         faults: the known faults of the backend's DirectML.
         variants: the variants of the backend, by label; each runs every case.
-        is_reference: whether the backend is the reference, whose outcomes are then the right
-            results.
-        latest: returns where the case ran that `execute` yielded last; None if no worker process
-            ran it.
+        is_reference: whether the backend is the reference, whose outcomes are right.
+        latest: returns the worker process of the case that `execute` yielded last; None if no
+            worker process ran it.
     """
 
     name: registry.BackendName
@@ -145,7 +144,7 @@ def open_backend(
 def _open_variants(
     name: registry.BackendName, variants: Mapping[str, registry.BackendName], limits: Limits
 ) -> OpenBackend:
-    """Return the first variant under the backend's own name, with all variants as its `variants`.
+    """Open all variants; return the first one, under the backend's own name.
 
     Raises:
         BackendError: one of them cannot be used.
@@ -215,9 +214,9 @@ def no_expectation(case: Case) -> None:
 
 
 def source_digest(against: Against) -> Callable[[str], str | None]:
-    """Return a function from an operator to a digest of all that a source gives for its cases.
+    """Return a function that, for an operator, digests the outcomes that a source gives.
 
-    The digest is None if the source has none for the operator.
+    It returns None if the source has no digest.
     """
     if against is no_expectation:
         return lambda operator: "nothing"
@@ -242,8 +241,7 @@ class _ByBackend:
     def digest(self, operator: str) -> str | None:
         """Return a digest for the reference; None for any other backend.
 
-        A name is enough, since cached judgements are valid only for the same code of the
-        reference.
+        A name is enough: a change of the reference's code makes cached judgements invalid.
         """
         return REFERENCE if str(self._name) == REFERENCE else None
 
@@ -327,10 +325,7 @@ def environment_record(environment: Environment) -> dict[str, Any]:
 def conclusion_for(
     backend: OpenBackend, against: Against, options: JudgeOptions = NO_OPTIONS
 ) -> Conclusion:
-    """Return what draws verdicts on a backend's outcomes, with all that explains or excuses them.
-
-    Whatever judges outcomes calls this, so that a case has the same verdict everywhere.
-    """
+    """Return what draws verdicts on a backend's outcomes, with all that may excuse failures."""
     return Conclusion(
         against,
         backend.faults,
@@ -431,7 +426,7 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""The most graphs with other forms in a part of a plan; these forms run after the part."""
+"""The most graphs in a part of a plan. After the part their other forms run, such as unfused."""
 
 _EXERCISED_AT_ONCE: Final = 512
 """The most cases under circumstances in a part of a plan; after the part, some run again."""
@@ -442,7 +437,7 @@ def _parts(
 ) -> Iterator[Iterable[PlannedCase]]:
     """Yield the plan in parts, in its order; graphs with other forms have parts of their own.
 
-    Each part must be taken before the next one.
+    The cases of a part must be taken before the next part.
     """
 
     def apart(planned: PlannedCase) -> bool:

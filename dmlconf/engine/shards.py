@@ -1,7 +1,7 @@
 """Shards: parts of a plan, one for each machine.
 
-Machines need not communicate: a digest of a case's identifier decides its shard, so a new case
-moves no other. Cases whose seconds are known are instead distributed so that shards take about
+A digest of a case's identifier decides its shard, so machines need not communicate, and a new case
+moves no other. If seconds of cases are known, these cases are distributed so that shards take about
 equally long.
 """
 
@@ -112,8 +112,8 @@ def selected(
     Args:
         plan: the whole plan.
         shard: the shard to take; None for the whole plan.
-        seconds: how long cases took, by identifier, so that shards take about equally long; cases
-            without seconds, or all if None, are distributed by their identifiers.
+        seconds: how long cases took, by identifier. Cases without seconds are distributed by the
+            digests of their identifiers.
     """
     digest = cases_digest(planned.identifier for planned in plan)
     if shard is None:

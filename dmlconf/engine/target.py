@@ -49,7 +49,7 @@ class Target:
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The options in the log's header that name in what other ways cases run."""
+        """The options in the log's header that say in which other ways cases run."""
         under = list(self.circumstances)
         unfused = {"compare_unfused": True} if self.compare_unfused else {}
         return unfused | ({"circumstances": under} if under else {})

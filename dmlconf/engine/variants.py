@@ -94,7 +94,7 @@ class _Observed:
 
 
 def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, int]:
-    """Return, for each output that differs, how many of its elements have other bits.
+    """Return how many elements have other bits, for each output that differs.
 
     Outputs whose sizes or data types differ are left out.
     """
@@ -109,12 +109,13 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
 def combined(
     verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
 ) -> Verdict:
-    """Return the most severe verdict of a case's variants; its reason, if any, says which share its
-    status if not all do.
+    """Return the most severe of the verdicts on a case's variants.
+
+    If some variants have another status, its reason names those that share this one.
 
     Args:
-        differing: for each variant and output, how many elements differ in bits from those of the
-            first variant that has outputs.
+        differing: by variant and output, how many elements have other bits than those of the first
+            variant that has outputs.
     """
     variants = {
         label: VariantResult(

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Addition", "add"]
 
 _LONGEST_MESSAGE: Final = 500
-"""How many characters of a failure's message a history keeps at most."""
+"""The most characters of a failure's message that a history keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,9 @@ class Addition:
 
     Attributes:
         run: the id of the run.
-        new: whether the run was added, be it in place of a part of it that was there.
-        changes: how many verdicts were stored: those that differ from the one before on the same
-            case and environment in more than the message, or have none before; 0 if the run is not
-            new.
+        new: whether the run was added, perhaps in place of a stored part of it.
+        changes: how many verdicts were stored: those that are the first of their case in the
+            environment, or differ from the one before in more than the message.
     """
 
     run: int
@@ -66,10 +65,9 @@ class Addition:
 
 
 def add(connection: Connection, log: RunLog) -> Addition:
-    """Add a run; if the history has it already, or more of it, nothing changes.
+    """Add a run, unless the history has all of it; a stored part of the run is replaced.
 
-    If the history has only a part of the run, from an incomplete log with no more cases, this log
-    replaces it. Cases that were not run are left out.
+    Cases that were not run are left out.
 
     Raises:
         HistoryError: the log's `started` is not a date of ISO 8601, or the history is damaged.
@@ -117,8 +115,7 @@ def add(connection: Connection, log: RunLog) -> Addition:
     }
     position = Position(environment_id, started, extent.digest)
     changes = store_states(connection, run_id, position, states)
-    # Messages of verdicts that changed in nothing else are not kept: those of nightly runs would
-    # fill the database.
+    # If only the message changed, it is not kept: those of nightly runs would fill the database.
     used = {state.outcome for state in changes.values()}
     unused = [number for number in outcomes.values() if number > newest and number not in used]
     if unused:

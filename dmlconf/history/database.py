@@ -34,7 +34,7 @@ _PATIENCE: Final = 120
 """Seconds for which a connection to SQLite waits for the lock of another one."""
 
 _MOST_PARAMETERS: Final = 500
-"""Maximum number of ids in one of `parts_of`, since databases limit the values of a statement."""
+"""The most ids in a part that `parts_of` yields; databases limit the values of a statement."""
 
 _LOCK: Final = 0x646D6C636F6E66
 """The advisory lock of writers to PostgreSQL: `dmlconf` in ASCII."""
@@ -136,7 +136,7 @@ class Database:
 
 @contextmanager
 def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
-    """Open a history, and migrate it if an older version made it; an empty one gets its tables.
+    """Open a history, and bring its tables to the newest revision.
 
     Args:
         database: a file, an address such as `postgresql+psycopg://host/name`, or None for the file
@@ -237,7 +237,6 @@ def _lock_files(engine: Engine) -> None:
 
 
 def _migrate(history: Database) -> None:
-    """Bring the tables to the newest revision."""
     with history.reading() as connection:
         revision = _revision(history, connection)
     if revision == NEWEST:

@@ -44,10 +44,10 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
     """Remove old runs, but never an environment's latest, and return how many were removed.
 
     Args:
-        before: runs that started before this time, in the form of `utc_text`, are removed; None to
-            remove none for their age.
-        keep: runs of an environment that are older than this many of its latest are removed, too;
-            None to remove none for their number.
+        before: remove runs that started before this time, in the form of `utc_text`; None for no
+            such limit.
+        keep: also remove all runs of an environment but this many of its latest; None for no such
+            limit.
 
     Raises:
         HistoryError: the history is damaged.
@@ -74,7 +74,7 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 def copy_runs(source: Database, target: Database) -> int:
     """Copy the runs that the target lacks or has in part, and return how many.
 
-    Each is copied in one transaction.
+    Each run is copied in one transaction.
 
     Raises:
         HistoryError: source and target are the same, one is damaged, or one cannot be used.

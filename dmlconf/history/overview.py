@@ -1,7 +1,5 @@
 """Read what is new in a history, and all that its pages show.
 
-`dmlconf.reports.history` writes both.
-
 A `Target` here is a subject: backend, version, adapter and driver, without the machine.
 """
 
@@ -59,7 +57,7 @@ def target_of(environment: Environment) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many cases of an operator a run had, of any status but `not run`; how many failed."""
+    """How many cases of an operator a run reached, and how many of these failed."""
 
     cases: int
     failing: int
@@ -70,9 +68,9 @@ class LineNews:
     """What the latest runs of a line (one backend on one adapter) changed.
 
     Attributes:
-        latest: the last run; if it is a shard, with the shards just before it that belong to it.
-        regressed: the changes with which cases began to fail, but those that `flaky` counts.
-        mended: the changes with which cases ceased to fail, but those that `flaky` counts.
+        latest: the last run; if it is a shard, also the other shards just before it.
+        regressed: the changes with which cases began to fail, without those that `flaky` counts.
+        mended: the changes with which cases ceased to fail, without those that `flaky` counts.
         flaky: how many times flaky cases began or ceased to fail without a recorded cause.
     """
 
@@ -92,11 +90,10 @@ class Overview:
         news: what the latest runs changed, the line with the latest run first.
         targets: the runs of each subject; the subject of the latest run comes first.
         totals: the totals of each run, by the run's id and by operator.
-        stories: the story of each case that failed in any run, in each line that has the case, by
-            its identifier.
+        stories: for each case that failed in any run, its story in each line that has the case.
         regressions: the changes that `regressions` returns for all runs.
-        failing: for each subject, the last change of each case that fails in its `latest` run, up
-            to that run; it may be the first verdict.
+        failing: for each subject, and each case that fails in its `latest` run, the case's last
+            change up to that run.
         flaky: the flaky cases, in the order of `questions.flaky`.
         handles: the handle of each case in `stories`, unique among all cases of the history.
     """
@@ -219,10 +216,10 @@ def _news(line: Line, candidates: Sequence[Story]) -> LineNews:
 
 
 def _latest_runs(line: Line) -> tuple[RunRow, ...]:
-    """Return the last run of a line; if it is a shard, with the shards just before it, if any.
+    """Return the last run of a line; if it is a shard, also the other shards just before it.
 
-    They have the same number of shards, environment and suite. The search backwards ends at a run
-    that has not, or that is of a shard found already.
+    The search backwards ends at a run of another environment, suite or number of shards, or at a
+    shard found already.
     """
     last = line.runs[-1]
     if not last.shard:

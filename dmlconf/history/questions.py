@@ -83,8 +83,8 @@ class Story:
 
     Attributes:
         number: the id of the case.
-        transitions: the first verdict, as a change from none, then each change of its status, its
-            reason or the bits of outputs.
+        transitions: the first verdict, as a change from none, then each change of the status, the
+            reason or the output bits.
         runs: how many runs of the line had the case; 0 if they were not counted.
         failed: in how many of these runs the case failed.
     """
@@ -267,7 +267,7 @@ def regressions(
         since: the earliest start of a run that counts, in the form of `RunRow.started`.
 
     Returns:
-        Each change with whether the case has failed ever since; and the number of flaky cases with
+        Each change, with whether the case has failed ever since, and the number of flaky cases with
         changes that do not count.
 
     Raises:

@@ -1,10 +1,9 @@
 """Store and remove the verdicts of a run in a history, which keeps only verdicts that changed.
 
-A run's verdict on a case has a row only if the environment has no earlier run with this case, or if
-the verdict differs, in more than its message, from that of the latest such run. So if a run is
-added or removed, the next run with the same case may need a row or lose its row. Suppose that a
-case passes in run 1 and fails in run 3, and both have a row for it. If run 2 is added, in which the
-case fails as in run 3, run 2 gets a row and run 3 loses its row.
+A verdict has a row only if it is the first on its case in the environment, or differs from the one
+before in more than the message. Suppose that a case passes in run 1 and fails in run 3: both
+verdicts have a row. If run 2 is added, in which the case fails as in run 3, run 2 gets a row and
+run 3 loses its row.
 """
 
 from __future__ import annotations
@@ -85,10 +84,10 @@ class Extent:
 
 
 def run_already_there(connection: Connection, extent: Extent) -> int | None:
-    """Return the id of the stored run of a log, if nothing of the log is to be added; or None.
+    """Return the id of a stored run that has all of a log; None if there is none.
 
-    It has the log's digest, and is complete if the log is. For an incomplete log, one with the same
-    header that is complete or has more cases will do, too.
+    Such a run has the log's digest, and is complete if the log is. For an incomplete log, it may
+    also be a run with the same header that is complete or has more cases.
     """
     as_complete = run.c.complete if extent.complete else true()
     equal = select(run.c.id).where(run.c.digest == extent.digest, as_complete)
@@ -102,7 +101,7 @@ def run_already_there(connection: Connection, extent: Extent) -> int | None:
 
 
 def remove_parts(connection: Connection, extent: Extent) -> None:
-    """Remove the stored runs of incomplete logs of the same run with no more verdicts than this.
+    """Remove the stored runs with this header that are incomplete and have no more verdicts.
 
     Raises:
         HistoryError: the history is damaged.
@@ -185,10 +184,7 @@ class _Meanings:
     by_outcome: Mapping[int, tuple[str, str]]
 
     def same(self, one: State | None, other: State | None) -> bool:
-        """Return whether two verdicts, or None for no verdict, are the same but for messages.
-
-        If so, the later one needs no row.
-        """
+        """Return whether two verdicts are the same but for messages; None stands for no verdict."""
         if one is None or other is None:
             return one is other
         return (
@@ -216,7 +212,7 @@ def _states_before(connection: Connection, position: Position) -> dict[int, Stat
 def _states_of(
     connection: Connection, environment: int, run_id: int, cases: Iterable[int] | None = None
 ) -> dict[int, State]:
-    """Return the verdicts for which a run has a row: of these cases, or of all if None."""
+    """Return the stored verdicts of a run, of these cases or, if None, of all."""
     chosen = select(change.c.case_id, change.c.outcome_id, change.c.outputs, change.c.definition)
     chosen = chosen.where(change.c.environment_id == environment, change.c.run_id == run_id)
     wanted = None if cases is None else set(cases)
@@ -253,8 +249,8 @@ def _settle(
     """Add and delete rows of later runs after a run before them was added or removed.
 
     Args:
-        changes: for each case, the verdict that preceded the next run until now, and the one that
-            precedes it from now on; None for none.
+        changes: for each case, the verdict before the next run, until now and from now on; None for
+            none.
     """
     waiting = dict(changes)
     later = connection.execute(

@@ -1,9 +1,8 @@
 """The tables of a history, as the newest migration leaves them.
 
-A verdict has a row in `change` only if it differs from that of the environment's last run before
-with this case, in more than the message, or if there is no such run. So the verdict on a case in a
-run is the environment's latest row for the case up to that run, if the run's set of cases has the
-case.
+A verdict has a row in `change` only if it is the first on its case in the environment, or differs
+from the one before in more than the message. So the verdict of a run on one of its cases is the
+environment's latest row for the case up to that run.
 """
 
 from __future__ import annotations
@@ -130,8 +129,8 @@ change = Table(
     sqlite_with_rowid=False,
 )
 """A verdict that is the first on its case in its environment, or differs from the one before.
-`outputs` and `definition` are digests of 64 bits: of the bits of all outputs, and of the case as
-the log describes it; 0 if there is nothing to digest."""
+`outputs` is a digest of the bits of all outputs, `definition` one of the case as the log describes
+it; 0 if there is nothing to digest."""
 
 run_operator = Table(
     "run_operator",

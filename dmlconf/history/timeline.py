@@ -125,7 +125,7 @@ class Transition:
         last: the last run before `first` that had the case; None if there is no earlier verdict.
         first: the first run with the later verdict.
         causes: what changed between the runs `last` and `first`, as `causes.causes` returns it;
-            empty also for the first verdict.
+            empty for the first verdict.
     """
 
     case: str

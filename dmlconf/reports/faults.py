@@ -15,8 +15,7 @@ __all__ = ["condition_of", "fault_entry", "fault_lines", "render_json", "render_
 def condition_of(fault: KnownFault) -> str:
     """Return in words when the fault explains a failure; `always` if it has no condition.
 
-    The operators, the versions and the outcome of the fault are not part of it, nor is whether it
-    also shows in nodes of graphs.
+    Operators, versions and the outcome are not part of the text.
     """
     parts = []
     if fault.formula is not None:

@@ -54,9 +54,9 @@ class Format(Generic[Content]):
 
     Attributes:
         render: returns the text or, for reports of any length, yields it in parts.
-        publish: writes the report to the format's own destination, and returns a warning if there
-            is no such destination, otherwise an empty text; None for a format that takes a file.
-        destination: what messages call the destination of `publish`.
+        publish: writes the report to `destination`, and returns a warning if there is none, or an
+            empty text; None for a format that takes a file.
+        destination: the words for it in messages.
     """
 
     name: str

@@ -19,19 +19,18 @@ def one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return text from outside for a line of Markdown, which shows its signs as they are.
+    r"""Return text from outside on one line, with signs of Markdown escaped.
 
-    It is on one line as in `one_line`: `a\_b \| c` for `a_b | c`.
+    For example, `a_b | c` becomes `a\_b \| c`.
     """
     return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
 def prose(text: str) -> str:
-    """Return dmlconf's own prose so that Markdown shows it as it is in a line or a cell of a table.
+    r"""Return dmlconf's own prose for a line or a cell of a table, with signs of Markdown escaped.
 
-    At the beginning of a line, a sign such as `#` or `-` keeps its meaning. Pages of the
-    documentation site need it: Python-Markdown shows the backslash of some escapes that `escaped`
-    uses, such as that of `<`.
+    Signs that matter only at the beginning of a line, such as `#`, are not escaped. `escaped` would
+    not do: Python-Markdown, which makes the documentation site, shows the backslash of its `\<`.
     """
     for sign in "\\`*_[]":
         text = text.replace(sign, f"\\{sign}")

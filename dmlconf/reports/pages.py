@@ -1,7 +1,4 @@
-"""Render pages from `templates/`: self-contained ones of HTML, and sets with one style sheet.
-
-A feed may be one of a set.
-"""
+"""Render pages from `templates/`: self-contained ones of HTML, and sets with one style sheet."""
 
 from __future__ import annotations
 
@@ -38,10 +35,10 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What the frame of a page consists of, for the templates; parts that it lacks are empty.
+    """The frame of a page, for the templates; parts that a page lacks are empty.
 
     Attributes:
-        data: the script's data: JSON, compressed, in Base64; or what stands for it.
+        data: the script's data: JSON, compressed, in Base64; or `_PLACEHOLDER`.
         stylesheet: the address of a style sheet that several pages share, instead of `style`.
     """
 
@@ -120,9 +117,7 @@ def page_parts(
 
 
 def render_linked_page(template: str, title: str, values: Mapping[str, Any], root: str) -> str:
-    """Return one of several pages that share a style sheet, have no script and link to each other.
-
-    The feed of these pages is rendered by it, too.
+    """Return one of several pages that share a style sheet and have no script, or their feed.
 
     Args:
         values: the values of the template; all text but `Markup` is escaped, also control
@@ -141,9 +136,9 @@ def stylesheet() -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of all templates, which escapes all text but `Markup`.
+    """Return the environment of all templates; it escapes all text but `Markup`.
 
-    It escapes control characters as well. It is cached, since compiling templates takes most time.
+    Cached, since compiling templates takes long.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

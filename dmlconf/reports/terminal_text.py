@@ -15,9 +15,9 @@ __all__ = ["plain_table", "styled", "unwrapped"]
 
 
 def plain_table(*headings: str, right: Collection[str] = ()) -> Table:
-    """Return a table to which rows are to be added, with a line below its headings.
+    """Return an empty table with a line below its headings; long cells are folded.
 
-    Long cells are folded. What is added must be safe, such as what `styled` returns.
+    Cells that are added must be safe, such as what `styled` returns.
 
     Args:
         right: the headings of the columns that are aligned on the right.

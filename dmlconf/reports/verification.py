@@ -134,10 +134,7 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
 
 
 def _reason(finding: Finding) -> str:
-    """Return the kind and message of a reason why a certificate does not hold.
-
-    Without `REFUSED`, which the closing sentence says.
-    """
+    """Return a finding's kind and message; not `REFUSED`, which the closing sentence says."""
     if finding.kind is FindingKind.REFUSED:
         return finding.message
     return f"{finding.kind.words}: {finding.message}"

@@ -1,4 +1,4 @@
-"""Collect the verdicts of a log while it is read: as objects or, if very many, in `columns`."""
+"""Collect the verdicts of a log while it is read: as objects, or in `columns`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class LoggedObjects(list[LoggedVerdict]):
         return (logged.verdict.case for logged in self)
 
     def repeated(self) -> None:
-        """Return None: what several of them have is not known."""
+        """Return None: repeated cases and places are not searched for."""
 
     def in_order(self, repeated: Repeated | None) -> Sequence[Verdict]:
-        """Return the verdicts in the order of the plan, only the last one of each case.
+        """Return the last verdict of each case, in the order of the plan.
 
-        Verdicts without a place have the number of their line as place.
+        A verdict without a place is sorted by the number of its line.
         """
         last = {logged.verdict.case: logged for logged in self}
         return tuple(logged.verdict for logged in sorted(last.values(), key=_order))
@@ -45,7 +45,7 @@ def _order(logged: LoggedVerdict) -> int:
 
 
 class LoggedColumns:
-    """Logged verdicts in the order in which they were added; each is made when it is asked for."""
+    """Logged verdicts in the order in which they were added, in columns."""
 
     def __init__(self) -> None:
         self._columns = VerdictColumns()
@@ -74,14 +74,14 @@ class LoggedColumns:
         return map(self._columns.case, range(len(self)))
 
     def repeated(self) -> Repeated:
-        """Return what several of them may have."""
+        """Return the hashes of cases, and the places, that occur more than once."""
         return Repeated(
             _repeated(array("q", map(hash, self.cases()))),
             _repeated(array("q", (place for place in self._places if place != _NO_PLACE))),
         )
 
     def in_order(self, repeated: Repeated | None) -> Sequence[Verdict]:
-        """Return the verdicts in the order of the plan, only the last one of each case.
+        """Return the last verdict of each case, in the order of the plan.
 
         Args:
             repeated: what `repeated` returned; None if no case has several verdicts.

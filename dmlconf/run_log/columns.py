@@ -1,8 +1,7 @@
 """Keep the verdicts of a very large run in columns; a verdict is made when it is asked for.
 
-As an object, even a packed verdict (`dmlconf.run_log.packed`) takes 550 bytes. In columns it takes
-the bytes of its identifier, 56 more, and the space of what no earlier verdict has, such as other
-facts.
+A packed verdict (`dmlconf.run_log.packed`) takes 550 bytes. In columns it takes its identifier's
+bytes and 56 more; values that occur in several verdicts are stored once.
 """
 
 from __future__ import annotations
@@ -97,10 +96,13 @@ class VerdictColumns:
         )
 
     def each(self, part: type[Part], compute: Callable[[Part], Any]) -> tuple[Sequence[Any], Array]:
-        """Return the different results of a function of a part, and the index of each verdict's.
+        """Apply a function to a part of each verdict.
 
-        The function must not depend on what is a case's own, see `dmlconf.verdicts.choosing`: it
-        gets a part without that. Its results must be hashable.
+        The part lacks what is a case's own, such as the identifier and the facts
+        (`dmlconf.verdicts.choosing`). Results must be hashable.
+
+        Returns:
+            The different results, and for each verdict the index of its result.
         """
         parts: Mapping[Any, Any] = {
             Identity: self._identities,
@@ -147,7 +149,7 @@ class _InOrder(LazyVerdicts):
         return self._by(Identity, lambda identity: identity.operator)
 
     def _by(self, part: type[Part], compute: Callable[[Part], Any]) -> dict[Any, _InOrder]:
-        """Return the verdicts by what a function of their part returns, in order of appearance."""
+        """Return the verdicts by the result of a function of their part, in order of appearance."""
         results, numbers = self._columns.each(part, compute)
         own = numbers[self._order]
         _, first = np.unique(own, return_index=True)
@@ -159,9 +161,9 @@ class _InOrder(LazyVerdicts):
 
 
 class _Parts:
-    """A column of one part of each verdict, without the values that `own` names.
+    """A column of one part of each verdict, without the fields that `own` names.
 
-    The part's mapping, such as a case's facts, is stored separately, since reports seldom read it.
+    The field `mapping`, such as a case's facts, is stored separately, since reports seldom read it.
     """
 
     def __init__(self, kind: type[Any], mapping: str, *own: str) -> None:

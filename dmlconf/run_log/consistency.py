@@ -1,6 +1,6 @@
 """Find contradictions in a run log, such as one that was edited or joined from two.
 
-This finds mistakes, not forgeries. That the footer is missing is no contradiction.
+This finds mistakes, not forgeries. A missing footer is no contradiction.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LoggedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The cases and places that may occur in several verdicts: only these must be remembered.
+    """The cases and places that may occur in more than one verdict.
 
     Attributes:
         cases: the hashes of identifiers of cases; different ones may have the same hash.
@@ -57,8 +57,7 @@ class Contradiction:
     """A contradiction in a log.
 
     Attributes:
-        line: the number of the line, from 1; of two verdicts that contradict each other, the line
-            of the one that comes later among the verdicts that `contradiction` got.
+        line: the number of the line, from 1; of two contradicting verdicts, the second one's.
     """
 
     line: int
@@ -80,17 +79,16 @@ def contradiction(
 ) -> Contradiction | None:
     """Return the first contradiction of a log; None if it has none.
 
-    Which cases the verdicts are on is checked by `other_cases`.
+    `other_cases` checks whether the verdicts are on the selected cases.
 
     Args:
         selected: how many cases were selected, by the header.
-        verdicts: all verdicts, in the order of the log; after them may come the attempts that
-            count as verdicts. A case may have several, if they are equal.
+        verdicts: all verdicts in the order of the log, then the attempts that count as verdicts.
+            A case may have several equal verdicts.
         footer: the number of the footer's line, its counts of verdicts by status, and whether it
-            says that the run is complete; None where the log has no footer, or its footer need
-            not be checked.
+            says that the run is complete; None to check no footer.
         planned: how many cases the whole plan has; None for as many as were selected.
-        repeated: what several verdicts may have; None if that is not known.
+        repeated: the only cases and places that may occur more than once; None if any may.
     """
     return next(_contradictions(selected, verdicts, footer, planned, repeated), None)
 

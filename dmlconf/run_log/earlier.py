@@ -28,16 +28,15 @@ class EarlierRun:
     """What the log of an earlier run holds.
 
     Attributes:
-        places: for each case that has a verdict other than `not run`, by identifier, its index in
-            the plan, or the number of the verdict's line if the log does not state places.
+        places: by identifier, the place of each case that has a verdict other than `not run`; in a
+            log without places, the number of the verdict's line.
         summary: how many of these cases have each status.
-        attempts: the attempts at cases that failed and have no such verdict yet, by case.
+        attempts: by case, the attempts at failing cases that are not in `places`.
         footer: the last line of a run that ended; None where the run died.
-        end: how many bytes of the log to keep: up to the end of the header or, if there is one, of
-            the last attempt or verdict other than `not run`.
+        end: how many bytes of the log to keep: up to the last attempt or verdict other than
+            `not run`, or else only the header.
         size: how many bytes the log has.
-        processes: the highest number of a worker process that these verdicts and attempts name; 0
-            if they name none.
+        processes: the highest number of a worker process in the kept verdicts and attempts, or 0.
     """
 
     header: Header
@@ -66,8 +65,8 @@ def read_earlier(path: Path) -> EarlierRun | None:
     Verdicts `not run` are left out, since their cases will run now.
 
     Raises:
-        InvalidLogError: the file cannot be read, is not a run log, contradicts itself, or has a
-            verdict or attempt of another status after a verdict `not run`.
+        InvalidLogError: the file cannot be read, is not a run log, contradicts itself, or its
+            verdicts `not run` are not the last ones.
     """
     size = _size(path)
     if not _has_header(path):
@@ -89,7 +88,7 @@ def read_earlier(path: Path) -> EarlierRun | None:
 
 
 class _Reader:
-    """Reads the lines after the header; `end` is how many bytes of the log to keep."""
+    """Reads the lines after the header."""
 
     def __init__(self, path: Path, end: int) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Find in what the headers of two logs differ, to tell whether both logs are of one run."""
+"""Find the differences between two logs' headers, to tell whether both logs are of one run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Difference:
         """Return the difference as text, such as `backend: numpy there, directml here`.
 
         Args:
-            one: says where the first value is from, such as `there`; `other` is for the second.
+            one: the word after the first value, such as `there`.
+            other: the word after the second value, such as `here`.
         """
         return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
 
@@ -60,8 +61,8 @@ _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
     """Yield the differences between two runs in `_FIELDS`, options and planned cases.
 
-    The options in `_COVERED` are not compared, nor are folders after `recording:` and `path=`. The
-    identifiers of planned cases are compared, by digest, only if both headers have a digest.
+    Options in `_COVERED` are not compared, nor are folders after `recording:` and `path=`. Digests
+    of the planned cases are compared if both headers have one.
     """
     mine, theirs = _plain(asdict(one)), _plain(asdict(other))
     for name, key in _FIELDS.items():
@@ -81,7 +82,8 @@ def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
 def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
     """Yield the difference between the parts of a plan that two runs took, if there is one.
 
-    Shards are compared by number, count and whether they are balanced, equal ones by their size.
+    Shards are compared by number, count and whether they are balanced. If these are equal, the
+    numbers of cases are compared.
     """
     shards = [_shard(header) for header in (one, other)]
     if shards[0] != shards[1]:
@@ -93,8 +95,8 @@ def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
 def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
     """Yield the differences between the environments of two runs.
 
-    What `device_details` leaves out is not compared, nor are folders after `recording:` and
-    `path=`.
+    Of the details, those that `device_details` returns are compared. Folders after `recording:`
+    and `path=` are not.
     """
     mine, theirs = _plain(one.environment), _plain(other.environment)
     details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
@@ -116,7 +118,7 @@ def without_folder(backend: str) -> str:
 
 
 def _anywhere(value: Any) -> Any:
-    """Return a value; if it is text, without folders as in `without_folder`."""
+    """Return text as `without_folder` does, any other value unchanged."""
     return without_folder(value) if isinstance(value, str) else value
 
 

@@ -19,8 +19,7 @@ from dmlconf.verdicts.schema import with_statuses
 __all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines", "not_a_log"]
 
 FORMAT: Final = 1
-"""Version of the form of run logs, raised by changes that readers of the old form would
-misunderstand."""
+"""Version of the form of run logs. Changes that older readers would misunderstand raise it."""
 
 
 class InvalidLogError(ExpectedError):
@@ -44,13 +43,13 @@ class LogLine(NamedTuple):
 def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> Iterator[LogLine]:
     """Yield the lines of a run log.
 
-    If the last line is not JSON and has no line feed, it is left out: the run died while it wrote
-    the line. Of a log of one line, that is an error.
+    A last line that is not JSON and has no line feed is left out: the run died while it wrote the
+    line. If it is also the first line, that is an error.
 
     Args:
-        own: whether this process has written or checked it, so that records need no check.
-        damaged_end: whether to stop where a line after the first has a NUL byte, as a power cut may
-            leave at the end.
+        own: whether this process has written or checked the log; records are then not checked.
+        damaged_end: whether to stop at a line with a NUL byte, which a power cut may leave. The
+            first line is read in any case.
 
     Raises:
         InvalidLogError: the file cannot be read, a line is not a record of this version's form or
@@ -71,7 +70,7 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
                     record = json.loads(line) if own else parsed_json(line)
                 except ValueError as error:
                     if not line.endswith(b"\n") and number > 1:
-                        return  # The run died while it wrote this line.
+                        return
                     what = "not a run log of dmlconf: not JSON" if number == 1 else "not JSON"
                     raise InvalidLogError(f"{path}:{number}: {what}: {error}") from error
                 if not own:
@@ -94,7 +93,7 @@ def not_a_log(path: Path, line: int, message: str) -> InvalidLogError:
 
 
 def _check(path: Path, number: int, record: Any) -> None:
-    """Raise `InvalidLogError` unless a line is a record of a run log in this version's form."""
+    """Raise `InvalidLogError` unless a line has this version's form."""
     kind = record.get("record") if isinstance(record, dict) else None
     if number == 1 and kind != "header":
         raise not_a_log(path, 1, "its first line is not a header")

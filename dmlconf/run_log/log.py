@@ -1,7 +1,6 @@
-"""The run log, JSON Lines from which reports on a run are made: its parts, writing and reading.
+"""Write and read run logs: JSON Lines from which reports on a run are made.
 
-`lines` checks the form of each line, `consistency` what the lines say together.
-
+`lines` checks the form of each line; `consistency` looks for contradictions between lines.
 The first line is the header, then comes one line for each verdict, then the footer. If a failing
 case may run again, each attempt has a line (`attempt`) before the case's verdict. A run that dies
 leaves a log without a footer. The form is `schemas/run-log.schema.json`.
@@ -69,8 +68,8 @@ class Header:
         started: date and time in UTC, ISO 8601.
         backend: the backend as named on the command line.
         against: what gives the expected values that cases do not state, as named by `--against`.
-        environment: what the backend runs on, and Python, NumPy and the operating system; of a
-            fleet, that of its first worker.
+        environment: what the backend runs on, and Python, NumPy and the operating system; for a
+            fleet, the environment of its first worker.
         paths: the paths of the suite, as given.
         suite_digest: SHA-256 of all case files, as `Suite.digest`.
         catalogue_digest: SHA-256 of the catalogue.
@@ -81,9 +80,8 @@ class Header:
         shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.
         workers: the name and the environment of each worker of a fleet, or of each of the merged
             logs if their environments differ; otherwise empty.
-        merged_shards: for a log that lacks cases, since it was merged from only some shards of one
-            division of the plan, the `count` of all shards and the `numbers` of those present; None
-            for other logs.
+        merged_shards: in a merged log that lacks the cases of some shards, the `count` of all
+            shards and the `numbers` of those present; otherwise None.
     """
 
     dmlconf: str
@@ -194,9 +192,9 @@ class LogWriter:
 
 
 def rewrite(log: RunLog, writer: LogWriter) -> None:
-    """Write a log again, as if only the cases that have verdicts had been selected.
+    """Write a log again, with `selected` as its number of verdicts and with places from 0.
 
-    The digests of the selected cases, the shard and the footer are not changed.
+    The rest of the header and the footer stay as they are.
 
     Raises:
         LogWriteError: the log cannot be written.
@@ -223,24 +221,23 @@ def read_log(
     """Read a run log, also one that ends early.
 
     Verdicts are in the order of the plan if the log has the places of cases, otherwise in the order
-    of their lines. If a case has several verdicts, the last one counts. If the run died after
-    a case was attempted and before its next verdict, the first of these attempts is the verdict. If
-    a run of `fuzz` died before it knew how many cases there would be, the header's `selected`
-    counts them up to the last one in the plan that has a verdict.
+    of their lines. If a case has several verdicts, the last one counts. If the run died between a
+    case's attempts and its verdict, the first of these attempts is the verdict. If a run of `fuzz`
+    died before it knew its number of cases, `selected` counts the cases up to the last one with a
+    verdict.
 
     Args:
-        own: whether this process has just written it, so that neither its form nor its consistency
-            is checked.
-        keep: returns a verdict without what need not be kept in memory.
-        most_objects: the verdicts of a log of more selected cases are kept in columns
-            (`dmlconf.run_log.columns`), unless their numbers are too large for that.
+        own: whether this process has just written the log; form and consistency are not checked.
+        keep: returns a verdict without the parts that the caller does not need.
+        most_objects: with more selected cases than this, verdicts are kept in columns
+            (`dmlconf.run_log.columns`) if their numbers fit.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
     """
     try:
         return _read(path, own, keep, most_objects)
-    except OverflowError:  # Its numbers are too large for columns.
+    except OverflowError:  # A number is too large for its column.
         return _read(path, own, keep, sys.maxsize)
 
 
@@ -309,7 +306,7 @@ def _check_consistency(
 
 
 def read_back(header: Header) -> Header:
-    """Return a header as it would be read from its log, where its options are plain values."""
+    """Return a header as it would be read from its log: with JSON values as options."""
     return header_of(json.loads(_ENCODER.encode(record_of(header))))
 
 

@@ -1,7 +1,7 @@
 """Merge the logs of shards, or of several parts of a run, into the log of one run.
 
-Each log is read first to see which cases it has, and later again to copy its verdicts, so that
-memory need not hold the verdicts of all logs together.
+Each log is read twice: first to see which cases it has, then to copy its verdicts. So memory never
+holds the verdicts of all logs.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Merger:
         unreached: for each case that ran in no log, the index of the first log whose verdict on it
             is `not run`; `write` removes the case.
         shared: the cases that ran in several logs, or in one log that was given several times.
-        named: whether the environments differ, so that the verdict on a case that ran without a
-            worker gets its log as its worker; `require_one_run` finds this out.
-        missing: how many planned cases have no verdict in any log; `write` finds this out.
+        named: whether the environments differ; a verdict without a worker then gets the path of its
+            log as worker. `require_one_run` sets this.
+        missing: how many planned cases have no verdict in any log; `write` sets this.
         processes: for each log, the highest number of a worker process in its verdicts, or 0.
     """
 
@@ -147,9 +147,9 @@ class Merger:
         )
 
     def _merged_shards(self) -> Mapping[str, Any] | None:
-        """Return the shards present; None if no shard is missing, or no case.
+        """Return the count of all shards, and the numbers of those present.
 
-        Also None if the logs are not all of shards of one division of the plan.
+        None if no shard or no case is missing, or if the logs do not all divide the plan alike.
         """
         shards = [part.header.shard for part in self.parts]
         divisions = set(map(_division, shards))
@@ -163,8 +163,8 @@ class Merger:
     def divided_differently(self) -> list[str]:
         """Return a message if cases are missing and the logs divide the plan differently.
 
-        They do if their shards are of different counts, or not balanced by the same log, or if only
-        some of them are of shards.
+        Logs divide the plan alike if each is of the whole plan, or if their shards have the same
+        count and were balanced by the same seconds, or not at all.
         """
         divisions = {_division(part.header.shard) for part in self.parts}
         if len(divisions) < 2 or not self.missing:
@@ -214,14 +214,14 @@ class Merger:
 
 
 class _Overlap:
-    """The cases that ran in several logs; the logs' verdicts on such a case must agree."""
+    """The cases that ran in several logs, whose verdicts must agree."""
 
     def __init__(self, cases: Iterable[str]) -> None:
         self._seen: dict[str, tuple[Verdict, Path] | None] = dict.fromkeys(cases)
         self._disagreements: list[str] = []
 
     def see(self, verdict: Verdict, path: Path) -> None:
-        """Compare a verdict on one of the cases with the verdict on it that was seen first."""
+        """Compare a verdict on one of the cases with the first one seen."""
         if verdict.case not in self._seen:
             return
         first = self._seen[verdict.case]
@@ -241,7 +241,7 @@ class _Overlap:
 
 
 def _division(shard: Mapping[str, Any] | None) -> tuple[int, str | None] | None:
-    """Return what the shards of one division of a plan share; None for a whole plan."""
+    """Return the count of shards and the digest of the seconds; None for a whole plan."""
     return None if shard is None else (shard["count"], shard.get("balanced_by"))
 
 
@@ -264,7 +264,7 @@ def _printed(lines: Iterable[str]) -> str:
 def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
     """Yield the verdicts of a log with their places.
 
-    In the log of a run that died, the first attempt at a case without a verdict counts as one.
+    A case without a verdict, since the run died, gets its first attempt as verdict.
     """
     attempts: dict[str, tuple[Verdict, int]] = {}
     for number, record, _ in log_lines(part.path, own=True):
@@ -283,7 +283,7 @@ def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
 
 
 def _lasting(verdict: Verdict) -> Verdict:
-    """Return a verdict without what may differ in two that agree, such as times and diagnostics."""
+    """Return a verdict without what is not compared, such as times and diagnostics."""
     reason = verdict.reason and replace(verdict.reason, diagnostics="")
     variants = {
         label: replace(result, seconds=0.0, dispatch_seconds=())

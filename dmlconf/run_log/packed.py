@@ -1,7 +1,7 @@
 """Keep verdicts in less memory: their large mappings are pickled, and equal pickles are kept once.
 
-These are facts, digests of files and outputs, and figures. As dictionaries, the facts and digests
-of a verdict take kilobytes; pickled, a few hundred bytes.
+The mappings are facts, figures, and digests of files and outputs. Those of one verdict take
+kilobytes as dictionaries, and a few hundred bytes as pickles.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["DIGITS", "MANY", "Packed", "packing", "rounded"]
 
 MANY: Final = 20_000
-"""The verdicts of a log of more selected cases than this are packed as it is read.
-
-Those that are kept in `columns` need no packing. `dmlconf.engine.consumers.LogKeeper` packs the
-verdicts of smaller runs, too.
-"""
+"""If a log has more selected cases than this, its verdicts are packed as they are read."""
 
 DIGITS: Final = 6
 """Decimals of a verdict's `seconds` in the log."""

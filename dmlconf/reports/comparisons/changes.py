@@ -47,8 +47,8 @@ MOST_GROUPS: Final = 10
 """How many groups of new failures at most a report shows."""
 
 MOST_CASES: Final = 10
-"""How many cases at most the terminal shows for each change, unless verbose; Markdown shows up to
-ten times so many."""
+"""The most cases that the terminal shows for each change, unless verbose; Markdown shows ten times
+as many."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: "bold red",
@@ -121,8 +121,7 @@ def render_terminal(
 
     Args:
         verbose: whether to list all cases of each change; unchanged cases are never listed.
-        quiet: whether to show only new failures, what they share, and the closing sentence; of many
-            failures some, unless verbose.
+        quiet: whether to show only new failures, what they share, and the closing sentence.
     """
     from rich.console import Group
 

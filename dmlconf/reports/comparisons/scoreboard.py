@@ -43,7 +43,7 @@ class Cell:
     """The verdicts on the cases of one operator, or of all, in one run.
 
     Attributes:
-        counts: how many verdicts have each status that any has.
+        counts: the number of verdicts by status, without zeros.
         failures: the verdicts that fail the run.
     """
 
@@ -122,9 +122,9 @@ def _cell(verdicts: Sequence[Verdict]) -> Cell:
 
 
 def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
-    """Return names of what differs: backend, version, adapter and driver.
+    """Return a name for each run: what differs of backend, version, adapter and driver.
 
-    Where that is nothing, or the same for several runs, the file is named, too.
+    The file is added where that is nothing, or the same for several runs.
     """
     facts = [
         [
@@ -229,7 +229,7 @@ def render_html(board: Scoreboard) -> str:
 
 
 def _total_style(label: str, text: str) -> str:
-    """Return the CSS class of how a run ended, or of a status that a case has; otherwise empty."""
+    """Return the CSS class of how a run ended, or of a status with cases; otherwise empty."""
     if label == "run":
         return closing_style(text)
     return next((s.css_class for s in Status if s == label and text != "0"), "")

@@ -55,7 +55,7 @@ def write_case(folder: Path, case: Case, origin: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """How the options of a backend say that operators are to be compiled.
+    """How a backend's options ask for operators to be compiled.
 
     Attributes:
         metacommands: whether the driver's own implementations may be used.
@@ -69,7 +69,7 @@ class Compilation:
 
     @classmethod
     def of(cls, backend: str) -> Compilation:
-        """Return what the options of a backend say, such as those of `directml:half=on`.
+        """Return what a backend's options ask for, such as those of `directml:half=on`.
 
         Without options, metacommands may be used, and nothing else applies.
         """
@@ -92,7 +92,8 @@ def _other_forms(
 ) -> dict[str, str]:
     """Write the case in the forms that suit it: for DxDispatch, and as a program.
 
-    A description of each file that is written is returned, by its path in the folder.
+    Returns:
+        A description of each written file, by its path in the folder.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return {}  # A rejected case does not run.
@@ -143,7 +144,7 @@ def write_diagnosis(
 ) -> None:
     """Write the report, and the smallest case in each form that suits it.
 
-    If the case was not reduced, only the report and, of several failures, their list are written.
+    If the case was not reduced, only the report and the list of failures are written.
 
     Args:
         folder: the folder, which is created.

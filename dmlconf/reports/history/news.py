@@ -46,8 +46,8 @@ def is_first(news: LineNews) -> bool:
 def news_text(news: LineNews) -> str:
     """Return how many cases began to fail and how many ceased to, or `nothing new`.
 
-    Changes that `LineNews.flaky` counts are left out. If the line has no runs but `latest`, it is
-    how many cases failed.
+    Changes that `LineNews.flaky` counts are left out. For a line's first run, it is how many cases
+    failed.
     """
     if is_first(news):
         return f"the first run, in which {_cases(sum(each.failing for each in news.latest))} failed"

@@ -1,8 +1,7 @@
 """The pages of a history: what is new, operators by driver, cases and environments.
 
-A page depends on an `Overview` and the options of `Site` alone, in a folder as on a server. Paths
-never change: that of an operator is made from its name, that of a subject or a case from a digest,
-of which the case's handle is the beginning.
+A page depends only on an `Overview` and the options of `Site`. Paths never change: those of
+operators are made from names, those of subjects and cases from digests.
 """
 
 from __future__ import annotations
@@ -456,9 +455,9 @@ def _target_text(target: Target) -> str:
 
 
 def _short_texts(targets: Sequence[Target]) -> list[str]:
-    """Return the parts of each subject's name in which subjects differ, or the whole name.
+    """Return the parts of each subject's name in which the subjects differ.
 
-    All have the whole name if all are the same, and so has a subject that has none of these parts.
+    If none differs, or a subject lacks those that differ, it has the whole name.
     """
     same = [
         len({part(target) for target in targets}) == 1
@@ -504,8 +503,7 @@ def _fails_now(own: Iterable[Story]) -> bool:
 def _story_strip(story: Story) -> TimeLine:
     """Return a case's time line: for each run of its `Line`, whether the case failed.
 
-    A run without the case counts as the last run before it that had the case; without such a run,
-    nothing is known of it.
+    A run without the case repeats the run before it.
     """
     shares: list[float | None] = [None] * len(story.line.runs)
     indices = [story.line.indices[each.first.id] for each in story.transitions]

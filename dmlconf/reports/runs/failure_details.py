@@ -26,10 +26,7 @@ _FLOAT32_DIGITS: Final = 9
 
 
 class Sources:
-    """Remembers the sources of rules that a report has shown.
-
-    Each is shown once for each output of an operator.
-    """
+    """Remembers the sources of rules that a report has shown, for each output of an operator."""
 
     def __init__(self) -> None:
         self._known: set[tuple[str, str, str]] = set()
@@ -48,8 +45,8 @@ def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> lis
     An output whose figures have no margin, as in logs of older versions, has no line.
 
     Args:
-        sources: the sources of rules that were shown already; if None, the lines have no source of
-            a rule and no numbers of open and loose elements.
+        sources: the sources of rules that were shown already; None to show no sources, and no
+            numbers of open and loose elements.
     """
     return [
         f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures) if sources else ''}"
@@ -77,7 +74,7 @@ def _rule(figures: Figures) -> str:
 
 
 def _used(figures: Figures) -> str:
-    """Return how much of its limit an output uses; empty if nothing, more than all or not known."""
+    """Return the share of its limit that an output uses; empty if 0, above 100% or not known."""
     margin = figures.margin or 0.0
     return f", {margin_text(margin)} of the limit used" if 0 < margin <= 1 else ""
 

@@ -76,7 +76,7 @@ def software_text(header: Header) -> str:
 def run_facts(header: Header) -> list[tuple[str, str]]:
     """Return facts as names and values: platform, software, shard, challenge, suite and catalogue.
 
-    A fact that is not known, or that the run lacks, is left out.
+    Unknown facts are left out.
     """
     facts = [
         ("Platform", header.environment.get("platform")),
@@ -108,8 +108,7 @@ def expected_by(header: Header) -> str:
 def recording_of(header: Header) -> str | None:
     """Return the version of DirectML that expected values were recorded on.
 
-    It is read from the name of the first recording with such a name as `directml-1.15.4.dmlrec`;
-    None if there is none.
+    It is read from the first name such as `directml-1.15.4.dmlrec`; None if there is none.
     """
     for name in header.against.split(", else "):
         recording = _RECORDING.match(name)

@@ -26,7 +26,7 @@ _NAN: Final = "NaN"
 class Histograms:
     """A histogram for each operator of which an output has other floating-point bits than expected.
 
-    It counts all compared elements of such outputs, also those with the expected bits.
+    Each counts all compared elements of such outputs, also those with the expected bits.
     """
 
     log: RunLog
@@ -56,8 +56,8 @@ class Histograms:
 def columns(histograms: Sequence[Mapping[str, int]]) -> list[str]:
     """Return the headings of columns: each is the least distance in ULP that its column counts.
 
-    `1k+` stands for 1,024 and more, and only the steps up to the largest distance have columns. The
-    last column is `NaN` if a histogram has that.
+    If the largest distance is 5, they are 0, 1, 2 and 4. `1k+` stands for 1,024 and more. The last
+    one is `NaN` if a histogram has that.
     """
     largest = max((int(step) for one in histograms for step in one if step != _NAN), default=0)
     headings = [step for step in _FIRST_STEPS if int(step) <= largest]
@@ -71,8 +71,7 @@ def columns(histograms: Sequence[Mapping[str, int]]) -> list[str]:
 def bars(histogram: Mapping[str, int], headings: Sequence[str], marks: str) -> Iterator[str]:
     """Yield a mark for each heading, never lower for more elements; a space for none.
 
-    Heights are logarithmic, so that a few elements that are far off are seen beside millions that
-    are near.
+    Heights are logarithmic, so that a few elements are seen beside millions.
 
     Args:
         histogram: numbers of elements by their distance in ULP, or by `NaN`.

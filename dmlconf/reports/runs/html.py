@@ -244,7 +244,7 @@ def _case(
     types: Mapping[str, int],
     levels: Mapping[str, int],
 ) -> dict[str, Any]:
-    """Return what the script needs of a case, under names of one letter, as there are many cases.
+    """Return what the script needs of a case, under names of one letter.
 
     `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `r` the reason,
     `x` the elements that differ, `u` the circumstance to blame. The status `s`, the operator `o`,

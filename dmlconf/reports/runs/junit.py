@@ -46,11 +46,10 @@ MOST_SINGLE_CASES: Final = 10_000
 def render(log: RunLog) -> str:
     """Return the run as JUnit XML: a `testsuite` for each operator, a `testcase` for each case.
 
-    In a run of more than `MOST_SINGLE_CASES` cases a `testcase` may stand for several. The `time`
-    of a suite is the sum of the times of its cases, which may run in parallel; that of the root is
-    the wall time of the run, of merged runs in sum, or the sum of cases if the log ends early. If
-    selected cases have no verdict or the log ends early, one more case is an error, so that CI
-    servers do not take the report for a full run.
+    The `time` of a suite is the sum of the times of its cases. That of the root is the duration in
+    the log's footer or, without a footer, the sum of all cases. If selected cases have no verdict
+    or the log ends early, one more case is an error, so that CI servers do not take the report for
+    a full run.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     together = len(log.verdicts) > MOST_SINGLE_CASES
@@ -127,11 +126,10 @@ def _several(verdicts: Iterable[Verdict]) -> list[_Entry]:
 
 
 def _clean(text: str) -> str:
-    """Return text without the characters that XML forbids; other unprintable ones are escaped.
+    """Return text without the characters that XML forbids.
 
-    Tabs and line ends stay.
-
-    Unescaped, U+202E would reverse the rest of a line where a CI server shows it.
+    Other unprintable characters but tabs and line ends are escaped: U+202E would reverse the rest
+    of a line.
     """
     allowed = _FORBIDDEN.sub("", text)
     if allowed.isprintable():

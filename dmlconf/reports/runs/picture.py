@@ -22,7 +22,7 @@ PICTURE_WIDTH: Final = 80
 """Columns of the picture: in a page 700 pixels wide, the font size is 14 pixels."""
 
 _INDENT: Final = "    "
-"""Stands before each part but the first of a line that is too long for the picture."""
+"""Begins each further part of a line that is too long for the picture."""
 
 _SVG: Final = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -86,7 +86,7 @@ def render_svg(log: RunLog) -> str:
 def _folded(line: list[Segment]) -> Iterator[list[Segment]]:
     """Yield the line in parts no wider than the picture.
 
-    A part but the last ends after a blank, a comma or a slash, unless its second half has none.
+    Breaks come after a blank, a comma or a slash in the second half of a part, if it has one.
     """
     from rich.cells import cell_len
     from rich.segment import Segment

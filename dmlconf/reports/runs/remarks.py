@@ -88,7 +88,7 @@ class RoomTotals:
 def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
     """Return how many elements all compared outputs have, and how many are open and loose.
 
-    Logs of older versions do not count the latter, so both are 0.
+    In logs of older versions, `open` and `loose` are 0.
     """
     elements = open_elements = loose = 0
     for verdict in verdicts:
@@ -117,9 +117,9 @@ def room_lines(log: RunLog) -> list[str]:
 def block_lines(log: RunLog) -> list[str]:
     """Return how large an error the blocks of captured graphs would notice.
 
-    The first line counts the blocks in which no element is loose. A line for each of the others
-    follows, at most `MOST_BLOCKS`, the block with the largest share of loose elements first. The
-    list is empty if no verdict on a block counts loose elements.
+    The first line counts the blocks without loose elements. Lines on other blocks follow, at most
+    `MOST_BLOCKS`, the largest share of loose elements first. The list is empty if no verdict on a
+    block counts loose elements.
     """
     totals = {
         verdict.case: room_totals([verdict])
@@ -183,7 +183,7 @@ def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
 def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
     """Return, by operator, how many cases the backend cannot express, and of how many.
 
-    An operator of which it can express all cases is left out.
+    Operators of which it can express all cases are left out.
     """
     by_operator = verdicts_by_operator(log.verdicts)
     declined = Counter(
@@ -309,7 +309,7 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 
 
 def variant_lines(log: RunLog) -> list[str]:
-    """Return each variant's statuses, and how many cases pass with other bits than in another."""
+    """Return each variant's statuses, and how many cases pass with other bits than in the first."""
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
     for verdict in where(log.verdicts, Judgement, lambda judgement: bool(judgement.variants)):
         for label, result in verdict.judgement.variants.items():
@@ -381,7 +381,7 @@ def disputes_note(log: RunLog) -> str | None:
 
 
 def by_nodes_note(log: RunLog) -> str | None:
-    """Return how many graphs have elements that are right only since each node is, or None."""
+    """Return how many graphs have elements that are right by their nodes alone; None if none."""
     cases = [
         verdict.case
         for verdict in log.verdicts
@@ -423,8 +423,8 @@ class Section:
     """A list of remarks, as reports show it unless it is empty.
 
     Attributes:
-        prefix: what stands before each remark on a page that lists the remarks of all sections
-            without headings; None if the page shows them elsewhere.
+        prefix: what stands before each remark on a page without the headings of sections; None if
+            that page leaves the section out.
         verbose: whether only authors of cases need it, so that a short report leaves it out.
     """
 

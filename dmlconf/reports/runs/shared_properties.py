@@ -59,9 +59,8 @@ class SharedLine:
     Attributes:
         sentence: the number of failures, their operators and reasons and, from `LEAST_FAILURES` on,
             the condition that they share, or that there is none.
-        command: the command that runs the cases of these operators that meet the condition that the
-            sentence names, those that pass included, quoted for a shell. Without such a condition
-            it runs all their cases; above `MOST_OPTIONS` it takes cases of all operators.
+        command: the command that runs all cases of these operators, failing or not, that meet the
+            sentence's condition, if it has one. Above `MOST_OPTIONS` it takes all operators.
     """
 
     sentence: str
@@ -118,7 +117,7 @@ def _reasons(shared: SharedProperty) -> str:
 
 
 def _variants(shared: SharedProperty) -> str:
-    """Return the variants in which the failures occur, if all occur in the same, and not in all."""
+    """Return the variants in which all failures occur; empty if they differ, or are all of them."""
     named = {failing_variants(verdict.judgement.variants) for verdict in shared.failures}
     return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 

@@ -61,8 +61,8 @@ class OperatorTotals:
         operator: the name of the operator or family, or `total`.
         worst_ulp: the greatest distance in ULP of floating-point outputs with the rule `ulp`; None
             without such.
-        margin: the greatest share of its limit that an output of a passing case uses, `exact` rules
-            aside; None without such outputs, or if the log is of an older version.
+        margin: the greatest share of its limit that an output of a passing case uses; None if none
+            is known. Rules `exact` do not count.
         seconds: how long the backend took in total.
         histogram: how many elements have which distance in ULP, as in the verdicts' figures.
     """
@@ -81,7 +81,7 @@ class OperatorTotals:
 
 
 class _Adding:
-    """Adds up verdicts one by one, so that those of a large run need not be in memory together."""
+    """Adds up verdicts one by one, so that a large run need not be in memory."""
 
     def __init__(self) -> None:
         self._counts: Counter[Status] = Counter()
@@ -174,8 +174,8 @@ def shown_statuses(total: OperatorTotals) -> list[Status]:
 def closing_sentence(log: RunLog) -> str:
     """Return one sentence on how the run ended.
 
-    If no case passed in a complete run without failures, the sentence begins `NOTHING PASSED`; if
-    some are waived, which the exit code counts as success, `NOTHING FAILED`.
+    If no case passed in a complete run without failures, the sentence begins `NOTHING FAILED` if
+    some are waived, otherwise `NOTHING PASSED`.
     """
     counts = {status: count for status, count in status_counts(log).items() if count}
     failed = {status: count for status, count in counts.items() if status.fails_run}

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["MOST_FAILING_ROWS", "MOST_ROWS", "OperatorsTable", "shown_table"]
 
 MOST_ROWS: Final = 12
-"""A run with more operators has a table of those that fail or, if none fails, of families, unless
-each operator is asked for."""
+"""With more operators, the table has those that fail or, if none fails, families, unless each
+operator is asked for."""
 
 MOST_FAILING_ROWS: Final = 15
 """Maximum number of failing operators in a table that leaves out the others."""
@@ -72,9 +72,8 @@ _ARRANGEMENTS: Final = (
     *((layout, longest) for layout in _LAYOUTS[:-1] for longest in _NAME_WIDTHS),
     *((layout, _SHORTEST_NAMES) for layout in _LAYOUTS),
 )
-"""The layouts to try in this order, each with the maximum length of a line of a name. To save width
-the column of times is left out before names are broken into short lines, and `Limit used` is left
-out last."""
+"""The layouts to try in this order, each with the maximum length of a line of a name. Leaving out
+times is tried before short lines of names; `Limit used` is left out last."""
 
 
 @dataclass(frozen=True, slots=True)

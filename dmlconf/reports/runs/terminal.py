@@ -63,8 +63,7 @@ def render(
 ) -> RenderableType:
     """Return the report.
 
-    It says twice what the failures of groups of three or more share: near its beginning,
-    and at its end. With failures, commands that show one, run them again and diagnose them follow.
+    It says what failures share near its beginning, and again at its end, with commands to run next.
     A quiet report says it once, without these commands. The closing sentence comes last.
 
     Args:
@@ -72,7 +71,7 @@ def render(
         quiet: whether to show only what failures share, breakdowns, a line for each of some
             failures, and the closing sentence.
         failures: how many failures to show in full; None for 3, or 50 where verbose. A quiet report
-            has one line for each of this many failures, or of 20 if that is more.
+            has a line for each of this many failures, but at least for 20.
     """
     from rich.console import Group
 

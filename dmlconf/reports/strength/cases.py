@@ -20,9 +20,9 @@ def unnoticing_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
 
 
 def case_share(noticed: Mapping[str, CaseTally]) -> float:
-    """Return how many pairs of a case and a defect that it may catch fail, in percent.
+    """Return the percentage of the pairs of case and defect in which the case fails.
 
-    These are the pairs that `CaseTally.ran` counts. If there are none, the share is 100.
+    The pairs are those that `CaseTally.ran` counts. If there are none, the share is 100.
     """
     tallies = noticed.values()
     return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))

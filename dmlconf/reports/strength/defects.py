@@ -54,8 +54,8 @@ class OperatorStrength:
         injected: defects that the suite should catch, as `Tally.outside` says.
         caught: defects among these that at least one case catches.
         within: the other defects, which the rules permit wherever they change an output.
-        cases_injected: outputs of cases, with a defect that breaks their rule.
-        cases_caught: those among these whose case fails.
+        cases_injected: pairs of an output of a case and a defect that breaks the output's rule.
+        cases_caught: how many of these pairs make the case fail.
         refused: pairs of a legitimate difference and a case that fails because of it.
     """
 

@@ -28,7 +28,7 @@ class _Deviations(Figure):
     def _counts(self, target: str) -> tuple[int, int]:
         """Return how many perturbations fail by both target and DirectML, and how many by DirectML.
 
-        Both are of cases that the target can express.
+        Only cases that the target can express count.
         """
         failing = sum(n for (of, _), n in self.figure.failing.items() if of == target)
         excused = sum(n for (of, _), n in self.figure.excused.items() if of == target)

@@ -35,10 +35,7 @@ class DriverDefects(Figure):
         return _share(self.figure)
 
     def sentences(self) -> Iterator[str]:
-        """Yield a sentence on all defects, and one on public reports if a defect is from one.
-
-        Between them stands how many pairs one or two cases notice, if there are such pairs.
-        """
+        """Yield sentences on all defects, on pairs that few cases notice, and on public reports."""
         figure = self.figure
         defects = figure.by_defect.values()
         every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
@@ -92,7 +89,7 @@ def _share(figure: DriverFigure) -> float:
 def survivor_lines(figure: DriverFigure) -> Iterator[str]:
     """Yield a line for each defect that survives in an operator, and why (`DefectResult.missing`).
 
-    They are in the order of `Fate`, and of one fate by operator and defect.
+    Lines are sorted by fate, operator and defect.
     """
     order = list(Fate)
     for one in sorted(

@@ -28,7 +28,7 @@ TARGET: Final = 99.0
 """What share of the changes of an operator's expectations should be noticed, in percent."""
 
 _FURTHER: Final = 9
-"""How many times as many cases are tried in addition if an operator's sample misses `TARGET`."""
+"""If an operator's sample misses `TARGET`, this many times as many further cases are tried."""
 
 
 def _sum(tallies: Iterable[ExpectationTally]) -> ExpectationTally:

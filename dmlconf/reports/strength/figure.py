@@ -69,9 +69,8 @@ class Setting:
             them or not.
         suite_paths: where the suite was loaded from.
         jobs: how many processes measure.
-        sample: how many cases at most of each operator, and of each driver defect; None for all.
-            Figures may try more where these notice too little, and those with
-            `FigureKind.takes_all` ignore it.
+        sample: the most cases of each operator, and of each driver defect; None for all. Some
+            figures try more where these notice too little. `FigureKind.takes_all` ignores it.
         chosen: the names of the figures that are measured.
         recordings: the recordings from which `injected` took expected values; empty before that.
     """
@@ -206,8 +205,7 @@ class FigureKind:
         usual: whether it is measured if the user names no figure.
         graphs_only: whether it counts only graphs.
         takes_all: whether it needs all cases, and takes no sample of them.
-        subject: what the figure counts, for the message about a threshold of a figure that was not
-            measured.
+        subject: what the figure counts, for the message that it was not measured.
         thresholds: the names that --fail-under takes; empty if that is only `name`.
     """
 

@@ -125,8 +125,7 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
     """Return the figures for the terminal.
 
     Args:
-        verbose: whether to list what the suite lacks by each figure, and each kind of defect; what
-            the suite lacks by defect is always listed.
+        verbose: whether to list what the suite lacks by each figure, and each kind of defect.
     """
     from rich.console import Group
     from rich.text import Text

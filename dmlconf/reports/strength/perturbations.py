@@ -46,9 +46,9 @@ class KindShare:
 
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
-    """Return the share of each kind and, if some operators have an excuse, that of the others.
+    """Return the share of each kind that was tried.
 
-    What was not tried is left out.
+    If some operators have an excuse, the share of the other operators follows.
     """
     shares = []
     for kind in KINDS:

@@ -19,8 +19,8 @@ _HEADINGS: Final = ("Rewrite", "Kind", "Cases", "Right", "Conditions", "Proven")
 def _needed() -> Iterator[tuple[str, str]]:
     """Yield each rewrite with `RIGHT`, and with each of its conditions.
 
-    `RIGHT` stands for a graph in which the rewrite is right; a condition stands for a graph in
-    which it does not hold and the rewrite is wrong.
+    `RIGHT` stands for a graph in which the rewrite is right; a condition stands for a graph that
+    breaks the condition, so that the rewrite is wrong.
     """
     for name, rewrite in rewrites().items():
         yield name, RIGHT
@@ -37,7 +37,7 @@ class Rewrites(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of what `_needed` yields that has cases and is proven by all of them."""
+        """The percentage of the pairs of `_needed` that the cases prove."""
         needed = list(_needed())
         return share(self._proven(needed), len(needed))
 

@@ -20,7 +20,7 @@ _HEADINGS: Final = ("Defect", "Operators", "Cases that run it", "Hidden", "Not n
 
 _NOT_TRIED: Final = (Fate.UNMET, Fate.NO_EFFECT)
 """Pairs of defect and operator with these fates are left out: no case meets the conditions of the
-defect, or it changes no output of those that were tried."""
+defect, or the defect changes no output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SizeDefects(Figure):
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:
-        """Yield the shares that are caught: of defects in operators, and of defects in cases."""
+        """Yield the share caught of pairs of defect and operator, and of defect and case."""
         tried = _tried(self.figure.pairs)
         pairs = sum(pair.fate is Fate.CAUGHT for pair in tried)
         caught, ran = _counts(tried)

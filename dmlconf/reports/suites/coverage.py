@@ -1,6 +1,6 @@
 """Report how much of the documentation a suite covers: for the terminal, in Markdown and JSON.
 
-The reports also say what its layers of networks, graphs and captured cases use.
+The reports also say what the suite's layers of networks, graphs and captured cases use.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
     Args:
         width: columns of the terminal; a narrow one gets fewer table columns.
         missing: whether to list what no case covers, what no case can cover, and what only captured
-            cases have, instead of a table; of an operator without cases, just that it has none.
+            cases have, instead of a table.
     """
     from rich.console import Group
     from rich.text import Text

@@ -1,7 +1,7 @@
 """Report which questions of `schemas/questions.yaml` a suite's cases ask of each operator.
 
-For example, `ends-of-words` asks whether integers are right on both sides of where 8, 16, 32 and
-other numbers of bits end. Its parts are the ends of each data type of each operator.
+For example, `ends-of-words` asks whether integers near 2^8, 2^16, 2^32 and so on are right. Its
+parts are the ends of each data type of each operator.
 """
 
 from __future__ import annotations
