@@ -103,7 +103,7 @@ class RecordingAgainst:
         return Recorded(outcome, Provenance.REFERENCE if earlier else Provenance.RECORDED)
 
     def digest(self, operator: str) -> str | None:
-        """Return a digest of the file with an operator's cases, and the subject under test.
+        """Return the digest of the file with an operator's cases, and the subject under test.
 
         None once a case of the operator was stale: a cached judgement would hide that.
         """
@@ -163,7 +163,6 @@ class Expectations:
     """The source of the expected outcomes of a run; worker processes get copies.
 
     Attributes:
-        name: the source's name, for the log.
         recordings: the recordings that the source reads.
         note: what the user should know before the run.
     """
@@ -341,7 +340,6 @@ def _require_fresh(
 
 
 def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
-    """Return whether a recording has any case of the suite."""
     for planned in suite.plan():
         part = stored.part(planned.template.operator_name)
         if part is not None and planned.identifier in part.entries:
@@ -360,7 +358,6 @@ class _First:
     reference: Against
 
     def digest(self, operator: str) -> str | None:
-        """Return the digests of all recordings and of the reference; None if one is None."""
         digests = [source_digest(each)(operator) for each in (*self.recordings, self.reference)]
         return None if None in digests else ", else ".join(map(str, digests))
 

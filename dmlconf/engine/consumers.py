@@ -91,8 +91,6 @@ class LogKeeper:
 
 
 class _Verdicts:
-    """Verdicts as objects, by place."""
-
     def __init__(self, pack: Callable[[Verdict], Verdict]) -> None:
         self._pack = pack
         self._verdicts: dict[int, Verdict] = {}
@@ -133,10 +131,6 @@ def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) 
 
 def run_to_end(engine: Engine, consumer: Consumer) -> None:
     """Execute a run for a caller that needs a complete one.
-
-    Args:
-        consumer: takes each event; if it raises, the run ends.
-
     Raises:
         KeyboardInterrupt: the run ended early.
         ExpectedError: see `Engine.execute`.

@@ -42,14 +42,13 @@ from dmlconf.workers.interrupts import Uninterrupted, forget_interrupt, raise_if
 __all__ = ["Engine"]
 
 _STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
-"""By the maximum number of failures, the reason of the stop; otherwise `TOO_MANY_FAILURES`."""
+"""The reason of a stop after this many failures; after other numbers, `TOO_MANY_FAILURES`."""
 
 
 class Engine:
     """Executes a `Run`, and keeps the backend open until `close` is called.
 
     Attributes:
-        run: the run to execute.
         target: the backend or the workers that run the cases.
         expected: the source of expected values that cases do not state.
         header: the description of the run: the first line of its log.
@@ -220,8 +219,6 @@ class Engine:
 
 
 class _State:
-    """The progress of a run."""
-
     def __init__(self, run: Run, header: Header) -> None:
         self._run, self._header = run, header
         self._began = perf_counter()
@@ -238,7 +235,6 @@ class _State:
             self._unreached.expect(left.cases, left.every_place)
 
     def rounds(self) -> Iterator[Sequence[PlannedCase]]:
-        """Yield the cases without a verdict, in rounds if they are generated."""
         chosen = self._run.chosen
         if isinstance(chosen, Rounds):
             for cases in chosen.rounds:
@@ -250,16 +246,13 @@ class _State:
         yield self._left
 
     def place(self, case: str) -> int:
-        """Return the place of a case that has no verdict yet."""
         return self._unreached.place(case)
 
     def judged(self, verdict: Verdict) -> Judged:
-        """Count a verdict, and return its event."""
         self._counts[verdict.status] += 1
         return Judged(verdict, self._unreached.reach(verdict.case))
 
     def reached(self, event: Executed | Unsupported) -> None:
-        """Record that a case whose outcome is not judged was reached."""
         if isinstance(event, Unsupported):
             self._counts[event.verdict.status] += 1
             self._unreached.reach(event.verdict.case)
@@ -278,7 +271,6 @@ class _State:
 
     @property
     def has_too_many_failures(self) -> bool:
-        """Whether the run has reached its maximum number of failures."""
         most = self._run.most_failures
         return most is not None and self._failures >= most
 

@@ -60,7 +60,6 @@ class Executed:
     """The backend has run a case whose outcome is not judged.
 
     Attributes:
-        case: the case.
         outcome: what the backend returned, or how it broke down.
     """
 
@@ -70,7 +69,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """The backend need not run a case, since it lacks the case's feature level or the like.
+    """A case is not run, since the backend lacks what it needs, such as its feature level.
 
     Only runs whose outcomes are not judged have this event.
 
@@ -83,10 +82,10 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """A case failed in its first run, or ran again after that; its verdict follows later.
+    """One run of a failing case ended; the verdict on the case follows later.
 
     Attributes:
-        attempt: the judgement on this attempt.
+        attempt: the judgement on this run.
         place: the index of the case in the plan.
     """
 
@@ -99,7 +98,6 @@ class Judged:
     """A case has its verdict.
 
     Attributes:
-        verdict: the verdict.
         place: the index of the case in the plan.
     """
 
@@ -109,11 +107,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The run stops early; in judged runs, verdicts on the remaining cases follow.
-
-    Attributes:
-        reason: why the run stops.
-    """
+    """The run stops early; in judged runs, verdicts on the remaining cases follow."""
 
     reason: ReasonKind
 

@@ -109,8 +109,6 @@ class _Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _JudgeTask:
-    """The task of a worker process: run a batch of cases on its backend, and judge them."""
-
     backend: BackendName
     expected: Expectations
     options: JudgeOptions

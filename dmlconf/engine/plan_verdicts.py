@@ -52,7 +52,7 @@ def verdicts(
         return judged(plan, backend, expected.against, options)
     if execution is Execution.IN_PROCESS:
         return _judged_here(plan, backend, expected, limits, options)
-    # Importing processes and pipes takes time, and a few cases need none of them.
+    # Importing processes and pipes takes time.
     from dmlconf.engine.parallel import judged_in_processes
 
     return judged_in_processes(plan, backend.name, expected, limits, options)

@@ -30,9 +30,8 @@ def repeated(
 ) -> Stream:
     """Run the plan several times, and yield one verdict on each case.
 
-    A failing case does not run again: its verdict is yielded at once. A case that never fails gets
-    the verdict of its last repetition. If `times` is more than 1, a `Repeated` comes before each
-    repetition.
+    A case that fails does not run again. A case that never fails gets the verdict of its last
+    repetition. If `times` is more than 1, a `Repeated` comes before each repetition.
 
     Args:
         seed: determines the order of each repetition; None keeps the order of the plan.

@@ -28,7 +28,6 @@ class How:
     """How each case runs, on any machine.
 
     Attributes:
-        backend: the backend under test.
         limits: the resources that the run may use on each machine.
         substrate: the layers below DirectML, and what they cannot do.
         compare_unfused: whether graphs' nodes also run one by one; None means yes if the backend
@@ -52,7 +51,6 @@ class Rounds:
     """Cases in rounds; a round is generated when the previous one has run.
 
     Attributes:
-        rounds: yields the cases of each round.
         expected: how many cases there will be; None if that is unknown.
     """
 
@@ -70,7 +68,6 @@ class Run:
         suite_paths: where the suite's files are; recordings are looked for there and nearby.
         plan: the whole plan, for which the source of expected outcomes is chosen.
         chosen: the part of the plan that runs, or rounds of generated cases.
-        how: the backend, and how each case runs on it.
         against: what gives expected values that cases do not state, as `--against` takes it.
         waivers: failures that are accepted.
         repeat: how often to run each case, at least 1.

@@ -39,7 +39,7 @@ from dmlconf.workers.batch import run_batch
 from dmlconf.workers.execution import Execution, Limits, execution_of
 from dmlconf.workers.exercising import run_items, tasks
 
-# Importing processes and pipes takes time, and the reference alone needs none of them.
+# Importing processes and pipes takes time.
 if TYPE_CHECKING:
     from dmlconf.workers.process import Ran
 
@@ -71,7 +71,7 @@ class OpenBackend:
         execute: takes cases and `Exercise`s; yields each case with its outcome, and each `Exercise`
             with its `Exercises` or a breakdown.
         faults: the known faults of the backend's DirectML.
-        variants: the variants of the backend, by label; each runs every case.
+        variants: the variants of the backend, by label.
         is_reference: whether the backend is the reference, whose outcomes are right.
         latest: returns the worker process of the case that `execute` yielded last; None if no
             worker process ran it.
@@ -251,7 +251,6 @@ def reference(name: str, tested: registry.BackendName) -> Against:
 
     Args:
         name: the backend to compare with, as named on the command line.
-        tested: the backend under test.
 
     Raises:
         BackendError: there is no such backend, or it cannot be used.
@@ -352,7 +351,7 @@ def judged(
 
     Args:
         options: what may excuse failures, and what runs besides each case.
-        aside: returns whether the caller runs a case elsewhere, so that it gets no verdict here.
+        aside: returns whether the caller runs a case elsewhere; such cases get no verdict here.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -386,7 +385,7 @@ def _judged_part(
     conclusion: Conclusion,
     aside: Callable[[PlannedCase, Case], bool],
 ) -> Generator[Verdict, None, None]:
-    """Run a part of a plan, and then the other forms and inputs that its verdicts need."""
+    """Run a part of a plan, and then the further runs that its verdicts need."""
     unsupported: deque[Verdict] = deque()
     waiting: list[tuple[NeedsRun[Verdict], Ran | None]] = []
     cache = conclusion.options.cache
@@ -464,10 +463,10 @@ def runnable(
     aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
     recall: Callable[[Case], None] = _nothing,
 ) -> Iterator[Case]:
-    """Yield the cases that the backend must run; `unsupported` gets verdicts on those it need not.
+    """Yield the cases that the backend must run; append verdicts on others to `unsupported`.
 
     Args:
-        aside: returns whether the caller runs a case elsewhere, so that it is not yielded.
+        aside: returns whether the caller runs a case elsewhere; such cases are not yielded.
         recall: as in `valid_case`.
 
     Raises:

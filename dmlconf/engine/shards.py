@@ -41,7 +41,6 @@ class Selected:
     """The cases of a plan that a run takes.
 
     Attributes:
-        cases: the selected cases.
         places: the index of each selected case in the whole plan; None for the whole plan.
         digest: `cases_digest` of the selected cases.
         record: the shard, for the log's header; None for the whole plan.
@@ -110,7 +109,6 @@ def selected(
     """Return the cases of a plan that a run takes.
 
     Args:
-        plan: the whole plan.
         shard: the shard to take; None for the whole plan.
         seconds: how long cases took, by identifier. Cases without seconds are distributed by the
             digests of their identifiers.

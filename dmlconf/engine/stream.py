@@ -14,7 +14,7 @@ __all__ = ["Attempt", "Judge", "Stream", "Verdicts"]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The judgement on one run of a case that failed in its first run."""
+    """The judgement on one run of a failing case."""
 
     verdict: Verdict
 

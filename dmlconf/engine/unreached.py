@@ -99,5 +99,5 @@ class _Part:
         self.count -= 1
 
     def left(self) -> Iterator[PlannedCase]:
-        """Yield the cases that are left; some may be removed meanwhile."""
+        """Yield the cases that are left, even if some are removed meanwhile."""
         return (each for each, left in zip(self._cases, self._is_left, strict=True) if left)

@@ -18,8 +18,6 @@ def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> 
     suites differ, the suite is named: the case's data may have changed.
 
     Args:
-        before: the verdict of the earlier run.
-        after: the verdict of the later run.
         last: the last run with the earlier verdict.
         first: the first run with the later verdict.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["export_tables", "import_tables"]
 
 _ROWS: Final = 50_000
-"""How many rows at most are read and written at a time."""
+"""The most rows that are read and written at a time."""
 
 _MARK: Final = b"dmlconf-history"
 """The key in each file's metadata whose value is the revision of the tables."""
@@ -142,7 +142,6 @@ def _schema(table: Table) -> pyarrow.Schema:
 
 
 def _pyarrow_parquet() -> Any:
-    """Return the module `pyarrow.parquet`, or raise an error that says how to install it."""
     try:
         import pyarrow.parquet
     except ModuleNotFoundError as error:

@@ -47,7 +47,7 @@ class RunRow:
 
     Attributes:
         id: its number in the history.
-        digest: a digest that differs from that of every other run.
+        digest: a digest that no other run has.
         started: when the run started, as text of ISO 8601 in UTC.
         seconds: how long it took, as the log's footer says; 0 if the log has none.
         suite: the digest of all case files.
@@ -185,7 +185,7 @@ class Line:
 
     @cached_property
     def switches(self) -> Sequence[int]:
-        """The index of the first run, and of each in another environment than the run before it."""
+        """The index 0, and each index at which the environment changes."""
         ids = [each.environment.id for each in self.runs]
         return [at for at in range(len(ids)) if at == 0 or ids[at] != ids[at - 1]]
 

@@ -54,9 +54,9 @@ class Format(Generic[Content]):
 
     Attributes:
         render: returns the text or, for reports of any length, yields it in parts.
-        publish: writes the report to `destination`, and returns a warning if there is none, or an
-            empty text; None for a format that takes a file.
-        destination: the words for it in messages.
+        publish: writes the report to the format's own destination, such as GitHub, and returns a
+            warning or an empty text; None for a format that takes a file.
+        destination: what messages call the destination of `publish`.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Report(Generic[Content]):
     """A report that an option `--report` asks for.
 
     Attributes:
-        file: where it goes; None for standard output or the format's own destination.
+        file: the file to write; None for standard output or the format's own destination.
     """
 
     format: Format[Content]

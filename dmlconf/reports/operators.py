@@ -56,7 +56,6 @@ def operator_page(entry: Operator, counts: Counter[str]) -> str:
 
 
 def _coded(text: str) -> str:
-    """Return a text as Markdown code, escaped for a cell of a table."""
     return cell(code(text))
 
 

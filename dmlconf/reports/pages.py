@@ -164,7 +164,6 @@ def closing_style(sentence: str) -> str:
 
 
 def _status_style() -> str:
-    """Return the colours of statuses, and the rules that use them."""
     light, dark = (
         " ".join(f"--{status.css_class}: {status.traits.colors[at]};" for status in Status)
         for at in (0, 1)

@@ -100,7 +100,6 @@ _EXCUSES: Final = {
 
 
 def _waived(verification: Verification) -> str:
-    """Return how many failures are excused, and by what."""
     cases = sum(verification.summary.values())
     if not cases:
         return "not known: no case was judged"

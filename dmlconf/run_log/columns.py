@@ -80,12 +80,12 @@ class VerdictColumns:
         return _InOrder(self, chosen[np.argsort(places, kind="stable")].astype(np.uint32))
 
     def case(self, index: int) -> str:
-        """Return the case of the verdict before which `index` others were added."""
+        """Return the case of a verdict, by its index in the order of adding."""
         begin = self._ends[index - 1] if index else 0
         return self._cases[begin : self._ends[index]].decode(*_ENCODING)
 
     def verdict(self, index: int) -> Verdict:
-        """Return the verdict before which `index` others were added."""
+        """Return a verdict, by its index in the order of adding."""
         sequence = self._sequences[index]
         return Verdict(
             self._identities.part(index, self.case(index)),
@@ -224,7 +224,7 @@ def _arranging(names: Sequence[str], given: Sequence[str]) -> Callable[[Any], tu
 
 
 class _Shared:
-    """A column of values that are often equal: their pickles, each different one kept once."""
+    """A column of values that are often equal, as pickles; equal pickles are kept once."""
 
     def __init__(self) -> None:
         self.numbers = array("I")

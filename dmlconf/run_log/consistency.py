@@ -45,7 +45,6 @@ class Repeated:
 
     Attributes:
         cases: the hashes of identifiers of cases; different ones may have the same hash.
-        places: places in the plan.
     """
 
     cases: Container[int]

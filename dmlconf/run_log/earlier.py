@@ -88,8 +88,6 @@ def read_earlier(path: Path) -> EarlierRun | None:
 
 
 class _Reader:
-    """Reads the lines after the header."""
-
     def __init__(self, path: Path, end: int) -> None:
         self._path = path
         self.attempts: dict[str, list[Verdict]] = {}
@@ -130,7 +128,6 @@ def _size(path: Path) -> int:
 
 
 def _has_header(path: Path) -> bool:
-    """Return whether a log has a whole first line."""
     try:
         with open_regular(path) as stream:
             line = stream.readline(LONGEST_LOG_LINE)

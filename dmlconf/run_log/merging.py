@@ -221,7 +221,6 @@ class _Overlap:
         self._disagreements: list[str] = []
 
     def see(self, verdict: Verdict, path: Path) -> None:
-        """Compare a verdict on one of the cases with the first one seen."""
         if verdict.case not in self._seen:
             return
         first = self._seen[verdict.case]

@@ -27,7 +27,7 @@ _PROTOCOL: Final = pickle.HIGHEST_PROTOCOL
 
 
 class Packed(Mapping[str, Any]):
-    """A mapping that is kept as the bytes into which this process has pickled it."""
+    """A mapping that is kept as a pickle."""
 
     __slots__ = ("_content",)
 

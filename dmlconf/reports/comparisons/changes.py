@@ -44,7 +44,7 @@ SLOWER: Final = "Slower than noise allows"
 """The heading above the operators that take longer on the device."""
 
 MOST_GROUPS: Final = 10
-"""How many groups of new failures at most a report shows."""
+"""The most groups of new failures that a report shows."""
 
 MOST_CASES: Final = 10
 """The most cases that the terminal shows for each change, unless verbose; Markdown shows ten times
@@ -85,7 +85,6 @@ def closing_sentence(comparison: Comparison) -> str:
 
 
 def _incomplete(comparison: Comparison) -> Iterator[str]:
-    """Yield a phrase about each run that is incomplete."""
     for name, run in (("the base", comparison.base), ("the new run", comparison.new)):
         if not run.complete:
             shards = missing_shards_text(run.header)
@@ -103,7 +102,7 @@ def shared_lines(comparison: Comparison) -> list[SharedLine]:
 
 
 def suite_note(comparison: Comparison) -> str | None:
-    """Return a note that the runs are of different suites; None if they are of the same."""
+    """Return a note if the runs are of different suites, otherwise None."""
     base, new = comparison.base.header, comparison.new.header
     if base.suite_digest == new.suite_digest:
         return None

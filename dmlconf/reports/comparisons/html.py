@@ -24,7 +24,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["render_html"]
 
 MOST_CASES: Final = 10_000
-"""How many cases at most the page lists of each change; unchanged cases are only counted."""
+"""The most cases that the page lists of each change; unchanged cases are only counted."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: Status.FAILED.css_class,

@@ -18,14 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["render_outliers"]
 
 MOST_CASES: Final = 20
-"""How many cases at most are shown with every run's result."""
+"""The most cases that are shown with every run's result."""
 
 
 def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[RenderableType]:
     """Yield how often each run stands alone, and the first cases with every run's result.
-
-    If no run stands alone in any case, a line says so instead.
-
     Args:
         found: the cases in which one run stands alone.
         names: the names of the runs, in the order of `Outlier.verdicts`.
@@ -58,7 +55,7 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
 
 
 def _result(verdict: Verdict) -> str:
-    """Return a failure's first wrong element, or else its reason; otherwise the status."""
+    """Return a failure's first wrong element or its reason; for other verdicts the status."""
     if not verdict.status.fails_run or verdict.reason is None:
         return str(verdict.status)
     for each in verdict.reason.differences[:1]:

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 MOST_FAILURES: Final = 100
-"""How many failures of each operator in each run the page lists at most."""
+"""The most failures that the page lists of each operator in each run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
 
 
 def _short(files: Sequence[str]) -> Sequence[str]:
-    """Return the names of files, without folders and `.jsonl` where these distinguish nothing."""
+    """Return the names of files, without folders and `.jsonl` if all still differ."""
     short = [PurePath(file).name.removesuffix(".jsonl") for file in files]
     return short if all(short) and len(set(short)) == len(files) else files
 

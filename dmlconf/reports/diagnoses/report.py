@@ -26,9 +26,9 @@ FAILURES: Final = "failures.txt"
 """The name of the file that lists the failures of the case's group."""
 
 _MOST_VALUES: Final = 64
-"""How many elements of an input or constant the report shows at most."""
+"""The most elements of an input or constant that the report shows."""
 _MOST_ELEMENTS: Final = 8
-"""How many wrong elements it shows at most."""
+"""The most wrong elements that the report shows."""
 _ENVIRONMENT: Final = ("backend", "version", "adapter", "driver", "platform")
 
 

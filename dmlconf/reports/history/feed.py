@@ -14,7 +14,7 @@ from dmlconf.reports.pages import render_linked_page
 __all__ = ["MOST_ENTRIES", "regression_feed"]
 
 MOST_ENTRIES: Final = 100
-"""The feed has at most this many regressions, the latest ones."""
+"""The most regressions in the feed, the latest ones."""
 
 _NAMES: Final = UUID("6f0f7f5e-3f5b-4d0b-9d0e-0d6d6c636f6e")
 """The namespace from which the identifiers of feeds and entries are derived."""

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _MOST_LISTED: Final = 50
-"""A comment lists at most this many cases that began to fail, and as many that ceased to."""
+"""The most cases that a comment lists as beginning to fail, and as ceasing to."""
 
 
 def moment(run: RunRow) -> str:
@@ -39,7 +39,7 @@ def run_text(news: LineNews) -> str:
 
 
 def is_first(news: LineNews) -> bool:
-    """Return whether the line has no runs but the latest ones."""
+    """Return whether the latest runs are the line's only ones."""
     return len(news.line.runs) == len(news.latest)
 
 

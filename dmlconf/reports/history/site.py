@@ -29,20 +29,20 @@ from dmlconf.verdicts.status import Status
 __all__ = ["MOST_CASE_PAGES", "Site"]
 
 MOST_CASE_PAGES: Final = 5_000
-"""How many cases at most have a page in a folder: those that fail now, then those changed last."""
+"""The most cases with a page in a folder: first those that fail now, then those changed last."""
 
 _MOST_COLUMNS: Final = 12
-"""How many environments at most are columns of the first page's table."""
+"""The most environments that are columns of the first page's table."""
 _MOST_LINES: Final = 20
-"""How many lines of runs at most have news on the first page."""
+"""The most lines of runs that have news on the first page."""
 _MOST_NEWS: Final = 50
-"""At most this many cases of a kind are on the first page, such as new failures of a line."""
+"""The most cases of a kind on the first page, such as new failures of a line."""
 _MOST_LISTED: Final = 500
-"""At most this many cases, or runs, are on a page of an environment, operator or flaky cases."""
+"""The most cases, or runs, on a page of an environment, an operator or flaky cases."""
 _MOST_REGRESSIONS: Final = 1_000
-"""How many regressions their page lists at most."""
+"""The most regressions that a page lists."""
 _MOST_CHANGES: Final = 200
-"""How many changes of its verdict a case's page lists at most for each line of runs."""
+"""The most changes that a case's page lists for each line of runs."""
 
 _PLAIN: Final = re.compile(r"[A-Z0-9_]{1,80}")
 """Names of operators that may stand in the path of a page; a handle replaces any other name."""

@@ -12,7 +12,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["TimeLine", "time_line"]
 
 MOST_BARS: Final = 60
-"""Maximum number of bars. With 120 runs each bar stands for two runs, and shows the worse one."""
+"""The most bars. With 120 runs each bar stands for two runs, and shows the worse one."""
 
 _HEIGHT: Final = 12
 """The height of a bar in which all cases fail."""

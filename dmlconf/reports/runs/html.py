@@ -25,13 +25,13 @@ from dmlconf.verdicts.verdict import Reason, Status, Verdict
 __all__ = ["render", "render_parts"]
 
 MOST_GROUPS: Final = 20
-"""How many groups of failures the page shows at most."""
+"""The most groups of failures that the page shows."""
 
 MOST_STATIC: Final = 50
-"""How many failures the page shows at most if scripts are off."""
+"""The most failures that the page shows if scripts are off."""
 
 MOST_OPEN_NOTES: Final = 3
-"""The page shows up to this many remarks unfolded; if there are more, all are folded."""
+"""The most remarks that the page shows unfolded; if there are more, all are folded."""
 
 _TOGETHER: Final = 256
 """How many cases are turned into JSON and compressed at a time."""
@@ -227,7 +227,7 @@ _DATA_TYPE: Final = re.compile(r"U?INT\d+|FLOAT\d+")
 
 
 def _types(verdict: Verdict) -> set[str]:
-    """Return the data types with which facts of a case begin: of tensors, or of attributes."""
+    """Return the data types of a case's tensors and attributes, with which their facts begin."""
     names: set[str] = set()
     for value in verdict.facts.values():
         for text in value if isinstance(value, list) else (value,):

@@ -88,7 +88,6 @@ class _Entry:
         self._each = array("d", [first.seconds])
 
     def add(self, verdict: Verdict) -> None:
-        """Add another case."""
         self._each.append(verdict.seconds)
 
     @property

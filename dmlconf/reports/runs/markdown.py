@@ -21,17 +21,13 @@ from dmlconf.run_log.log import Header, RunLog
 __all__ = ["render"]
 
 MOST_FAILURES: Final = 50
-"""How many failures the report shows in full at most."""
+"""The most failures that the report shows in full."""
 MOST_GROUPS: Final = 10
-"""How many groups of failures it shows at most, each of three failures or more."""
+"""The most groups of failures that the report shows, each of three failures or more."""
 
 
 def render(log: RunLog) -> str:
-    """Return the run as Markdown.
-
-    It has the closing sentence, remarks, what failures share, a table by operator, some failures
-    and the environment.
-    """
+    """Return the run as Markdown."""
     return "\n".join(_lines(log)) + "\n"
 
 

@@ -57,11 +57,11 @@ FAR_FROM_TYPICAL: Final = 10.0
 """A result is far from those of known devices if its error is more than this many times theirs."""
 
 MOST_WARNINGS: Final = 10
-"""How many warnings, or reasons why cases were declined, are listed at most."""
+"""The most warnings, or reasons why cases were declined, that are listed."""
 MOST_BLOCKS: Final = 3
 MOST_BREAKDOWNS: Final = 5
 MOST_OPERATORS: Final = 5
-"""How many operators a line names at most."""
+"""The most operators that a line names."""
 
 _BLOCK: Final = "block"
 """The tag of a part of a captured graph."""

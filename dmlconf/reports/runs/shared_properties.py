@@ -37,11 +37,11 @@ LEAST_FAILURES: Final = 3
 """Smaller groups are reported without a condition, since two failures may share one by chance."""
 
 MOST_NAMED: Final = 3
-"""Maximum number of operators that a sentence names."""
+"""The most operators that a sentence names."""
 MOST_OPTIONS: Final = 8
 """A group of more operators has a command without options `-o`."""
 MOST_ALTERNATIVES: Final = 2
-"""Maximum number of other expressions for the same cases that a sentence names."""
+"""The most other expressions for the same cases that a sentence names."""
 
 _MEANINGS: Final = {
     "not Packed": "strides are not packed",
@@ -129,7 +129,6 @@ def _operators(names: Sequence[str]) -> str:
 
 
 def _remark(condition: Condition) -> str:
-    """Return a remark in parentheses: a condition's meaning, and equivalent conditions."""
     meaning = _MEANINGS.get(condition.text)
     same = condition.alternatives[:MOST_ALTERNATIVES]
     parts = [meaning, f"the same cases: {', '.join(same)}" if same else None]
@@ -138,12 +137,10 @@ def _remark(condition: Condition) -> str:
 
 
 def _share(condition: Condition) -> str:
-    """Return how many of the failures meet a condition."""
     return "all" if condition.failures == condition.of else f"{condition.failures:,} of them"
 
 
 def _passes(condition: Condition) -> str:
-    """Return how many cases meet a condition and pass."""
     if not condition.passes:
         return "no case passes"
     return f"{condition.passes:,} case{'s pass' if condition.passes != 1 else ' passes'}"

@@ -41,16 +41,16 @@ __all__ = [
 ]
 
 MOST_DIAGNOSTIC_LINES: Final = 20
-"""How many of the last lines of a reason's diagnostics are shown at most."""
+"""The most lines of a reason's diagnostics that are shown, the last ones."""
 
 MOST_NEAREST: Final = 5
-"""How many operators `nearest_lines` lists at most."""
+"""The most operators that `nearest_lines` lists."""
 
 LONGEST_NAMED: Final = 60
 """Longer identifiers of cases are replaced by their handles in commands, if these are known."""
 
 _MOST_SHARDS: Final = 10
-"""Maximum number of missing shards that a message names."""
+"""The most missing shards that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class OperatorTotals:
 
     Attributes:
         operator: the name of the operator or family, or `total`.
-        worst_ulp: the greatest distance in ULP of floating-point outputs with the rule `ulp`; None
-            without such.
+        worst_ulp: the greatest distance in ULP of a floating-point output with the rule `ulp`; None
+            without such outputs.
         margin: the greatest share of its limit that an output of a passing case uses; None if none
             is known. Rules `exact` do not count.
         seconds: how long the backend took in total.
-        histogram: how many elements have which distance in ULP, as in the verdicts' figures.
+        histogram: numbers of elements by their distance in ULP, or by `NaN`.
     """
 
     operator: str
@@ -102,7 +102,6 @@ class _Adding:
                 self._margin = _larger(self._margin, figures.margin)
 
     def totals(self, name: str) -> OperatorTotals:
-        """Return the totals of the verdicts so far."""
         return OperatorTotals(
             name, self._counts, self._worst_ulp, self._margin, self._seconds, self._histogram
         )

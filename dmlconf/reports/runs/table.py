@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["MOST_FAILING_ROWS", "MOST_ROWS", "OperatorsTable", "shown_table"]
 
 MOST_ROWS: Final = 12
-"""With more operators, the table has those that fail or, if none fails, families, unless each
-operator is asked for."""
+"""With more operators, the table has only those that fail or, if none fails, families. The option
+`every_operator` overrides this."""
 
 MOST_FAILING_ROWS: Final = 15
-"""Maximum number of failing operators in a table that leaves out the others."""
+"""The most failing operators in a table that leaves out the others."""
 
 _NAME_WIDTHS: Final = (45, 28)
 """Maximum lengths of a line of an operator's name, which are tried in turn until the table fits."""
@@ -82,7 +82,6 @@ class OperatorsTable:
 
     Attributes:
         total: the totals of all operators, which the last line shows if there are several rows.
-        heading: the heading of the first column.
     """
 
     rows: Sequence[OperatorTotals]

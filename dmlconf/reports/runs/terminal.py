@@ -42,14 +42,14 @@ __all__ = ["render"]
 
 MOST_FAILURES: Final = 3
 MOST_FAILURES_VERBOSE: Final = 50
-"""How many failures at most are shown in full, unless a number is asked for."""
+"""The most failures that are shown in full, unless a number is asked for."""
 MOST_HEADLINES: Final = 20
-"""How many failures at most have a line each in a quiet report, unless more are asked for."""
+"""The most failures that have a line in a quiet report, unless more are asked for."""
 MOST_GROUPS: Final = 5
 MOST_GROUPS_VERBOSE: Final = 50
-"""How many groups of failures are shown at most, each of three failures or more."""
+"""The most groups of failures that are shown, each of three failures or more."""
 MOST_REASONS: Final = 50
-"""How many reasons of cases that did not pass, and do not fail the run, are listed at most."""
+"""The most reasons that are listed, of cases that neither passed nor fail the run."""
 
 _CLOSING_STYLES: Final = {
     "PASSED": "bold green",
@@ -107,7 +107,6 @@ def _operators(log: RunLog, *, verbose: bool) -> Iterator[RenderableType]:
 
 
 def _what_next(log: RunLog, most: int) -> Iterator[RenderableType]:
-    """Yield the section on what failures share and the commands to run next, if any case fails."""
     failing = summary.failures(log)
     if not failing:
         return
@@ -291,7 +290,7 @@ def _differences(verdict: Verdict, differences: Sequence[Mapping[str, Any]]) -> 
 
 
 def _others(log: RunLog) -> Iterator[RenderableType]:
-    """Yield lines that say for each reason how many cases did not pass and do not fail the run."""
+    """Yield lines that count, by reason, the cases that neither passed nor fail the run."""
     reasons = Counter(
         (verdict.status, verdict.reason.kind, verdict.reason.message)
         for verdict in with_reason(log.verdicts)

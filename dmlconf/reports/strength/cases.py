@@ -11,7 +11,7 @@ from dmlconf.strength.tallies import CaseTally, share
 __all__ = ["case_data", "case_lines", "case_sentence", "case_share", "unnoticing_cases"]
 
 _MOST_SHOWN = 20
-"""How many cases a line names at most; it counts the others."""
+"""The most cases that a line names; it counts the others."""
 
 
 def unnoticing_cases(noticed: Mapping[str, CaseTally]) -> list[str]:

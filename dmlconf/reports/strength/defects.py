@@ -93,7 +93,7 @@ def _total(rows: list[OperatorStrength]) -> OperatorStrength:
 
 
 def survivors(strength: Strength) -> list[tuple[Mutant, Tally]]:
-    """Return the defects that the suite should catch, as `Tally.outside` says, and does not."""
+    """Return the defects that the suite should catch (`Tally.outside`) and does not."""
     mutants = sorted(strength.mutants.items())
     return [(mutant, tally) for mutant, tally in mutants if tally.outside and not tally.detected]
 
@@ -241,8 +241,6 @@ def render_json(strength: Strength) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _DefectFigure(Figure):
-    """The figures by defect and by case."""
-
     heading: ClassVar[str] = "By case"
     strength: Strength
 

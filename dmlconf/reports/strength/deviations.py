@@ -20,8 +20,6 @@ _HEADINGS: Final = ("Target", "Deviation", "Excuses")
 
 @dataclass(frozen=True, slots=True)
 class _Deviations(Figure):
-    """The perturbations that the deviations of targets excuse."""
-
     heading: ClassVar[str] = "By deviation"
     figure: DeviationFigure
 

@@ -53,7 +53,7 @@ class DriverDefects(Figure):
             yield self.reported()
 
     def reported(self) -> str:
-        """Return one sentence on public reports on DirectML: of how many the defects are caught."""
+        """Return one sentence on how many public reports on DirectML have their defects caught."""
         by_report = self.figure.by_report.items()
         reports = [pairs for report, pairs in by_report if report.product == "DirectML"]
         every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))

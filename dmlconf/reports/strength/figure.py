@@ -67,7 +67,6 @@ class Setting:
     Attributes:
         models: the selected cases with the tag `model` and without `captured`, whether `plan` has
             them or not.
-        suite_paths: where the suite was loaded from.
         jobs: how many processes measure.
         sample: the most cases of each operator, and of each driver defect; None for all. Some
             figures try more where these notice too little. `FigureKind.takes_all` ignores it.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["render_json", "render_markdown", "render_table"]
 
 _FIRST: Final = 3
-"""How many missing pairs of each operator a table shows at most."""
+"""The most missing pairs of each operator that a table shows."""
 
 
 def _sentence(rows: Sequence[CombinationCoverage]) -> str:

@@ -219,7 +219,6 @@ def _captured_lines(captured: CapturedCoverage | None) -> list[str]:
 
 
 def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], list[str]]]:
-    """Return the headings for a terminal of a width, and a function that returns a row's cells."""
     if width >= _WIDE:
         return _HEADINGS, _cells
     return (_MIDDLE, _middle_cells) if width >= _NARROW else (_SHORT, _short_cells)
