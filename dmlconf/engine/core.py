@@ -118,10 +118,10 @@ class Engine:
     def execute(self) -> Generator[Event, None, None]:
         """Run the cases, and yield the events of the run.
 
-        In a judged run, each case gets one `Judged`, at the end with the verdict `not run` if it
-        was not reached. In other runs, each case that is reached gets one `Executed` or
-        `Unsupported`. The last event is `Finished`; an error that ended the run is raised after
-        it. Consumers handle each event in an `Uninterrupted` block.
+        In a judged run, each case gets one `Judged`; cases that were not reached get the verdict
+        `not run`. In other runs, each case that is reached gets one `Executed` or `Unsupported`.
+        The last event is `Finished`; an error that ended the run is raised after it. Consumers
+        handle each event in an `Uninterrupted` block.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.

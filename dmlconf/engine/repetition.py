@@ -1,4 +1,4 @@
-"""Run each case several times, in random order if wanted, to find failures that show sometimes."""
+"""Run each case several times, in random order if wanted, to find failures that are rare."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Run:
         suite: the suite that the plan was selected from.
         paths: the paths of the suite, as given, for the log's header.
         suite_paths: where the suite's files are; recordings are looked for there and nearby.
-        plan: the whole plan, for which the source of expected outcomes is chosen.
+        plan: the whole plan, even if only a shard of it runs.
         chosen: the part of the plan that runs, or rounds of generated cases.
         against: what gives expected values that cases do not state, as `--against` takes it.
         waivers: failures that are accepted.

@@ -425,7 +425,7 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""The most graphs in a part of a plan. After the part their other forms run, such as unfused."""
+"""The most graphs in a part of a plan; other forms of the graphs run after the part."""
 
 _EXERCISED_AT_ONCE: Final = 512
 """The most cases under circumstances in a part of a plan; after the part, some run again."""

@@ -86,7 +86,6 @@ class Overview:
     """A history as pages show it.
 
     Attributes:
-        runs: all runs, the earliest first.
         news: what the latest runs changed, the line with the latest run first.
         targets: the runs of each subject; the subject of the latest run comes first.
         totals: the totals of each run, by the run's id and by operator.

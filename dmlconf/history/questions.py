@@ -50,7 +50,7 @@ class Choice:
         operators: the case's operator is one of these; empty for any.
         tags: the case has at least one of these; empty for any.
         keywords: an expression over parts of identifiers; None for any.
-        where: the case's identifier is one of these; None for any, but empty for no case.
+        where: the case's identifier is one of these; None for any, empty for none.
     """
 
     operators: frozenset[str] = frozenset()

@@ -46,14 +46,12 @@ class RunRow:
     """A run of a history.
 
     Attributes:
-        id: its number in the history.
         digest: a digest that no other run has.
         started: when the run started, as text of ISO 8601 in UTC.
         seconds: how long it took, as the log's footer says; 0 if the log has none.
         suite: the digest of all case files.
         case_set: the id of the stored set of the run's cases.
-        catalogue: the digest of the catalogue, which has the rules.
-        against: the source of expected values.
+        catalogue: the digest of the catalogue.
         complete: whether every selected case was run.
         shard: which part of a plan was run, such as `1/4`; empty for the whole plan.
         cases: how many cases had a verdict other than `not run`.
@@ -301,7 +299,7 @@ class Timeline:
         return cases
 
     def changes(self, numbers: Iterable[int]) -> dict[int, dict[int, list[tuple[int, VerdictAt]]]]:
-        """Return stored verdicts with the ids of their runs, by the ids of case and environment.
+        """Return pairs of a run's id and a stored verdict, by the ids of case and environment.
 
         Args:
             numbers: the ids of the cases.
@@ -342,7 +340,7 @@ def verdicts_along(
 ) -> Iterator[tuple[int, VerdictAt]]:
     """Yield the verdicts on a case in a line, each with the index of the first run that has it.
 
-    A verdict may be the same as the one before if the environment changed between them.
+    Where the environment changes, the same verdict may come again.
 
     Args:
         number: the case's id.

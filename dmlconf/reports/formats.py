@@ -1,7 +1,6 @@
 """The formats that `--report` offers, for each kind of report, and the option's value.
 
-A new format is one entry here and a function that renders it. The option's help and completion
-list the entries.
+A new format needs an entry here, and a function that renders it.
 """
 
 from __future__ import annotations

@@ -64,10 +64,9 @@ class Header:
     """What is known before the first case runs.
 
     Attributes:
-        dmlconf: version of dmlconf.
         started: date and time in UTC, ISO 8601.
         backend: the backend as named on the command line.
-        against: what gives the expected values that cases do not state, as named by `--against`.
+        against: the source of expected values that cases do not state, as `--against` names it.
         environment: what the backend runs on, and Python, NumPy and the operating system; for a
             fleet, the environment of its first worker.
         paths: the paths of the suite, as given.

@@ -18,7 +18,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["DIGITS", "MANY", "Packed", "packing", "rounded"]
 
 MANY: Final = 20_000
-"""If a log has more selected cases than this, its verdicts are packed as they are read."""
+"""If a log has more selected cases than this, verdicts that stay objects are packed."""
 
 DIGITS: Final = 6
 """Decimals of a verdict's `seconds` in the log."""

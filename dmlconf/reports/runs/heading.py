@@ -47,7 +47,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 def tested_facts(header: Header) -> list[tuple[str, str]]:
     """Return facts as names and values: device, driver, backend, date and expected values.
 
-    A device or driver that is not known is left out.
+    Unknown facts are left out.
     """
     env = header.environment
     facts = [

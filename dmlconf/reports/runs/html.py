@@ -250,7 +250,7 @@ def _case(
     `x` the elements that differ, `u` the circumstance to blame. The status `s`, the operator `o`,
     the tags `t`, the data types `d` and the feature level `l` are indices into the lists of
     `_data`. Only cases that did not pass have the outputs' figures `g` and the facts `f`, and only
-    those with a reason have `r` and `x`. What is not known is left out.
+    those with a reason have `r` and `x`.
     """
     case: dict[str, Any] = {
         "i": printable(verdict.case),

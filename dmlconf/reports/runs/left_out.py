@@ -20,7 +20,7 @@ WITHOUT_MODELS: Final[Mapping[str, str]] = {
 
 
 def left_out_note(count: int, why: str) -> str:
-    """Return the remark; `why` continues "left out", such as a value of `WITHOUT_MODELS`."""
+    """Return the remark; `why` follows the words "left out", as values of `WITHOUT_MODELS` do."""
     cases = f"{counted(count, 'case')} with the tag `{MODEL_TAG}`"
     return f"{cases} left out {why}: select them with --tag {MODEL_TAG}"
 

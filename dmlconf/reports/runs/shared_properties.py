@@ -117,7 +117,7 @@ def _reasons(shared: SharedProperty) -> str:
 
 
 def _variants(shared: SharedProperty) -> str:
-    """Return the variants in which all failures occur; empty if they differ, or are all of them."""
+    """Return the variants that the failures share; empty if they differ or all variants fail."""
     named = {failing_variants(verdict.judgement.variants) for verdict in shared.failures}
     return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 

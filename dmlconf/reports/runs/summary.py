@@ -269,8 +269,7 @@ def margin_text(margin: float) -> str:
 def nearest_lines(log: RunLog) -> list[str]:
     """Return the operators whose passing cases use most of their limit, at most `MOST_NEAREST`.
 
-    Each has the case that uses most, and the share: `12.5% GEMM: gemm/documented/example-1`. An
-    operator whose cases use nothing is left out.
+    Each has the case that uses most, and the share: `12.5% GEMM: gemm/documented/example-1`.
     """
     greatest: dict[str, tuple[float, str]] = {}
     for verdict in log.verdicts:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_FAILING_ROWS", "MOST_ROWS", "OperatorsTable", "shown_table"]
 
 MOST_ROWS: Final = 12
-"""With more operators, the table has only those that fail or, if none fails, families. The option
+"""With more operators, the table has only those that fail or, if none fails, families. The argument
 `every_operator` overrides this."""
 
 MOST_FAILING_ROWS: Final = 15
@@ -39,8 +39,7 @@ _SHORTEST_NAMES: Final = 15
 """Maximum length of a line of a name, where no layout has room for longer ones."""
 
 _TIME: Final = f"{'Time':>7}"
-"""The heading of times, as wide as a time below ten minutes, so that the layout of most runs does
-not depend on the times."""
+"""The heading of times, as wide as a time below ten minutes, so that most runs have one layout."""
 
 _BROKEN_HEADINGS: Final = {
     "Unsupported": "Unsup-\nported",

@@ -21,7 +21,7 @@ __all__ = ["GRAPHS", "Graphs"]
 _HEADINGS: Final = ("Defect or legitimate difference", "Tried", "Fails", "Passes", "Share")
 
 _CHUNK: Final = 5
-"""Graphs that one of several processes takes at a time: those of 200 nodes take 20 s each."""
+"""The most graphs that a process takes at a time; a graph of 200 nodes takes 20 s."""
 
 
 @dataclass(frozen=True, slots=True)

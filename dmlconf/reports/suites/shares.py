@@ -1,4 +1,4 @@
-"""What reports on any kind of coverage count: the share that a suite covers, and operators."""
+"""Counts for reports on any kind of coverage: how much a suite covers, and how many operators."""
 
 from __future__ import annotations
 
