@@ -48,7 +48,7 @@ _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
 """The most stale cases that a message names, and the most operators that a command names."""
 
-_TELLING: Final = frozenset({"E_INVALIDARG"})
+_REFUSAL_OF_DESC: Final = frozenset({"E_INVALIDARG"})
 """The HRESULT by which DirectML refuses a desc; others may depend on the recorded device."""
 
 
@@ -97,7 +97,7 @@ class RecordingAgainst:
             self._stale_operators.add(case.operator_name)
         if isinstance(outcome, Mismatch):
             return None
-        if isinstance(outcome, Rejection) and outcome.hresult not in _TELLING:
+        if isinstance(outcome, Rejection) and outcome.hresult not in _REFUSAL_OF_DESC:
             return None
         earlier = part.environment["backend"] == REFERENCE
         return Recorded(outcome, Provenance.REFERENCE if earlier else Provenance.RECORDED)

@@ -1,4 +1,4 @@
-"""The types of streams of verdicts, attempts and repetitions."""
+"""The types of what a run of cases yields: verdicts, attempts and repetitions."""
 
 from __future__ import annotations
 

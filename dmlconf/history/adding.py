@@ -55,8 +55,7 @@ class Addition:
     Attributes:
         run: the id of the run.
         new: whether the run was added, perhaps in place of a stored part of it.
-        changes: how many verdicts were stored: those that are the first of their case in the
-            environment, or differ from the one before in more than the message.
+        changes: how many of the run's verdicts got a row in the table `change`.
     """
 
     run: int
@@ -85,15 +84,15 @@ def add(connection: Connection, log: RunLog) -> Addition:
     cases = _cases(connection, log.verdicts, operators)
     members = packed(cases.values())
     sets = {set_digest(members): {"members": members}}
-    environment_id = _only(_ids(connection, environment, "digest", _environment(log.header)))
+    environment_id = _only_id(_ids(connection, environment, "digest", _environment(log.header)))
     row = {
         "digest": extent.digest,
         "header_digest": extent.header_digest,
         "started": started,
         "seconds": log.footer.seconds if log.footer else 0.0,
         "environment_id": environment_id,
-        "suite_id": _only(_ids(connection, suite, "digest", {log.header.suite_digest: {}})),
-        "case_set_id": _only(_ids(connection, case_set, "digest", sets)),
+        "suite_id": _only_id(_ids(connection, suite, "digest", {log.header.suite_digest: {}})),
+        "case_set_id": _only_id(_ids(connection, case_set, "digest", sets)),
         "dmlconf": log.header.dmlconf,
         "catalogue_digest": log.header.catalogue_digest,
         "against": without_folder(log.header.against),
@@ -193,7 +192,7 @@ def _environment(header: Header) -> dict[str, dict[str, str]]:
     return {_digest(row): row}
 
 
-def _only(ids: Mapping[str, int]) -> int:
+def _only_id(ids: Mapping[str, int]) -> int:
     [number] = ids.values()
     return number
 

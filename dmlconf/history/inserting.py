@@ -1,4 +1,4 @@
-"""Insert rows at once: many into PostgreSQL by COPY, which takes half the time of INSERT."""
+"""Insert rows into a table. For many rows, PostgreSQL's COPY takes half the time of INSERT."""
 
 from __future__ import annotations
 

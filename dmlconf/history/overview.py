@@ -89,7 +89,7 @@ class Overview:
         news: what the latest runs changed, the line with the latest run first.
         targets: the runs of each subject; the subject of the latest run comes first.
         totals: the totals of each run, by the run's id and by operator.
-        stories: for each case that failed in any run, its story in each line that has the case.
+        stories: by identifier, the stories of each case that failed in any run, one for each line.
         regressions: the changes that `regressions` returns for all runs.
         failing: for each subject, and each case that fails in its `latest` run, the case's last
             change up to that run.

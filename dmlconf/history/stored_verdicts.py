@@ -45,7 +45,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a run is among those of its environment: sorted by start, then by the run's digest."""
+    """Where a run stands among the runs of its environment, by start and then by digest."""
 
     environment: int
     started: str
@@ -177,8 +177,8 @@ def remove_unused_rows(connection: Connection) -> None:
 class _Meanings:
     """The status and the reason of each outcome, by its id, to compare verdicts.
 
-    Messages are not compared: those of one failure may differ from run to run, such as `3 of 4
-    elements` and `2 of 4 elements`.
+    Messages are not compared: one failure may have another in each run, such as `3 of 4 elements`
+    and `2 of 4 elements`.
     """
 
     by_outcome: Mapping[int, tuple[str, str]]

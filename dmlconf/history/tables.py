@@ -129,8 +129,8 @@ change = Table(
     sqlite_with_rowid=False,
 )
 """A verdict that is the first on its case in its environment, or differs from the one before.
-`outputs` is a digest of the bits of all outputs, `definition` one of the case as the log describes
-it; 0 if there is nothing to digest."""
+`outputs` is a digest of the bits of all outputs, or 0 without outputs. `definition` is a digest of
+the case as the log describes it, or 0 without a description."""
 
 run_operator = Table(
     "run_operator",

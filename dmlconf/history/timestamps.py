@@ -1,4 +1,4 @@
-"""Times as text of one form, ISO 8601 in UTC, so that sorted texts are sorted times."""
+"""Times as text of one form, ISO 8601 in UTC; sorted texts are sorted times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formats that `--report` offers, for each kind of report, and the option's value.
+"""The formats that `--report` offers for each kind of report, and how its value is read.
 
 A new format needs an entry here, and a function that renders it.
 """
@@ -53,8 +53,8 @@ class Format(Generic[Content]):
 
     Attributes:
         render: returns the text or, for reports of any length, yields it in parts.
-        publish: writes the report to the format's own destination, such as GitHub, and returns a
-            warning or an empty text; None for a format that takes a file.
+        publish: writes the report to the format's own destination, such as GitHub; returns a
+            warning or an empty text. None for a format that takes a file.
         destination: what messages call the destination of `publish`.
     """
 

@@ -1,4 +1,4 @@
-"""Text for the terminal, and tables to be filled; text from outside cannot move the cursor."""
+"""Text and tables for the terminal; text from outside cannot move the cursor."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ def contradiction(
         selected: how many cases were selected, by the header.
         verdicts: all verdicts in the order of the log, then the attempts that count as verdicts.
             A case may have several equal verdicts.
-        footer: the number of the footer's line, its counts of verdicts by status, and whether it
-            says that the run is complete; None to check no footer.
+        footer: the number of the footer's line, its `summary`, and its `complete`; None to check no
+            footer.
         planned: how many cases the whole plan has; None for as many as were selected.
         repeated: the only cases and places that may occur more than once; None if any may.
     """

@@ -28,13 +28,13 @@ class EarlierRun:
     """What the log of an earlier run holds.
 
     Attributes:
-        places: by identifier, the place of each case that has a verdict other than `not run`; in a
-            log without places, the number of the verdict's line.
+        places: by identifier, the place of each case with a verdict other than `not run`. In a log
+            without places, it is the number of the verdict's line.
         summary: how many of these cases have each status.
         attempts: by case, the attempts at failing cases that are not in `places`.
         footer: the last line of a run that ended; None where the run died.
-        end: how many bytes of the log to keep: up to the last attempt or verdict other than
-            `not run`, or else only the header.
+        end: how many bytes of the log to keep: verdicts `not run`, the footer and a damaged end are
+            cut off.
         size: how many bytes the log has.
         processes: the highest number of a worker process in the kept verdicts and attempts, or 0.
     """

@@ -77,10 +77,10 @@ class Header:
         cases_digest: the digest of the selected cases' identifiers; None in logs of `fuzz` and of
             older versions.
         shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.
-        workers: the name and the environment of each worker of a fleet, or of each of the merged
-            logs if their environments differ; otherwise empty.
-        merged_shards: in a merged log that lacks the cases of some shards, the `count` of all
-            shards and the `numbers` of those present; otherwise None.
+        workers: the name and the environment of each worker of a fleet. If logs of different
+            environments were merged, each log counts as a worker. Otherwise empty.
+        merged_shards: if a merged log lacks shards and their cases, the `count` of all shards and
+            the `numbers` of those present; otherwise None.
     """
 
     dmlconf: str
@@ -221,9 +221,8 @@ def read_log(
 
     Verdicts are in the order of the plan if the log has the places of cases, otherwise in the order
     of their lines. If a case has several verdicts, the last one counts. If the run died between a
-    case's attempts and its verdict, the first of these attempts is the verdict. If a run of `fuzz`
-    died before it knew its number of cases, `selected` counts the cases up to the last one with a
-    verdict.
+    case's attempts and its verdict, the first of these attempts is the verdict. If `selected` is 0
+    since a run of `fuzz` died, it becomes the number of cases up to the last one with a verdict.
 
     Args:
         own: whether this process has just written the log; form and consistency are not checked.

@@ -163,8 +163,8 @@ class Merger:
     def divided_differently(self) -> list[str]:
         """Return a message if cases are missing and the logs divide the plan differently.
 
-        Logs divide the plan alike if each is of the whole plan, or if their shards have the same
-        count and were balanced by the same seconds, or not at all.
+        Shards 1/4 and 2/4 divide a plan alike. Shards 1/4 and 2/3 do not, nor do 1/4 and a 2/4 that
+        was balanced by seconds.
         """
         divisions = {_division(part.header.shard) for part in self.parts}
         if len(divisions) < 2 or not self.missing:

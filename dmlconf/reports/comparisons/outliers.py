@@ -1,4 +1,4 @@
-"""Report in the terminal in which cases one run alone passes or fails."""
+"""Report the cases in which one run alone passes or fails, for the terminal."""
 
 from __future__ import annotations
 

@@ -177,8 +177,8 @@ def driver_data(states: Iterable[OperatorState]) -> list[dict[str, Any]]:
 def driver_rows(states: Sequence[OperatorState], *, every: bool) -> Iterator[tuple[str, ...]]:
     """Yield a heading, and for each operator how many of its cases fail in each environment.
 
-    The row `GEMM`, `2/310`, `-` says that 2 of 310 cases fail in the environment `[1]` of the
-    heading, and that GEMM has no case in the run that counts for `[2]` (see `OperatorState`).
+    The row `GEMM`, `2/310`, `-` says that 2 of 310 cases fail in environment `[1]`, and that GEMM
+    has no case in the run of environment `[2]`.
 
     Args:
         every: whether operators without a failing case have a row, too.

@@ -47,7 +47,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 def tested_facts(header: Header) -> list[tuple[str, str]]:
     """Return facts as names and values: device, driver, backend, date and expected values.
 
-    Unknown facts are left out.
+    Facts without a value are left out.
     """
     env = header.environment
     facts = [
@@ -76,7 +76,7 @@ def software_text(header: Header) -> str:
 def run_facts(header: Header) -> list[tuple[str, str]]:
     """Return facts as names and values: platform, software, shard, challenge, suite and catalogue.
 
-    Unknown facts are left out.
+    Facts without a value are left out.
     """
     facts = [
         ("Platform", header.environment.get("platform")),

@@ -246,11 +246,11 @@ def _case(
 ) -> dict[str, Any]:
     """Return what the script needs of a case, under names of one letter.
 
-    `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `r` the reason,
-    `x` the elements that differ, `u` the circumstance to blame. The status `s`, the operator `o`,
-    the tags `t`, the data types `d` and the feature level `l` are indices into the lists of
-    `_data`. Only cases that did not pass have the outputs' figures `g` and the facts `f`, and only
-    those with a reason have `r` and `x`.
+    `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `u` the
+    circumstance to blame. Indices into the lists of `_data` are the status `s`, the operator `o`,
+    the tags `t`, the data types `d` and the feature level `l`. Cases with a reason have it as `r`,
+    and the elements that differ as `x`. Cases that did not pass have the outputs' figures `g` and
+    the facts `f`.
     """
     case: dict[str, Any] = {
         "i": printable(verdict.case),

@@ -47,9 +47,8 @@ def render(log: RunLog) -> str:
     """Return the run as JUnit XML: a `testsuite` for each operator, a `testcase` for each case.
 
     The `time` of a suite is the sum of the times of its cases. That of the root is the duration in
-    the log's footer or, without a footer, the sum of all cases. If selected cases have no verdict
-    or the log ends early, one more case is an error, so that CI servers do not take the report for
-    a full run.
+    the log's footer or, without a footer, the sum of all cases. If the log ends early or selected
+    cases have no verdict, one more case is an error.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     together = len(log.verdicts) > MOST_SINGLE_CASES

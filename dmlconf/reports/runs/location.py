@@ -1,4 +1,4 @@
-"""The location of a case as CI servers expect it: a file, relative where it can be, and a line."""
+"""The location of a case as CI servers expect it: a file, relative if possible, and a line."""
 
 from __future__ import annotations
 

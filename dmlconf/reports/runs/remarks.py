@@ -219,15 +219,15 @@ def declined_lines(log: RunLog) -> list[str]:
 
 def waiver_lines(log: RunLog) -> list[str]:
     """Return the waivers that cover failures, with the number of cases."""
-    return _counted(log, ReasonKind.WAIVER)
+    return _counts_by_name(log, ReasonKind.WAIVER)
 
 
 def deviation_lines(log: RunLog) -> list[str]:
     """Return the deviations of the target that explain failures, with the number of cases."""
-    return _counted(log, ReasonKind.DEVIATION)
+    return _counts_by_name(log, ReasonKind.DEVIATION)
 
 
-def _counted(log: RunLog, kind: ReasonKind) -> list[str]:
+def _counts_by_name(log: RunLog, kind: ReasonKind) -> list[str]:
     """Return how many verdicts have a reason of this kind, by the name in the reason's message."""
     names = Counter(
         verdict.reason.message.partition(":")[0]

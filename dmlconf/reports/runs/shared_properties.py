@@ -59,8 +59,8 @@ class SharedLine:
     Attributes:
         sentence: the number of failures, their operators and reasons and, from `LEAST_FAILURES` on,
             the condition that they share, or that there is none.
-        command: the command that runs all cases of these operators, failing or not, that meet the
-            sentence's condition, if it has one. Above `MOST_OPTIONS` it takes all operators.
+        command: the command that runs the cases of these operators, failing or not; if the sentence
+            has a condition, only those that meet it. Above `MOST_OPTIONS` it takes all operators.
     """
 
     sentence: str

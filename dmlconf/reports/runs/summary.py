@@ -80,7 +80,7 @@ class OperatorTotals:
         return sum(self.counts.values())
 
 
-class _Adding:
+class _Accumulator:
     """Adds up verdicts one by one, so that a large run need not be in memory."""
 
     def __init__(self) -> None:
@@ -134,10 +134,10 @@ def margin_cell(margin: float | None) -> str:
 
 def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
     """Return the totals of each operator, sorted by name, and the totals of all together."""
-    by_operator: dict[str, _Adding] = {}
+    by_operator: dict[str, _Accumulator] = {}
     for verdict in log.verdicts:
         if verdict.operator not in by_operator:
-            by_operator[verdict.operator] = _Adding()
+            by_operator[verdict.operator] = _Accumulator()
         by_operator[verdict.operator].add(verdict)
     rows = [added.totals(name) for name, added in sorted(by_operator.items())]
     return rows, _sum("total", rows)

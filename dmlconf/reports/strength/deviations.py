@@ -1,4 +1,4 @@
-"""Report the strength figure "by deviation": how many failing perturbations targets excuse."""
+"""Report the strength figure "by deviation": how many failing perturbations a target excuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Report the strength figure "by rewrite": rewrites of graphs, and conditions, that cases prove."""
+"""Report the strength figure "by rewrite": which rewrites of graphs, and conditions, are proven."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _HEADINGS: Final = ("Rewrite", "Kind", "Cases", "Right", "Conditions", "Proven")
 def _needed() -> Iterator[tuple[str, str]]:
     """Yield each rewrite with `RIGHT`, and with each of its conditions.
 
-    `RIGHT` stands for a graph in which the rewrite is right; a condition stands for a graph that
-    breaks the condition, so that the rewrite is wrong.
+    `RIGHT` stands for a graph in which the rewrite is right. A condition stands for a graph in
+    which only this condition is broken, so that the rewrite is wrong.
     """
     for name, rewrite in rewrites().items():
         yield name, RIGHT

@@ -19,8 +19,8 @@ __all__ = ["SIZES", "SizeDefects"]
 _HEADINGS: Final = ("Defect", "Operators", "Cases that run it", "Hidden", "Not noticed", "Share")
 
 _NOT_TRIED: Final = (Fate.UNMET, Fate.NO_EFFECT)
-"""Pairs of defect and operator with these fates are left out: no case meets the conditions of the
-defect, or the defect changes no output."""
+"""The fates of pairs that are left out: no case meets the conditions of the defect, or the defect
+changes no output."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,9 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
 
     rows, networks, graphs = coverage.rows, coverage.networks, coverage.graphs
     if missing:
-        only = [f"only captured cases have: {kind} {name}" for kind, name in _only(coverage)]
+        only = [
+            f"only captured cases have: {kind} {name}" for kind, name in _only_captured(coverage)
+        ]
         listed = map(Text, (*_missing(rows), *only))
         return Group(*listed, Text(closing_sentence(rows), "bold"))
     headings, cells = _columns(width)
@@ -200,7 +202,7 @@ def _graph_lines(graphs: GraphCoverage | None, operators: int) -> list[str]:
     return [graph_sentence(graphs), *lines]
 
 
-def _only(coverage: Coverage) -> list[tuple[str, str]]:
+def _only_captured(coverage: Coverage) -> list[tuple[str, str]]:
     return coverage.captured.only_captured() if coverage.captured is not None else []
 
 
