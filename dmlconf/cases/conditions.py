@@ -1,7 +1,6 @@
-"""Read conditions over cases, and find names in them that no case of some operators has.
+"""Read conditions such as `Rank > 4`, which choose cases, and find unknown names in them.
 
-`--where`, waivers, limits of a substrate and `faulty:zeros,where=...` take such conditions. No case
-meets a condition that needs an unknown name, so such a name is reported as a mistake.
+`--where`, waivers, limits of a substrate and `faulty:zeros,where=...` take conditions.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A name in a condition that no case of the operators has.
+    """A name in a condition that cases of none of the operators have.
 
     Attributes:
         hint: which name may have been meant, or where names are listed.
@@ -50,7 +49,7 @@ def read_condition(text: str) -> Expression:
 
 
 def unknown_names(condition: Expression, operators: Collection[str] = ()) -> list[UnknownName]:
-    """Return the names in a condition that cases of none of these operators have.
+    """Return the unknown names in a condition.
 
     Args:
         operators: names of operators, and `GRAPHS` for graphs; empty for all operators and graphs.
@@ -66,7 +65,7 @@ def unknown_names(condition: Expression, operators: Collection[str] = ()) -> lis
 def hint_at_name(name: str, known: Iterable[str]) -> str:
     """Suggest known names for an unknown one, or say where names are listed.
 
-    Constants (in capitals) are not suggested for fields, nor fields for constants.
+    Names in capitals, which are constants, are suggested only for names in capitals.
     """
     alike = [each for each in known if each.isupper() == name.isupper()]
     return name_hint(name, alike, "`dmlconf operators NAME` lists the fields of an operator")
@@ -78,6 +77,6 @@ def _has_any(operators: Iterable[str], name: str) -> bool:
 
 @cache
 def names_of_operator(operator: str) -> frozenset[str]:
-    """Return the names that a condition over cases of an operator, or over graphs, may have."""
+    """Return the names that a condition over an operator's cases may have; `GRAPHS` for graphs."""
     entry = entry_of(operator)
     return frozenset(names(entry, {}, ())) - FUNCTIONS.keys() | entry.term_names | {"FeatureLevel"}

@@ -1,4 +1,4 @@
-"""Find which kinds of number a case's inputs hold, such as NAN: the words of its fact `Data`."""
+"""Find which kinds of number a case's inputs hold, such as NaN: `Data` in conditions."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ DATA_WORDS: Final[Mapping[str, str]] = {
     "SUBNORMAL": "a subnormal number",
     "BEYOND_HALF": "a finite number beyond half of the largest one of its data type",
 }
-"""Each word that `Data` may hold, with what at least one input then contains."""
+"""The words that `Data` may hold, and the number that an input then contains."""
 
 MOST_ELEMENTS: Final = 1 << 16
 """Larger tensors are not examined: most belong to layers of networks, whose data are ordinary."""
 
 
 def data_words(case: Case) -> tuple[str, ...]:
-    """Return the words of `DATA_WORDS` that hold for an input of the case, in their order.
+    """Return the words that hold for an input of the case, in the order of `DATA_WORDS`.
 
-    Cases that expect a rejection have none. Inputs of more than `MOST_ELEMENTS` elements are
-    skipped, and so are inputs whose data is left out or cannot be generated.
+    A case that expects a rejection has none. Inputs without data, and inputs of more than
+    `MOST_ELEMENTS` elements, are skipped.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return ()
@@ -76,7 +76,7 @@ def words_of(array: Array, data_type: DataType, *, index: bool = False) -> froze
     """Return the words of `DATA_WORDS` that hold for an array of any shape; none if it is empty.
 
     Args:
-        data_type: the array's; NumPy has no type for integers of 4 bits.
+        data_type: the array's data type; NumPy has none for integers of 4 bits.
         index: whether the numbers are indices.
     """
     if not array.size:

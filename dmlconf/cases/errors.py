@@ -1,4 +1,4 @@
-"""Errors in the entry of a case in a case file, and the collection of several of them."""
+"""Errors in the entry of a case in a case file, and a collector that reports all at once."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class CaseError(ValueError):
         super().__init__(message)
 
     def all(self) -> list[CaseError]:
-        """Return this error, the others and, in turn, those of each."""
+        """Return this error, its `others`, the others of those, and so on."""
         return [self, *(error for other in self.others for error in other.all())]
 
 
 def desc_location(field: str) -> tuple[str | int, ...]:
-    """Return the keys of a field in an entry: `desc`, `InputTensors`, 0 for `InputTensors[0]`.
+    """Return the keys that lead to a field in an entry.
 
-    For an empty name it is `desc` alone.
+    They are `desc`, `InputTensors`, 0 for `InputTensors[0]`, and `desc` for an empty name.
     """
     if not field:
         return ("desc",)
@@ -48,7 +48,7 @@ def desc_location(field: str) -> tuple[str | int, ...]:
 
 
 class CaseErrors:
-    """Collects the errors of a case, so that all of them are reported at once."""
+    """Collects the errors of a case."""
 
     def __init__(self) -> None:
         self._errors: list[CaseError] = []
@@ -75,10 +75,9 @@ class CaseErrors:
             raise CaseError(first.where, first.message, first.hint, [*first.others, *others])
 
     def raise_causes(self, consequence: type[CaseError]) -> None:
-        """Raise the errors as `raise_any` does, but without those of the class `consequence`.
+        """Raise the errors, as `raise_any` does, that are not of the class `consequence`.
 
-        Those follow from errors that are reported elsewhere. If all errors are of that class, the
-        first is raised.
+        If all are of that class, raise the first.
         """
         causes = [error for error in self._errors if not isinstance(error, consequence)]
         if self._errors and not causes:

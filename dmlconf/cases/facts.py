@@ -1,7 +1,6 @@
-"""Facts of a case: those that the run log keeps, and the names that conditions may use of them.
+"""Facts of a case for the run log, and the names that conditions over the case may use.
 
-The log keeps `InputTensor: FLOAT16 2x3`; a condition such as `FLOAT16 in DataTypes and Rank > 1`
-names what follows from it. The kinds of number in `Data` are found by `data_facts`.
+From the fact `InputTensor: FLOAT16 2x3` follow the names in `FLOAT16 in DataTypes and Rank > 1`.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _TENSOR: Final = re.compile(
 def element_count(facts: Mapping[str, Any]) -> int:
     """Return how many elements the tensors in a case's facts have in all.
 
-    Those of a graph are its inputs and outputs, without intermediates and constants.
+    Of a graph only the inputs and outputs are counted.
 
     Args:
         facts: as `facts_of` returns them.
@@ -69,10 +68,11 @@ def element_count(facts: Mapping[str, Any]) -> int:
 def facts_of(case: Case) -> dict[str, Any]:
     """Return the facts of a case that the run log keeps, as JSON values.
 
-    These are the fields that are present, by name: tensors as text such as
-    `FLOAT16 2x3 strides=1x2`, arrays as lists, nested operators as objects, infinities and NaN as
-    text. If there are any, `in_place` has the outputs that share the buffer of an input, and `data`
-    the words of `DATA_WORDS` that hold for the inputs.
+    The fields that are present stand by name. Tensors are text such as `FLOAT16 2x3 strides=1x2`,
+    infinities and NaN are text too, arrays are lists, and nested operators are objects.
+
+    `in_place` lists the outputs that share the buffer of an input, and `data` the words of
+    `DATA_WORDS` that hold for the inputs. Both are left out if empty.
     """
     known: dict[str, Any] | None = case.recalled("facts")
     if known is not None:
@@ -149,12 +149,12 @@ def _numbers(text: str) -> tuple[int, ...]:
 def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     """Return the names, with their values, that a condition over a case may use.
 
-    The names are those of `names` and `FeatureLevel`: the lowest level that must support the desc,
-    41 for 4_1, since Python reads `4_1` as 41; None as for `Case.required_level`.
+    These are the names of `names`, and `FeatureLevel`: `Case.required_level` as a number, or None.
+    Level 4_1 is 41, since conditions are read as Python, where `4_1` is 41.
 
     Args:
-        condition: the condition; if it does not use `Data`, that name may be left empty. None if
-            all names are needed.
+        condition: the condition; None if all names are needed. `Data` may be empty if the condition
+            does not use it.
     """
     level = case.required_level
     number = None if level is None else int(str(level).replace("_", ""))
@@ -166,8 +166,7 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
 def names_of_node(node: Node) -> Namespace:
     """Return the names, with their values, that a condition over a graph's node may use.
 
-    Unlike those of a case, they lack `FeatureLevel`; `Data` and `Tags` are empty, and `InPlace` is
-    false.
+    `FeatureLevel` is missing, `Data` and `Tags` are empty, and `InPlace` is false.
     """
     facts = {name: _plain(value) for name, value in node.desc.items() if value is not None}
     return names(node.operator, facts, ())
@@ -176,13 +175,20 @@ def names_of_node(node: Node) -> Namespace:
 def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
     """Return the names, with their values, that a condition may use.
 
-    These are the desc's fields (None if absent; a nested operator is its name); the terms of the
-    operator's entry; constants such as `FLOAT16` and `BACKWARD`; `DataType`, of the first tensor,
-    None without tensors; `DataTypes`, of all tensors; `Rank`, the largest number of dimensions;
-    `ElementCount`, of the largest tensor; `OutputElements`, of the largest output; `Products`, as
-    the function `products` returns it, 1 for graphs; `Packed`, whether all tensors are packed;
-    `Broadcast`, whether any is broadcast; `InPlace`, whether an output shares an input's buffer;
-    `Flags` of all tensors; `Data`, the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
+    - the desc's fields; an absent one is None, a nested operator its name
+    - the terms of the operator's entry
+    - `constants`, such as `FLOAT16` and `BACKWARD`
+    - `DataType` of the first tensor, None without tensors
+    - `DataTypes` and `Flags` of all tensors
+    - `Rank`: the largest number of dimensions
+    - `ElementCount` of the largest tensor, `OutputElements` of the largest output
+    - `Products`: what the function `products` returns, 1 for graphs
+    - `Packed`: whether all tensors are packed
+    - `Broadcast`: whether any tensor is broadcast
+    - `InPlace`: whether an output shares an input's buffer
+    - `Data`: the words of `DATA_WORDS` that hold for the inputs
+    - `Tags`
+
     The tensors of a graph are its inputs and outputs.
 
     Args:
@@ -212,17 +218,18 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
 def desc_of(entry: Entry, facts: Mapping[str, Any]) -> Desc:
     """Return the desc that the facts describe.
 
-    An absent field is None, and of a nested operator there is only its name.
+    An absent field is None, and a nested operator is its name.
     """
     return {field.name: _read(facts.get(field.name)) for field in entry.fields}
 
 
 def products(operator: Operator, desc: Desc) -> int:
-    """Return how many terms are summed for an element of an output: 128 for a product of matrices
-    of 128 x 128 elements.
+    """Return how many terms are summed for an element of an output.
 
-    It is the largest number of all outputs, and 1 if nothing is summed or the number cannot be
-    computed. Source: the precision rules of the catalogue.
+    That is 128 for a product of matrices of 128 x 128 elements. It is 1 if nothing is summed or the
+    number cannot be computed. If outputs differ, the largest number is returned.
+
+    Source: the precision rules of the catalogue.
     """
     most = 1
     names = operator.names(desc)
@@ -238,9 +245,9 @@ def products(operator: Operator, desc: Desc) -> int:
 def constants(operator_name: str) -> Mapping[str, str]:
     """Return the constants that a condition may name, each by its own name.
 
-    These are data types, `OWNED_BY_DML`, the words of `DATA_WORDS`, all constants of the operator's
-    enums and, if it has a nested operator, the names of operators. A field of the same name hides
-    one.
+    These are data types, `OWNED_BY_DML`, the words of `DATA_WORDS`, and the constants of the
+    operator's enums. If it has a nested operator, the names of all operators belong to them. A
+    constant that is named like a field of the operator is left out.
     """
     entry = catalogue.entry_of(operator_name)
     values = [str(data_type) for data_type in DataType]

@@ -1,4 +1,4 @@
-"""A case that is a graph; it answers the same questions as the case of an operator (`model`)."""
+"""A case that is a graph, with the interface of an operator's case (`model.Case`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GraphCase(Case):
     relation: Relation | None = None
 
     most_variations: ClassVar[int] = 2
-    """The case's own inputs and one other set, since computing what a graph permits takes long."""
+    """The case's own inputs and one other set: to compute what a graph permits takes long."""
 
     is_compiled_as_graph: ClassVar[bool] = True
     forms: ClassVar[tuple[Relation, ...]] = tuple(Relation)
@@ -109,7 +109,7 @@ class GraphCase(Case):
         return frozenset(tensor.DataType for tensor in tensors)
 
     def violations(self) -> tuple[str, ...]:
-        """Return the names of broken rules of wiring, and of nodes' broken enforced constraints."""
+        """Return the names of the rules of wiring and the enforced constraints that are broken."""
         broken: tuple[str, ...] = self.once(
             "violations",
             lambda: tuple(dict.fromkeys(problem.rule for problem in graph_problems(self.graph))),
@@ -117,15 +117,15 @@ class GraphCase(Case):
         return broken
 
     def documented_violations(self) -> tuple[str, ...]:
-        """Return what `violations` returns, which leaves out unenforced constraints of nodes."""
+        """Return what `violations` returns; unenforced constraints of nodes are left out."""
         return self.violations()
 
     def with_tensors(self, change: Callable[[str, TensorDesc], TensorDesc]) -> Self:
-        """Return the case unchanged, since nodes that share a tensor each have a desc of it."""
+        """Return the case unchanged: its tensors also have a desc in each node."""
         return self
 
     def constraint_error(self) -> CaseError:
-        """Return everything that is wrong with the graph; something must be."""
+        """Return the problems of the graph as one error; there must be a problem."""
         first, *others = [
             CaseError(problem_location(problem), problem.message, problem.hint or REJECTION_HINT)
             for problem in graph_problems(self.graph)
@@ -145,10 +145,10 @@ def problem_location(problem: WiringProblem) -> tuple[str | int, ...]:
 
 
 def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
-    """Return a graph case with another graph, and everything else as in the given case.
+    """Return a case of a graph, with everything else as in the given case.
 
     Args:
-        case: a graph, or an operator, which has the relation None.
+        case: the case of an operator or of a graph.
         changes: other attributes to change, such as `data`.
     """
     kept = {each.name: getattr(case, each.name) for each in fields(Case) if each.init}
@@ -165,9 +165,9 @@ def node_case(case: Case, node: Node, data: Mapping[str, Array | Fill]) -> Case:
     """Return a node as a separate case: the operator, with these inputs.
 
     Args:
-        case: the graph. If the node reads a graph input and writes a graph output in the same
-            buffer, those two tensors of the node share a buffer.
-        data: the node's inputs by tensor, shaped like its own descs.
+        case: the graph. Where it writes an output over an input, and the node has both, the node's
+            case does so too.
+        data: the node's inputs by tensor, shaped like the node's descs.
     """
     return Case(
         identifier=f"{case.identifier}#{node.name}",

@@ -1,9 +1,8 @@
 """Handles: short names of cases, the same in nearly every run.
 
 `gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `d7fcg`. A handle is the beginning of a
-digest of the identifier: as many characters as tell it from the handles of all other cases of the
-run, at least five. So it is longer in a run with another case that shares these. It begins with a
-letter and has no character that is special in a shell.
+digest of the identifier: five characters, or more if another case of the run has the same five. It
+begins with a letter and has no character that is special in a shell.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _FORM: Final = re.compile(rf"[{_LETTERS}][{_CHARACTERS}]{{{SHORTEST - 1},{_LONGE
 
 
 def longest_handle(identifier: str) -> str:
-    """Return the digest of a case's identifier, 13 characters; the handle is its beginning."""
+    """Return the digest of a case's identifier, 13 characters."""
     number = int.from_bytes(sha256(identifier.encode("utf-8", "surrogatepass")).digest())
     number, first = divmod(number, len(_LETTERS))
     number %= len(_CHARACTERS) ** (_LONGEST - 1)
@@ -58,10 +57,7 @@ def handles(identifiers: Iterable[str]) -> Mapping[str, str]:
 
 
 def handles_in_order(identifiers: Iterable[str]) -> Iterator[str]:
-    """Yield the handle of each case, the same as `handles` returns.
-
-    It keeps the digests and not the identifiers, so it is for very many cases.
-    """
+    """Yield the handle of each case, as `handles` returns it, but keep no identifier in memory."""
     import numpy as np
 
     digests = bytearray()
@@ -79,9 +75,11 @@ def handles_in_order(identifiers: Iterable[str]) -> Iterator[str]:
 
 
 def handles_among(some: Iterable[str], identifiers: Iterable[str]) -> Mapping[str, str]:
-    """Return the handles that some of the cases have among all, by identifier.
+    """Return the handles of some cases, as `handles` does for all, but keep only some in memory.
 
-    They are those that `handles` returns, but only these few are kept in memory.
+    Args:
+        some: identifiers of the cases whose handles are returned.
+        identifiers: identifiers of all cases.
     """
     digests = {identifier: longest_handle(identifier) for identifier in some}
     in_order = sorted(digests.values())
@@ -99,7 +97,7 @@ def handles_among(some: Iterable[str], identifiers: Iterable[str]) -> Mapping[st
 
 
 def _shared(one: str, other: str) -> int:
-    """Return with how many equal characters two texts begin."""
+    """Return how many characters two texts have in common at the beginning."""
     shared = 0
     while shared < min(len(one), len(other)) and one[shared] == other[shared]:
         shared += 1

@@ -24,14 +24,14 @@ __all__ = [
 ]
 
 Scope = tuple[frozenset[str], frozenset[tuple[str, str]]]
-"""The operators, and the files as pairs such as `("GEMM", "matrix")`, whose cases can have the
-given names; an empty set stands for all."""
+"""Operators, and files such as `("GEMM", "matrix")`, to which a search for names of cases can be
+limited; an empty set stands for all."""
 
 _ANYWHERE: Scope = (frozenset(), frozenset())
 
 
 class AmbiguousNameError(ValueError):
-    """A handle, or an end of names, that several cases or matrices have; the message lists some."""
+    """A short name that several cases or matrices have; the message lists some of them."""
 
 
 def cases_digest(identifiers: Iterable[str]) -> str:
@@ -64,8 +64,8 @@ def fits(pattern: str, text: str) -> bool:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    # Brackets are part of identifiers, so they are literal. Only the last `*` backtracks, since
-    # patterns with many that do would take long.
+    # Brackets are part of identifiers, so they are literal. Only the last `*` backtracks: with many
+    # that do, matching would take long.
     first, *others = (re.escape(part).replace(r"\?", ".") for part in name.split("*"))
     if not others:
         return re.compile(first, re.DOTALL)
@@ -75,7 +75,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def identifier_matcher(names: Collection[str]) -> Callable[[str], bool]:
-    """Return a predicate: whether an identifier is one of the names or fits one that is a pattern.
+    """Return a predicate: whether an identifier is one of the names or fits one of the patterns.
 
     The name of a matrix, such as `gather/matrix`, stands for all its cases.
     """
@@ -93,13 +93,11 @@ def identifier_matcher(names: Collection[str]) -> Callable[[str], bool]:
 def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[str], list[str]]:
     """Return the identifiers that the names stand for, and the names that no case has.
 
-    A name that is no identifier is tried as the end of one, as `example-1` of
-    `gather/documented/example-1`, and then as a handle, such as `k3f9a`. Names of matrices are
-    returned as they are, and so are patterns that a case fits.
+    A name may be the end of an identifier, as `example-1` of `gather/documented/example-1`, or else
+    a handle, such as `k3f9a`. Names of matrices, and patterns that a case fits, stay as they are.
 
     Raises:
-        AmbiguousNameError: several identifiers or names of matrices end with a name, or several
-            cases have a handle.
+        AmbiguousNameError: a short name stands for several cases or matrices.
     """
     exact = {*identifiers, *(identifier.partition("[")[0] for identifier in identifiers)}
     full: list[str] = []
@@ -124,8 +122,8 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
 def scope_of(names: Iterable[str]) -> Scope:
     """Return the scope of names of cases.
 
-    It is everything without names, or if a name does not begin with an operator and a slash; and
-    all files of the operators if a pattern does not name a file: `gemm/ma*`.
+    `gemm/matrix` gives GEMM and its file `matrix`; `gemm/ma*` gives GEMM and all files; `example-1`
+    gives everything, and so does no name. Of several names the least specific decides.
     """
     operators: set[str] = set()
     files: set[tuple[str, str]] | None = set()

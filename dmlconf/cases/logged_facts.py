@@ -1,4 +1,4 @@
-"""Check the types of the facts in a log's lines, on which reports and diagnoses rely."""
+"""Check the types of the facts in the lines of a run log."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _DEEPEST: Final = 4
 
 
 def facts_problem(operator_name: str, facts: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the first wrong fact of a verdict; None if all can be used.
+    """Return what is wrong with the first wrong fact of a verdict; None if nothing is wrong.
 
-    Unknown fields of an operator may have any plain value; those of a graph must be tensors.
+    An unknown field of an operator may have any plain value; one of a graph must be a tensor.
 
     Args:
         facts: as `facts_of` returns them.

@@ -22,7 +22,7 @@ from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
 from dmlconf.tensors.sample import Sample
 
-# `Case.graph` imports the module of graphs only when it is used.
+# `Case.graph` imports it when it is used.
 if TYPE_CHECKING:
     from dmlconf.graphs.model import Graph, GraphNode
     from dmlconf.graphs.relations import Relation
@@ -119,10 +119,10 @@ class ExpectedOutputs:
         outputs: the expected arrays by output, such as `OutputTensors[0]`, shaped like their Sizes.
         provenance: where the outputs come from: a page, another source that the case states, a real
             DirectML, the reference, or a relation.
-        others: where the remaining outputs come from, by name, if the case states only some.
-        samples: the known elements of outputs that are not known as a whole, by name.
-        computed: names of the outputs that the reference of this dmlconf has just computed. Any
-            other expected output may contradict the reference.
+        others: where outputs with another provenance come from, by name.
+        samples: the known elements of outputs of which only some are known, by name.
+        computed: names of the outputs that the reference has just computed. Any other expected
+            output may contradict the reference.
         right: what the reference computes, by output; None if it has not been computed yet.
     """
 
@@ -160,8 +160,8 @@ class About:
         page: the documentation page, without its extension.
         example: the number or name of the page's example, or None.
         recorded: the real DirectML that the expectation comes from, or None.
-        documented: what the page says and why that is wrong, or None if the case names no mistake.
-        origin: where the expectation comes from, if neither from the page nor recorded, or None.
+        documented: the page's mistake: what the page says and why that is wrong; or None.
+        origin: another source of the expectation, or None.
     """
 
     location: Location
@@ -177,8 +177,7 @@ class About:
 class Case:
     """One use of an operator, with its input data and the expected result.
 
-    A `GraphCase` is a graph of operators. Both classes have a `graph`, `forms` and a `relation`, so
-    that code that runs, judges or reduces a case need not ask for its class.
+    `GraphCase`, a graph of operators, is a subclass with the same properties.
 
     Attributes:
         identifier: stable name, such as `gather/documented/example-1-1d-remapping`.
@@ -187,9 +186,9 @@ class Case:
         in_place: for each output that shares the buffer of an input, the name of that input.
         tolerances: limits that replace the operator's rules, or apply together with them, by
             output.
-        files: SHA-256 in hexadecimal of its data files, by name.
-        disputes: `reference` if the case says that the reference is wrong where the two contradict
-            each other; else None.
+        files: SHA-256 in hexadecimal of the case's data files, by name.
+        disputes: `reference` if the case says that the reference is wrong where the reference
+            contradicts the expectation; else None.
     """
 
     identifier: str
@@ -204,8 +203,8 @@ class Case:
     files: Mapping[str, str] = field(default_factory=dict)
     disputes: str | None = None
     source: str | None = field(default=None, init=False, repr=False, compare=False)
-    """A digest of its identifier, entry and parameters, but not of data files; None if unknown, as
-    after a change."""
+    """A digest of identifier, entry and parameters, without data files; None if unknown, as after
+    a change."""
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     most_variations: ClassVar[int] = 3
@@ -215,7 +214,7 @@ class Case:
     """Whether the case must be compiled with CompileGraph."""
 
     forms: ClassVar[tuple[Relation, ...]] = ()
-    """The other forms in which the case can run, and must give the same outputs."""
+    """Other forms in which the case can run and must give the same outputs."""
 
     @property
     def entry(self) -> Entry:
@@ -288,7 +287,7 @@ class Case:
         return frozenset(t.DataType for _, _, t in tensors_of(self.entry, self.desc))
 
     def rule(self, output: str) -> PrecisionRule:
-        """Return the precision rule of an output: the case's tolerance if that gives a reason."""
+        """Return an output's rule: the case's tolerance if that gives a reason, else its own."""
         tolerance = self.tolerances.get(output)
         if tolerance is not None and tolerance.reason is not None:
             return tolerance.rule
@@ -319,8 +318,8 @@ class Case:
         """Return the case with changed tensors; a graph is returned unchanged.
 
         Args:
-            change: returns the new desc, given a tensor's name, such as `InputTensors[0]`, and
-                desc.
+            change: takes a tensor's name, such as `InputTensors[0]`, and its desc, and returns the
+                new desc.
         """
         desc = dict(self.desc)
         for each in self.entry.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
@@ -350,7 +349,7 @@ class Case:
         return CaseError(first.where, first.message, first.hint, others)
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
-        """Return the rule that applies in addition to `rule`; None if there is none."""
+        """Return the tolerance that applies in addition to `rule`; None if there is none."""
         tolerance = self.tolerances.get(output)
         return tolerance.rule if tolerance is not None and tolerance.reason is None else None
 
@@ -375,7 +374,7 @@ class Case:
         return self._input(name, self._input_tensors()[name])
 
     def with_inputs(self) -> Self:
-        """Return the case with its inputs' arrays as data, for callers that need them often."""
+        """Return the case with arrays as data, so that `inputs` need not make them again."""
         case = self._with_arrays(self.inputs())
         object.__setattr__(case, "source", self.source)  # The data is the same, too.
         return case
@@ -417,14 +416,11 @@ class Case:
         self._derived.update(derived)
 
     def recalled(self, name: str) -> Any:
-        """Return a value that was derived earlier.
-
-        None if there is none, or if the data may have changed since.
-        """
+        """Return a value that was derived earlier; None if there is none or `source` is None."""
         return self._derived.get(name) if self.source is not None else None
 
     def once(self, name: str, derive: Callable[[], Any]) -> Any:
-        """Return a value derived from the desc, computed once: the desc never changes."""
+        """Return a value derived from the desc, computed once."""
         if name not in self._derived:
             self._derived[name] = derive()
         return self._derived[name]
@@ -438,11 +434,11 @@ class CaseTemplate:
         identifier: the identifier of its cases, without their parameters.
         index: the index of its entry among the file's cases, from 0.
         data: the entry in the file, which fits the schema.
-        tags: the tags for selection; the first is the name of its file without extension, such as
-            `matrix`, which is the kind of case.
+        tags: the tags for selection; the first is the file's name without extension, such as
+            `matrix`.
         challenge: the number that changes the seeds and shifts of generated data; None for the
             file's own.
-        shared: whether the entry is of a shared file, so that other operators may have it too.
+        shared: whether the entry is in a file that several operators may share.
     """
 
     identifier: str

@@ -66,14 +66,14 @@ class OperatorPlan:
 
 @dataclass(frozen=True, slots=True)
 class GraphPlan:
-    """A graph for CompileGraph; edges have the indices of inputs, outputs, nodes and their tensors.
+    """A graph for CompileGraph; edges are tuples of indices.
 
     Attributes:
         inputs: the bound inputs; None for an input without edges.
         in_place: for each output that shares the buffer of an input, the name of that input.
-        input_edges: each an input of the graph, a node and the node's input.
-        output_edges: each a node, the node's output and an output of the graph.
-        intermediate_edges: each a node, its output, another node and that node's input.
+        input_edges: (input of the graph, node, input of the node).
+        output_edges: (node, output of the node, output of the graph).
+        intermediate_edges: (node, output of the node, next node, input of the next node).
     """
 
     nodes: tuple[GraphNode, ...]
@@ -110,7 +110,7 @@ def plan(case: Case, *, as_graph: bool = False) -> Plan:
 
 
 def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
-    """Return the plan of a graph; an unknown name in an edge gets an index out of range."""
+    """Return the plan of a graph; for an unknown name, an edge has an index out of range."""
     by_name = graph.by_name
     nodes = tuple(by_name)
     inputs, outputs = tuple(graph.inputs), tuple(graph.outputs)

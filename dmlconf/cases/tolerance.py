@@ -1,4 +1,4 @@
-"""Read how far an output may be from what its case expects, as the case's `tolerance` states."""
+"""Read a case's `tolerance`: how far an output may be from the expected one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the attributes of a desc, set its counts, and check the range of its scalars."""
+"""Read the attributes of a desc, set its count fields, and check the range of its scalars."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ _PARTS: Final[Mapping[AttributeKind, tuple[tuple[str, str], DataType]]] = {
 def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
     """Return an attribute as a desc holds it, from its value in a case file.
 
-    Arrays become tuples. A constant of an enum, given by name or number, becomes its name without
-    the prefix; a number without a constant is kept. A nested operator becomes a mapping of its
-    fields, with its name as `operator`.
+    Arrays become tuples. A constant of an enum becomes its name without the prefix; an unknown
+    number is kept. A nested operator becomes a mapping of its fields, with its name as `operator`.
 
     Raises:
         CaseError: the attribute cannot have this value.
@@ -49,7 +48,7 @@ def array_length(
 ) -> int:
     """Return the value of a count field: the length of its arrays.
 
-    Without arrays it is the count that the case gives, or 0.
+    If all arrays are absent, it is the count that the case gives, or 0.
 
     Raises:
         CaseError: the arrays differ in length, or the count field has another value.
@@ -106,7 +105,7 @@ def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] = ("desc",)) -> None:
     """Raise `CaseError` for scalars that do not fit the data type given by another field.
 
-    For a field that `wraps`, a negative integer needs to fit only the signed type of the same size.
+    For a field that `wraps`, -1 fits UINT8 since it fits INT8.
     """
     errors = CaseErrors()
     for field in operator.fields:
@@ -147,7 +146,7 @@ def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str, Any]:
     """Return a nested operator: its name as `operator`, and all of its fields by name.
 
-    Its tensors are null: the enclosing operator supplies the data.
+    The enclosing operator supplies the data, so tensors are null.
 
     Source: the page "Using fused operators to improve performance".
     """

@@ -1,4 +1,4 @@
-"""Read tensor data from NumPy files in a case file's folder or below, without pickles.
+"""Read tensor data from NumPy files (`.npy`, without pickles) in a case file's folder or below.
 
 Source: the page "numpy.lib.format" of NumPy's documentation, versions 1.0 and 2.0 of the format.
 """
@@ -31,7 +31,7 @@ Where = Sequence[str | int]
 
 
 class CaseFiles:
-    """Reads the files that a case names, in its file's folder or below, and keeps their digests.
+    """Reads the data files that a case names, and keeps their digests.
 
     Attributes:
         digests: SHA-256 in hexadecimal of each file that was read, by its name in the case.
@@ -48,8 +48,8 @@ class CaseFiles:
 
         Args:
             name: the file's path from the folder.
-            tensor: what the file is for. The file has its elements in this shape or in one
-                dimension; elements of 4-bit types have a byte each.
+            tensor: what the file is for. The file's array has the shape `Sizes` or one dimension;
+                elements of 4-bit types have a byte each.
             where: the keys and indices that lead to the name in the case's entry.
 
         Raises:

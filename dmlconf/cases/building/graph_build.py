@@ -47,9 +47,8 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
     """Build a graph case.
 
     Args:
-        wired: whether to require `WIRING_RULES`, such as that each node feeds something, and what
-            the relation requires of the graph. A case that expects a rejection need not meet
-            either.
+        wired: whether to check `WIRING_RULES`, such as that each node feeds something, and that the
+            graph can take the relation's form. A case that expects a rejection is not checked.
 
     Raises:
         CaseError: the entry is not a valid graph with these parameters.
@@ -68,7 +67,7 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
         _require_one_origin(entry)
     with errors.collected():
         relation = read_relation(evaluated(written["relation"], names))
-    # After the errors so far, nodes can still be read; after those that follow, they cannot.
+    # Nodes cannot be read after the errors that follow.
     independent = len(errors)
     given, held = _by_holder(written, names, errors)
     inputs = _tensors(given, files, data, errors, with_data=not rejected)
@@ -156,8 +155,7 @@ def _by_holder(
 ) -> tuple[_Entries, _Entries]:
     """Return the entries of the graph's inputs, and those of its constants.
 
-    `held: constant` makes an input a constant, and `held: owned` gives it the flag OWNED_BY_DML. A
-    matrix can then hold the same data in different ways.
+    `held: constant` makes an input a constant, and `held: owned` gives it the flag OWNED_BY_DML.
     """
     given: _Entries = {}
     constants: _Entries = {}
@@ -336,8 +334,8 @@ def _known_constraint(constraint: Any, graph: Graph) -> None:
 def operators_in(planned: PlannedCase) -> frozenset[str]:
     """Return the names of the operators in a planned graph, without building it.
 
-    A case of one operator has none. Names that the catalogue lacks are left out, and so are
-    expressions that cannot be evaluated.
+    A case that is not a graph has none. Unknown names, and expressions that cannot be evaluated,
+    are left out.
     """
     let, operators = _written_operators(planned.template)
     if not isinstance(operators, frozenset):
@@ -351,8 +349,7 @@ def _written_operators(
 ) -> tuple[Mapping[str, Any], frozenset[str] | Sequence[Any]]:
     """Return the `let` of an entry and the operators of its nodes, not yet evaluated.
 
-    If no operator is an expression, as in nearly all entries, `let` is empty and the operators are
-    a set of names.
+    If no operator is an expression, `let` is empty and the operators are a set of names.
     """
     entry = template.data
     nodes = entry.get("nodes", {}).items()  # The entry of an operator has none.

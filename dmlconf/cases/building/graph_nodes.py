@@ -1,4 +1,4 @@
-"""Read the nodes of a graph's entry: their descs, and where the data of their inputs comes from."""
+"""Read the nodes of a graph's entry: their descs, and the sources of their inputs."""
 
 from __future__ import annotations
 
@@ -41,14 +41,13 @@ _REFERENCE: Final = re.compile(r"(?P<node>[\w-]+(?:\[\d+\])?)(?:\.(?P<tensor>\w+
 
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
-    """A node as a case file describes it; if the node is repeated, one of its copies.
+    """A node as a case file describes it, or one copy of a node with `repeat`.
 
     Attributes:
-        key: the key of its entry: `conv` for the copy `conv[1]`.
+        key: the key of the node in the file: `conv` for the copy `conv[1]`.
         desc: the values of the fields by name, as `prepared` returns them.
-        names: the named values that its expressions may use.
-        previous: the name of the copy before it; None for the first copy, and for a node without
-            copies.
+        names: the named values that the node's expressions may use.
+        previous: the name of the copy before: `conv[0]` for `conv[1]`; else None.
     """
 
     name: str
@@ -127,7 +126,7 @@ def _known_fields(
 
 
 class NodeReader:
-    """Reads nodes, each after those whose descs its inputs need, whatever their order in the file.
+    """Reads nodes in any order of the file: first those whose descs other nodes' inputs need.
 
     Attributes:
         nodes: the nodes that have been read, by name.
@@ -143,7 +142,7 @@ class NodeReader:
         *,
         faulty: bool,
     ) -> None:
-        """`faulty` says that the case expects a rejection, so that sources need not exist."""
+        """`faulty`: the case expects a rejection, so that sources need not exist."""
         self._entries = {entry.name: entry for entry in entries}
         self._last = {entry.key: entry.name for entry in entries}
         self._inputs, self._constants, self._files = inputs, constants, files
@@ -157,7 +156,7 @@ class NodeReader:
         """Read all nodes.
 
         Raises:
-            CaseError: with the errors of all nodes, except those that follow from another node's.
+            CaseError: with the errors of all nodes, without those that follow from other errors.
         """
         errors = CaseErrors()
         for name in self._entries:
@@ -183,7 +182,7 @@ class NodeReader:
                 errors.add(error)
 
     def _unread_feeders(self, entry: NodeEntry) -> Iterator[str]:
-        """Yield the unread nodes whose descs a node's inputs need, except those being read."""
+        """Yield the nodes that must be read before a node, except those being read."""
         for field in entry.operator.of_kind(FieldKind.INPUT):
             try:
                 value = evaluated(entry.desc.get(field.name, _ABSENT), entry.names)
@@ -213,8 +212,8 @@ class NodeReader:
         `conv` is the first output of the node `conv` or, if that is repeated, of its last copy.
 
         Raises:
-            CaseError: the name is malformed, or there is no node, graph input or constant of that
-                name although the case expects no rejection.
+            CaseError: the text is malformed; or nothing has that name, and the case expects no
+                rejection.
         """
         match = _REFERENCE.match(text) if isinstance(text, str) else None
         if match is None:
@@ -340,7 +339,7 @@ class NodeReader:
         sources: Sequence[Source],
         where: Where,
     ) -> TensorDesc:
-        """Return the desc of an input: what its entry states, else what its source passes on."""
+        """Return the desc of an input: what its entry states, and the rest from its source."""
         own = {key: value for key, value in written.items() if key not in ("from", "chain")}
         if source is None:
             return read_tensor(own, name, {}, self._files, where)
@@ -372,11 +371,11 @@ class NodeReader:
 
 
 class _NotYetReadError(Exception):
-    """A node is fed by a node that is not read yet."""
+    """A node cannot be read before another one, which feeds it."""
 
 
 class UnreadSourceError(CaseError):
-    """A tensor comes from a node with errors, which are reported at that node's own entry."""
+    """A tensor comes from a node with errors, which are reported at that node's entry."""
 
 
 def _first_output(entry: NodeEntry) -> str:

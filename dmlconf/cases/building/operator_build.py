@@ -1,4 +1,4 @@
-"""Build an operator's case; read expectations, and change seeds and shifts, of graphs too."""
+"""Build an operator's case; read the expectations, and change the seeds, of any case."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _known_field(
 ) -> Any:
     """Return a field without expressions, which is read once for all cases of the template.
 
-    A field that names files is read for each case, so that each case has the files' digests.
+    A field that names files is read for each case: each needs the files' digests.
     """
     if field.name not in known:
         own: _Data = {}
@@ -190,7 +190,7 @@ _ABSENT: Final = Fixed(None)
 
 
 def _items(node: Any, names: Namespace, where: tuple[str | int, ...]) -> Any:
-    """Return the entries of an array's tensors; `{repeat: 3, of: ENTRY}` stands for three."""
+    """Return the entries of an array's tensors; `{repeat: 3, of: ENTRY}` gives three."""
     parts = node.value if isinstance(node, Fixed) else node
     if not isinstance(parts, Mapping):
         items = evaluated(node, names)
@@ -238,7 +238,7 @@ def read_expectation(
     """Return the outputs or the rejection that a case expects; None if it does not say.
 
     Args:
-        operator: the operator, or the entry whose fields are a graph's outputs.
+        operator: the operator, or a graph's own entry.
         expect: the entry's `expect` with its expressions evaluated; outputs are fields of
             `operator`.
 

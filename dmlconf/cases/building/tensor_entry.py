@@ -1,4 +1,4 @@
-"""Read a tensor's entry in a case: its desc and its data; and read the values that are expected."""
+"""Read the tensors of a case: descs, data and expected values."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ __all__ = [
 ]
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
-"""The most elements of an expected output. Expected outputs are created as soon as a case is built,
-generated inputs only when they are needed."""
+"""The most elements of an expected output, which is created as soon as a case is built."""
 
 MOST_DIMENSIONS: Final = 32
-"""The most dimensions of a tensor with data: those of an array of NumPy 1. DirectML takes 8."""
+"""The most dimensions of a tensor with data: NumPy 1 has arrays of up to 32. DirectML takes 8."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
 
 _TYPES: Final[Mapping[str, DataType]] = {str(each): each for each in DataType}
 
-# Each argument of these fills is a whole number, and so are these arguments of other fills.
+# Whole numbers are all arguments of these fills, and these arguments of all fills.
 _WHOLE: Final = frozenset({"integers", "sequence"})
 _WHOLE_ARGUMENTS: Final = frozenset({"seed", "every", "outliers", "fan_in"})
 
@@ -84,7 +83,7 @@ def read_tensor(
 
 
 _tensor: Final = lru_cache(maxsize=4096)(TensorDesc)
-"""Six of seven tensors equal an earlier one and need not be created again."""
+"""Most tensors equal an earlier one and need not be created again."""
 
 
 def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:
@@ -203,7 +202,7 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
         if (name in _WHOLE or key in _WHOLE_ARGUMENTS) and not isinstance(value, int):
             message = f"fill {name}: {key} is {value}, but must be a whole number"
             raise CaseError((*where, name, key), message)
-    # Cases of a matrix that differ only in seeds share one check: any seed below 2^32 is valid.
+    # All seeds below 2^32 are valid, so fills that differ only in seeds share one check.
     checked = {**arguments, "seed": 0} if 0 <= arguments.get("seed", -1) < _SEEDS else arguments
     wrong = _fill_error(name, tuple(checked.items()), tensor.DataType)
     if wrong:
@@ -216,7 +215,7 @@ _SEEDS: Final = 1 << 32
 
 
 def _form_of(name: str) -> str:
-    """Return how a fill is written, and which of its arguments have a default."""
+    """Return a hint: how a fill is written, and which of its arguments have a default."""
     spec = inspect.getfullargspec(FILLS[name])
     needed = [key for key in spec.kwonlyargs if key not in (spec.kwonlydefaults or {})]
     values = {"low": -1, "high": 1}

@@ -17,8 +17,7 @@ class ValuesError(ValueError):
     """Numbers that do not form the tensor.
 
     Attributes:
-        where: the indices of the wrong number in the nested lists; empty for a wrong shape, and
-            from `require_fit`.
+        where: the indices of the wrong number in the nested lists; empty if none is meant.
     """
 
     def __init__(self, message: str, where: Sequence[int] = (), hint: str | None = None) -> None:
@@ -30,9 +29,9 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
     """Return the array that a list of numbers describes.
 
     Args:
-        values: numbers in row-major order: one flat list or tuple, lists nested like the sizes, or
-            a single number for a tensor of one element. They are rounded to a floating-point
-            type, such as 0.1 to FLOAT16; an integer may be written 2.0.
+        values: numbers in row-major order: one flat list or tuple, or lists nested like the sizes.
+            A tensor of one element may be a single number. For FLOAT16, 0.1 is rounded; an integer
+            may be written 2.0.
 
     Raises:
         ValuesError: the numbers do not match the sizes or the data type.
@@ -104,7 +103,7 @@ def _braces(sizes: Sequence[int]) -> str:
 
 
 def _fit(values: Sequence[Any], data_type: DataType) -> bool:
-    """Return whether all values surely fit; False if each must be looked at."""
+    """Return whether all values surely fit; False if each must be checked."""
     types = set(map(type, values))
     if not types or not types <= ({int, float} if data_type.is_float else {int}):
         return False

@@ -1,1 +1,1 @@
-"""Reads case files, checks them unless that was done before, and plans their cases."""
+"""Reads and checks case files, and plans their cases."""

@@ -1,1 +1,1 @@
-"""Chooses cases: by what users ask for, or few that cover many."""
+"""Chooses cases: those that users ask for, or a few that cover many."""
