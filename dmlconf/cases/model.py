@@ -119,7 +119,7 @@ class ExpectedOutputs:
         outputs: the expected arrays by output, such as `OutputTensors[0]`, shaped like their Sizes.
         provenance: where the outputs come from: a page, another source that the case states, a real
             DirectML, the reference, or a relation.
-        others: where outputs with another provenance come from, by name.
+        others: the provenance of outputs that the case does not state, by name, if it states some.
         samples: the known elements of outputs of which only some are known, by name.
         computed: names of the outputs that the reference has just computed. Any other expected
             output may contradict the reference.

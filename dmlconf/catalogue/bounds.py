@@ -18,8 +18,8 @@ class Bounds:
         low: the lowest value, unless `from_end` applies.
         from_end: whether negative values of signed types count from the end, down to `-high - 1`.
         writes: the tensor whose elements the operator writes at these indices, such as
-            UpdatesTensor; None if it only reads. Where it writes, equal indices with different
-            elements leave the result undefined.
+            UpdatesTensor; None if it only reads. If equal indices write different elements, the
+            result is undefined.
     """
 
     high: Expression

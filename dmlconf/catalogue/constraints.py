@@ -47,8 +47,11 @@ def common_constraint_names() -> tuple[str, ...]:
 def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> tuple[str, ...]:
     """Return the names of the enforced constraints that the desc breaks, the operator's own last.
 
-    With `documented`, constraints of the operator itself that DirectML does not enforce count as
-    well. A constraint that cannot be evaluated is broken.
+    A constraint that cannot be evaluated is broken.
+
+    Args:
+        documented: whether to include the operator's own constraints that DirectML does not
+            enforce.
     """
     broken = dict.fromkeys(_broken_fields(operator, desc))
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})

@@ -27,12 +27,16 @@ __all__ = [
 ]
 
 _LONGEST_SIDE: Final = 60
-"""Messages leave out operands and values of more characters, except those of an equation."""
+"""The most characters of an operand or a value in a message, except for an equation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What is wrong with `field`, such as `InputTensors[0]`; with the desc if `field` is empty."""
+    """How a desc breaks a constraint.
+
+    Attributes:
+        field: the wrong tensor or attribute, such as `InputTensors[0]`; empty for the whole desc.
+    """
 
     constraint: str
     field: str
@@ -99,7 +103,7 @@ def _of_tensors(
 
 
 def _listed(listed: Iterable[object]) -> str:
-    """Return the end of a sentence: the names that the applicable support tables list."""
+    """Return the end of a sentence, with the names that support tables list."""
     names = dict.fromkeys(map(str, listed))
     if not names:
         return ", and no support table applies to these attributes"
@@ -107,7 +111,7 @@ def _listed(listed: Iterable[object]) -> str:
 
 
 def _spans(ranks: Iterable[tuple[int, int]]) -> Iterator[str]:
-    """Yield the dimension counts that tables list, without spans inside other spans."""
+    """Yield the dimension counts that tables list; 1 to 4 is left out if 1 to 8 is there."""
     spans = set(ranks)
     for least, most in sorted(spans):
         if not any(a <= least and most <= b for a, b in spans - {(least, most)}):
@@ -115,7 +119,7 @@ def _spans(ranks: Iterable[tuple[int, int]]) -> Iterator[str]:
 
 
 def _written(operator: Operator, field: str) -> str:
-    """Return the array instead of its count, which case files leave out; else the field itself."""
+    """Return the field, or for a count field, which case files leave out, its array."""
     arrays = (each.name for each in operator.fields if each.count == field)
     return next(arrays, field) if field else ""
 
@@ -145,7 +149,7 @@ def _unformed(constraint: Constraint, names: Namespace) -> bool:
 
 def _unmet(require: Expression, names: Namespace) -> str:
     """Return why a requirement is not met: its text, and the values that it compares."""
-    # The alternative "the field is omitted" does not help a case that has the field.
+    # `BiasTensor is None or ...`: a case that has the tensor breaks only what follows `or`.
     asked = [each for each in alternatives(require) if not str(each).endswith(" is None")]
     if len(asked) == 1:
         require = asked[0]
@@ -184,7 +188,7 @@ def _shown(value: object) -> str:
 
 @lru_cache(maxsize=8192)
 def syntax_tree(source: str) -> ast.expr:
-    """Return the syntax tree of a valid expression; it is cached and must not be changed."""
+    """Return the syntax tree of a valid expression, which must not be changed: it is cached."""
     return ast.parse(source.strip(), mode="eval").body
 
 

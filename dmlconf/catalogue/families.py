@@ -13,7 +13,7 @@ from dmlconf.catalogue.loader import operator_files
 __all__ = ["OTHER", "families"]
 
 OTHER: Final = "Other"
-"""The family of operators without one in the catalogue, and of those outside it."""
+"""The family of operators to which the catalogue gives none."""
 
 _NAMES: Final = {
     "activation": "Activations",
@@ -38,8 +38,8 @@ _SPECIALISES: Final = re.compile(r"^specialises:\s*\{?\s*operator: ([A-Z0-9_]+)"
 def families() -> Mapping[str, str]:
     """Return the family of each operator, by name, and of graphs.
 
-    A special case of another operator is of that operator's family. The files are searched as text
-    and not parsed, since parsing all of them takes a second.
+    A special case of another operator has that operator's family. The files are searched as text,
+    since parsing all of them takes a second.
     """
     texts = {path.stem.upper(): path.read_text("utf-8") for path in operator_files()}
 

@@ -1,6 +1,6 @@
-"""The entry of graphs, by which logs, reports and selections treat a graph like an operator.
+"""The catalogue entry of graphs, so that a graph can be treated like an operator.
 
-Its fields are the graph's inputs and outputs, and facts about its nodes that conditions may name.
+Its fields are the graph's inputs and outputs, and facts about the nodes.
 """
 
 from __future__ import annotations

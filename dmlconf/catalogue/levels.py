@@ -1,7 +1,7 @@
 """Which feature level a desc needs, and which of its parts need it.
 
 The parts are the operator, the tensors, attribute values that a later level introduced, and what
-`level_requirements` in the catalogue name; a nested operator has all of these but tensors.
+the catalogue lists under `level_requirements`. A nested operator has such parts too, but no tensors.
 """
 
 from __future__ import annotations
@@ -51,9 +51,8 @@ class LevelNeed:
 def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
     """Return the needs of the parts of a desc, the operator first.
 
-    The tensors, which one table must list together, are included if they need more than the
-    operator. Tensors that no table lists need nothing: no page says from which level they are
-    supported.
+    The tensors are one part; it needs the lowest level with a table that lists all of them. The
+    part is left out if the operator needs as much, or if no table lists all tensors.
     """
     needs = tuple(_needs_of_attributes(operator, desc))
     listing = tables_that_list(operator, desc)
@@ -139,8 +138,8 @@ def _newest_part(
 ) -> str:
     """Return the tensors that no table below the level lists, such as `ATensor of FLOAT16`.
 
-    Of each tensor, the text names the data type if that is new, else the rank if that is new, else
-    both. If tables below list each tensor, it says that they are new together.
+    If the data type is not new, the rank is named; if neither is new, both are. If tables below the
+    level list each tensor, only their combination is new.
     """
     older = [table for table in tables if table.since < level]
     tensors: dict[str, list[str]] = {}

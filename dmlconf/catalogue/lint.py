@@ -42,7 +42,7 @@ def lint_catalogue() -> list[Problem]:
 
 
 def lint_operator(path: Path) -> list[Problem]:
-    """Return the problems of one operator's file, of the first check that finds any."""
+    """Return the problems of an operator's file; later checks run only if earlier ones succeed."""
     problems = _schema(path, "operator")
     if problems:
         return problems
@@ -85,7 +85,7 @@ def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], 
 
 
 def lint_common(path: Path) -> list[Problem]:
-    """Return the problems of the operators' common file, of the first stage that finds any."""
+    """Return the problems of `common.yaml`; later checks run only if earlier ones succeed."""
     problems = _schema(path, "common")
     if problems:
         return problems

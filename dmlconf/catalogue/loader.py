@@ -1,6 +1,6 @@
-"""Load the catalogue: operators, each on first use, and what `schemas/common.yaml` holds for all.
+"""Load the catalogue: `schemas/operators/*.yaml`, each file on first use, and `common.yaml`.
 
-The common file has the enums, the shared constraints, those on all tensors, and sets of operators.
+The common file has enums, shared constraints, constraints on all tensors, and sets of operators.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ PREFIXES: Final = ("ELEMENT_WISE_", "ACTIVATION_")
 """What people leave out of the names of operators."""
 
 _LONGEST_NAME: Final = 100
-"""No operator's name comes near this length, and every file system accepts it for a file name."""
+"""The most characters of a name that is looked up; operators' names are far shorter."""
 
 
 class UnknownOperatorError(LookupError):
     """The catalogue has no operator of this name; `hint` names the nearest, or how to list all."""
 
     def __init__(self, name: str, others: Iterable[str] = ()) -> None:
-        """Take the name; `others` are names outside the catalogue that it may resemble."""
+        """Take the name; `others` are names outside the catalogue that may have been meant."""
         self.name = name
         self.message = f"the catalogue has no operator {name}"
         near = _without_prefix(name) or nearest(name, operator_names()) or nearest(name, others)
@@ -79,16 +79,13 @@ class UnknownOperatorError(LookupError):
 
 
 def _without_prefix(name: str) -> str | None:
-    """Return the operator whose name without its prefix is this one: ACTIVATION_RELU for RELU.
-
-    None if there is none; upper and lower case are the same.
-    """
+    """Return the operator of a name without its prefix, or None: ACTIVATION_RELU for `relu`."""
     names = set(operator_names())
     return next((full for prefix in PREFIXES if (full := prefix + name.upper()) in names), None)
 
 
 def family_of(entry: Operator) -> str:
-    """Return the module of the reference that computes an operator, also a special case."""
+    """Return the module of the reference that computes an operator or a special case."""
     while entry.specialises is not None:
         entry = operator(entry.specialises.operator)
     return str(entry.family)
@@ -115,7 +112,7 @@ def operator(name: str) -> Operator:
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator, or the name is that of graphs.
-        InvalidFilesError: its file, or another that may have this alias, cannot be read.
+        InvalidFilesError: a file of the catalogue cannot be read.
     """
     return _operator(operator_name(name))
 
@@ -133,7 +130,7 @@ def operator_name(name: str) -> str:
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator.
-        InvalidFilesError: the file of an operator that may have this alias cannot be read.
+        InvalidFilesError: a file of the catalogue cannot be read.
     """
     upper_name = name.upper().removeprefix("DML_OPERATOR_")
     if is_graphs(upper_name):
@@ -171,7 +168,7 @@ def operator_data(name: str) -> Mapping[str, Any]:
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator.
-        InvalidFilesError: a file cannot be read, or the name is that of graphs, which have none.
+        InvalidFilesError: a file cannot be read, or the name is that of graphs.
     """
     data: Mapping[str, Any] = read_document(_operator_file(operator_name(name))).data
     return data
@@ -275,8 +272,8 @@ def shared_constraint(
     `same-sizes: [InputTensor, OutputTensor]` becomes `InputTensor.Sizes == OutputTensor.Sizes`.
 
     Raises:
-        LookupError: there is no such constraint, it compares tensors but none are listed, it
-            compares none but some are listed, or the operator lacks a field that it needs.
+        LookupError: there is no such constraint, tensors are missing or superfluous, or the
+            operator lacks a field that the constraint needs.
     """
     name, tensors = (listed, ()) if isinstance(listed, str) else next(iter(listed.items()))
     definitions = {entry["name"]: entry for entry in _common()["shared_constraints"]}
@@ -371,7 +368,7 @@ def enumeration(name: str) -> Enumeration:
 
 
 def is_page(name: str) -> bool:
-    """Return whether this is the name, without its ending, of an operator's or enum's page."""
+    """Return whether an operator or an enum has a page of this name, which is without ending."""
     kind, _, described = name.partition("-directml-")
     try:
         if kind == "ne":

@@ -121,8 +121,8 @@ class Field:
         c_type: the member's type in the header, such as `const UINT*`.
         count: for an array, the field that holds its length.
         type_field: for a scalar union, the field that selects the member in use.
-        wraps: for a scalar union, whether an unsigned number may be written as a negative one, as
-            on the page of FILL_VALUE_SEQUENCE.
+        wraps: for a scalar union, whether -1 may stand for the largest unsigned number, as on the
+            page of FILL_VALUE_SEQUENCE.
         without_effect: for an attribute that changes no result, why.
         bounds: for an input of indices or lengths, the values for which results are defined.
     """
@@ -185,10 +185,10 @@ class SupportTable:
 
 @dataclass(frozen=True, slots=True)
 class LevelRequirement:
-    """A part of a desc that needs a higher feature level than its operator, and no table says so.
+    """A part of a desc that needs a higher feature level than its operator, besides the tensors.
 
     Attributes:
-        part: its readable name, such as `a ScaleTensor without a BiasTensor`.
+        part: a readable name, such as `a ScaleTensor without a BiasTensor`.
         source: `page`, `history` of the feature levels, or `measured` on a real DirectML.
     """
 
@@ -206,8 +206,8 @@ class Constraint:
     Attributes:
         name: the name that a case gives when it expects a rejection.
         source: `page`, `header`, or `measured` on a real DirectML.
-        enforced: whether a real DirectML refuses descs that break it.
-        applies_to: for constraints on all tensors, the kinds of fields that they apply to.
+        enforced: whether a real DirectML refuses descs that break the constraint.
+        applies_to: for a constraint on all tensors, the kinds of tensors to which it applies.
     """
 
     name: str
@@ -253,9 +253,11 @@ class Enumeration:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Cells of support tables that no case can cover: those of `tensor`, lowest to highest rank.
+    """Cells of support tables that no case can cover.
 
-    They are in the tables of the level `since`, or in all tables if it is None.
+    Attributes:
+        ranks: the lowest and the highest rank.
+        since: the feature level of the tables; None for all tables.
     """
 
     tensor: str
@@ -266,11 +268,14 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Specialisation:
-    """How a special case follows from another operator; fields of the same name have equal values.
+    """How to express a special case by a more general operator.
+
+    Fields with the same name in both have equal values.
 
     Attributes:
-        constants: values of fields that the special case lacks; None for an absent one.
-        computed: fields that the special case has in another form, as expressions over its own.
+        operator: the more general operator.
+        constants: constant values of its fields, by name; None for an absent field.
+        computed: other fields of it, as expressions over the special case's fields.
         differs: what a real DirectML does differently, or None.
     """
 
@@ -317,7 +322,7 @@ class Entry:
 
     @cached_property
     def count_fields(self) -> Mapping[str, tuple[str, ...]]:
-        """The fields that only hold lengths, each with the arrays whose length it holds."""
+        """The fields that hold lengths of arrays, each with the names of the arrays."""
         counted: dict[str, tuple[str, ...]] = {}
         for field in self.fields:
             if field.count is not None:
@@ -342,11 +347,12 @@ class Operator(Entry):
         type_value: the number of its `DML_OPERATOR_TYPE`.
         family: the module of the reference with its function; None for a special case.
         support: tables of data types and ranks; of equal conditions, the newest level first.
-        undocumented_data_types: those that DirectML takes but no table lists, by tensor.
-        terms: named parts that expressions over the desc share; each may use those before it.
+        undocumented_data_types: data types that DirectML takes but no table lists, by tensor.
+        terms: named expressions over the desc, which other expressions use; a term may use earlier
+            ones.
         precision: the rules of each output field; the first whose condition is met applies.
         examples: how many worked examples the page has.
-        specialises: the operator that this one is a special case of; None if it has a function.
+        specialises: the more general operator of a special case, else None.
     """
 
     type_value: int

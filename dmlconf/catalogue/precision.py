@@ -17,7 +17,14 @@ DEFAULT_FLUSHED: Final = frozenset({DataType.FLOAT32})
 
 
 class RuleKind(StrEnum):
-    """The kind of a rule, on which the unit of its limit depends."""
+    """How a rule compares an output.
+
+    - `exact`: no difference
+    - `ulp`, `absolute`, `relative`: a difference up to a limit
+    - `accumulate`: by the rounding errors of a sum, as shares of its error scale
+    - `interval`: between two values that `dmlconf.permitted` computes
+    - `one of`: near one of several values that `dmlconf.permitted` computes
+    """
 
     EXACT = "exact"
     ULP = "ulp"
@@ -33,16 +40,13 @@ class PrecisionRule:
     """How far an output may be from the expected value.
 
     Attributes:
-        kind: `exact`; `ulp`, `absolute` or `relative` with a limit; `accumulate`, by the rounding
-            errors of a sum, as shares of its error scale; `interval`, between two values that
-            `dmlconf.permitted` computes; `one of`, near one of several such values.
         limit: the maximum permitted error in the kind's unit; 0 for `exact`, `interval` and
             `one of`; for `accumulate` a factor on the permitted error of additions.
         products: for `accumulate`, how many terms are added up for one element.
         flushes: whether subnormal numbers may be treated as zero.
         typical: the largest share of the limit that measured devices use; None if the catalogue
             states none.
-        absolute: for `relative`, an error that is permitted in addition to that share of the value.
+        absolute: for `relative`, a further permitted error: limit * |value| + absolute in all.
         signed_zeros: whether -0 and +0 are different numbers; under `exact` they always are.
     """
 
@@ -86,8 +90,8 @@ class PrecisionEntry:
         products: for `accumulate`, the number of terms, as an expression over the desc.
         flushed: data types whose subnormals may be treated as zero.
         flushed_by: for an output such as an index, the input whose data type is looked up in
-            `flushed`; None to look up the output's own, unless the rule is `exact`.
-        typical: how much of the limit real devices use, if that is far less than all.
+            `flushed`. If None, the output's data type is; `exact` rules then flush nothing.
+        typical: how much of the limit real devices use, if that is little.
     """
 
     kind: RuleKind

@@ -37,7 +37,7 @@ OperatorProblem = tuple[tuple[str | int, ...], str]
 
 
 def operator_problems(operator: Operator, document: Document) -> Iterator[OperatorProblem]:
-    """Yield each location where parts of an operator's file contradict each other, and why."""
+    """Yield the contradictions within an operator's file."""
     if document.path.stem != operator.name.lower():
         yield ("operator",), f"{operator.name} belongs in {operator.name.lower()}.yaml"
     yield from _field_problems(operator)

@@ -1,4 +1,4 @@
-"""Check what an operator's entry says about the operator of which it is a special case."""
+"""Check the entry of a special case against the operator that it specialises."""
 
 from __future__ import annotations
 
@@ -76,5 +76,5 @@ def _field_problems(
 
 
 def _without_counts(operator: Operator) -> dict[str, Field]:
-    """Return the fields by name, without those that only hold the length of an array."""
+    """Return the fields by name, without those that hold the length of an array."""
     return {f.name: f for f in operator.fields if f.name not in operator.count_fields}

@@ -1,7 +1,4 @@
-"""The data types and ranks that the documented support tables list.
-
-The values of a desc, over which conditions are evaluated, are here too.
-"""
+"""The data types and ranks that the documented support tables list."""
 
 from __future__ import annotations
 
@@ -54,9 +51,10 @@ def desc_values(operator: Operator, desc: Desc) -> Mapping[str, Any]:
 def tables_that_hold(
     operator: Operator, desc: Desc, names: Namespace | None = None
 ) -> tuple[SupportTable, ...]:
-    """Return the tables for the desc's attribute values, of equal conditions the newest first.
+    """Return the tables whose condition the desc meets; of equal conditions, the newest first.
 
-    `names` are the desc's values and the operator's terms, if the caller has them.
+    Args:
+        names: the desc's values and the operator's terms; None to compute them.
 
     Raises:
         ExpressionError: a table's condition cannot be evaluated.
@@ -71,7 +69,7 @@ def tables_that_hold(
 
 
 def tables_that_list(operator: Operator, desc: Desc) -> tuple[SupportTable, ...]:
-    """Return the support tables that list all of the desc's tensors, ordered as those that hold.
+    """Return the tables that list all of the desc's tensors, in the order of `tables_that_hold`.
 
     Raises:
         ExpressionError: a table's condition cannot be evaluated.

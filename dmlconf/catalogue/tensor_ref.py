@@ -11,9 +11,9 @@ __all__ = ["TensorRef"]
 
 @dataclass(frozen=True, slots=True)
 class TensorRef:
-    """A tensor of a desc: a field's only one, or the one at an index of an array.
+    """A tensor of a desc: a field, and an index if the field is an array.
 
-    Its text, such as `InputTensors[2]`, is its name in reports and logs.
+    Its text is its name, such as `InputTensors[2]`.
     """
 
     field: str

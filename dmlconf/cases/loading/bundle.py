@@ -1,4 +1,4 @@
-"""Make a wheel's archive of checked case files, so that commands need not check them again."""
+"""Make a wheel's archive of checked case files, which need not be checked again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Values:
         self.by_key: dict[str, Any] = {}
 
     def get(self, key: str) -> None:
-        """Return nothing, so that each file is checked."""
+        """Return None, so that each file is checked."""
 
     def put(self, key: str, value: Any) -> bool:
         self.by_key[key] = value

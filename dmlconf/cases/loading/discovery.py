@@ -16,10 +16,10 @@ __all__ = ["case_files", "distinct", "files_under"]
 def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[Path]:
     """Return the case files under the paths, in the order of the paths, and sorted under each.
 
-    A file that several paths lead to is returned once, with the first of these paths.
+    A file is returned once.
 
     Args:
-        elsewhere: paths that need not lead to a case file, since shared files hold their cases.
+        elsewhere: paths that need not have a case file: their cases are in shared files.
 
     Raises:
         InvalidFilesError: a path does not exist or cannot be read, or a folder has no case file.
@@ -45,12 +45,12 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         files += inside or ()
     if problems:
         raise InvalidFilesError(problems)
-    # Under one path each file is found once: links to folders are not followed.
+    # One path leads to each file once: links to folders are not followed.
     return distinct(files) if len(given) > 1 else files
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:
-    """Return each file once, with the first of its paths; a link to a file is another file."""
+    """Return the first path of each file; a link to a file counts as another file."""
     folders: dict[str, str] = {}
     found: dict[str, Path] = {}
     for path in dict.fromkeys(paths):
@@ -68,9 +68,8 @@ def files_under(path: Path) -> list[Path] | None:
     it are not followed.
 
     Raises:
-        OSError: a path cannot be looked up or listed, for example if a name is too long
-            (`Path.exists` of Python 3.14 returns False then), or there are more than `MOST_FOLDERS`
-            folders.
+        OSError: a path cannot be read, for example since its name is too long, or there are more
+            than `MOST_FOLDERS` folders.
     """
     try:
         mode = path.stat().st_mode

@@ -1,7 +1,7 @@
 """Keep the cases of a matrix in a short form, which can be stored as JSON.
 
-The form has the values of each parameter once, and for each case the indices of its values. The
-indices of a case of two parameters take 8 bytes; a dictionary of its parameters would take 184.
+The form has each value of a parameter once, and for each case an index of 4 bytes per parameter.
+The dictionary of two parameters would take 184 bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INDEX: Final = "I"
 
 
 _EXACT: Final = frozenset({int, str, bool, DataType})
-"""The types whose equal values are interchangeable; those of floats are not: 0.0 equals -0.0."""
+"""The types whose equal values are the same, unlike 0.0 and -0.0."""
 
 
 class UnstorableError(ValueError):
@@ -66,7 +66,7 @@ class Expansion:
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Expansion:
         """Return the expansion of cases with these parameters.
 
-        Each has the same names, at least one.
+        All rows have the same names, at least one.
         """
         names: tuple[str, ...] = ()
         columns: list[_Column] = []
@@ -85,7 +85,7 @@ class Expansion:
         return len(self.columns[0]) if self.columns else 0
 
     def cases(self, template: CaseTemplate) -> Iterator[PlannedCase]:
-        """Yield the cases of the template that was expanded."""
+        """Yield the cases; `template` is the one that was expanded."""
         texts = [
             [f"{name}={written(value)}" for value in values]
             for name, values in zip(self.names, self.values, strict=True)
@@ -125,8 +125,8 @@ class Expansion:
         """Return the expansion from what `stored` returned.
 
         Args:
-            known: values that were restored from JSON objects of the same file, by the objects'
-                `id`; those of this expansion are added.
+            known: values that were restored from the same file, by the `id` of their JSON object.
+                The values of this expansion are added.
         """
         known = {} if known is None else known
         names, values, columns = stored

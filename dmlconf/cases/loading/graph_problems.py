@@ -42,7 +42,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
 def relation_problems(
     document: Document, index: int, entry: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Yield the problems with the relation of a graph whose other problems prevent building it."""
+    """Yield the problems with the relation of a graph that cannot be built."""
     relation = entry.get("relation")
     if isinstance(relation, str) and not relation.startswith("="):
         try:

@@ -48,7 +48,7 @@ __all__ = ["Suite", "built_case", "case_problems", "load_suite", "require_valid"
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The cases found under the given paths: all that are wanted, and perhaps others.
+    """The cases found under some paths: all wanted ones, and perhaps others.
 
     Attributes:
         digest: SHA-256 of the folder, name and content of every case file, in hexadecimal.
@@ -108,18 +108,18 @@ def load_suite(
     Files that cannot hold a wanted case are not parsed, since parsing a large suite takes time.
 
     Args:
-        every_case: build all cases of every matrix as well, and check the constraints of all cases,
-            except in files that are `known`.
+        every_case: build the other cases of matrices too, and check the constraints of all cases;
+            not in files that are `known`.
         known: returns whether all cases of a file (its path and bytes) are known to be valid.
         operators: the wanted operators; empty for all.
         files: the wanted files, each by operator and name without extension; empty for all.
-        store: keeps the contents of checked files, which are not checked again; not used for files
-            whose every case is built.
-        challenge: changes the seeds and shifts of inputs' generated data, except for cases that a
-            page gives or that state outputs; a number from 0 to 2**64 - 1.
+        store: keeps checked files, which are then not checked again; not used where `every_case`
+            applies.
+        challenge: changes the seeds and shifts of generated data; a number from 0 to 2**64 - 1.
+            Cases that a page gives or that state outputs keep their data.
 
     Raises:
-        InvalidFilesError: with the problems of the paths or, if these have none, of the files.
+        InvalidFilesError: a path or a file has problems.
     """
     validated = None if store is None else Validated(store)
     checked: list[CheckedFile] = []
@@ -164,7 +164,7 @@ def load_suite(
 def _checked(
     path: Path, content: bytes, validated: Validated | None, every_case: bool
 ) -> CheckedFile:
-    """Return a file's entries, checked now or, if `validated` has them, earlier."""
+    """Return a file's entries, from `validated` if it has them, else checked now."""
     stored = None if validated is None else validated.get(content)
     if stored is not None:
         return stored.checked(
@@ -197,8 +197,8 @@ def _templates(document: Document) -> list[CaseTemplate]:
     """Return the file's entries.
 
     Raises:
-        InvalidFilesError: something does not fit the schemas or the catalogue. Entries that do are
-            then built, so that their errors are reported too.
+        InvalidFilesError: something does not fit the schemas or the catalogue. The errors of
+            building the other entries are reported too.
     """
     problems = schema_problems(document, case_checker(), document.data)
     operators = {operator.name: operator for operator in _operators(document, problems)}
@@ -236,10 +236,10 @@ class _Kind:
     """How the entries of a file are checked: the cases of operators, or graphs.
 
     Attributes:
-        problems: returns the problems with the desc and the expected outputs of an operator's
-            entry, or with the descs of a graph's nodes.
+        problems: returns the problems with an entry's descs and, for an operator, with its expected
+            outputs.
         further_problems: returns further problems of an entry that cannot be built.
-        tags: the tags of every case, in addition to those in the file.
+        tags: the tags of every case, in addition to the file's.
     """
 
     checker: Callable[[], Checker]
@@ -291,7 +291,7 @@ def _matrix_problems(document: Document, index: int, entry: Mapping[str, Any]) -
 
 
 def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
-    """Yield the file's operators that the catalogue knows; add problems with the others."""
+    """Yield the file's known operators; add a problem for each unknown one."""
     if not isinstance(document.data, Mapping):
         return
     if _kind(document.data) is _OF_GRAPHS:
@@ -305,7 +305,7 @@ def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
 
 
 def _page_problems(document: Document, operator: Entry | None) -> Iterator[Problem]:
-    """Yield a problem if there is no such page; a page of another operator is permitted."""
+    """Yield a problem if the file names an unknown page."""
     if operator is None:
         return
     page = document.data.get("page", operator.page)
@@ -315,7 +315,7 @@ def _page_problems(document: Document, operator: Entry | None) -> Iterator[Probl
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:
-    """Return the entries; an entry that is no mapping, as the schema has reported, becomes `{}`."""
+    """Return the entries; `{}` for one that is no mapping."""
     cases = data.get("cases") if isinstance(data, Mapping) else None
     entries = cases if isinstance(cases, list) else []
     return [entry if isinstance(entry, Mapping) else {} for entry in entries]
@@ -372,7 +372,7 @@ def _unbuildable(
 ) -> Iterator[Problem]:
     """Yield the problems of each template's first case, and add that case to `first_cases`.
 
-    With `every_case`, yield the problems of each template's first case that has any, and add none.
+    With `every_case`, build each template's cases until one has problems, and add none.
     """
     from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Not needed if cached.
 
@@ -430,7 +430,7 @@ def valid_case(planned: PlannedCase, recall: Callable[[Case], None] = lambda cas
     """Build the planned case, and check its constraints.
 
     Args:
-        recall: called with the built case, to give it what an earlier run derived from its entry.
+        recall: called with the built case before its constraints are checked.
 
     Raises:
         InvalidFilesError: the case cannot be built, or it breaks enforced constraints and expects

@@ -27,18 +27,18 @@ class MatrixBudget:
     """What expanding one or more matrices may cost.
 
     Attributes:
-        steps: how many steps the evaluation of their expressions may still take.
-        characters: how many characters the parameters in their cases' identifiers may still have.
+        steps: how many steps the evaluation of expressions may still take.
+        characters: how many characters the parameters in identifiers may still have.
     """
 
     steps: Budget = field(default_factory=lambda: Budget(MOST_MATRIX_STEPS))
     characters: int = LONGEST_IDENTIFIERS
 
     def named(self, parameters: str) -> None:
-        """Subtract the characters of the parameters in a case's identifier from the budget.
+        """Subtract the characters of the parameters in an identifier from the budget.
 
         Raises:
-            CaseError: the budget has fewer characters left.
+            CaseError: the budget is used up.
         """
         self.characters -= len(parameters)
         if self.characters < 0:
@@ -50,10 +50,10 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
     """Yield the template's cases in the order of its matrix; one case if it has no matrix.
 
     Args:
-        budget: what this and other matrices may cost together; None for a budget of its own.
+        budget: shared with other matrices; None for a new one.
 
     Raises:
-        CaseError: a parameter's values or `where` cannot be computed, two cases would have the same
+        CaseError: a parameter's values or `where` cannot be computed, two cases have the same
             identifier, there are no cases or too many, or the budget is used up.
     """
     matrix = template.data.get("matrix")
@@ -77,7 +77,7 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
 
 
 class _Texts:
-    """The texts of the last row's values in identifiers: the next row has mostly the same."""
+    """The texts of the last row's values: most values of the next row are the same."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[Any, str]] = {}
@@ -148,7 +148,7 @@ def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Budget) 
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value is a number, text, None or a list of these, and no generator."""
+    """Return whether a value is a number, text, None or a list of these."""
     if isinstance(value, tuple | list):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, int | float | str)
@@ -182,9 +182,10 @@ def _evaluated(expression: Expression, row: Row, where: Sequence[str | int], ste
 def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
     """Yield few rows that together contain every pair of values of any two parameters.
 
-    Each row is made from a pair that no earlier row contains. Every other parameter in turn takes
-    the first of the values that add the most new pairs, so the same values always give the same
-    rows. Of a single parameter, each value is a row; without parameters, there is one empty row.
+    Each row begins with a pair that no earlier row contains. Then each other parameter, in order,
+    takes the first value that adds the most new pairs. Nothing is random.
+
+    A single parameter has a row for each value. Without parameters there is one empty row.
 
     Args:
         values: the values of each parameter, at least one value each.
@@ -194,7 +195,7 @@ def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
         yield from _products(values)
         return
     counts = [len(values[name]) for name in names]
-    # missing[a, i, b] has a bit for each value of parameter b that no row has with value i of a.
+    # Bit j of missing[a, i, b]: no row has value i of parameter a with value j of parameter b.
     missing = {
         (a, i, b): (1 << counts[b]) - 1
         for a in range(len(names))

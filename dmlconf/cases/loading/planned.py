@@ -1,6 +1,6 @@
 """Keep planned cases in little memory: those of a large matrix as an `Expansion`.
 
-A planned case takes some 450 bytes as an object, and 4 for each parameter in an expansion.
+A planned case takes some 450 bytes as an object, but 4 bytes per parameter in an expansion.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dmlconf.cases.model import CaseTemplate, PlannedCase
 __all__ = ["Picked", "PlannedCases", "of_each_template"]
 
 _MOST_OBJECTS: Final = 1000
-"""The most consecutive cases of a matrix that are kept as objects and need not be made anew."""
+"""The most consecutive cases of a matrix that are kept as objects."""
 
 
 class _MadeOnDemand(Sequence[PlannedCase]):
-    """Planned cases that can be made when they are asked for; a slice keeps their indices."""
+    """Planned cases that are made when they are asked for; a slice keeps indices."""
 
     __slots__ = ()
 
@@ -45,10 +45,10 @@ class _MadeOnDemand(Sequence[PlannedCase]):
 
 
 class PlannedCases(_MadeOnDemand):
-    """Planned cases in an order; those of large matrices are made each time they are asked for."""
+    """Planned cases in order; those of large matrices are made each time they are asked for."""
 
     def __init__(self, cases: Iterable[PlannedCase] = ()) -> None:
-        """Take the cases one by one, so that they need not all be in memory as objects."""
+        """Take the cases one by one; those of large matrices are not kept as objects."""
         self._blocks: list[list[PlannedCase] | _OfMatrix] = []
         self._ends: list[int] = []
         for template, group in groupby(cases, attrgetter("template")):
@@ -132,6 +132,6 @@ class Picked(_MadeOnDemand):
 def of_each_template(plan: Iterable[PlannedCase]) -> Iterable[PlannedCase]:
     """Return the first case of each template of a plan, and perhaps others.
 
-    For questions about templates, the other cases of a large matrix need not be made.
+    The other cases of a large matrix are not made.
     """
     return plan.of_each_template() if isinstance(plan, PlannedCases) else plan

@@ -1,8 +1,8 @@
 """The rewrites of graph compilers, and the rewritten graphs of cases.
 
 `schemas/rewrites.yaml` says how compilers rewrite graphs, and under which conditions a rewrite is
-right. In a graph case with a `rewrite`, all conditions hold or exactly one does not. If one does
-not, the outputs of the mutant are wrong, so the case catches a compiler that applies the rewrite.
+right. A graph case with a `rewrite` may break one condition. The rewritten graph, its mutant, then
+has wrong outputs, so the case catches a compiler that applies the rewrite.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Rewrite:
     Attributes:
         name: unique among rewrites, such as `remove-multiplication-by-one`.
         kind: folding, elimination, merging and so on.
-        does: which nodes it replaces, and by which others.
-        conditions: the conditions under which it is right, by name.
+        does: which nodes the rewrite replaces, and by which others.
+        conditions: the conditions under which the rewrite is right, by name.
         sources: compilers that apply the rewrite, or reports of compilers that apply it wrongly.
     """
 
@@ -116,8 +116,6 @@ def _source(entry: Mapping[str, Any]) -> Source:
 def lint_rewrites(path: Path | None = None) -> list[Problem]:
     """Return the problems of `schemas/rewrites.yaml`.
 
-    Repeated names are problems only of a file that fits its schema.
-
     Args:
         path: the file to check instead of dmlconf's own.
     """
@@ -156,8 +154,8 @@ def _known(name: str, known: Mapping[str, Any], what: str, where: tuple[str, ...
 def rewritten(planned: PlannedCase) -> GraphCase:
     """Return the mutant of a case, which expects nothing.
 
-    The inputs, constants, nodes and outputs of the case's `rewrite` are added, and replace those of
-    the same names; null removes one. Nodes that feed nothing may remain.
+    The inputs, constants, nodes and outputs in the case's `rewrite` are added to the graph, or
+    replace those of the same name; null removes one. Nodes that feed nothing may remain.
 
     Raises:
         CaseError: the case has no rewrite, or the nodes do not make a graph.
@@ -177,8 +175,7 @@ def _rewritten_template(template: CaseTemplate) -> CaseTemplate:
     for part in _PARTS:
         changed = {**entry.get(part, {}), **template.data["rewrite"].get(part, {})}
         entry[part] = {name: value for name, value in changed.items() if value is not None}
-    # A case that states outputs keeps its data under a challenge. This entry lacks `expect`, so the
-    # template it was made from is asked.
+    # A case that states outputs keeps its data. This entry lacks `expect`, so `template` is asked.
     challenge = None if template.keeps_data else template.challenge
     return replace(template, data=entry, challenge=challenge)
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of case files: what depends on the operator is derived from the catalogue."""
+"""JSON Schemas of case files; the parts for each operator are made from the catalogue."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def desc_schema(
 
     Args:
         matrix: whether values may be expressions, as in a matrix or a repeated node.
-        tensors: the schemas of inputs and outputs; None for those of a case of one operator.
+        tensors: the schemas of an input and an output; None for those of an operator's case.
     """
     defs = bundled_schema("case")["$defs"]
     input_tensor, output_tensor = tensors or (defs["inputTensor"], defs["outputTensor"])
@@ -156,7 +156,7 @@ def _attribute_schema(field: Field, matrix: bool) -> Mapping[str, Any]:
     if field.attribute_kind is AttributeKind.ENUM:
         values = enumeration(field.base_type)
         names = [*values.values, *(values.prefix + name for name in values.values)]
-        # A number can denote a constant that the header lacks.
+        # A number may stand for a constant that the header lacks.
         return {"if": {"type": "string"}, "then": {"enum": names}, "else": _UINT}
     schema = _ATTRIBUTES[field.attribute_kind]
     parts = schema.get("properties", {})

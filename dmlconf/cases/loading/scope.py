@@ -27,7 +27,7 @@ def may_hold(
     """
     if not operators and not files:
         return True
-    # Nearly every file has `operator:` near its beginning, and no valid file has `operators:` too.
+    # Nearly every file has `operator:`, and then no `operators:`.
     line = _first_line(_OPERATOR_LINE, content, b"operator:")
     if line is None:
         several = shared_operators(content)
@@ -66,8 +66,7 @@ def _first_line(pattern: re.Pattern[bytes], content: bytes, key: bytes) -> re.Ma
 def _line_begins(content: bytes, key: bytes) -> Iterator[int]:
     """Yield the offsets of the lines that begin with a key.
 
-    A regular expression with `^` would be tried at every line, which for the whole suite takes as
-    long as importing NumPy.
+    Measured: for the whole suite, a regular expression with `^` takes as long as importing NumPy.
     """
     if content.startswith(key):
         yield 0
@@ -84,7 +83,7 @@ def _has_line(content: bytes, key: bytes) -> bool:
 def _wanted_graphs(
     path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
 ) -> bool:
-    """Return whether a graphs file may hold a graph of a wanted operator, and is a wanted file."""
+    """Return whether a file of graphs is wanted and may hold a graph with a wanted operator."""
     if operators and GRAPHS not in operators:
         entries = map(catalogue.operator, operators)
         names = (name for entry in entries for name in (entry.name, *entry.aliases))

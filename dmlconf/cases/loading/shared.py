@@ -1,10 +1,9 @@
 """Case files that several operators share.
 
 The folder `SUITE/shared` is beside the folders of the operators, such as `SUITE/element_wise_add`.
-Each file in it, such as `SUITE/shared/GROUP/invalid.yaml`, names its operators. Each of these has
-the entries of the file, except those that name only other operators, as if they were in
-`SUITE/OPERATOR/invalid.yaml`. So the path of an operator's folder or file also selects that
-operator's cases in shared files.
+A file such as `SUITE/shared/GROUP/invalid.yaml` names its operators under `operators`. Its entries
+count as if they stood in `SUITE/OPERATOR/invalid.yaml` of each; an entry with `operators` of its
+own belongs to these only. The path of an operator's folder or file also selects its shared cases.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def named_operators(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, 
 
 
 def _own_operators(entry: Mapping[str, Any]) -> frozenset[str]:
-    """Return the operators that an entry itself names, as far as the catalogue knows them."""
+    """Return the known operators that an entry itself names."""
     names = entry.get("operators")
     operators = set()
     for name in names if isinstance(names, list) else ():
@@ -115,7 +114,7 @@ def entry_problems(
 
 
 def page_of(data: Mapping[str, Any], operator: str) -> str:
-    """Return the page that a case file names for its entries, or else the operator's."""
+    """Return the page that a case file names, or else the operator's."""
     known = data.get(KNOWN_PAGES, {}).get(operator)
     return str(data.get("page") or known or catalogue.entry_of(operator).page)
 
@@ -124,11 +123,11 @@ def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
     """Return the shared files of the operators whose folders or files are given.
 
     Args:
-        paths: folders of operators, such as `cases/gather`, and files in them. Other paths have no
-            shared files.
+        paths: folders of operators, such as `cases/gather`, and files in these folders. Other paths
+            have no shared files.
 
     Returns:
-        For each file, the operators of the paths that lead to it.
+        The operators of each shared file whose folders or files are given.
 
     Raises:
         InvalidFilesError: a folder cannot be read.
@@ -168,8 +167,8 @@ def _operators_of(file: Path) -> frozenset[str]:
 def in_order(templates: Iterable[CaseTemplate]) -> tuple[CaseTemplate, ...]:
     """Return entries in the order of their files, shared ones among those of their operator.
 
-    Shared entries come where a file of the same name would stand in the operator's folder. If an
-    operator has no files of its own, they come where the shared file stands.
+    Entries of a shared file `invalid.yaml` come where the operator's own `invalid.yaml` would. If
+    the operator has no files of its own, they stay where they are.
     """
     listed = list(templates)
     own: dict[str, list[tuple[str, int]]] = {}

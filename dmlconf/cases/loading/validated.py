@@ -1,7 +1,6 @@
 """A cache of checked case files, so that an unchanged file is not checked again.
 
-The key of a file is a digest of its bytes, of the sources of dmlconf that check it, and of the
-schemas.
+A file's key is a digest of the file, of the sources of dmlconf that check it, and of the schemas.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class CheckedFile:
     """A case file without problems.
 
     Attributes:
-        expansions: its matrices, as far as they are already expanded.
+        expansions: matrices that are already expanded, by template.
         valid: the templates whose first case is known to be valid (`is_valid`).
     """
 
@@ -55,7 +54,7 @@ class CheckedFile:
     valid: frozenset[CaseTemplate] = frozenset()
 
     def only(self, operators: Collection[str]) -> CheckedFile:
-        """Return the file without templates of shared entries for operators other than these."""
+        """Return the file without shared entries of other operators than these."""
         own = (t for t in self.templates if not t.shared or t.operator_name in operators)
         return replace(self, templates=tuple(own))
 
@@ -66,7 +65,7 @@ class StoredFile:
 
     Attributes:
         lines: for each of its templates, the line on which the entry begins.
-        expansions: for each template its matrix, expanded; None if it has none.
+        expansions: the expanded matrix of each template, or None.
         valid: for each template, whether its first case is known to be valid (`is_valid`).
     """
 
@@ -103,7 +102,7 @@ class Validated:
             if len(uses(data)) == len(lines) == len(restored) == len(valid):
                 return StoredFile(data, lines, restored, valid)
         except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
-            pass  # Nothing is cached, or what is cached is damaged although its digest is right.
+            pass  # Nothing is cached, or the cached value has another form.
         return None
 
     def put(
@@ -113,18 +112,17 @@ class Validated:
         templates: Sequence[CaseTemplate],
         first_cases: Sequence[Case],
     ) -> CheckedFile:
-        """Return the checked file; if possible, with its matrices expanded, and cached."""
+        """Return the checked file, and cache it if possible."""
         checked = CheckedFile(tuple(templates))
         if any(case.files for case in first_cases):
-            return checked  # The data files that the file names are checked each time.
+            return checked  # Data files may change, so they are checked each time.
         try:
             expansions = [_expansion(template) for template in templates]
             lines = [template.about.location.line for template in templates]
             stored = StoredFile(data, lines, expansions, list(map(is_valid, first_cases)))
             if sum(len(each) for each in expansions if each) <= _MOST_CASES:
                 whole = [each and each.stored() for each in expansions]
-                # The operators' pages are kept, so that the catalogue's files need not be read for
-                # them.
+                # With the operators' pages, the catalogue's files need not be read.
                 pages = {template.operator_name: template.about.page for template in templates}
                 paged = {**data, KNOWN_PAGES: pages}
                 kept = without_repeats([paged, lines, whole, stored.valid])
@@ -141,7 +139,7 @@ class Validated:
 
 
 def checks_digest() -> bytes:
-    """Return a digest of what decides the check of a file, apart from its content."""
+    """Return a digest of the sources and schemas that decide whether a file is valid."""
     return sources_digest(_FORM, *_SOURCES)
 
 

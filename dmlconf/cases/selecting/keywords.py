@@ -1,6 +1,6 @@
 """The expressions of `-k`: words that identifiers contain, joined by `and`, `or` and `not`.
 
-An expression is read into postfix form and evaluated with a stack, so that no nesting is too deep.
+Expressions are evaluated in postfix form with a stack, so that no nesting is too deep.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TOKEN: Final = re.compile(
 _SPACE: Final = re.compile(r"\s*")
 
 _STRENGTH: Final = {"(": 0, "or": 1, "and": 2, "not": 3}
-"""How strongly operators bind: `(` least, so that only `)` removes it from the stack."""
+"""How strongly operators bind; `(` binds least, so that only `)` takes it from the stack."""
 
 
 class KeywordError(ValueError):
@@ -37,9 +37,8 @@ class _Token(NamedTuple):
 def keyword_matcher(expression: str) -> Callable[[str], bool]:
     """Return a predicate: whether a case-folded identifier fits the expression.
 
-    A word fits an identifier that contains it, in upper or lower case. Words combine by `and`,
-    `or`, `not` and parentheses. Text with spaces, quotes or parentheses must be quoted, and so must
-    these three words where they are to be found in an identifier.
+    A word fits an identifier that contains it, in upper or lower case. Words are joined by `and`,
+    `or`, `not` and parentheses. A quoted text is a word: `"and"` fits `operand`.
 
     Raises:
         KeywordError: the expression cannot be read.
@@ -103,7 +102,7 @@ def _postfix(text: str) -> list[_Token]:
 
 
 def _move(operators: list[_Token], output: list[_Token], strength: int) -> None:
-    """Move the last operators that bind at least as strongly as `strength` to the output."""
+    """Move operators from the stack to the output while they bind at least this strongly."""
     while operators and _STRENGTH[operators[-1].text] >= strength:
         output.append(operators.pop())
 
@@ -138,7 +137,7 @@ def _not_closed(text: str, parenthesis: _Token) -> KeywordError:
 
 
 def _not_joined(text: str, token: _Token, operators: Sequence[_Token]) -> KeywordError:
-    """Return the error of a token after a complete expression, or of a parenthesis left open."""
+    """Return the error of a token that cannot follow, or of a parenthesis that is still open."""
     opened = [each for each in operators if each.text == "("]
     if opened:
         return _not_closed(text, opened[-1])

@@ -1,17 +1,19 @@
 """Choose few cases that have most of what many have: kinds, data types, layouts, attributes.
 
-The *features* of a case, such as its kind (the name of its file: `matrix`, `sizes`, `invalid`), are
-read from its entry and the parameters of its matrix, without building it. Demanded features include
-the kind, data types, layouts and values of attributes: cases are taken while one of these is
-missing, but none for a single value of an attribute. Wanted features, such as a data type together
-with a value or the end of a numeric range, count a tenth of a demanded one. For a matrix of 3 data
-types, 2 layouts and sizes 1 to 4, three cases of size 4 have all five types and layouts: FLOAT16
-packed, FLOAT32 padded, and INT32. The cases of a file `invalid.yaml`, which must be refused, have
-one feature and no other, so one of each operator is taken.
+The *features* of a case are read from its entry and parameters, without building it. Its kind is
+the name of its file, such as `matrix`. Each chosen case adds as many missing features as possible.
 
-Nothing is random, and operators are independent of each other, so `-o` chooses the same cases of an
-operator as a run of all operators. It may choose other graphs, since it chooses among those with
-the operator only.
+- *demanded* features are the kind, data types, layouts and values of attributes. Cases are taken
+  while one is missing, but none for a single value of an attribute.
+- *wanted* features, such as a data type together with a value, or the end of a numeric range, count
+  a tenth of a demanded one.
+
+For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 suffice: FLOAT16
+packed, FLOAT32 padded, and INT32. All cases of a file `invalid.yaml` have the same single feature,
+so one is taken.
+
+Nothing is random. `-o` chooses the same cases of an operator as a run of all operators does, but
+perhaps other graphs, since only graphs with the operator are there to choose from.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _COSTLY: Final = frozenset({"model", "large", "slow"})
 """Tags of cases that are left out if there are others: they take long or need much memory."""
 
 _SIZES: Final = "sizes"
-"""The kind whose every entry is demanded: each has sizes at which kernels switch to other code."""
+"""A kind whose entries are all demanded: each has sizes at which kernels switch to other code."""
 
 _OF_MANY_CASES: Final = ("matrix", _SIZES)
 """Kinds whose entries stand for many cases each; a FLOAT16 case of each entry is demanded."""
@@ -44,8 +46,8 @@ _LAYOUT: Final = re.compile(r"(?i)layout|strides|flags|in_place|held")
 """Names of the parts of an entry that say where a tensor's elements lie."""
 
 _LEAST: Final = 2
-"""How many missing values of parameters and attributes a case must have to be taken, unless it has
-a missing feature of `_Features.first`."""
+"""How many missing features of `_Features.values` a case needs to be taken without one of
+`first`."""
 
 _WEIGHT: Final = 10
 """How many wanted features count as much as one demanded feature."""
@@ -63,8 +65,7 @@ _MAGNITUDES: Final = (
     ("beyond 31 bits", 2.0**31, 2.0**63),
     ("beyond 63 bits", 2.0**63, math.inf),
 )
-"""Ranges of unusual magnitudes: a word, the least magnitude, and the end, which is excluded. The
-first has 0, too."""
+"""Ranges of unusual magnitudes: a word, the least magnitude, and the end, which is excluded."""
 
 _TYPES: Final = frozenset(DataType.__members__)
 
@@ -78,7 +79,7 @@ class _Features:
     Attributes:
         first: the kind, data types, layouts, unusual data and, for some kinds, the entry; demanded.
         values: the values of parameters and attributes; demanded, at least two at a time.
-        wanted: the features that count less than demanded ones (`_WEIGHT`).
+        wanted: features that count less than demanded ones (`_WEIGHT`).
     """
 
     first: int
@@ -114,7 +115,7 @@ def _cover(cases: Sequence[PlannedCase]) -> Iterator[PlannedCase]:
         first = features.first & missing_first
         values = features.values & missing_values
         gain = _gain(features, missing_first, missing_values, missing_wanted)
-        if gain < -before:  # Some of its features are no longer missing.
+        if gain < -before:  # Cases chosen since have some of its features.
             if first or values:
                 heapq.heappush(heap, (-gain, index, features))
             continue
@@ -260,8 +261,8 @@ def _ends(cases: Sequence[PlannedCase]) -> _Ends:
 def _limits(case: PlannedCase, ends: _Ends) -> Iterator[Feature]:
     """Yield features of the parameters that are at an end of their range.
 
-    Ranges are those of the case's entry and of all entries. The high end has two features in each,
-    so that it counts more than the low end, which has one, in the range of all entries.
+    The high end gives two features for the range in the case's entry and two for the range in all
+    entries. The low end gives one, for the range in all entries.
     """
     for name, value in case.parameters.items():
         for key in (None, case.template.identifier):

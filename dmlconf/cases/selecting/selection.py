@@ -1,4 +1,4 @@
-"""Select cases by keywords, operator, tag, identifier and so on; leave out those of models."""
+"""Select cases by keywords, operator, tag, identifier and so on; leave out cases of models."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MODEL_TAG: Final = "model"
 """The tag of cases with the sizes of layers of published networks, or captured from models."""
 
 CAPTURED_TAG: Final = "captured"
-"""The tag of cases from what applications gave to DirectML."""
+"""The tag of cases made from what applications gave to DirectML."""
 
 CAPTURED_NOTE: Final = "Captured from {}."
 """The note of the suite's own captured cases; `{}` stands for the models' names, with commas."""
@@ -165,5 +165,5 @@ def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:
         InvalidFilesError: the case cannot be built, so its feature level is unknown.
     """
     if level == FEATURE_LEVELS[-1]:
-        return True  # It has everything, so the case need not be built.
+        return True  # The highest level has everything.
     return built_case(planned).lowest_level <= level

@@ -1,7 +1,4 @@
-"""Select cases by a condition over their facts, such as `GroupCount > 1`.
-
-The names of conditions are in `cases.facts`.
-"""
+"""Select cases by a condition over their facts, such as `GroupCount > 1`."""
 
 from __future__ import annotations
 
@@ -26,10 +23,10 @@ class ConditionError(ValueError):
 
 
 class Condition:
-    """A condition in the catalogue's expression language, over what `names_of` returns for a case.
+    """A condition over the names that `names_of` returns for a case.
 
-    A case does not meet the condition if it lacks one of the names or if evaluation fails. All
-    cases share one budget of steps.
+    A case that lacks one of the names does not meet the condition, nor does one for which
+    evaluation fails. All cases share one budget of steps.
     """
 
     def __init__(self, text: str) -> None:
@@ -63,7 +60,7 @@ class Condition:
         names = names_of(case, self._expression)
         needed = self._expression.names
         if name not in self._lacking:
-            # A term may lack a value in one case and have one in the next.
+            # A term may have a value in some cases only.
             known = names.keys() | case.entry.term_names
             self._lacking[name] = not needed <= known
             self._known |= known
@@ -81,7 +78,10 @@ class Condition:
         return value
 
     def check(self) -> None:
-        """Raise `ConditionError` if `holds` was given cases and the condition applied to none."""
+        """Raise `ConditionError` if `holds` could evaluate the condition for none of its cases.
+
+        If there were no cases, nothing is raised.
+        """
         if not self._lacking or self._evaluated:
             return
         absent = sorted(self._expression.names - self._known)

@@ -18,7 +18,7 @@ InputData = Mapping[str, Mapping[str, Any]]
 
 
 def desc_entry(operator: Operator, desc: Desc, data: InputData) -> dict[str, Any]:
-    """Return a desc in the form of a case file, without absent fields and counts of arrays."""
+    """Return a desc in the form of a case file, without absent fields and count fields."""
     return {
         field.name: _field_entry(field, desc[field.name], data)
         for field in operator.fields

@@ -10,13 +10,13 @@ import yaml
 __all__ = ["document_text"]
 
 _LONGEST_TENSOR: Final = 150
-"""A tensor's entry is in flow style if `str` writes it with at most this many characters."""
+"""The most characters, as `str` writes it, of a tensor's entry in flow style."""
 
 _WIDTH: Final = 160
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes short tensors in flow style, also those with lists, unlike PyYAML by itself."""
+    """Writes short tensors in flow style, even if they contain lists."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

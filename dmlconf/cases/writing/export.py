@@ -33,7 +33,7 @@ _LONGEST_NAME: Final = 120
 def exported_name(identifier: str) -> str:
     """Return a case's identifier as the name of a file: `gather-matrix-Axis-1`.
 
-    It has at most 120 characters and no special ones, so those of different cases may be equal.
+    The name has at most 120 characters and no special ones. Two cases may have the same name.
     """
     return re.sub(r"[^\w.]+", "-", identifier).strip("-.")[:_LONGEST_NAME]
 
@@ -41,9 +41,9 @@ def exported_name(identifier: str) -> str:
 def array_file(folder: Path, tensor: str, role: str, array: Array) -> str:
     """Write an array as `folder/TENSOR.ROLE.npy`, and return its path from the folder's parent.
 
-    `InputTensors[0]` becomes `InputTensors-0`. The folder exists.
+    `InputTensors[0]` becomes `InputTensors-0`. The folder must exist.
     """
-    # Names in graphs keep all of their characters, since `a`, `a-` and `a_` may name three tensors.
+    # `a`, `a-` and `a_` may name three tensors of a graph.
     name = f"{re.sub(r'[^A-Za-z0-9_-]+', '-', tensor.removesuffix(']'))}.{role}.npy"
     np.save(folder / name, np.ascontiguousarray(array), allow_pickle=False)
     return f"{folder.name}/{name}"
@@ -58,16 +58,15 @@ def export_case(
     listed: int = 0,
     note: str | None = None,
 ) -> None:
-    """Write a case file with one case; data that it does not list are in the folder of its name.
+    """Write a case file with one case, and its larger data into a folder next to it.
 
-    The case is compiled and judged like the given one, so its file has the tags that are execution
-    flags, but none of the tags that only select cases. What the reference expects is not written: a
-    run computes it again.
+    The file has the tags that change how the case is compiled, but no other tags. What the
+    reference expects is not written.
 
     Args:
-        path: the case file; its folder of data, named without the extension, exists.
+        path: the case file, such as `x/case.yaml`; its folder of data, `x/case`, must exist.
         expectation: what the case itself or a recording expects; not written if the case has a
-            relation, nor for an array of outputs of which some are unknown.
+            relation. An array of outputs is not written if some of them are unknown.
         listed: inputs of at most this many elements are lists in the case file.
         note: what the file says about the case; by default `As IDENTIFIER.`.
     """
@@ -115,7 +114,7 @@ def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any
 
 
 def _tolerance_entry(tolerance: Tolerance) -> dict[str, Any]:
-    """Return a tolerance as a case states it, from which `read_tolerances` reads it."""
+    """Return a tolerance in the form of a case file."""
     rule = tolerance.rule
     entry: dict[str, Any] = {str(rule.kind): rule.limit}
     if rule.kind is RuleKind.RELATIVE and rule.absolute:
@@ -154,7 +153,7 @@ def _expect(
 
 
 def _source(case: Case, provenance: Provenance) -> dict[str, str]:
-    """Return the key that says where an expectation comes from; none if that is the page."""
+    """Return the key that says where an expectation comes from; none for the page."""
     match provenance:
         case Provenance.RECORDED:
             recorded = case.about.recorded

@@ -1,4 +1,4 @@
-"""Write a graph in the form of a case file; the descs of its tensors come from `desc_entry`."""
+"""Write a graph in the form of a case file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def graph_parts(
     tensor_entry: Callable[[TensorDesc], dict[str, Any]],
     plain: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """Return the parts of a case's entry that describe the graph, with each tensor in full.
+    """Return the parts of a case's entry that describe the graph.
 
-    A copy of a repeated node, such as `step[3]`, becomes a node `step-3`. A node or a constant with
-    the name of a graph input or output gets another name.
+    The copy `step[3]` of a repeated node becomes a node `step-3`. A node or a constant that is
+    named like a graph input or output gets another name.
 
     Args:
-        values: the entries for the data of graph inputs and constants, by name: a list of numbers
-            or `{"file": NAME}`.
+        values: the data of graph inputs and constants, by name: a list of numbers or
+            `{"file": NAME}`.
         tensor_entry: returns the entry of a tensor's desc.
         plain: returns the entry of an attribute.
     """
@@ -92,7 +92,7 @@ def _one_or_list(texts: list[str]) -> str | list[str]:
 def reference(node: str, tensor: str) -> str:
     """Return how a case file names a node's output or a constant: `NODE.TENSOR`, or `NODE` alone.
 
-    The first output of each operator that has an OutputTensor is that tensor, so it needs no name.
+    `NODE` alone is read as the first output, which is OutputTensor in every operator that has one.
     """
     return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"
 

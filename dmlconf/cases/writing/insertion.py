@@ -1,4 +1,4 @@
-"""Add expected outputs to entries of a case file's text, and change nothing else in it."""
+"""Add expected outputs to the entries of a case file, and leave the rest of its text as it is."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LINE: Final = re.compile(r"(?<=\n)")
 
 
 class UnsuitableLayoutError(ValueError):
-    """An entry is written in a way to which no lines can be added."""
+    """An entry whose text is laid out so that no lines can be added."""
 
 
 def entry_lines(recorded: str, expect: Mapping[str, Array | Sequence[Array] | str]) -> list[str]:
-    """Return the lines with the expected outputs of a case, without its entry's indentation.
+    """Return the lines with the expected outputs of a case, without indentation.
 
     Args:
         recorded: the real DirectML that computed the outputs.
@@ -69,7 +69,7 @@ def with_expectations(document: Document, lines: Mapping[int, Sequence[str]]) ->
     """Return the text of a case file with lines added to the end of entries.
 
     Args:
-        lines: the lines to add, by the index of the entry.
+        lines: the lines to add, by the entry's index.
 
     Raises:
         UnsuitableLayoutError: lines cannot be added at the end of an entry.
@@ -100,7 +100,7 @@ def _items(array: Array) -> list[str]:
 
 
 def _wrapped(before: str, items: Sequence[str]) -> list[str]:
-    """Return a list as lines of at most `_WIDTH` characters, up to 6 of indentation included."""
+    """Return a list as lines of at most `_WIDTH` - 6 characters, to be indented by up to 6."""
     lines, line = [], before + "["
     indent = " " * len(line)
     for index, item in enumerate(items):

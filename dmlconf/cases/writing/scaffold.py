@@ -1,4 +1,4 @@
-"""Generate the text of a new case file with one valid case, whose pattern is another case."""
+"""Generate the text of a new case file with one valid case, modelled on another case."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _WIDTH: Final = 100
 
 
 def pattern_of(cases: Iterable[Case]) -> Case | None:
-    """Return the best case to model a new one on: small, but not trivial; None if there is none.
+    """Return the best case to model a new one on: small, but not trivial; or None.
 
     Args:
-        cases: cases of one operator, or graphs; those that expect a rejection are skipped.
+        cases: cases of one operator, or graphs. Cases that expect a rejection are skipped.
     """
     valid = [case for case in cases if not isinstance(case.expectation, ExpectedRejection)]
     return min(valid, key=_unsuitable, default=None)
@@ -67,9 +67,8 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
 
     Args:
         name: the case's name in the file.
-        pattern: a case of an operator or a graph; gives the desc, or the nodes, and the inputs.
-        file: the path at which the text will be, for the relative path of the schema in it; None if
-            unknown.
+        pattern: a case of an operator or a graph, whose desc or nodes, and inputs, are copied.
+        file: where the text will be, which determines the path of the schema in it; or None.
     """
     if pattern.nodes:
         return "\n".join([*_schema(file), *_graph(name, pattern)]) + "\n"
