@@ -15,8 +15,9 @@ class Bounds:
 
     Attributes:
         high: the highest value, as an expression over the desc's fields and the operator's terms.
-        low: the lowest value, unless `from_end` applies.
-        from_end: whether negative values of signed types count from the end, down to `-high - 1`.
+        low: the lowest value.
+        from_end: whether negative values of signed types count from the end; their lowest value is
+            then `-high - 1`.
         writes: the tensor whose elements the operator writes at these indices, such as
             UpdatesTensor; None if it only reads. If equal indices write different elements, the
             result is undefined.

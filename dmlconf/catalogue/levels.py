@@ -1,7 +1,7 @@
 """Which feature level a desc needs, and which of its parts need it.
 
 The parts are the operator, the tensors, attribute values that a later level introduced, and what
-the catalogue lists under `level_requirements`. A nested operator has such parts too, but no tensors.
+the catalogue lists under `level_requirements`. A nested operator has such parts, but no tensors.
 """
 
 from __future__ import annotations

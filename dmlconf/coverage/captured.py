@@ -20,11 +20,11 @@ from dmlconf.coverage.graphs import GraphCoverage
 __all__ = ["CapturedCoverage", "CapturedUses", "Use"]
 
 _CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATOR)
-"""The kinds of attributes whose values are features, except arrays; numbers would be too many."""
+"""The kinds of attributes whose values are features; numbers would be too many."""
 
 Feature = tuple[str, str]
-"""A feature that a case may use: a kind, which is `operator`, `data type`, `attribute` or
-`neighbours`, and a name, such as `GEMM ATensor FLOAT16`."""
+"""A kind and a name, such as `("data type", "GEMM ATensor FLOAT16")`. The other kinds are
+`operator`, `attribute` and `neighbours`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class CapturedCoverage:
 
 
 class CapturedUses:
-    """Collects, for each feature, the captured models that use it and how many other cases do."""
+    """Collects how captured models and other cases use each feature."""
 
     def __init__(self) -> None:
         self._cases = 0
@@ -66,7 +66,7 @@ class CapturedUses:
         self._others: Counter[Feature] = Counter()
 
     def counting(self, cases: Iterable[Case]) -> Iterator[Case]:
-        """Yield cases of operators, and count them unless DirectML must refuse them."""
+        """Yield cases of operators, and count the features of those that expect no rejection."""
         for case in cases:
             if not isinstance(case.expectation, ExpectedRejection):
                 self._add(set(_features(case)), case.tags, case.about.note)
@@ -81,14 +81,12 @@ class CapturedUses:
             self._models.setdefault(feature, set()).update(named_models(note))
 
     def coverage(self, plan: Iterable[PlannedCase], graphs: GraphCoverage) -> CapturedCoverage:
-        """Return which captured models use each feature, and how many other cases do.
-
-        It counts the captured graphs, so it is called once.
+        """Count the captured graphs as well, and return how each feature is used; call it once.
 
         Args:
-            plan: cases, of which the captured graphs count.
-            graphs: the coverage of the suite's graphs, captured ones included; captured graphs with
-                none of its operators do not count.
+            plan: cases, of which only the captured graphs are read.
+            graphs: the coverage of all graphs. Captured graphs with none of its operators are
+                skipped.
         """
         captured: Counter[Feature] = Counter()
         for planned in graphs_in(plan):

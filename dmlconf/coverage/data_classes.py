@@ -1,7 +1,7 @@
 """Classes of data that `schemas/questions.yaml` asks for: properties that inputs must cover.
 
-For instance, the class `ends_of_half_precision` has two parts, "2048" and "65504". A suite covers
-it if one case's input has an element of magnitude 2048, and the same or another case one of 65504.
+The class `ends_of_half_precision` has the parts "2048" and "65504". A suite covers the class if
+some input has an element of magnitude 2048, and some input one of magnitude 65504.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["DATA_CLASSES", "DataClass"]
 
 _WORDS: Final = (7, 8, 15, 16, 31, 32, 53, 63, 64)
-"""Numbers of bits: those of integers with and without sign, and of the significand of FLOAT64."""
+"""Numbers of bits of integers, with and without the sign, and of FLOAT64's significand (53)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class DataClass:
     """A class of data.
 
     Attributes:
-        parts: returns the names of the properties that inputs of a data type must cover together.
-        parts_in: returns the properties among these that one input has.
+        parts: returns the names of the parts for a data type.
+        parts_in: returns the names of the parts that one input has.
     """
 
     parts: Callable[[DataType], tuple[str, ...]]
@@ -34,9 +34,9 @@ class DataClass:
 
 
 def _ends(data_type: DataType) -> tuple[str, ...]:
-    """Return the parts for those numbers 2^n - 1 and 2^n that a data type holds.
+    """Return the parts for the numbers 2^n - 1 and 2^n that a data type holds.
 
-    INT8 holds 127, so it has only `below 2^7`; UINT8 has `below 2^7`, `from 2^7` and `below 2^8`.
+    INT8 has `below 2^7` (127). UINT8 also has `from 2^7` (128) and `below 2^8` (255).
     """
     return tuple(
         f"{side} 2^{bits}"

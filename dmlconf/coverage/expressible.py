@@ -18,8 +18,8 @@ class Expressible:
     """How many cases of one operator a target can express.
 
     Attributes:
-        expressible: for how many cases the target has a counterpart.
-        reasons: why it has none for the others, with the number of cases for each reason.
+        expressible: the number of cases for which the target has a counterpart.
+        reasons: the number of other cases, by the reason why there is no counterpart.
     """
 
     operator: str

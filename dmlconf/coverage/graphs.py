@@ -19,10 +19,9 @@ class GraphCoverage:
 
     Attributes:
         cases: number of graphs with any of the operators.
-        most_nodes: how many nodes, constants included, the largest of these graphs has; 0 without
-            graphs.
-        neighbours: the number of graphs for each pair of operators in which the first feeds the
-            second; one of the two may be another operator.
+        most_nodes: nodes of the largest graph, constants included; 0 without graphs.
+        neighbours: the number of graphs in which an operator feeds another one, by the pair. Only
+            one of the pair needs to be among the operators.
     """
 
     cases: int

@@ -103,10 +103,10 @@ def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
 
 
 def documented_parts(operator: Operator) -> Iterator[Part]:
-    """Yield the documented parts of an operator, those that no case can cover included.
+    """Yield the documented parts of an operator, also those that no case can cover.
 
-    Data types are no values of attributes here, and a value of an enum is no part if an enforced
-    constraint on the attribute alone excludes it.
+    A value of an enum is left out if an enforced constraint on its attribute alone excludes it. So
+    are attributes whose values are data types.
     """
     for table in operator.support:
         for tensor, support in table.tensors.items():

@@ -1,4 +1,4 @@
-"""Operators inside the descs of others: which may stand in which slot, and which a case has.
+"""Nested operators: which ones a slot of a desc may hold, and which ones a case has.
 
 GRU has two slots in ActivationDescs: `f` for the gates, and `g` for the new state. A case with
 ACTIVATION_CELU as `g` covers nothing of `f`.
@@ -19,7 +19,7 @@ from dmlconf.expressions import ExpressionError
 __all__ = ["nested_of_case", "nested_operators"]
 
 _MOST_SLOTS: Final = 7
-"""How many slots an array is tried with at most."""
+"""The most slots of an array that are tried."""
 
 
 def nested_operators(operator: Operator) -> Iterator[str]:
@@ -32,7 +32,7 @@ def nested_operators(operator: Operator) -> Iterator[str]:
 
 
 def nested_of_case(operator: Operator, desc: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the operators that a desc nests, named as by `nested_operators`."""
+    """Yield the slots and nested operators of a desc, named as by `nested_operators`."""
     for field in operator.fields:
         if field.is_tensor or field.attribute_kind is not AttributeKind.OPERATOR:
             continue
@@ -66,7 +66,7 @@ def _may_count(operator: Operator, field: Field, count: int) -> bool:
 
 
 def _permitted(operator: Operator, field: Field, name: str) -> bool:
-    """Return whether there are constraints on this field alone, and they permit an operator."""
+    """Return whether constraints on this field alone permit an operator; False without any."""
     nested = {"operator": name}
     names = operator.names({**operator_sets(), field.name: (nested,) if field.is_array else nested})
     about = {field.name, *operator_sets()}

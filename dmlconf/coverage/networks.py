@@ -1,4 +1,4 @@
-"""Count the layers of published networks that a suite has, by the notes of its model cases."""
+"""Count the layers of published networks in a suite, which the notes of its model cases name."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class NetworkCoverage:
     """The coverage of one network by a suite.
 
     Attributes:
-        layers: how many of its layers the suite has; a layer of two operators counts twice.
-        operators: how many operators they use.
+        layers: how many layers the suite has; a layer of two operators counts twice.
+        operators: how many operators these layers use.
     """
 
     network: str
@@ -36,7 +36,7 @@ class NetworkCoverage:
 
 
 def network_coverage(plan: Iterable[PlannedCase]) -> list[NetworkCoverage]:
-    """Return the coverage of the networks that notes of cases tagged `model` name, by name."""
+    """Return the coverage of the networks in the notes of cases tagged `model`, sorted by name."""
     layers: dict[str, set[tuple[str, str]]] = {}
     cases: Counter[str] = Counter()
     for planned in plan:

@@ -1,7 +1,7 @@
-"""For each operator and each question of `schemas/questions.yaml`, count the cases that ask it.
+"""Count the cases of each operator that ask the questions of `schemas/questions.yaml`.
 
-A question such as `ends-of-words` has a part for each end, operator and data type: a case of ARGMAX
-asks the part for 2^31 of INT64 if its input has 2^31 or the next number.
+A question has parts. A case of ARGMAX asks the part `INT64: from 2^31` of `ends-of-words` if its
+input has 2^31 or 2^31 + 1.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Question:
     Attributes:
         because: what was once wrong: the name of a known fault, or a sentence.
         operators: the only operators to ask, or `GRAPHS`; None for all operators, but no graphs.
-        has_field: an operator needs at least one of these fields; if empty, it needs none.
+        has_field: only operators with one of these fields are asked; empty for any.
         inputs: the inputs whose data decide whether a case asks the question.
         data_types: the data types for which the question is asked of `inputs`.
         data: the class of data; None if `conditions` decide instead.
@@ -97,7 +97,7 @@ class Question:
         return [DataType(name) for name in self.data_types if name in supported]
 
     def asked_by(self, case: Case) -> Iterator[str]:
-        """Yield the parts that a valid case asks; `parts` of its operator may lack some of them."""
+        """Yield the parts that a valid case asks, and perhaps others that `parts` lacks."""
         operator = case.entry
         if self.operators is not None and case.operator_name not in self.operators:
             return

@@ -1,4 +1,4 @@
-"""The cases of a suite that can show what DirectML computes."""
+"""The cases of a suite that expect no rejection."""
 
 from __future__ import annotations
 

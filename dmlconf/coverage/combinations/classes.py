@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _SMALL: Final = 2.0**-8
-"""All real numbers in data of class `small` are smaller than this in magnitude."""
+"""Real data is of class `small` if all magnitudes are below this number."""
 
 LARGE: Final[Mapping[DataType, float]] = {
     DataType.FLOAT16: 2.0**8,
@@ -34,8 +34,7 @@ LARGE: Final[Mapping[DataType, float]] = {
     DataType.FLOAT64: 2.0**512,
     **{each: 2.0 ** (each.bits - 2) for each in DataType if not each.is_float},
 }
-"""Data of class `large` contain a number of at least this magnitude. The square of such a real
-number overflows."""
+"""Data of class `large` have a number of at least this magnitude. Squares of such reals overflow."""
 
 REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 """The classes that only data of real numbers can have."""
@@ -44,7 +43,7 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 def data_input(operator: Operator) -> str | None:
     """Return the input whose data has a class; None if there is none.
 
-    It is the first whose values the catalogue does not bound, as it bounds most indices.
+    It is the first input without `bounds` in the catalogue, which most indices have.
     """
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
@@ -59,8 +58,8 @@ def data_classes(data_types: Sequence[DataType]) -> tuple[str, ...]:
 def data_class(case: Case) -> str | None:
     """Return the class of the data of `data_input`.
 
-    None if there is no such input, or if it is absent, has no known data, has more than
-    `MOST_ELEMENTS` elements, or is all zeros.
+    None if that input is absent, if its data is unknown or all zeros, or if it has more than
+    `MOST_ELEMENTS` elements.
     """
     data_name = data_input(case.operator)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)

@@ -1,7 +1,7 @@
 """Say why two values of parameters cannot go together, such as an absent tensor and its layout.
 
-The reason follows from what the values mean, from a family's file in `schemas/combinations/`, or
-from the catalogue.
+The reason follows from the meaning of the values, from `schemas/combinations/`, or from the
+catalogue.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
             return why
         tensor = name.removeprefix(_DATA_TYPE)
         absent = name.startswith(_DATA_TYPE) and values.get(tensor) == ABSENT
-        # An absent tensor that shares its data type with others still has one.
+        # A tensor that is tied to others has their data type even if it is absent.
         if absent and tied(operator, "DataType")[tensor] == (tensor,):
             return "an absent tensor has no data type"
     data = data_input(operator)

@@ -15,11 +15,13 @@ __all__ = ["graph_facts"]
 def graph_facts(case: Case) -> Namespace:
     """Return the facts of a graph.
 
-    `Nodes`, how many operators; `DataTypes` of all tensors; `ConstantBytes` of the largest
-    constant, with a byte for an element of 4 bits, 0 if there is none; `FitsHalf`, whether FLOAT16
-    holds the FLOAT32 constants exactly (None without such a constant); `Owned`, whether DirectML
-    owns an input; `Fans`, whether a node's output, or a constant, feeds several inputs of nodes;
-    `Outputs` of the graph, how many.
+    - `Nodes`: how many operators
+    - `DataTypes` of all tensors
+    - `ConstantBytes` of the largest constant, 0 without one; an element of 4 bits counts as a byte
+    - `FitsHalf`: whether FLOAT16 holds the FLOAT32 constants exactly; None without such a constant
+    - `Owned`: whether DirectML owns an input
+    - `Fans`: whether a node's output, or a constant, feeds several inputs of nodes
+    - `Outputs`: how many outputs
     """
     graph = case.graph
     sources = [(edge.from_node, edge.from_tensor) for edge in graph.intermediate_edges]

@@ -1,7 +1,7 @@
 """Count the pairs of parameter values that the cases of a suite have, by operator.
 
-GEMM with TransA TRANSPOSE and TransB TRANSPOSE is one pair. It is covered if at least one valid
-case has it; if none has it, it is missing, or excluded for a reason.
+GEMM with TransA TRANSPOSE and TransB TRANSPOSE is one pair. The pair is covered if a valid case has
+both values. Otherwise it is missing, or excluded for a reason.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class CombinationCoverage:
     """What a suite covers of one operator's pairs.
 
     Attributes:
-        combinations: the distinct tuples of values that cases have, in the order of the
-            parameters; None where a case has none.
+        combinations: the values of each case, in the order of the parameters; None for a parameter
+            that a case lacks.
     """
 
     operator: Entry
@@ -75,7 +75,7 @@ class CombinationCoverage:
 
     @property
     def contradictions(self) -> Iterator[tuple[Combination, str]]:
-        """Yield pairs that a valid case has though they are excluded, with the reason given."""
+        """Yield excluded pairs that a valid case has, with the reason of the exclusion."""
         for pair, assigned in _pairs(self.operator, self.parameters):
             if pair in self.covered:
                 why = reason(self.operator, pair, assigned)
@@ -90,7 +90,7 @@ class CombinationCoverage:
 def _pairs(
     operator: Entry, parameters: tuple[Parameter, ...]
 ) -> Iterator[tuple[Combination, tuple[Assignment, ...]]]:
-    """Yield each pair of values, with the parts of a desc that it determines."""
+    """Yield each pair of values, with what it says about a desc."""
     for one, other in combinations(parameters, 2):
         seconds = [(value, other.assigned(value)) for value in other.values]
         for value in one.values:

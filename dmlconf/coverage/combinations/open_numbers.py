@@ -1,8 +1,7 @@
 """Evaluate conditions over values that are not fully known, such as numbers with a lower bound.
 
-If a size is at least 2, `size == 1` is false, and `size == 7` may be true or false. In the latter
-case both answers are tried. A condition is impossible if it can be evaluated and is false for all
-series of answers.
+If a size is at least 2, `size == 1` is false. `size == 7` is a question, for which both answers are
+tried. A condition is impossible if it is false for all series of answers.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dmlconf.expressions import FUNCTIONS, ExpressionError
 __all__ = ["FUNCTIONS_OF_OPEN_NUMBERS", "Answers", "OneOf", "OpenNumber", "OpenSizes", "possible"]
 
 _MOST_PATHS: Final = 256
-"""Maximum number of series of answers to try; a condition with as many is taken as possible."""
+"""The most series of answers to try."""
 
 
 class Answers:
@@ -45,7 +44,7 @@ class Answers:
 def possible(condition: Callable[[], Any], answers: Answers) -> bool:
     """Return whether a condition is true, or cannot be evaluated, for some series of answers.
 
-    It is True as well if there are `_MOST_PATHS` series or more.
+    A condition with `_MOST_PATHS` series of answers or more counts as possible.
     """
     waiting: list[list[bool]] = [[]]
     for _ in range(_MOST_PATHS):
@@ -186,7 +185,7 @@ class OneOf(_Open):
 
 
 class OpenSizes(_Open):
-    """The sizes of a tensor if none is known; their number counts as unknown too."""
+    """Unknown sizes of a tensor, of which not even the number is known."""
 
     __hash__ = _Open.__hash__
 
@@ -253,4 +252,4 @@ FUNCTIONS_OF_OPEN_NUMBERS: Final[Mapping[str, Callable[..., Any]]] = {
     "product": _product,
     "sum": _sum,
 }
-"""The functions of expressions, with those that must also take open numbers replaced, by name."""
+"""The functions of expressions by name; some are replaced so that they take open numbers, too."""

@@ -1,4 +1,4 @@
-"""The parameters of an operator, what values they may have, and which value a case has.
+"""The parameters of an operator, the values that they may have, and the values that a case has.
 
 Data types, dimensions, layouts, BOOL attributes, enumerations, optional fields, nested operators,
 owned inputs, base alignment, outputs in place and classes of data follow from the catalogue.
@@ -33,7 +33,7 @@ PRESENT: Final = "present"
 
 _LAYOUTS: Final = ("packed", "padded", "transposed", "channels-last")
 _CHANNELS: Final = 3
-"""How many dimensions a tensor must be able to have for the layout `channels-last`."""
+"""A tensor that can have this many dimensions can have the layout `channels-last`."""
 
 Read = Callable[[Case, Namespace], str | None]
 

@@ -1,8 +1,8 @@
 """Decide whether a desc can be valid if only a few of its parts are known.
 
-Take GEMM with an ATensor of FLOAT32 and a BTensor of FLOAT16, and nothing else known. The condition
-that both have the same data type is false whatever the other fields are, so the combination is
-excluded. The condition that their sizes fit is open: it depends on fields that are not known.
+Take GEMM of which only an ATensor of FLOAT32 and a BTensor of FLOAT16 are known. The condition that
+both have the same data type is false whatever the other fields are, so no such desc is valid. The
+condition that their sizes fit depends on unknown fields, so it excludes nothing.
 """
 
 from __future__ import annotations
@@ -34,20 +34,16 @@ LAYOUT: Final = "layout"
 CLASS: Final = "class"
 
 _ANSWERS: Final = Answers()
-"""The answers that all values of `open_numbers` share. `possible` resets them for each evaluation
-of a condition."""
+"""The answers that all values of `open_numbers` share; `possible` sets them for each evaluation."""
 
 _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
-"""Properties that a layout implies besides not being packed, by layout."""
+"""Properties that a layout implies besides `Packed=False`, by layout."""
 
 _NO_TABLE: Final = "no table of tensor support lists them together"
 
 _MOST_OPTIONAL: Final = 10
-"""The most unknown optional fields of a condition that are tried both present and absent, if the
-condition reads one known field.
-
-With n known fields the limit is this number divided by n, rounded down. A condition with more such
-optional fields counts as possible."""
+"""A condition that reads n known fields, and more than `_MOST_OPTIONAL // n` unknown optional ones,
+counts as possible. Otherwise each unknown optional field is tried both present and absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ class Assignment:
 
 
 class _Unknown:
-    """A value that is present and otherwise unknown: comparing it raises ExpressionError."""
+    """A present but unknown value: comparing it raises ExpressionError."""
 
     __hash__ = object.__hash__
 
@@ -86,7 +82,7 @@ class _Tensor(_Unknown):
 
 @lru_cache(maxsize=65_536)
 def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | None:
-    """Return why the catalogue lets no desc have these parts; None if a desc may have them."""
+    """Return why no valid desc has these parts; None if one may have them."""
     if not assigned:
         return None
     known = _known(operator, assigned)
@@ -107,9 +103,9 @@ def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | Non
 def _impossible_with_each_value(
     operator: Operator, known: Mapping[str, Any], field: Field
 ) -> str | None:
-    """Return why parts of a desc are impossible with each value of a field: why with the first.
+    """Return why parts of a desc are impossible with a field's first value, if all are impossible.
 
-    None if one fits, or if `_values` has none for the field.
+    None if a value is possible, or if `_values` has none for the field.
     """
     reasons = []
     for value in _values(field):
@@ -135,8 +131,8 @@ def _unfit_sizes(
 ) -> str | None:
     """Return why no sizes fit the known layouts and classes of sizes; None if some sizes do.
 
-    None is also returned unless a layout other than `packed` is known.
-    A transposed tensor has two dimensions larger than 1: each pair of dimensions is tried.
+    Also None if no layout except `packed` is known. A transposed tensor has two dimensions larger
+    than 1: each pair of dimensions is tried.
     """
     layouts = {each.field: each.value for each in assigned if each.part == LAYOUT}
     tensors = [name for name, layout in layouts.items() if layout != "packed"]
@@ -196,7 +192,7 @@ def _form(rank: int, large: tuple[int, ...], **properties: bool) -> _Tensor:
 
 
 def _large(layout: str, rank: int) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of dimensions that can make a layout: those of a set are larger than 1."""
+    """Yield sets of dimensions: a layout needs all dimensions of some set to be larger than 1."""
     if layout == "channels-last":
         yield from ((1, at) for at in range(rank - 1, 1, -1))
     else:
@@ -266,9 +262,9 @@ def _opened(operator: Operator, name: str, value: Any) -> Any:
 
 @cache
 def _open(operator: Operator, field: Field) -> Any:
-    """Return a value for a field that is present and otherwise unknown.
+    """Return an open number for a field that is present but unknown.
 
-    It is one of `open_numbers`, or a tensor that consists of these; of an array nothing is known.
+    A tensor's data type and sizes are open; of an array nothing is known.
     """
     if field.is_array:
         return _Tensor()
@@ -324,7 +320,7 @@ def _fits(operator: Operator, table: SupportTable, known: Mapping[str, Any]) -> 
 def _read_by(
     operator: Operator, condition: Expression
 ) -> tuple[Mapping[str, Expression], frozenset[str]]:
-    """Return the terms that a condition uses, and all names in it and in these terms."""
+    """Return the terms that a condition uses, and all names in the condition and the terms."""
     terms = operator.terms_in(condition)
     return terms, condition.names.union(*(term.names for term in terms.values()))
 

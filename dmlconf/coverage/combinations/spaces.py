@@ -29,8 +29,8 @@ class FamilyParameter:
     """A parameter that a family's file describes.
 
     Attributes:
-        value: an expression over the desc's fields, its first input `Input` and its first output
-            `Output`, or over `graph_facts`; it fails or is None if a desc or graph lacks the
+        value: an expression over the desc's fields, the first input `Input` and the first output
+            `Output`, or over `graph_facts`. A case for which it fails or is None lacks the
             parameter.
         classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
@@ -40,7 +40,7 @@ class FamilyParameter:
     classes: Mapping[str, Expression]
 
     def read(self, names: Namespace) -> str | None:
-        """Return the class of a desc; None if no class holds, or the desc lacks the parameter."""
+        """Return the class of a case; None if no class holds, or the case lacks the parameter."""
         try:
             value = self.value.evaluate(names)
         except ExpressionError:
@@ -48,7 +48,7 @@ class FamilyParameter:
         return None if value is None else self._class(value)
 
     def class_of(self, names: Namespace) -> str | None:
-        """Return the class of a desc of which only parts are known; None if no class holds.
+        """Return the class of a partly known desc; None if no class holds.
 
         Raises:
             ExpressionError: the class depends on an unknown part.
@@ -91,7 +91,7 @@ class Space:
     """The parameters of a family of operators, besides those that follow from the catalogue.
 
     Attributes:
-        operators: patterns of names; empty for all operators with the fields.
+        operators: patterns of names; empty for all names.
         has_fields: fields that an operator of the family must have.
     """
 
