@@ -1,1 +1,1 @@
-"""Certificates: profiles say what they must hold; they are made, signed and verified."""
+"""Makes, signs and verifies certificates, and reads the profiles that say what they must hold."""

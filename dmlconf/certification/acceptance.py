@@ -1,4 +1,4 @@
-"""Facts that a verifier must know, or must have allowed, before a certificate is accepted."""
+"""What a verifier must allow or know to accept a certificate: backend, waivers, origin, dates."""
 
 from __future__ import annotations
 
@@ -66,8 +66,10 @@ def waived_by_sender(verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
 
 
 def too_many_waived(limit: WaivedLimit | None, verdicts: Mapping[str, Verdict]) -> str | None:
-    """Return why the sender's waivers excuse too many cases; None if they do not, or if any number
-    is allowed.
+    """Return why the sender's waivers excuse too many cases; None if they do not.
+
+    Args:
+        limit: how many cases may be waived; None for any number.
     """
     waived = len(waived_by_sender(verdicts))
     if limit is None or not limit.exceeded(waived, len(verdicts)):
@@ -130,7 +132,7 @@ def notes_on_dates(log: RunLog, now: datetime) -> Iterator[str]:
 
 
 def notes_on_target(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
-    """Yield notes on how much of the profile another target cannot express or need not meet."""
+    """Yield notes on cases that the target cannot express, or that its specification excuses."""
     kinds = Counter(verdict.reason.kind for verdict in verdicts.values() if verdict.reason)
     if declined := kinds[ReasonKind.NOT_EXPRESSIBLE]:
         yield f"the backend cannot express {share_text(declined, len(verdicts))}"
@@ -171,7 +173,7 @@ def notes_on_waivers(
 
 
 def _widest(waivers: Sequence[Waiver]) -> str:
-    """Return, as the end of a sentence, what waivers accept, with the largest of their bounds."""
+    """Return what waivers accept, with their largest bounds, as the end of a sentence."""
     wrong = [w.bound for w in waivers if w.failure is ReasonKind.WRONG_VALUES]
     others = sorted({str(w.failure) for w in waivers if w.failure is not ReasonKind.WRONG_VALUES})
     parts = []

@@ -1,9 +1,8 @@
-"""The zip archive of a certificate, whose headers are accepted in one form only.
+"""The zip archive of a certificate, which is accepted in one form only.
 
-Tools disagree about archives with two members of one name, bytes outside of members, or local
-headers that differ from the directory: two readers can see different contents. Here each header is
-computed from the directory, and the file must consist of exactly these headers, the members and the
-directory, from its first byte to its last. Any zip tool opens the result.
+Zip tools can see different contents if two members have one name, if bytes lie outside of members,
+or if a local header differs from the directory. Such archives are refused: each header must be the
+one that follows from the directory, and there must be no other bytes. Any zip tool opens the rest.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ class Archive:
     """The members of a certificate.
 
     Attributes:
-        members: their contents by name, in their order.
-        damaged: names of those whose checksum does not match their content.
+        members: the contents by name, in the order of `_LIMITS`.
+        damaged: names of the members whose checksum does not match the content.
     """
 
     members: Mapping[str, bytes]

@@ -34,8 +34,8 @@ class Signer:
 
     Attributes:
         keyid: SHA-256 of the public key in DER form.
-        trusted: whether the verifier named this key; if not, it came with the file, and nobody
-            vouches for its owner.
+        trusted: whether the verifier named this key. Otherwise the key came with the file, and
+            nobody vouches for its owner.
         origin: the file of the key that the verifier named; empty if it came with the file.
     """
 
@@ -49,8 +49,8 @@ class Certificate:
     """A certificate whose members match its statement.
 
     Attributes:
-        signers: those whose signatures are valid.
-        lacking: keys that must have signed it and have not.
+        signers: the owners of valid signatures.
+        lacking: keys that must have signed the certificate and have not.
     """
 
     predicate: Predicate
@@ -82,8 +82,8 @@ def signed(path: Path, key: PrivateKey) -> bytes:
     Raises:
         RefusedError: the file is not a certificate, was changed after it was made, or cannot be
             read.
-        CertificationError: the key has signed it already, the certificate has as many signatures as
-            it may have, or the file would be too large.
+        CertificationError: the key has signed it already, it has too many signatures, or the file
+            would be too large.
     """
     archive = read_archive(path, _REQUIRED)
     read_certificate(path)

@@ -38,7 +38,7 @@ def log_bytes(
 ) -> bytes:
     """Return the run log of a certificate, in the order of the plan.
 
-    Its only times are those when the run began and ended.
+    Its only times are the beginning and the end of the run.
 
     Args:
         verdicts: the verdicts by the case's identifier, one for each case of the plan.

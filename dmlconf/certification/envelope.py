@@ -1,7 +1,8 @@
 """DSSE envelopes: a payload of a known type, and signatures over both.
 
-Source: DSSE 1.0.2, `protocol.md` and `envelope.md` of secure-systems-lab/dsse. The signature is
-over the pre-authentication encoding, so a payload of one type cannot pass for another type.
+A payload of one type cannot pass for another, since the type is signed too.
+
+Source: DSSE 1.0.2, `protocol.md` and `envelope.md` of secure-systems-lab/dsse.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature; `keyid` is an unauthenticated hint at its key, on which no decision relies."""
+    """A signature; `keyid` is an unauthenticated hint, on which no decision relies."""
 
     keyid: str
     sig: bytes
@@ -39,7 +40,7 @@ class Envelope:
     """A payload with its signatures.
 
     Attributes:
-        payload_type: the type of the payload, which is signed as well.
+        payload_type: the type of the payload, which is signed too.
     """
 
     payload: bytes
@@ -50,7 +51,7 @@ class Envelope:
         """Return the envelope with one more signature.
 
         Raises:
-            CertificationError: it has as many signatures as an envelope may have.
+            CertificationError: it has `MOST_SIGNATURES` signatures already.
         """
         if len(self.signatures) >= MOST_SIGNATURES:
             raise CertificationError(
@@ -72,7 +73,7 @@ class Envelope:
 
 
 def encoded(payload_type: str, payload: bytes) -> bytes:
-    """Return the pre-authentication encoding, which is what is signed."""
+    """Return the message that is signed, DSSE's pre-authentication encoding."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 

@@ -1,6 +1,6 @@
 """Errors of making, signing and reading certificates, and of keys.
 
-A verdict that a certificate must not hold is no error but a `Finding` of `certification.findings`.
+Verdicts that a certificate must not hold are no errors, but findings (`certification.findings`).
 """
 
 from __future__ import annotations

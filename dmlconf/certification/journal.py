@@ -1,8 +1,8 @@
 """The journal of a certification: outcomes as they arrive, so that it can be resumed.
 
 JSON Lines: a head that says what is certified, then a line for each case with its outcome and the
-elements of its outputs. If such a line was truncated when the run died, or damaged on the disk, its
-case is run again. So is a case that broke down, perhaps because of the machine.
+elements of its outputs. A case is run again if its line is truncated or damaged, or if it broke
+down, perhaps because of the machine.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Journal:
             resume: whether to continue with what the file holds.
 
         Raises:
-            CertificationError: the file cannot be written, is in use, holds another certification,
-                or holds outcomes although none are to be resumed.
+            CertificationError: the file cannot be written, is in use, is of another certification,
+                or has outcomes without `resume`.
         """
         self.outcomes: dict[str, StoredOutcome] = {}
         self._path = path

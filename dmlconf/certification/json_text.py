@@ -28,8 +28,8 @@ def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        RefusedError: it is not JSON that dmlconf reads, is not `whole` as demanded, or has a
-            duplicate key, which readers resolve differently.
+        RefusedError: the text is not JSON that dmlconf reads, has a duplicate key, or has a number
+            that is not `whole`.
     """
     try:
         return trees.parsed_json(content, unique=True, whole=whole)

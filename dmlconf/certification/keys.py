@@ -83,7 +83,7 @@ class PublicKey:
     def hint(self) -> str:
         """The identifier that `securesystemslib` computes of this key, for DSSE's `keyid`.
 
-        That library tries only a key whose identifier is the signature's.
+            That library tries no key with another identifier than the signature's.
         """
         public = {"public": self._key.public_bytes_raw().hex()}
         key = {"keytype": "ed25519", "scheme": "ed25519", "keyval": public}
@@ -142,12 +142,11 @@ def read_private_key(path: Path) -> PrivateKey:
 
 
 def read_public_keys(path: Path) -> tuple[PublicKey, ...]:
-    """Read the public keys in a file, one at least.
+    """Read the public keys in a file; text around them is ignored.
 
     Raises:
-        CertificationError: the file cannot be read, or holds more than `MOST_KEYS` keys, another
-            kind of PEM block, or a key that `public_key` does not accept; or it contains `PRIVATE
-            KEY`. Other text is ignored.
+        CertificationError: the file cannot be read, contains `PRIVATE KEY`, or has no key, more
+            than `MOST_KEYS`, another kind of PEM block, or a key that `public_key` refuses.
     """
     _library()
     content = _content(path)
@@ -184,7 +183,7 @@ def public_key(pem: bytes) -> PublicKey:
 
 
 def _has_small_order(point: bytes) -> bool:
-    """Return whether a public key is one of the few points whose eightfold is the identity.
+    """Return whether a public key is a point P with 8 P = 0.
 
     A signature for such a key needs no private key, and holds for many messages.
     """
@@ -196,7 +195,7 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
 
     Raises:
         ValueError: it holds anything else, more than `MOST_KEYS` keys, or a key that `public_key`
-            does not accept.
+            refuses.
     """
     if _PUBLIC.sub(b"", pem):
         raise ValueError("has more than public keys in PEM")
@@ -207,14 +206,13 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
 
 
 def new_key_pair(path: Path) -> Path:
-    """Write a new private key, and its public half next to it.
+    """Write a new private key and its public half, and return the path of the public half.
 
-    Only its owner can read the private key; on Windows, its folder decides that. Folders that they
-    need are made.
+    Only its owner can read the private key; on Windows, the folder decides that. Missing folders
+    are made.
 
     Args:
-        path: the path of the private key, such as KEY.pem. The path of the public key, such as
-            KEY.pub.pem, is returned.
+        path: the path of the private key. For KEY.pem, the public half is KEY.pub.pem.
 
     Raises:
         CertificationError: a file exists already, or cannot be written, or the path is empty.

@@ -1,4 +1,4 @@
-"""Compare the verdicts in a certificate's log with those that the verifier reaches itself."""
+"""Compare the verdicts in a certificate's log with the verifier's own."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _FIGURES = "figures"
 
 
 def compared(verdict: Verdict) -> Verdict:
-    """Return a verdict with only what is compared or reported, and a digest of its figures.
+    """Return a verdict with only what is compared or reported.
 
-    The digest is in `output_digests`, under the name `figures`. Other parts are dropped, since they
-    may be of any size in a stranger's log.
+    Of the figures it has a digest, in `output_digests` under the name `figures`. In a stranger's
+    log, the other parts may be of any size.
     """
     figures = canonical_json(verdict_data(verdict)["figures"])
     reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
@@ -34,7 +34,7 @@ def compared(verdict: Verdict) -> Verdict:
 
 
 def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
-    """Yield a `Finding` for each case on which the log and the verifier differ in `_judgement`."""
+    """Yield a `Finding` for each case whose `_judgement` is another one in the log."""
     for logged in log.verdicts:
         verdict = verdicts.get(logged.case)
         if verdict is not None and _judgement(logged) != _judgement(verdict):

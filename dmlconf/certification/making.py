@@ -1,6 +1,6 @@
 """Create a certificate: run the cases of a profile, keep every outcome, judge, and pack.
 
-The verdicts in a certificate are reached from its contents by the functions that verify it.
+The stored outcomes are judged by the functions that verify certificates.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def run_order(
         on_case: called once for every case, with whether its outcome is a breakdown.
 
     Returns:
-        identifiers of the cases whose outcome a certified recording lacks, or has with another desc
-            or other inputs.
+        identifiers of the cases that a certified recording lacks, or has with another desc or other
+            inputs.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

@@ -1,9 +1,8 @@
-"""The outcomes in a certificate: one for each case that ran, and distinct whole outputs once.
+"""The outcomes in a certificate, one for each case that ran; equal outputs are stored once.
 
-An output of 64 KiB or more, or of which a recording has only a sample, is kept as the digest of all
-its elements and a sample. Unless a recording chose them, the elements of the sample follow from the
-challenge, the case, the output and that digest, so nobody knows them before having computed all
-elements.
+Of an output of 64 KiB or more, the digest of all elements and a sample are stored. The challenge,
+the case, the output and the digest decide which elements are in the sample. So nobody knows them
+before having computed all elements. Where a recording has only a sample, that sample is stored.
 """
 
 from __future__ import annotations
@@ -49,16 +48,16 @@ __all__ = [
 ]
 
 SAMPLED_BYTES: Final = 1 << 16
-"""The fewest bytes of an output of which only a sample is stored, unless a recording chose it."""
+"""The fewest bytes of an output that is stored as a sample, unless a recording sampled it."""
 
 SAMPLE: Final = 4096
 """Elements of a sample. If 0.1% of an output is wrong, 1 in 60 samples has no wrong element."""
 
 _FORMAT: Final = 1
 _FORMS: Final = ("outputs", "rejection", "breakdown", "declined")
-"""The keys that say the kind of outcome; the line of a case has exactly one of them."""
+"""The keys that say the kind of outcome; each line has one of them."""
 _FIRST_CASE: Final = 2
-"""The number of the line of outcomes.jsonl that has the first case, after the head."""
+"""The number of the first line of outcomes.jsonl after the head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20
 _TYPES: Final = {t.dtype: str(t) for t in DataType if t.bits >= 8}
 _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items()}
@@ -69,7 +68,7 @@ class StoredOutcome:
     """The stored outcome of a case.
 
     Attributes:
-        line: its line of outcomes.jsonl.
+        line: the case's line of outcomes.jsonl.
         contents: the stored elements, by their SHA-256.
     """
 
@@ -120,7 +119,7 @@ def _seed(challenge: int | None) -> str:
 def _output(output: Array | Sample, seed: str, contents: dict[str, bytes]) -> dict[str, Any]:
     data: dict[str, Any] = {"type": _TYPES[output.dtype], "sizes": list(output.shape)}
     if isinstance(output, Sample):
-        # The recording chose the elements, which proves less: verification adds a note.
+        # Elements that the recording chose prove less: verification adds a note.
         values, extra = output.values, {"places": "recording"}
         data["sha256"] = output.digest
     else:

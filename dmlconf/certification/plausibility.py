@@ -27,9 +27,9 @@ _HIGHEST: Final = (
     ((1, 14), "6_2"),
     ((1, 15), "6_3"),
 )
-"""The highest feature level of any DirectML that is older than a version: before 1.10 it is 5_1.
+"""No DirectML that is older than the version has a higher level: before 1.10, at most 5_1.
 
-docs/versions.md has what was measured; other versions before 1.12 may have more."""
+For versions before 1.12, this is one level above the measured ones in docs/versions.md."""
 
 _CLOCKS: Final = timedelta(days=1)
 """How far the clock of the machine that ran the cases may be ahead of the verifier's."""

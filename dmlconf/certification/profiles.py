@@ -1,8 +1,8 @@
 """Certification profiles: which cases must have a verdict, and which verdicts are allowed.
 
-There is one profile for each feature level, `schemas/profiles/5_0.yaml` and so on, and one for
-backends that follow ONNX; users may write others. A profile may leave out parts of the suite, such
-as model cases, unless its name adds them: `5_0+model`.
+Feature levels have profiles, such as `schemas/profiles/5_0.yaml`, and so have backends that follow
+ONNX; users may write others. A profile may leave out parts of the suite, such as model cases. The
+name `5_0+model` adds a part.
 """
 
 from __future__ import annotations
@@ -58,13 +58,12 @@ class Profile:
         name: as in a certificate, with the added parts: `5_0` or `5_0+model`.
         feature_level: the highest feature level that a case may need.
         operators: the only operators that count; None for all.
-        kinds: the kinds of cases that count, by the name of their file, besides the cases of
-            `parts`; None for all.
+        kinds: the kinds of cases that count, by the name of their file; None for all. Cases of
+            `parts` count as well.
         left_out: tags of cases that do not count.
-        parts: tags of cases that count only because the name adds them.
+        parts: tags of cases that the name adds.
         optional_data_types: data types that a device may lack.
-        statuses: the statuses that verdicts may have, each with the kinds of reason that are
-            allowed with it; None for all.
+        statuses: the allowed statuses, each with the allowed kinds of reason; None for all kinds.
         max_waived: how many cases the sender's waivers may excuse; None for any number.
         max_declined: how many cases the backend may be unable to express; None for any number.
     """
@@ -278,9 +277,9 @@ def _problems(document: Document) -> list[Problem]:
 
 
 def profile_digest(profile: Profile) -> str:
-    """Return the SHA-256 of which cases and verdicts a profile demands, in hexadecimal.
+    """Return the SHA-256 of a profile without its limits of waived and declined cases.
 
-    The limits of waived and declined cases are not part of it: verifiers may have their own.
+    Verifiers may have limits of their own. The digest is in hexadecimal.
     """
     statuses = {
         str(status): None if kinds is None else sorted(kinds)

@@ -38,7 +38,7 @@ OUTCOMES: Final = "outcomes.jsonl"
 OUTPUTS: Final = "outputs.bin"
 
 _NAME: Final = registry.BackendName("recording", "certificate")
-"""The name under which outcomes are replayed, never that of the backend that computed them."""
+"""The backend's name while outcomes are replayed, whichever backend computed them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""The in-toto Statement of a certificate: what it certifies, bound to the bytes of its members.
+"""The in-toto Statement of a certificate: what it certifies, and a digest of each signed member.
 
-Source: in-toto attestation framework v1, `spec/v1/statement.md`. Its `subject` lists the members
-that are signed, so any attestation tool can check that they are unchanged.
+Any attestation tool can check the digests, which are under `subject`.
+
+Source: in-toto attestation framework v1, `spec/v1/statement.md`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = [
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:dmlconf:certificate:v1"
 UNSIGNED_MEMBERS: Final = ("attestation.json", "signers.pem")
-"""They hold the signatures and the keys for them, and change when another key signs."""
+"""The members with the signatures and their keys, which change when another key signs."""
 
 _FORMAT: Final = 1
 
@@ -56,7 +57,7 @@ class Predicate:
     """What a certificate says about itself.
 
     Attributes:
-        dmlconf: the version that wrote it.
+        dmlconf: the version that wrote the certificate.
         suite: SHA-256 of all case files.
         catalogue: SHA-256 of the catalogue.
         challenge: the number that the verifier chose; None if nobody chose one.

@@ -1,7 +1,7 @@
 """Verify a certificate: judge every output in it again, and compare.
 
-Its log's verdicts are never trusted: they are compared with verdicts that are reached here, from
-the outputs in the certificate, by this dmlconf's cases, reference and rules.
+The verdicts in the certificate's log are not trusted. They are compared with verdicts on the stored
+outputs by the cases, reference and rules of this dmlconf.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ __all__ = ["Demand", "not_allowed", "verify"]
 _Read = TypeVar("_Read")
 
 _UNTESTED: Final = (ReasonKind.FEATURE_LEVEL, ReasonKind.DATA_TYPE)
-"""Reasons of cases that were not given to the device, since it lacks what they need."""
+"""Reasons of cases that did not run, since the device lacks what they need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class Demand:
     """What a verifier demands of a certificate.
 
     Attributes:
-        keys: public keys that must have signed it.
-        challenge: the number that it must have been made with; None for any.
+        keys: public keys that must have signed the certificate.
+        challenge: the number with which it must have been made; None for any.
         profile: the profile that it must meet; None for any bundled one.
-        substrate: the content of a file with limits of a substrate that are accepted as an excuse;
-            None accepts none.
+        substrate: the content of a file with accepted limits of a substrate; None accepts no
+            limits.
         backends: names of backends that are accepted besides DirectML on an adapter.
         max_waived: how many cases the sender's waivers may excuse; None for what the profile says.
         store: keeps the contents of checked case files; None checks them again.
@@ -99,8 +99,8 @@ def verify(
     """Return the result of verifying a certificate.
 
     Args:
-        on_start: called with the number of cases before they are judged, if they are; returns a
-            function that is called after each case, with whether it fails.
+        on_start: called with the number of cases before they are judged. It returns a function that
+            is called after each case, with whether the case fails.
 
     Raises:
         MissingExtraError: it is signed, and `cryptography` cannot be imported.
@@ -201,7 +201,7 @@ def _statement(certificate: Certificate, folder: Path) -> Mapping[str, object]:
 
 
 def _read(read: Callable[[Path], _Read], name: str, content: bytes, folder: Path) -> _Read:
-    """Read a member by a function that reads a file; the member is written to the folder first."""
+    """Write a member to a file in the folder, and return what `read` makes of the file."""
     path = folder / name
     path.write_bytes(content)
     try:
@@ -229,7 +229,7 @@ def _profile(certificate: Certificate, demand: Demand) -> Profile | None:
 def _other_versions(
     certificate: Certificate, suite: Suite, profile: Profile | None
 ) -> Iterator[Finding]:
-    """Yield a `Finding` for each of suite, catalogue and profile that is not the one here."""
+    """Yield a `Finding` for another suite, catalogue or profile than the one here."""
     predicate = certificate.predicate
     kind = FindingKind.OTHER_VERSION
     again = f"verify it with the dmlconf {predicate.dmlconf} that made it; "
@@ -278,7 +278,7 @@ def _other_demands(certificate: Certificate, demand: Demand) -> Iterator[Finding
 
 
 def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
-    """Return the evidence, and write the outcomes to a folder, for worker processes to read."""
+    """Return the evidence, and write the outcomes to a folder, where worker processes read them."""
     members, predicate = certificate.members, certificate.predicate
     for name in (OUTCOMES, OUTPUTS):
         (folder / name).write_bytes(members[name])
@@ -302,7 +302,7 @@ def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
 
 
 def _placed(waiver: Waiver, name: str) -> Waiver:
-    """Return a waiver with the member as its location, not the folder where it was read."""
+    """Return a waiver whose location is the member's name, not a temporary file."""
     at = waiver.location
     return waiver if at is None else replace(waiver, location=replace(at, path=Path(name)))
 
@@ -344,9 +344,7 @@ def _untested(verdict: Verdict) -> bool:
 
 
 def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Finding]:
-    """Yield each `Finding` about verdicts that the profile does not allow, or too many declined
-    cases.
-    """
+    """Yield a `Finding` for each reason of refusals, and for too many declined cases."""
     by_reason: dict[str, list[Verdict]] = {}
     declined: list[str] = []
     number = 0

@@ -16,12 +16,11 @@ _FORM: Final = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,6})?)(?P<percent>%?)", r
 class WaivedLimit:
     """The most cases that waivers of the sender may excuse, or that the backend may decline.
 
-    Cases that a known fault of DirectML or a limit of a substrate excuses do not count: the
-    verifier's dmlconf has the known faults, and the verifier accepts the limits with `--substrate`.
+    Cases that a known fault of DirectML or a limit of a substrate excuses do not count.
 
     Attributes:
         number: a number of cases, or a percentage.
-        percent: whether it is a share of the profile's cases.
+        percent: whether `number` is a percentage of the profile's cases.
     """
 
     number: Fraction

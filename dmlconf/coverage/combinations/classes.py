@@ -34,7 +34,8 @@ LARGE: Final[Mapping[DataType, float]] = {
     DataType.FLOAT64: 2.0**512,
     **{each: 2.0 ** (each.bits - 2) for each in DataType if not each.is_float},
 }
-"""Data of class `large` have a number of at least this magnitude. Squares of such reals overflow."""
+"""Data of class `large` have a number of at least this magnitude; the square of a real one
+overflows."""
 
 REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 """The classes that only data of real numbers can have."""
