@@ -1,7 +1,4 @@
-"""Read conditions such as `Rank > 4`, which choose cases, and find unknown names in them.
-
-`--where`, waivers, limits of a substrate and `faulty:zeros,where=...` take conditions.
-"""
+"""Read conditions such as `Rank > 4`, which choose cases, and find unknown names in them."""
 
 from __future__ import annotations
 
@@ -63,10 +60,7 @@ def unknown_names(condition: Expression, operators: Collection[str] = ()) -> lis
 
 
 def hint_at_name(name: str, known: Iterable[str]) -> str:
-    """Suggest known names for an unknown one, or say where names are listed.
-
-    Names in capitals, which are constants, are suggested only for names in capitals.
-    """
+    """Suggest known names for an unknown one, or say where names are listed."""
     alike = [each for each in known if each.isupper() == name.isupper()]
     return name_hint(name, alike, "`dmlconf operators NAME` lists the fields of an operator")
 

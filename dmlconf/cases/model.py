@@ -67,7 +67,11 @@ INVALID_TAG: Final = "invalid"
 
 
 class Provenance(StrEnum):
-    """Where expected values come from (`ExpectedOutputs`)."""
+    """Where expected values come from.
+
+    These are a page, another source that the case states, a real DirectML, the reference, and a
+    relation.
+    """
 
     DOCUMENTED = "documented"
     STATED = "stated"
@@ -117,8 +121,7 @@ class ExpectedOutputs:
 
     Attributes:
         outputs: the expected arrays by output, such as `OutputTensors[0]`, shaped like their Sizes.
-        provenance: where the outputs come from: a page, another source that the case states, a real
-            DirectML, the reference, or a relation.
+        provenance: where the outputs come from.
         others: the provenance of outputs that the case does not state, by name, if it states some.
         samples: the known elements of outputs of which only some are known, by name.
         computed: names of the outputs that the reference has just computed. Any other expected
@@ -334,10 +337,7 @@ class Case:
         return replace(self, desc=desc)
 
     def constraint_error(self) -> CaseError:
-        """Return the error of a case that breaks constraints although it expects no rejection.
-
-        The case must break an enforced constraint.
-        """
+        """Return the error of a case that breaks an enforced constraint, but must not."""
         from dmlconf.catalogue.explanations import explanations  # Only an error needs it.
 
         errors = []

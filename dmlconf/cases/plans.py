@@ -46,8 +46,8 @@ class OperatorPlan:
     """An operator for CompileOperator.
 
     Attributes:
-        node: the operator with its desc; it has no name.
-        in_place: for each output that shares the buffer of an input, the name of that input.
+        node: the operator with its desc; the node has no name.
+        in_place: as `Case.in_place`.
     """
 
     node: Node
@@ -70,7 +70,7 @@ class GraphPlan:
 
     Attributes:
         inputs: the bound inputs; None for an input without edges.
-        in_place: for each output that shares the buffer of an input, the name of that input.
+        in_place: as `Case.in_place`.
         input_edges: (input of the graph, node, input of the node).
         output_edges: (node, output of the node, output of the graph).
         intermediate_edges: (node, output of the node, next node, input of the next node).
@@ -94,7 +94,7 @@ Plan = OperatorPlan | GraphPlan
 
 
 def plan(case: Case, *, as_graph: bool = False) -> Plan:
-    """Return the plan of a case: the operator or graph that is compiled for it.
+    """Return the plan of a case.
 
     A graph writes its outputs in place only if `may_share_buffers` permits it.
 

@@ -28,7 +28,7 @@ OWNED: Final = "OWNED_BY_DML"
 
 @dataclass(frozen=True, slots=True)
 class TensorDesc:
-    """A `DML_BUFFER_TENSOR_DESC`; members that the header has are spelled as there.
+    """A `DML_BUFFER_TENSOR_DESC`, with the names of the header.
 
     Constraints in the catalogue may read its properties as well, except `Owned` and
     `FittingStrides`.

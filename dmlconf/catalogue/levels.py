@@ -51,8 +51,8 @@ class LevelNeed:
 def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
     """Return the needs of the parts of a desc, the operator first.
 
-    The tensors are one part; it needs the lowest level with a table that lists all of them. The
-    part is left out if the operator needs as much, or if no table lists all tensors.
+    The tensors are one part, which needs the lowest level with a table that lists all of them. The
+    part is left out if the operator needs that level anyway, or if there is no such table.
     """
     needs = tuple(_needs_of_attributes(operator, desc))
     listing = tables_that_list(operator, desc)

@@ -174,8 +174,9 @@ class Support:
 class SupportTable:
     """One table in the page's section on tensor support.
 
-    It applies from the feature level `since` on and, unless `when` is None, to descs that meet
-    `when`.
+    Attributes:
+        since: the feature level from which on the table applies.
+        when: the condition on the desc; None for all descs.
     """
 
     since: FeatureLevel
@@ -185,7 +186,7 @@ class SupportTable:
 
 @dataclass(frozen=True, slots=True)
 class LevelRequirement:
-    """A part of a desc that needs a higher feature level than its operator, besides the tensors.
+    """A part of a desc, except tensors, that needs a higher feature level than its operator.
 
     Attributes:
         part: a readable name, such as `a ScaleTensor without a BiasTensor`.
@@ -274,8 +275,8 @@ class Specialisation:
 
     Attributes:
         operator: the more general operator.
-        constants: constant values of its fields, by name; None for an absent field.
-        computed: other fields of it, as expressions over the special case's fields.
+        constants: fields of that operator that are constant, by name; None for an absent one.
+        computed: other fields of that operator, as expressions over the special case's fields.
         differs: what a real DirectML does differently, or None.
     """
 

@@ -22,8 +22,10 @@ class RuleKind(StrEnum):
     - `exact`: no difference
     - `ulp`, `absolute`, `relative`: a difference up to a limit
     - `accumulate`: by the rounding errors of a sum, as shares of its error scale
-    - `interval`: between two values that `dmlconf.permitted` computes
-    - `one of`: near one of several values that `dmlconf.permitted` computes
+    - `interval`: between two values
+    - `one of`: near one of several values
+
+    `dmlconf.permitted` computes these values.
     """
 
     EXACT = "exact"

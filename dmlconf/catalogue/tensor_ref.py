@@ -11,10 +11,7 @@ __all__ = ["TensorRef"]
 
 @dataclass(frozen=True, slots=True)
 class TensorRef:
-    """A tensor of a desc: a field, and an index if the field is an array.
-
-    Its text is its name, such as `InputTensors[2]`.
-    """
+    """A tensor of a desc: a field, and an index if the field is an array."""
 
     field: str
     index: int | None = None

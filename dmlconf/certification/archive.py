@@ -2,7 +2,7 @@
 
 Zip tools can see different contents if two members have one name, if bytes lie outside of members,
 or if a local header differs from the directory. Such archives are refused: each header must be the
-one that follows from the directory, and there must be no other bytes. Any zip tool opens the rest.
+one that follows from the directory, and no other bytes are allowed. Any zip tool opens the file.
 """
 
 from __future__ import annotations

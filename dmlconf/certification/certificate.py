@@ -36,7 +36,7 @@ class Signer:
         keyid: SHA-256 of the public key in DER form.
         trusted: whether the verifier named this key. Otherwise the key came with the file, and
             nobody vouches for its owner.
-        origin: the file of the key that the verifier named; empty if it came with the file.
+        origin: the file of a trusted key; empty for other keys.
     """
 
     keyid: str
@@ -82,8 +82,8 @@ def signed(path: Path, key: PrivateKey) -> bytes:
     Raises:
         RefusedError: the file is not a certificate, was changed after it was made, or cannot be
             read.
-        CertificationError: the key has signed it already, it has too many signatures, or the file
-            would be too large.
+        CertificationError: the key has signed it already, it can have no more signatures, or the
+            file would be too large.
     """
     archive = read_archive(path, _REQUIRED)
     read_certificate(path)
@@ -144,12 +144,7 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
 def _signers(
     envelope: Envelope, enclosed: bytes | None, keys: Sequence[PublicKey]
 ) -> tuple[Signer, ...]:
-    """Return the owners of an envelope's signatures.
-
-    Raises:
-        RefusedError: the enclosed keys are malformed, a signature is by no given or enclosed key,
-            or an untrusted key has not signed the certificate.
-    """
+    """Return the owners of an envelope's signatures; refuse enclosed keys that have not signed."""
     known = {key.keyid: (key, True) for key in keys}
     if enclosed is not None:
         try:
@@ -179,7 +174,6 @@ def _signers(
 
 
 def _unused(known: Mapping[str, tuple[PublicKey, bool]], signers: Iterable[Signer]) -> list[str]:
-    """Return a complaint about each untrusted key that has not signed the certificate."""
     have_signed = {signer.keyid for signer in signers}
     return [
         f"{_SIGNERS} holds the key {keyid}, which has not signed it"

@@ -41,7 +41,7 @@ def log_bytes(
     Its only times are the beginning and the end of the run.
 
     Args:
-        verdicts: the verdicts by the case's identifier, one for each case of the plan.
+        verdicts: one for each case of the plan, by the case's identifier.
     """
     stream = io.StringIO()
     writer = LogWriter(stream)

@@ -42,7 +42,7 @@ class RefusedError(ExpectedError):
     Attributes:
         reasons: each says what is wrong.
         cases: identifiers of the cases whose outputs were changed, if known.
-        unread: whether the file could not be read at all, so that it may be a certificate.
+        unread: whether the file could not be read.
     """
 
     def __init__(self, *reasons: str, cases: Sequence[str] = (), unread: bool = False) -> None:

@@ -51,7 +51,7 @@ class Finding:
 
     Attributes:
         cases: identifiers of the cases that it concerns.
-        unread: whether the file could not be read, so that nothing is known about it.
+        unread: whether the file could not be read.
     """
 
     kind: FindingKind

@@ -43,7 +43,7 @@ class Journal:
         """Open the journal, and make the folders that it needs.
 
         Args:
-            head: what is certified; a different head means a different certification.
+            head: what is certified.
             resume: whether to continue with what the file holds.
 
         Raises:
@@ -85,7 +85,7 @@ class Journal:
             self._path.unlink(missing_ok=True)
 
     def done(self) -> None:
-        """Mark the file for removal at the end: nobody will resume from it."""
+        """Remove the file at the end of the context."""
         self._done = True
 
     def add(self, outcome: StoredOutcome) -> None:

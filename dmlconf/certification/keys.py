@@ -83,7 +83,7 @@ class PublicKey:
     def hint(self) -> str:
         """The identifier that `securesystemslib` computes of this key, for DSSE's `keyid`.
 
-            That library tries no key with another identifier than the signature's.
+        That library tries no key with another identifier than the signature's.
         """
         public = {"public": self._key.public_bytes_raw().hex()}
         key = {"keytype": "ed25519", "scheme": "ed25519", "keyval": public}

@@ -19,8 +19,8 @@ _FIGURES = "figures"
 def compared(verdict: Verdict) -> Verdict:
     """Return a verdict with only what is compared or reported.
 
-    Of the figures it has a digest, in `output_digests` under the name `figures`. In a stranger's
-    log, the other parts may be of any size.
+    A digest stands for the figures: `figures` in `output_digests`. The other parts may be of any
+    size in a stranger's log.
     """
     figures = canonical_json(verdict_data(verdict)["figures"])
     reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)

@@ -51,7 +51,6 @@ class Order:
     """What is to be certified: the cases, and everything that decides about them.
 
     Attributes:
-        suite_paths: where the suite was loaded from.
         challenge: the number that the verifier chose; None if there is none.
         files: members that go into the certificate as they are, by name.
     """

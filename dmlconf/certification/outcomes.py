@@ -208,7 +208,7 @@ class StoredOutcomes:
         """Return the outcome of a case, or why it is unknown.
 
         Args:
-            replayed: whether a recording was certified, which chose the elements of its samples.
+            replayed: whether a recording was certified.
         """
         line = self.lines.get(case.identifier)
         if line is None:
@@ -305,11 +305,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
 
 
 def _stored_size(number: int, output: Mapping[str, Any]) -> int:
-    """Return the number of bytes of an output in outputs.bin.
-
-    Raises:
-        RefusedError: the output must be a sample and is none, or its sample is not permitted.
-    """
+    """Return the number of bytes of an output in outputs.bin; refuse samples of another size."""
     item = _DTYPES[output["type"]].itemsize
     elements = int(math.prod(output["sizes"]))
     if "sample" not in output:

@@ -40,7 +40,7 @@ def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[st
 
     Args:
         log: the certificate's log, which must have a footer.
-        now: the time at which the certificate is verified, with a time zone.
+        now: the verifier's time, with a time zone.
     """
     header = log.header
     for name, said, logged in (

@@ -55,7 +55,7 @@ class Profile:
     """What a certificate must hold verdicts on.
 
     Attributes:
-        name: as in a certificate, with the added parts: `5_0` or `5_0+model`.
+        name: with the added parts, such as `5_0` or `5_0+model`.
         feature_level: the highest feature level that a case may need.
         operators: the only operators that count; None for all.
         kinds: the kinds of cases that count, by the name of their file; None for all. Cases of
@@ -83,7 +83,7 @@ class Profile:
         """Return whether a case must have a verdict.
 
         Raises:
-            InvalidFilesError: the case cannot be built, so its feature level is unknown.
+            InvalidFilesError: the case cannot be built.
         """
         template = planned.template
         if self.operators is not None and template.operator_name not in self.operators:
@@ -102,7 +102,7 @@ def required_cases(profile: Profile, plan: Iterable[PlannedCase]) -> Iterator[Pl
     """Yield the cases of a suite that must have a verdict, in their order.
 
     Raises:
-        InvalidFilesError: a case cannot be built, so its feature level is unknown.
+        InvalidFilesError: a case cannot be built.
     """
     return filter(profile.counts, plan)
 

@@ -183,7 +183,6 @@ def _verification(
 
 
 def _other_key(certificate: Certificate) -> Finding:
-    """Return the `Finding` that keys of the verifier have not signed the certificate."""
     lacking = ", ".join(f"{key.keyid} ({key.origin})" for key in certificate.lacking)
     if not certificate.signers:
         return Finding(
@@ -313,7 +312,6 @@ def _incomplete(
     certificate: Certificate,
     verdicts: Mapping[str, Verdict],
 ) -> Iterator[Finding]:
-    """Yield each `Finding` about missing, superfluous or misplaced cases or an incomplete run."""
     identifiers = [planned.identifier for planned in plan]
     logged = [verdict.case for verdict in log.verdicts]
     lines = certificate.outcomes.lines

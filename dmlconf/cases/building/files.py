@@ -50,7 +50,7 @@ class CaseFiles:
             name: the file's path from the folder.
             tensor: what the file is for. The file's array has the shape `Sizes` or one dimension;
                 elements of 4-bit types have a byte each.
-            where: the keys and indices that lead to the name in the case's entry.
+            where: the keys and indices that lead to the name, for errors.
 
         Raises:
             CaseError: the file is outside the folder, does not end in `.npy`, cannot be read as an

@@ -54,7 +54,7 @@ def read_tensor(
 
     Args:
         name: the tensor's name, such as `InputTensors[0]` for the first one of an array.
-        where: the keys and indices that lead to the tensor in the case's entry.
+        where: the keys and indices that lead to the tensor, for errors.
 
     Raises:
         CaseError: the entry is not a valid tensor.
@@ -215,7 +215,7 @@ _SEEDS: Final = 1 << 32
 
 
 def _form_of(name: str) -> str:
-    """Return a hint: how a fill is written, and which of its arguments have a default."""
+    """Return a hint on how to write a fill, and on its optional arguments."""
     spec = inspect.getfullargspec(FILLS[name])
     needed = [key for key in spec.kwonlyargs if key not in (spec.kwonlydefaults or {})]
     values = {"low": -1, "high": 1}

@@ -54,8 +54,7 @@ class Suite:
         digest: SHA-256 of the folder, name and content of every case file, in hexadecimal.
         expansions: matrices that are already expanded, by template.
         valid: templates whose first case is known to be valid (`is_valid`).
-        challenge: the number that changes the seeds and shifts of generated data; None for the
-            files' own.
+        challenge: as for `load_suite`.
     """
 
     templates: tuple[CaseTemplate, ...]
@@ -105,7 +104,7 @@ def load_suite(
     """Load the case files under the paths.
 
     Files are checked against the schemas; single cases and the first case of each matrix are built.
-    Files that cannot hold a wanted case are not parsed, since parsing a large suite takes time.
+    Files that cannot hold a wanted case are not parsed.
 
     Args:
         every_case: build the other cases of matrices too, and check the constraints of all cases;
@@ -305,7 +304,6 @@ def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
 
 
 def _page_problems(document: Document, operator: Entry | None) -> Iterator[Problem]:
-    """Yield a problem if the file names an unknown page."""
     if operator is None:
         return
     page = document.data.get("page", operator.page)

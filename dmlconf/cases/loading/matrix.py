@@ -125,7 +125,6 @@ def _products(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
 
 
 def _limit_pairs(values: Mapping[str, Sequence[Any]]) -> None:
-    """Raise `CaseError` for too many pairs of values."""
     count = sum(len(a) * len(b) for a, b in combinations(values.values(), 2))
     if count * len(values) > MOST_COMBINATIONS:
         raise CaseError(("matrix",), f"{count:,} pairs of values", "give each parameter fewer")

@@ -83,7 +83,6 @@ class PlannedCases(_MadeOnDemand):
 
 
 def _block(template: CaseTemplate, cases: Iterator[PlannedCase]) -> list[PlannedCase] | _OfMatrix:
-    """Return the cases of a template as they are kept."""
     first = list(islice(cases, _MOST_OBJECTS + 1))
     if len(first) <= _MOST_OBJECTS or not first[0].parameters:
         return [*first, *cases]

@@ -1,8 +1,8 @@
 """The rewrites of graph compilers, and the rewritten graphs of cases.
 
-`schemas/rewrites.yaml` says how compilers rewrite graphs, and under which conditions a rewrite is
-right. A graph case with a `rewrite` may break one condition. The rewritten graph, its mutant, then
-has wrong outputs, so the case catches a compiler that applies the rewrite.
+`schemas/rewrites.yaml` says under which conditions a rewrite is right. A graph case with a
+`rewrite` may break one condition. The rewritten graph, its mutant, then has wrong outputs, so the
+case catches a compiler that applies the rewrite.
 """
 
 from __future__ import annotations

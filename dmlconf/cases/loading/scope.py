@@ -58,7 +58,6 @@ def shared_operators(content: bytes) -> frozenset[str] | None:
 
 
 def _first_line(pattern: re.Pattern[bytes], content: bytes, key: bytes) -> re.Match[bytes] | None:
-    """Return the match of the first line that begins with a key and fits a pattern, or None."""
     matches = (pattern.match(content, begin) for begin in _line_begins(content, key))
     return next(filter(None, matches), None)
 
@@ -83,7 +82,6 @@ def _has_line(content: bytes, key: bytes) -> bool:
 def _wanted_graphs(
     path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
 ) -> bool:
-    """Return whether a file of graphs is wanted and may hold a graph with a wanted operator."""
     if operators and GRAPHS not in operators:
         entries = map(catalogue.operator, operators)
         names = (name for entry in entries for name in (entry.name, *entry.aliases))

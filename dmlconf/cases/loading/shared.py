@@ -120,14 +120,11 @@ def page_of(data: Mapping[str, Any], operator: str) -> str:
 
 
 def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
-    """Return the shared files of the operators whose folders or files are given.
+    """Return the shared files that belong to some paths, each with the paths' operators in it.
 
     Args:
         paths: folders of operators, such as `cases/gather`, and files in these folders. Other paths
             have no shared files.
-
-    Returns:
-        The operators of each shared file whose folders or files are given.
 
     Raises:
         InvalidFilesError: a folder cannot be read.

@@ -64,9 +64,9 @@ class StoredFile:
     """The cached contents of a file.
 
     Attributes:
-        lines: for each of its templates, the line on which the entry begins.
+        lines: the line on which each template's entry begins.
         expansions: the expanded matrix of each template, or None.
-        valid: for each template, whether its first case is known to be valid (`is_valid`).
+        valid: whether each template's first case is known to be valid (`is_valid`).
     """
 
     data: Mapping[str, Any]

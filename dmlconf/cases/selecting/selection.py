@@ -76,7 +76,7 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
     Raises:
         KeywordError: the keyword expression cannot be read.
         ConditionError: the condition cannot be read, needs too many steps, or applies to no case.
-        InvalidFilesError: a case cannot be built, so its desc or feature level is unknown.
+        InvalidFilesError: a case cannot be built.
     """
     fitting = _fitting(cases, selection)
     if not selection.quick:
@@ -162,7 +162,7 @@ def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:
     """Return whether the feature level has all parts of a case.
 
     Raises:
-        InvalidFilesError: the case cannot be built, so its feature level is unknown.
+        InvalidFilesError: the case cannot be built.
     """
     if level == FEATURE_LEVELS[-1]:
         return True  # The highest level has everything.

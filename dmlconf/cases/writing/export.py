@@ -114,7 +114,6 @@ def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any
 
 
 def _tolerance_entry(tolerance: Tolerance) -> dict[str, Any]:
-    """Return a tolerance in the form of a case file."""
     rule = tolerance.rule
     entry: dict[str, Any] = {str(rule.kind): rule.limit}
     if rule.kind is RuleKind.RELATIVE and rule.absolute:

@@ -371,7 +371,6 @@ def _never_holds(operator: Operator, condition: Expression, known: Mapping[str, 
 
 @cache
 def _shared_names() -> Namespace:
-    """Return the names that expressions may use besides the fields."""
     return namespace({**operator_sets(), **FUNCTIONS_OF_OPEN_NUMBERS})
 
 
