@@ -35,7 +35,7 @@ def read_condition(text: str) -> Expression:
     """Return the condition that a text states.
 
     Raises:
-        ExpressionError: the text is not an expression; the message suggests `==` for a single `=`.
+        ExpressionError: the text is not an expression.
     """
     try:
         return Expression(text)

@@ -31,14 +31,14 @@ class CaseError(ValueError):
         super().__init__(message)
 
     def all(self) -> list[CaseError]:
-        """Return this error, its `others`, the others of those, and so on."""
+        """Return this error and, recursively, all `others`."""
         return [self, *(error for other in self.others for error in other.all())]
 
 
 def desc_location(field: str) -> tuple[str | int, ...]:
     """Return the keys that lead to a field in an entry.
 
-    They are `desc`, `InputTensors`, 0 for `InputTensors[0]`, and `desc` for an empty name.
+    `InputTensors[0]` has the keys `desc`, `InputTensors`, 0; an empty name has `desc`.
     """
     if not field:
         return ("desc",)

@@ -246,8 +246,8 @@ def constants(operator_name: str) -> Mapping[str, str]:
     """Return the constants that a condition may name, each by its own name.
 
     These are data types, `OWNED_BY_DML`, the words of `DATA_WORDS`, and the constants of the
-    operator's enums. If it has a nested operator, the names of all operators belong to them. A
-    constant that is named like a field of the operator is left out.
+    operator's enums; for an operator with a nested one, also the names of all operators. A constant
+    that is named like a field is left out.
     """
     entry = catalogue.entry_of(operator_name)
     values = [str(data_type) for data_type in DataType]

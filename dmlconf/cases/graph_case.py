@@ -165,8 +165,7 @@ def node_case(case: Case, node: Node, data: Mapping[str, Array | Fill]) -> Case:
     """Return a node as a separate case: the operator, with these inputs.
 
     Args:
-        case: the graph. Where it writes an output over an input, and the node has both, the node's
-            case does so too.
+        case: the graph. A pair of `in_place` is kept if both tensors belong to the node.
         data: the node's inputs by tensor, shaped like the node's descs.
     """
     return Case(

@@ -1,8 +1,8 @@
 """Handles: short names of cases, the same in nearly every run.
 
 `gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `d7fcg`. A handle is the beginning of a
-digest of the identifier: five characters, or more if another case of the run has the same five. It
-begins with a letter and has no character that is special in a shell.
+digest of the identifier: five characters, or more if another case of the run has the same five.
+Handles begin with a letter and have no characters that are special in a shell.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def handles(identifiers: Iterable[str]) -> Mapping[str, str]:
     in_order = sorted(set(digests.values()))
     lengths: dict[str, int] = {}
     for one, other in zip(["", *in_order], [*in_order, ""], strict=True):
-        shared = _shared(one, other)
+        shared = _common_beginning(one, other)
         for each in (one, other):
             lengths[each] = max(lengths.get(each, SHORTEST), shared + 1)
     return {identifier: text[: lengths[text]] for identifier, text in digests.items()}
@@ -85,14 +85,14 @@ def handles_among(some: Iterable[str], identifiers: Iterable[str]) -> Mapping[st
         own = at < len(in_order) and in_order[at] == digest
         for neighbour in (at - 1, at + 1 if own else at):
             if 0 <= neighbour < len(in_order):
-                shared = _shared(digest, in_order[neighbour])
+                shared = _common_beginning(digest, in_order[neighbour])
                 lengths[neighbour] = max(lengths[neighbour], shared + 1)
     by_digest = dict(zip(in_order, lengths, strict=True))
     return {identifier: text[: by_digest[text]] for identifier, text in digests.items()}
 
 
-def _shared(one: str, other: str) -> int:
-    """Return how many characters two texts have in common at the beginning."""
+def _common_beginning(one: str, other: str) -> int:
+    """Return the length of the common beginning of two texts."""
     shared = 0
     while shared < min(len(one), len(other)) and one[shared] == other[shared]:
         shared += 1

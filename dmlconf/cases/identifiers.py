@@ -58,7 +58,7 @@ def is_pattern(name: str) -> bool:
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Return whether a text fits a pattern, whose only wildcards are `*` and `?`."""
+    """Return whether a text fits a pattern."""
     return _pattern(pattern).fullmatch(text) is not None
 
 

@@ -122,7 +122,7 @@ class ExpectedOutputs:
     Attributes:
         outputs: the expected arrays by output, such as `OutputTensors[0]`, shaped like their Sizes.
         provenance: where the outputs come from.
-        others: the provenance of outputs that the case does not state, by name, if it states some.
+        others: the provenance of outputs that the case does not state, by name.
         samples: the known elements of outputs of which only some are known, by name.
         computed: names of the outputs that the reference has just computed. Any other expected
             output may contradict the reference.

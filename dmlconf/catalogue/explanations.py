@@ -70,9 +70,9 @@ def _of_constraint(
         yield Explanation(name, missing[0], f"{', '.join(missing)} {verb} missing")
     elif own is None:
         yield from _of_tensors(name, operator, desc, names)
-    elif not (missing and (_reads(own, missing, operator) or _unformed(own, names))):
+    elif not (missing and (_reads(own, missing, operator) or _cannot_be_evaluated(own, names))):
         present = [field.name for field in operator.fields if desc.get(field.name) is not None]
-        field = _written(operator, _first(own.require, present))
+        field = _written(operator, _first_named(own.require, present))
         yield Explanation(name, field, _unmet(own.require, names))
 
 
@@ -124,7 +124,7 @@ def _written(operator: Operator, field: str) -> str:
     return next(arrays, field) if field else ""
 
 
-def _first(expression: Expression, fields: Iterable[str]) -> str:
+def _first_named(expression: Expression, fields: Iterable[str]) -> str:
     """Return the field that an expression names first; empty if it names none."""
     offsets = {
         found.start(): field
@@ -139,7 +139,7 @@ def _reads(constraint: Constraint, fields: Iterable[str], operator: Operator) ->
     return any({field, counts[field]} & constraint.require.names for field in fields)
 
 
-def _unformed(constraint: Constraint, names: Namespace) -> bool:
+def _cannot_be_evaluated(constraint: Constraint, names: Namespace) -> bool:
     try:
         constraint.require.evaluate(names)
     except ExpressionError:

@@ -1,7 +1,4 @@
-"""The catalogue entry of graphs, so that a graph can be treated like an operator.
-
-Its fields are the graph's inputs and outputs, and facts about the nodes.
-"""
+"""The catalogue entry of graphs, so that a graph can be treated like an operator."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ def is_graphs(name: str) -> bool:
 
 
 def graph_entry(inputs: Iterable[str] = (), outputs: Iterable[str] = ()) -> Entry:
-    """Return the entry of a graph with these inputs and outputs, by name.
+    """Return the entry of a graph: its fields are inputs and outputs, by name, and `GRAPH_FACTS`.
 
     Source: the pages of DML_GRAPH_DESC and of IDMLDevice1::CompileGraph.
     """

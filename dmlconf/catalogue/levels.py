@@ -75,7 +75,7 @@ def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
 def tables_in_effect(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
     """Yield the tables that list all of the desc's tensors and are in effect for the desc.
 
-    These are all tables above the level that the attributes need, and the newest of the others.
+    These are all tables above the level that the attributes need, and the newest other table.
     """
     level = highest_level(_needs_of_attributes(operator, desc))
     for table in tables_that_list(operator, desc):

@@ -73,13 +73,13 @@ class UnknownOperatorError(LookupError):
         """Take the name; `others` are names outside the catalogue that may have been meant."""
         self.name = name
         self.message = f"the catalogue has no operator {name}"
-        near = _without_prefix(name) or nearest(name, operator_names()) or nearest(name, others)
+        near = _with_prefix(name) or nearest(name, operator_names()) or nearest(name, others)
         self.hint = f"did you mean {near}?" if near else "`dmlconf operators` lists all"
         super().__init__(f"{self.message}; {self.hint}")
 
 
-def _without_prefix(name: str) -> str | None:
-    """Return the operator of a name without its prefix, or None: ACTIVATION_RELU for `relu`."""
+def _with_prefix(name: str) -> str | None:
+    """Return ACTIVATION_RELU for `relu`, for example; None if no prefix makes a known name."""
     names = set(operator_names())
     return next((full for prefix in PREFIXES if (full := prefix + name.upper()) in names), None)
 
@@ -118,7 +118,7 @@ def operator(name: str) -> Operator:
 
 
 def entry_of(name: str) -> Entry:
-    """Return the entry of an operator, as `operator` does, or the one that all graphs share."""
+    """Return the entry of an operator, or the one that all graphs share."""
     return graph_entry() if is_graphs(name) else operator(name)
 
 

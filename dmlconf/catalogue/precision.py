@@ -1,4 +1,4 @@
-"""Precision rules as the catalogue states them, and the one that applies to a case's output."""
+"""Precision rules as the catalogue states them, and the rule that an output of a case has."""
 
 from __future__ import annotations
 

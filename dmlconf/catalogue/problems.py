@@ -127,7 +127,6 @@ def _expressions(operator: Operator) -> Iterator[Expression]:
 
 
 def _expressions_of(entry: PrecisionEntry) -> dict[tuple[str, ...], Expression]:
-    """Return the expressions of a precision rule, by their keys in the file."""
     parts = {
         ("when",): entry.when,
         ("products",): entry.products,

@@ -76,5 +76,4 @@ def _field_problems(
 
 
 def _without_counts(operator: Operator) -> dict[str, Field]:
-    """Return the fields by name, without those that hold the length of an array."""
     return {f.name: f for f in operator.fields if f.name not in operator.count_fields}

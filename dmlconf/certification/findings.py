@@ -68,9 +68,9 @@ class Verification:
     """What a verifier knows about a certificate.
 
     Attributes:
-        findings: why it does not hold; empty if it does.
+        findings: why the certificate does not hold; empty if it holds.
         notes: what anyone who accepts it must know.
-        predicate: what it says about itself; None if a `Finding` has the kind `REFUSED`.
+        predicate: what the certificate says about itself; None if a `Finding` is `REFUSED`.
         statement: what the vendor says.
         run: when the run began and ended, as its log says; None if the outputs were not judged.
         summary: number of verdicts by status, all reached by the verifier.

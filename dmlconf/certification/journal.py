@@ -1,4 +1,4 @@
-"""The journal of a certification: outcomes as they arrive, so that it can be resumed.
+"""The journal of a certification: its outcomes on disk, from which it can be resumed.
 
 JSON Lines: a head that says what is certified, then a line for each case with its outcome and the
 elements of its outputs. A case is run again if its line is truncated or damaged, or if it broke

@@ -70,8 +70,8 @@ class PublicKey:
 
     Attributes:
         pem: SubjectPublicKeyInfo as PEM.
-        keyid: SHA-256 of its DER form, in hexadecimal.
-        origin: the file that it was read from; empty for one in a certificate.
+        keyid: SHA-256 of the DER form, in hexadecimal.
+        origin: the user's file with the key; empty for a key in a certificate.
     """
 
     pem: bytes

@@ -1,7 +1,7 @@
 """The outcomes in a certificate, one for each case that ran; equal outputs are stored once.
 
 Of an output of 64 KiB or more, the digest of all elements and a sample are stored. The challenge,
-the case, the output and the digest decide which elements are in the sample. So nobody knows them
+the case, the output and the digest decide which elements are in the sample, so nobody knows which
 before having computed all elements. Where a recording has only a sample, that sample is stored.
 """
 

@@ -233,7 +233,6 @@ def _limit(data: Mapping[str, Any], name: str) -> WaivedLimit | None:
 
 
 def _inherited(document: Document, below: tuple[str, ...] = ()) -> Mapping[str, Any]:
-    """Return a profile's own data, completed by the data it inherits."""
     problems = _problems(document)
     if problems:
         raise InvalidFilesError(problems)

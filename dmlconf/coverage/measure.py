@@ -81,7 +81,7 @@ def measure(
             row.total += 1
             row.cases.update(tag for tag in case.tags if tag in KINDS)
             row.recorded += recorded(case)
-            for part in set(_shown(case)) & row.parts.keys():
+            for part in set(_covered_parts(case)) & row.parts.keys():
                 row.parts[part] += 1
         advance()
     return coverage
@@ -159,7 +159,7 @@ def _level(need: LevelNeed) -> Part:
     return Part("level", f"{need.level} for {need.part}")
 
 
-def _shown(case: Case) -> Iterator[Part]:
+def _covered_parts(case: Case) -> Iterator[Part]:
     """Yield the parts that a case covers, documented or not."""
     if case.about.example is not None:
         yield Part("example", str(case.about.example).partition(",")[0])

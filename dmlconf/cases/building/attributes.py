@@ -48,7 +48,7 @@ def array_length(
 ) -> int:
     """Return the value of a count field: the length of its arrays.
 
-    If all arrays are absent, it is the count that the case gives, or 0.
+    If all arrays are absent, return the count that the case gives, or 0.
 
     Raises:
         CaseError: the arrays differ in length, or the count field has another value.

@@ -1,7 +1,7 @@
-"""Read the expressions of an entry once, and evaluate them for each of its cases or nodes.
+"""Read the expressions of an entry once, and evaluate them for each case or node.
 
-Text that begins with `=` is an expression. `prepared` replaces it with a `Formula` and wraps values
-without expressions in `Fixed`; `evaluated` then computes only the formulas.
+Text that begins with `=` is an expression, which `prepared` replaces with a `Formula`. Values
+without expressions become `Fixed`. `evaluated` computes the formulas.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _known_fields(
 
 
 class NodeReader:
-    """Reads nodes in any order of the file: first those whose descs other nodes' inputs need.
+    """Reads each node after the nodes whose descs it needs, whatever their order in the file.
 
     Attributes:
         nodes: the nodes that have been read, by name.
@@ -156,7 +156,7 @@ class NodeReader:
         """Read all nodes.
 
         Raises:
-            CaseError: with the errors of all nodes, without those that follow from other errors.
+            CaseError: the errors of all nodes, without those that follow from other errors.
         """
         errors = CaseErrors()
         for name in self._entries:

@@ -43,7 +43,7 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
     if shape not in (tuple(sizes), (count,)):
         _raise_for_shape(values, shape, tuple(sizes), count)
     flat = list(values)
-    if not _fit(flat, data_type):
+    if not _surely_fit(flat, data_type):
         flat = []
         for where, value in _leaves(values):
             problem = _misfit(value, data_type)
@@ -102,8 +102,8 @@ def _braces(sizes: Sequence[int]) -> str:
     return "{" + ", ".join(map(str, sizes)) + "}"
 
 
-def _fit(values: Sequence[Any], data_type: DataType) -> bool:
-    """Return whether all values surely fit; False if each must be checked."""
+def _surely_fit(values: Sequence[Any], data_type: DataType) -> bool:
+    """Return whether all values fit, by a quick check; False if each must be checked."""
     types = set(map(type, values))
     if not types or not types <= ({int, float} if data_type.is_float else {int}):
         return False

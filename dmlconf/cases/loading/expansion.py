@@ -1,7 +1,6 @@
 """Keep the cases of a matrix in a short form, which can be stored as JSON.
 
 The form has each value of a parameter once, and for each case an index of 4 bytes per parameter.
-The dictionary of two parameters would take 184 bytes.
 """
 
 from __future__ import annotations

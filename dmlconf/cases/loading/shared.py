@@ -1,9 +1,9 @@
 """Case files that several operators share.
 
 The folder `SUITE/shared` is beside the folders of the operators, such as `SUITE/element_wise_add`.
-A file such as `SUITE/shared/GROUP/invalid.yaml` names its operators under `operators`. Its entries
-count as if they stood in `SUITE/OPERATOR/invalid.yaml` of each; an entry with `operators` of its
-own belongs to these only. The path of an operator's folder or file also selects its shared cases.
+A file such as `SUITE/shared/GROUP/invalid.yaml` names operators. An entry counts as if it stood in
+`SUITE/OPERATOR/invalid.yaml` of each of them, or of the operators that the entry itself names. The
+path of an operator's folder or file also selects the operator's shared cases.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def page_of(data: Mapping[str, Any], operator: str) -> str:
 
 
 def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
-    """Return the shared files that belong to some paths, each with the paths' operators in it.
+    """Return the shared files that the paths select, each with the selected operators.
 
     Args:
         paths: folders of operators, such as `cases/gather`, and files in these folders. Other paths
@@ -164,8 +164,8 @@ def _operators_of(file: Path) -> frozenset[str]:
 def in_order(templates: Iterable[CaseTemplate]) -> tuple[CaseTemplate, ...]:
     """Return entries in the order of their files, shared ones among those of their operator.
 
-    Entries of a shared file `invalid.yaml` come where the operator's own `invalid.yaml` would. If
-    the operator has no files of its own, they stay where they are.
+    Entries of a shared file `invalid.yaml` come where the operator's own `invalid.yaml` would. They
+    stay where they are if the operator has no files of its own.
     """
     listed = list(templates)
     own: dict[str, list[tuple[str, int]]] = {}

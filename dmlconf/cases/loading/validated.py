@@ -54,7 +54,7 @@ class CheckedFile:
     valid: frozenset[CaseTemplate] = frozenset()
 
     def only(self, operators: Collection[str]) -> CheckedFile:
-        """Return the file without shared entries of other operators than these."""
+        """Return the file without the shared entries of other operators."""
         own = (t for t in self.templates if not t.shared or t.operator_name in operators)
         return replace(self, templates=tuple(own))
 

@@ -12,8 +12,8 @@ For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 
 packed, FLOAT32 padded, and INT32. All cases of a file `invalid.yaml` have the same single feature,
 so one is taken.
 
-Nothing is random. `-o` chooses the same cases of an operator as a run of all operators does, but
-perhaps other graphs, since only graphs with the operator are there to choose from.
+Nothing is random. `-o` chooses the same cases of an operator as a run of all operators does. It may
+choose other graphs, since it chooses among those with the operator.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Count the pairs of parameter values that the cases of a suite have, by operator.
 
 GEMM with TransA TRANSPOSE and TransB TRANSPOSE is one pair. The pair is covered if a valid case has
-both values. Otherwise it is missing, or excluded for a reason.
+both values. Other pairs are missing, or excluded for a reason.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The parameters of an operator, the values that they may have, and the values that a case has.
 
-Data types, dimensions, layouts, BOOL attributes, enumerations, optional fields, nested operators,
-owned inputs, base alignment, outputs in place and classes of data follow from the catalogue.
-Families of operators add sizes and the like (`spaces`).
+Data types, layouts, attributes and the like follow from the catalogue. Families of operators add
+sizes and so on (`spaces`).
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def _names(case: Case) -> Namespace:
 
 
 def _first(desc: Desc, name: str) -> TensorDesc | None:
-    """Return the tensor of a field, or the first one of an array; None if there is none."""
+    """Return the tensor of a field, or the first tensor of an array, or None."""
     value = desc.get(name)
     if isinstance(value, tuple | list):
         value = value[0] if value else None
@@ -92,7 +91,7 @@ def _first(desc: Desc, name: str) -> TensorDesc | None:
 
 
 def _first_of(desc: Desc, names: tuple[str, ...]) -> TensorDesc | None:
-    """Return the first tensor of a group that is present; None if none is."""
+    """Return the first present tensor of a group, or None."""
     return next((tensor for name in names if (tensor := _first(desc, name)) is not None), None)
 
 

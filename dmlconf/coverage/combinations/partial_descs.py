@@ -2,7 +2,7 @@
 
 Take GEMM of which only an ATensor of FLOAT32 and a BTensor of FLOAT16 are known. The condition that
 both have the same data type is false whatever the other fields are, so no such desc is valid. The
-condition that their sizes fit depends on unknown fields, so it excludes nothing.
+condition that the sizes fit excludes nothing, since it depends on unknown fields.
 """
 
 from __future__ import annotations

@@ -30,8 +30,7 @@ class FamilyParameter:
 
     Attributes:
         value: an expression over the desc's fields, the first input `Input` and the first output
-            `Output`, or over `graph_facts`. A case for which it fails or is None lacks the
-            parameter.
+            `Output`, or over `graph_facts`. If it fails or is None, a case lacks the parameter.
         classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
 
