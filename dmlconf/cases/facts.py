@@ -1,6 +1,6 @@
 """Facts of a case for the run log, and the names that conditions over the case may use.
 
-From the fact `InputTensor: FLOAT16 2x3` follow the names in `FLOAT16 in DataTypes and Rank > 1`.
+With the fact `InputTensor: FLOAT16 2x3`, the condition `FLOAT16 in DataTypes and Rank > 1` holds.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def element_count(facts: Mapping[str, Any]) -> int:
 def facts_of(case: Case) -> dict[str, Any]:
     """Return the facts of a case that the run log keeps, as JSON values.
 
-    The fields that are present stand by name. Tensors are text such as `FLOAT16 2x3 strides=1x2`,
-    infinities and NaN are text too, arrays are lists, and nested operators are objects.
+    Absent fields are left out. Tensors are text such as `FLOAT16 2x3 strides=1x2`, and so are
+    infinities and NaN. Arrays are lists, and nested operators are objects.
 
     `in_place` lists the outputs that share the buffer of an input, and `data` the words of
     `DATA_WORDS` that hold for the inputs. Both are left out if empty.

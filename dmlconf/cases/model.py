@@ -190,8 +190,8 @@ class Case:
         tolerances: limits that replace the operator's rules, or apply together with them, by
             output.
         files: SHA-256 in hexadecimal of the case's data files, by name.
-        disputes: `reference` if the case says that the reference is wrong where the reference
-            contradicts the expectation; else None.
+        disputes: `reference` if the case says that its expectation is right and the reference
+            wrong; else None.
     """
 
     identifier: str
@@ -337,7 +337,10 @@ class Case:
         return replace(self, desc=desc)
 
     def constraint_error(self) -> CaseError:
-        """Return the error of a case that breaks an enforced constraint, but must not."""
+        """Return the error of a case that breaks an enforced constraint.
+
+        The case expects no rejection.
+        """
         from dmlconf.catalogue.explanations import explanations  # Only an error needs it.
 
         errors = []
@@ -349,7 +352,7 @@ class Case:
         return CaseError(first.where, first.message, first.hint, others)
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
-        """Return the tolerance that applies in addition to `rule`; None if there is none."""
+        """Return the rule of a tolerance that applies in addition to `rule`, or None."""
         tolerance = self.tolerances.get(output)
         return tolerance.rule if tolerance is not None and tolerance.reason is None else None
 

@@ -34,7 +34,6 @@ class TensorDesc:
     `FittingStrides`.
 
     Attributes:
-        DataType: type of the elements.
         Sizes: elements along each dimension.
         Strides: elements from one coordinate to the next along each dimension; None means packed.
         Flags: names of `DML_TENSOR_FLAGS` without the prefix.

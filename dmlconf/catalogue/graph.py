@@ -38,7 +38,7 @@ def is_graphs(name: str) -> bool:
 
 
 def graph_entry(inputs: Iterable[str] = (), outputs: Iterable[str] = ()) -> Entry:
-    """Return the entry of a graph: its fields are inputs and outputs, by name, and `GRAPH_FACTS`.
+    """Return the entry of a graph, whose fields are these inputs and outputs, and `GRAPH_FACTS`.
 
     Source: the pages of DML_GRAPH_DESC and of IDMLDevice1::CompileGraph.
     """

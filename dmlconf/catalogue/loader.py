@@ -368,7 +368,7 @@ def enumeration(name: str) -> Enumeration:
 
 
 def is_page(name: str) -> bool:
-    """Return whether an operator or an enum has a page of this name, which is without ending."""
+    """Return whether this is the name, without its ending, of an operator's or enum's page."""
     kind, _, described = name.partition("-directml-")
     try:
         if kind == "ne":

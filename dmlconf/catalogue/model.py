@@ -275,7 +275,7 @@ class Specialisation:
 
     Attributes:
         operator: the more general operator.
-        constants: fields of that operator that are constant, by name; None for an absent one.
+        constants: fixed values of that operator's fields, by name; None for an absent field.
         computed: other fields of that operator, as expressions over the special case's fields.
         differs: what a real DirectML does differently, or None.
     """

@@ -92,7 +92,7 @@ class PrecisionEntry:
         products: for `accumulate`, the number of terms, as an expression over the desc.
         flushed: data types whose subnormals may be treated as zero.
         flushed_by: for an output such as an index, the input whose data type is looked up in
-            `flushed`. If None, the output's data type is; `exact` rules then flush nothing.
+            `flushed`. If None, the output's own data type is looked up, except by `exact` rules.
         typical: how much of the limit real devices use, if that is little.
     """
 

@@ -2,7 +2,7 @@
 
 Zip tools can see different contents if two members have one name, if bytes lie outside of members,
 or if a local header differs from the directory. Such archives are refused: each header must be the
-one that follows from the directory, and no other bytes are allowed. Any zip tool opens the file.
+one that follows from the directory, and no other bytes are allowed. Any zip tool opens the result.
 """
 
 from __future__ import annotations
@@ -124,9 +124,6 @@ def _directory(entries: Sequence[_Entry]) -> bytes:
 
 def read_archive(path: Path, required: Sequence[str]) -> Archive:
     """Return the members of a certificate's file.
-
-    Args:
-        required: names of the members that the file must have.
 
     Raises:
         RefusedError: the file cannot be read, or is not an archive in the form of a certificate.

@@ -37,11 +37,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A payload with its signatures.
-
-    Attributes:
-        payload_type: the type of the payload, which is signed too.
-    """
+    """A payload with its signatures."""
 
     payload: bytes
     payload_type: str = PAYLOAD_TYPE

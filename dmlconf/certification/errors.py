@@ -40,7 +40,6 @@ class RefusedError(ExpectedError):
     """A file is not a certificate, was changed after it was made, or cannot be read.
 
     Attributes:
-        reasons: each says what is wrong.
         cases: identifiers of the cases whose outputs were changed, if known.
         unread: whether the file could not be read.
     """

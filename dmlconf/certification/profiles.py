@@ -1,8 +1,8 @@
 """Certification profiles: which cases must have a verdict, and which verdicts are allowed.
 
-Feature levels have profiles, such as `schemas/profiles/5_0.yaml`, and so have backends that follow
-ONNX; users may write others. A profile may leave out parts of the suite, such as model cases. The
-name `5_0+model` adds a part.
+There are profiles for feature levels, such as `schemas/profiles/5_0.yaml`, and one for backends
+that follow ONNX; users may write others. A profile may leave out parts of the suite, such as model
+cases. The name `5_0+model` adds a part.
 """
 
 from __future__ import annotations

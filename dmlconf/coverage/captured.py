@@ -81,7 +81,9 @@ class CapturedUses:
             self._models.setdefault(feature, set()).update(named_models(note))
 
     def coverage(self, plan: Iterable[PlannedCase], graphs: GraphCoverage) -> CapturedCoverage:
-        """Count the captured graphs as well, and return how each feature is used; call it once.
+        """Count the captured graphs as well, and return how each feature is used.
+
+        A second call would count them twice.
 
         Args:
             plan: cases, of which only the captured graphs are read.

@@ -72,7 +72,6 @@ def measure(
 
     Args:
         recorded: returns whether a recording of the suite has a case.
-        advance: called after each case.
     """
     coverage = {operator.name: _without_cases(operator) for operator in operators}
     for case in cases:

@@ -18,11 +18,7 @@ __all__ = ["node_problems", "relation_problems"]
 
 
 def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems with the descs of a graph's nodes.
-
-    Args:
-        index: the index of the entry, among the file's cases.
-    """
+    """Yield the problems with the descs of a graph's nodes."""
     nodes = entry.get("nodes")
     for name, node in nodes.items() if isinstance(nodes, Mapping) else ():
         operator = node.get("operator") if isinstance(node, Mapping) else None

@@ -1,7 +1,8 @@
 """Choose few cases that have most of what many have: kinds, data types, layouts, attributes.
 
-The *features* of a case are read from its entry and parameters, without building it. Its kind is
-the name of its file, such as `matrix`. Each chosen case adds as many missing features as possible.
+The *features* of a case are read from its entry and parameters, without building it. The kind of a
+case is the name of its file, such as `matrix`. The case with most missing features is taken first,
+then the one with most features that are still missing:
 
 - *demanded* features are the kind, data types, layouts and values of attributes. Cases are taken
   while one is missing, but none for a single value of an attribute.
@@ -9,8 +10,8 @@ the name of its file, such as `matrix`. Each chosen case adds as many missing fe
   a tenth of a demanded one.
 
 For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 suffice: FLOAT16
-packed, FLOAT32 padded, and INT32. All cases of a file `invalid.yaml` have the same single feature,
-so one is taken.
+packed, FLOAT32 padded, and INT32. The cases of an operator's `invalid.yaml` all have the same
+single feature, so one is taken.
 
 Nothing is random. `-o` chooses the same cases of an operator as a run of all operators does. It may
 choose other graphs, since it chooses among those with the operator.

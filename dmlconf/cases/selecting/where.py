@@ -25,8 +25,8 @@ class ConditionError(ValueError):
 class Condition:
     """A condition over the names that `names_of` returns for a case.
 
-    A case that lacks one of the names does not meet the condition, nor does one for which
-    evaluation fails. All cases share one budget of steps.
+    A case does not meet the condition if it lacks a name or if evaluation fails. All cases share
+    one budget of steps.
     """
 
     def __init__(self, text: str) -> None:

@@ -44,7 +44,7 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 def data_input(operator: Operator) -> str | None:
     """Return the input whose data has a class; None if there is none.
 
-    It is the first input without `bounds` in the catalogue, which most indices have.
+    It is the first input without `bounds` in the catalogue. Most indices have bounds.
     """
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
