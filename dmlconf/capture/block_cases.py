@@ -1,8 +1,7 @@
-"""Write a captured graph's blocks as cases, with values that follow from the application's data.
+"""Write the blocks of dispatched graphs as cases with the application's data.
 
-`dmlconf.capture.blocks` splits the graph. What DirectML computes inside a graph is not captured, so
-tensors that a block reads from other nodes get the reference's values. Other blocks are written by
-`dmlconf.capture.case_files` and `dmlconf.capture.models`.
+What DirectML computes inside a graph is not captured. So a tensor that a block reads from another
+block gets the values that the reference computes.
 """
 
 from __future__ import annotations
@@ -43,10 +42,9 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
     """Write the blocks of dispatched graphs: a case file for each dispatch whose data was kept.
 
     Args:
-        folder: the folder of captured cases, which already has the case files of the dispatches;
-            a dispatch without one has no blocks.
-        most_nodes: the most nodes of a block; graphs of no more nodes are not split.
-        most_bytes: the maximum size of all data; blocks whose data no longer fits are left out.
+        folder: the folder of captured cases; a dispatch without a case file there has no blocks.
+        most_nodes: the most nodes of a block; only graphs with more nodes are split.
+        most_bytes: the most bytes of all data; blocks whose data no longer fits are left out.
 
     Raises:
         OSError: a file cannot be written.
@@ -83,7 +81,7 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
 def _values(path: Path) -> Mapping[str, Array]:
     """Return a dispatch's inputs by name, and nodes' outputs by `NODE.TENSOR`.
 
-    `NODE` alone is its `OutputTensor`.
+    `NODE` alone is its OutputTensor.
     """
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)

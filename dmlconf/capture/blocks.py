@@ -1,8 +1,8 @@
 """Split a graph into blocks: connected parts of few nodes, each a graph of its own.
 
-For a graph of 300 nodes the permitted range is wide, since every node adds rounding; for a block of
-eight nodes it is narrow. A block's inputs are the tensors that it reads from the graph's inputs or
-from other blocks. Its outputs include the tensors that other blocks read or the graph returns.
+Every node adds rounding, so the permitted range is wide for 300 nodes and narrow for eight. A
+block's inputs are the tensors that it reads from the graph's inputs or from other blocks. Its
+outputs include the tensors that other blocks read or the graph returns.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ class Block:
     """A part of a graph.
 
     Attributes:
-        nodes: the names of its nodes; each comes after the nodes whose outputs it reads. `blocks`
-            takes the names that they have in the graph.
-        parts: the parts of its entry in a case file; nodes have the names in `nodes`.
-        sources: what each of its inputs is in the graph: the name of an input, or a node's output
-            as `NODE` or `NODE.TENSOR`.
+        nodes: the names of its nodes, each after the nodes that it reads.
+        parts: the parts of its entry in a case file.
+        sources: for each of its inputs, the tensor of the graph: the name of an input, or a node's
+            output as `NODE` or `NODE.TENSOR`.
     """
 
     nodes: tuple[str, ...]
@@ -46,8 +45,7 @@ def blocks(parts: Parts, most_nodes: int) -> list[Block]:
     """Return blocks of at most `most_nodes` nodes, which together have every node once.
 
     Nodes are ordered depth first, each after the nodes that it reads. The order is cut after every
-    `most_nodes` nodes, and each piece into its connected parts, so no block depends on its own
-    outputs by way of other blocks.
+    `most_nodes` nodes, and each piece into its connected parts. So blocks form no cycle.
     """
     graph = _Graph(parts)
     order = graph.in_order()
@@ -153,11 +151,11 @@ class _Graph:
     def _outputs(self, inside: set[str], used: set[str]) -> Mapping[str, str]:
         """Return the block's outputs by name, each as `NODE` or `NODE.TENSOR`.
 
-        They are what nodes outside the block read or the graph returns, and the first output of
-        each node of which nothing is read or returned.
+        An output is what a node outside the block reads or the graph returns. If no output of a
+        node is read or returned, the node's first one is an output of the block.
 
         Args:
-            used: the names of the block's inputs, which outputs may not have; theirs are added.
+            used: the names of the block's inputs; outputs get other names, which are added.
         """
         own = self._parts["outputs"].values()
         returned = {

@@ -34,12 +34,12 @@ class CapturedOperator:
         desc: the desc, as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called.
-        nodes: if `flags` is 0, the nodes of graphs that have this desc, each as the number of the
-            graph and the node's name, if possible the application's own.
+        nodes: the nodes of graphs with this desc, as (number of the graph, name of the node); empty
+            if `flags` is not 0.
         hresult: what CompileOperator returned last; None if it was not called or never returned.
-        weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
-        statistics: the statistics of its inputs at the first dispatch, by tensor, if kept; inputs
-            without finite elements have none.
+        weights: the kept data of inputs OWNED_BY_DML at the first initialisation, by tensor.
+        statistics: the kept statistics of inputs at the first dispatch, by tensor; inputs without
+            finite elements have none.
     """
 
     operator: str
@@ -56,14 +56,12 @@ class CapturedOperator:
 class CapturedGraph:
     """A graph; attributes that are not listed here are as in `CapturedOperator`.
 
-    For graphs, `compiled` and `hresult` are about IDMLDevice1::CompileGraph.
-
     Attributes:
         number: its number in the order of first compilations, from 1.
         parts: its inputs, nodes and so on, as in the entry of a case file.
-        names: the application's own names of parts, by the parts' names in the entry, if these
-            differ.
-        unused: how many inputs nothing reads; the entry leaves them out.
+        names: from a part's name in `parts` to the application's own name, if these differ.
+        unused: how many more inputs the application's graph has, which nothing reads.
+        compiled: how often IDMLDevice1::CompileGraph was called; `hresult` is what it returned.
     """
 
     number: int
@@ -106,8 +104,8 @@ class Captured:
     """Everything that was captured.
 
     Attributes:
-        devices: how many devices were created. Of a DirectML that was loaded before capturing
-            began, dmlconf's own device counts too.
+        devices: how many devices were created, including the one that dmlconf creates in a DirectML
+            that was loaded before capturing began.
         library: the last known path of a DirectML that created a device; empty if none is known.
         created: how many operators were created, by name; many are never compiled.
         refused: how often CreateOperator refused a desc, by `OPERATOR: HRESULT`.
@@ -130,7 +128,7 @@ class Captured:
 
     @property
     def weights(self) -> Counter[str]:
-        """How often each kept array is a weight of an operator or a graph, by the array's file."""
+        """How many weights of operators and graphs each file of a kept array holds."""
         owners = [each.weights for each in self.operators]
         owners += [each.weights for each in self.graphs]
         return Counter(kept.file for each in owners for kept in each.values())

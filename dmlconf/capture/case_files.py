@@ -45,19 +45,14 @@ __all__ = [
 ]
 
 FILE: Final = "captured"
-"""The stem of the files that `write_cases` and `write_models` write.
-
-It is the second part of the cases' identifiers. Further files of graphs are `captured-2` and so on.
+"""The stem of the files that are written here; further files of graphs are `captured-2` and so on.
 """
 
 DATA: Final = "data"
 """The name of the folder of kept data, next to case files."""
 
 _MOST_TEXT: Final = 1 << 20
-"""The most characters of the entries of a file of graphs, each counted as a document of its own.
-
-A single graph may be longer.
-"""
+"""The most characters of the entries in a file of graphs; a single entry may be longer."""
 
 _MOST_NAMED: Final = 3
 """The most nodes that a note names."""
@@ -69,8 +64,8 @@ class Written:
 
     Attributes:
         cases: how many cases the files have.
-        left_out: what is wrong with each case that was not written, by `FOLDER/STEM/NAME`, or by
-            `FOLDER/NAME` if its data was too large.
+        left_out: why a case was not written, by `FOLDER/STEM/NAME`, or by `FOLDER/NAME` if its data
+            was too large.
     """
 
     files: tuple[Path, ...]
@@ -79,10 +74,10 @@ class Written:
 
 
 Entry = Mapping[str, Any]
-"""An entry of a case file, or what the file says of all its entries."""
+"""An entry of a case file, or the head of one: what it says of all its entries."""
 
 File = tuple[Path, Entry, list[Entry]]
-"""The path of a case file, its content without the entries, and the entries."""
+"""The path of a case file, its head, and its entries."""
 
 
 def write_cases(
@@ -298,10 +293,10 @@ def _with_kept_data(
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts with data for inputs, generated to suit the first node that reads each.
+    """Return the parts with data for inputs, generated for the first node that reads each.
 
-    Listed indices suit a node only if it reads the input with the input's own Sizes. An input that
-    suits no node gets no data.
+    A node that needs listed indices is passed over if it reads the input with other Sizes. An input
+    for which no node is left gets no data.
     """
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)
@@ -349,10 +344,10 @@ def _outcome(hresult: str | None) -> str:
 def sound_entries(
     head: Entry, entries: list[Entry], path: Path, left_out: dict[str, str]
 ) -> list[Entry]:
-    """Return the entries that load, and collect what is wrong with the other entries.
+    """Return the entries that load.
 
     Args:
-        path: the path of the file to write; the data files that entries name are there already.
+        path: the path that the case file will have; the data files of the entries exist already.
         left_out: gets what is wrong with each entry that does not load, by `FOLDER/STEM/NAME`.
     """
     folder = path.parent

@@ -1,6 +1,6 @@
 """Statistics of a tensor's finite elements: range, share of zeros, count, whether all are whole.
 
-A fill that follows them gives similar data, and reveals only these statistics of the original data.
+A fill with the same statistics gives similar data, and reveals nothing else of the original.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DataStatistics", "following"]
 
 _MANY_ZEROS: Final = 1 / 8
-"""With this share of zeros or more, a floating-point tensor is taken for RELU's output.
-
-Its least number must be 0, and not all its numbers whole, unless one exceeds `_LARGEST_WHOLE`.
-"""
+"""With this share of zeros or more, numbers from 0 are taken for RELU's output."""
 
 _LARGEST_WHOLE: Final = 2.0**53
 """Up to this magnitude, a FLOAT64 holds every whole number."""
@@ -62,8 +59,8 @@ class DataStatistics:
         if low == 0 and _MANY_ZEROS <= self.zeros < 1:
             from statistics import NormalDist  # Slow to import, and few fills need it.
 
-            # Numbers below 0 become 0, so their share is the share of zeros. The greatest of
-            # `count` numbers is about the quantile 1 - 0.5 / count.
+            # Numbers below 0 become 0. The greatest of `count` numbers is about the quantile
+            # 1 - 0.5 / count.
             at = NormalDist().inv_cdf
             least, most = at(self.zeros), at(1 - 0.5 / self.count)
             deviation = high / (most - least)
@@ -79,8 +76,8 @@ def following(
 
     Args:
         statistics: the statistics of the application's data; None if they are not known.
-        generated: the data to return if they are not known. Data without a fill is always returned:
-            it lists distinct indices, for which a range says too little, or is empty.
+        generated: the data to return if they are not known, or if it has no fill, such as a list of
+            distinct indices.
     """
     if statistics is None or "fill" not in generated:
         return generated

@@ -62,7 +62,7 @@ def file_stem(number: int, what: CapturedOperator | CapturedGraph) -> str:
 def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
     """Write each dispatch as a separate case file, in order, and the recording next to them.
 
-    Dispatches whose case does not load are left out; without any other there is no recording.
+    Dispatches whose case does not load are left out. If all are, there is no recording.
 
     Args:
         folder: the folder below which the folder `FOLDER` is created.
@@ -157,7 +157,7 @@ def _followed(each: _Numbered, sources: Mapping[str, int]) -> str:
 
 
 def _recording(entries: Mapping[str, Entry], library: str) -> Recording:
-    """Return a recording without adapter and driver, which applications do not name."""
+    """Return a recording; adapter and driver are unknown."""
     content = Path(library).read_bytes() if library else b""
     environment = {
         "backend": "directml",

@@ -56,7 +56,7 @@ class DecodedGraph:
 
     Attributes:
         graph: the graph, with names that a case file may use.
-        names: the application's own names of parts, by the names in the graph, if these differ.
+        names: from a part's name in `graph` to the application's own name, if these differ.
         inputs: for each of the graph's inputs, in order, its index in the application's desc.
         unused: how many more inputs the desc has, which nothing reads.
     """
@@ -71,9 +71,9 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
     """Return the graph at the address of a `DML_GRAPH_DESC`.
 
     Raises:
-        UnknownDescError: a node or an edge has an unknown or the wrong type, an edge names a node
-            or a tensor that there is not, nothing reads a constant, `lookup` does not know an
-            operator, or the graph is larger than dmlconf reads.
+        UnknownDescError: a node or an edge has an unknown or the wrong type, an edge names a
+            missing node or tensor, nothing reads a constant, `lookup` does not know an operator, or
+            the graph is larger than dmlconf reads.
     """
     native = DML_GRAPH_DESC.from_address(address)
     if native.NodeCount > MOST_NODES:
@@ -84,7 +84,7 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
 
 @dataclass(slots=True)
 class _Raw:
-    """A node as read, with its inputs' and outputs' names by index; None for absent tensors."""
+    """A node as read; `inputs` and `outputs` have the tensors' names, None for absent ones."""
 
     name: str
     operator: Operator | None = None
@@ -98,8 +98,7 @@ class Names:
     """Names of a graph's parts that a case file may use.
 
     Attributes:
-        own: the application's own names of parts, by the names that `unique` gave them, if these
-            differ.
+        own: the application's own names that `unique` changed, by the new name.
     """
 
     def __init__(self) -> None:
@@ -111,8 +110,8 @@ class Names:
 
         Args:
             own: the application's name; empty for none.
-            kind: the beginning of the name, such as `gemm`, if `own` has no ASCII letter, digit or
-                `_`, or if the first of these is a digit: `7` becomes `gemm-7`.
+            kind: how the name begins if `own` cannot begin it: with `gemm`, an empty name becomes
+                `gemm`, and `7` becomes `gemm-7`.
         """
         kind = kind.replace("_", "-")
         text = re.sub(r"[^A-Za-z0-9_]+", "-", own or kind).strip("-")[:_LONGEST_NAME].strip("-")

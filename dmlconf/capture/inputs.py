@@ -21,7 +21,7 @@ from dmlconf.fuzzing.indices import indices_of
 __all__ = ["desc_of", "input_data"]
 
 _POSITIVE: Final = ("Scale", "Variance")
-"""Parts of the names of inputs that are scales or variances, which are above 0."""
+"""Inputs with one of these words in their names get numbers above 0."""
 
 _MOST_INTEGER: Final = 9
 _NOT_DESC: Final = ("from", "values", "fill")

@@ -21,7 +21,7 @@ __all__ = ["JournalError", "JournalWriter", "read_journal"]
 _SEPARATORS: Final = (",", ":")
 
 _NUMBER: Final = "number"
-"""The only key of an object that stands for a number that JSON lacks: `{"number": "-inf"}`."""
+"""The key of an object in place of a number that JSON lacks: `{"number": "-inf"}`."""
 
 
 class JournalError(ValueError):

@@ -17,10 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["graph_line", "operator_line"]
 
 Line = tuple[str, Mapping[str, Any]]
-"""The key of an operator or graph, and its line in the journal.
-
-Keys are equal if the operators or graphs, their flags and the names of their parts are.
-"""
+"""A digest of an operator or graph and its flags, and its line in the journal."""
 
 
 def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:

@@ -50,9 +50,8 @@ def program_environment() -> dict[str, str]:
 def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]:
     """Run a program until it ends, with this process's standard streams.
 
-    After Ctrl-C, it is killed if it does not end within `_END_SECONDS`, or at a second Ctrl-C. The
-    captured calls are returned however the program ends. The folder of arrays is removed when the
-    block ends.
+    After Ctrl-C, the program is killed if it does not end within `_END_SECONDS`, or at a second
+    Ctrl-C. The folder of arrays is removed when the block ends.
 
     Args:
         arguments: a script or `-m MODULE`, and its arguments.

@@ -1,8 +1,7 @@
 """Write cases of several captured models: each desc of an operator and each kind of block once.
 
-A desc is written again for other flags that have tags. A block is a part of a graph with two to
-eight nodes. Blocks that differ only in sizes, strides, numbers and data become one case, made from
-the block with the fewest elements.
+Blocks that differ only in sizes, strides, numbers and data become one case, made from the block
+with the fewest elements.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ MOST_ELEMENTS: Final = 4_000_000
 def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
     """Write case files below a folder, one for each operator and one for blocks of graphs.
 
-    Cases that do not load are left out, and so are files without any other.
+    Cases that do not load are left out. A file without cases is not written.
 
     Args:
         folder: the folder for the files, which are named like `gemm/captured.yaml`.

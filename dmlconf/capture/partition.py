@@ -1,8 +1,8 @@
 """Read the graphs that ONNX Runtime gives to DirectML from its files `Partition_N.bin`.
 
 ONNX Runtime writes these FlatBuffers if the session option `ep.dml.enable_graph_serialization` is
-set. Only this module needs the package `flatbuffers`. The type of an attribute is taken from its
-field in the catalogue, since ONNX Runtime's versions number types differently.
+set. The type of an attribute is taken from its field in the catalogue, since ONNX Runtime's
+versions number types differently.
 
 Source: the generated headers DmlGraphDesc and OperatorFieldTypes of ONNX Runtime.
 """
@@ -34,7 +34,7 @@ __all__ = ["PartitionError", "captured_partitions"]
 
 _MOST_PARTS: Final = 1 << 16
 _MOST_READS: Final = 8
-"""All texts and lists that are read may together have 8 times the size of their file."""
+"""All texts and lists of a file may together have 8 times its size."""
 
 _LONGEST_NAME: Final = 80
 """Maximum length of the name of an operator, and of other names in messages."""
@@ -55,9 +55,9 @@ def captured_partitions(paths: list[Path]) -> Captured:
     """Return the graphs of partitions, as if an application had compiled them.
 
     Raises:
-        PartitionError: a file cannot be read or is no partition, has more than `MOST_NODES` nodes,
-            a node with too few or too many names, or an operator, a field or an enum value that the
-            catalogue lacks, or `flatbuffers` is missing.
+        PartitionError: a file cannot be read, is no partition or has more than `MOST_NODES` nodes;
+            a node has too few or too many names; the catalogue lacks an operator, a field or an
+            enum value; or `flatbuffers` is missing.
     """
     lines = []
     for number, path in enumerate(paths, 1):
@@ -102,8 +102,7 @@ def _unpacked(form: str, content: bytes, position: int) -> tuple[Any, ...]:
 class _Content:
     """The bytes of a file, and how many bytes of texts and lists may still be read.
 
-    Parts of a FlatBuffer may refer to the same bytes, but in a partition few do. If the parts
-    together have many more bytes than the file, the file is damaged or hostile.
+    Parts of a FlatBuffer may share bytes, so a small hostile file could stand for a huge one.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -303,7 +302,7 @@ class _Partition:
                 desc[field.name] = side.pop(0) if side else None
             if not field.optional and not desc[field.name]:
                 raise _DamageError(f"its node {_quoted(name)} has no {field.name}")
-        attributes.pop("", None)  # It stands for an optional tensor that is absent.
+        attributes.pop("", None)  # An optional tensor that is absent has no name.
         if attributes:
             unknown = ", ".join(map(_quoted, attributes))
             raise PartitionError(f"{operator.name} has no field {unknown}")

@@ -19,10 +19,9 @@ OWN_DATA: Final = ("values", "fill")
 def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a graph's entry without the descriptions of tensors that are like their source.
 
-    If the entry of a node's input is just what it would inherit from the tensor it reads, and that
-    tensor has no GuaranteedBaseOffsetAlignment, it becomes the name of that tensor. If an output's
-    entry has nothing but the Sizes and DataType of the node's first input, it becomes empty, except
-    in an array of outputs.
+    A node's input `{from: a, Sizes: [2], DataType: FLOAT32}` becomes `a` if the tensor `a` has the
+    same Sizes and DataType. An output with nothing but the Sizes and DataType of the node's first
+    input becomes empty, except in an array of outputs.
 
     Args:
         parts: the entry's parts, with each tensor in full.
@@ -70,8 +69,7 @@ def _input(
     if not isinstance(source, str):
         return written
     tensor = {key: value for key, value in written.items() if key != "from"}
-    # An input that only names its source inherits everything except an alignment, and flags only
-    # from an input of the graph.
+    # A name alone inherits no alignment, and Flags only from an input of the graph.
     inherited = tensors.get(source, {})
     if "GuaranteedBaseOffsetAlignment" in inherited or (
         source not in held and "Flags" in inherited

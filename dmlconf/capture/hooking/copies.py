@@ -70,8 +70,8 @@ class Copies:
         """Record the commands that copy.
 
         Args:
-            in_use: whether `commands` is the application's list. There buffers on the device are in
-                the state UNORDERED_ACCESS, as dispatches need; in another list they have none yet.
+            in_use: whether `commands` is the application's list, in which buffers on the device are
+                in the state UNORDERED_ACCESS.
         """
         moved = sorted({bound.buffer for _, bound in self.parts if _on_device(bound.buffer)})
         read, written = D3D12_RESOURCE_STATES.COPY_SOURCE, D3D12_RESOURCE_STATES.UNORDERED_ACCESS

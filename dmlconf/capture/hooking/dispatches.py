@@ -1,10 +1,8 @@
 """Keep the data of dispatches: the inputs before a dispatch, the outputs after it.
 
-Usually the tensors are bound when a dispatch is recorded, and copies are recorded in the same
-command list before and after it. With DESCRIPTORS_VOLATILE, tensors may be bound until the list is
-submitted. If tensors are bound after the dispatch was recorded, dmlconf submits lists with copies
-before and after that list; these hold the data before and after the whole list, not that at the
-dispatch.
+Usually copies are recorded in the dispatch's command list, before and after the dispatch. With
+DESCRIPTORS_VOLATILE, tensors may be bound later, until the list is submitted. If they are, dmlconf
+submits lists with copies before and after the whole list.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ _Original = Callable[..., Any]
 
 @dataclass(slots=True)
 class _Table:
-    """A binding table: the parts of buffers of each binding, several for a buffer array."""
+    """A binding table: the parts of buffers in each binding, several in a buffer array."""
 
     inputs: tuple[tuple[Range | None, ...], ...] = ()
     outputs: tuple[tuple[Range | None, ...], ...] = ()
@@ -65,8 +63,8 @@ class _Dispatch:
         what: the operator or graph that is dispatched, or that an initialiser initialises.
         owner: the address of the compiled operator or graph.
         initializes: whether an initialiser is dispatched.
-        late: whether the tensors may be bound until the list is submitted; once it is submitted,
-            whether the list lacks copies, or has copies of other tensors.
+        late: until submission, whether tensors may still be bound; afterwards, whether the list
+            lacks copies of what is bound.
         recorded: what was bound when copies were recorded in the list; None until then.
     """
 
@@ -80,9 +78,9 @@ class _Dispatch:
     after: Copies | None = None
 
     def settle(self) -> None:
-        """At submission, keep `late` only if the list has no copies of what is bound."""
+        """At submission, set `late`, and drop copies of other tensors than those that are bound."""
         self.late = self.late and self.recorded != self.table
-        if self.late:  # The copies in the list, if any, are of other tensors.
+        if self.late:
             self.before = self.after = None
 
 
@@ -91,8 +89,7 @@ class _List:
     """A command list since its last reset: its dispatches not yet submitted, and its copies.
 
     Attributes:
-        held: buffers that the copies read, and that the application may release before
-            the list has run.
+        held: references to buffers that the application may release before the list has run.
     """
 
     dispatches: list[_Dispatch] = field(default_factory=list)
@@ -275,10 +272,10 @@ class Dispatches:
         return record
 
     def _wanted(self, dispatchable: int, table: int) -> list[_Dispatch]:
-        """Return the dispatches in a recorded one whose data is to be kept.
+        """Return the operators and graphs of a recorded dispatch whose data is to be kept.
 
-        The dispatch of an initialiser stands for one of each operator with inputs OWNED_BY_DML that
-        it initialises. Of an operator's own dispatches, those after the first `_most` are not kept.
+        Of an initialiser, these are its operators with inputs OWNED_BY_DML. Otherwise it is the
+        operator or graph itself, in its first `_most` dispatches.
         """
         with self._lock:
             bound = self._tables.setdefault(table, _Table())

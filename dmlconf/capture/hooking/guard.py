@@ -13,7 +13,7 @@ from dmlconf.capture.journal import JournalWriter
 __all__ = ["Guard"]
 
 _MOST_FAILURES: Final = 20
-"""How many failures of dmlconf itself are written to the journal; more would say nothing new."""
+"""How many failures of dmlconf itself are written to the journal."""
 
 
 class Guard:
@@ -26,7 +26,7 @@ class Guard:
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is marked: its further calls are then not the application's."""
+        """Whether this thread is marked; its calls are then not the application's."""
         return getattr(self._inside, "entered", False)
 
     @contextmanager
@@ -43,8 +43,8 @@ class Guard:
     def safely(self) -> Iterator[None]:
         """Do dmlconf's own work in a hook; write an error to the journal, and do not raise it.
 
-        Only the first `_MOST_FAILURES` errors are written. An interrupt is not; the main thread
-        gets it a little later.
+        Only the first `_MOST_FAILURES` errors are written. An interrupt is raised later, in the
+        main thread.
         """
         before = self.inside
         self._inside.entered = True

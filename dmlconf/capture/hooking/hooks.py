@@ -2,9 +2,9 @@
 
 The data of dispatches is kept by `dispatches`.
 
-Replaced functions call the original with the same arguments and return its result; an error in a
-hook goes to the journal only. DirectML itself also calls these functions, so only the outermost
-call of a thread is a call of the application.
+A hook calls the original function with the same arguments and returns its result; the hook's own
+errors go to the journal only. DirectML itself also calls these functions, so only a thread's
+outermost call is the application's.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class DataOptions:
 
     Attributes:
         folder: the folder for the data.
-        dispatches: how many dispatches of each operator and graph have their data kept; 0 to keep
-            weights alone.
+        dispatches: the most dispatches of each operator and graph; 0 to keep weights alone.
         most_bytes: the most bytes of all data; statistics have no limit.
         statistics: whether the statistics of the data are kept instead of the data.
     """
@@ -121,10 +120,7 @@ class Capture:
         return make
 
     def _watch_existing(self, module: int) -> None:
-        """Watch the devices that a library has created already, by creating one of dmlconf's own.
-
-        Its creation is hooked like that of the application's devices, whose vtables it shares.
-        """
+        """Watch the devices that a library has created: a new device here shares their vtable."""
         with self._guard.safely():
             libraries = load(system.library_file(module))
             with Adapters(libraries) as adapters:

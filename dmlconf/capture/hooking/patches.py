@@ -84,8 +84,7 @@ class Patches:
     ) -> None:
         """Replace, once, a function that a library exports.
 
-        It is replaced for all that look it up from now on and, on Linux, for the libraries that are
-        bound to it already.
+        It is replaced for later lookups and, on Linux, for libraries that are bound to it already.
 
         Args:
             module: the address of the loaded library.
@@ -115,10 +114,7 @@ class Patches:
                 self._exports.pop(entry, None)
 
     def remove(self) -> None:
-        """Put back entries that nobody else replaced, and replace none any more.
-
-        Running replacements still run to the end.
-        """
+        """Put back the entries, unless something else replaced them; replace none any more."""
         with self._lock:
             self.removed = True
             for exported, hook in self._exports.values():
@@ -143,8 +139,8 @@ class Patches:
 def _or_end(original: _Hook) -> _Hook:
     """Return a function that calls a native one and, if that crashes, ends the process.
 
-    ctypes turns an exception of the processor into a Python exception; the application would then
-    go on with the result 0, which is S_OK.
+    ctypes turns a crash into a Python exception; the application would then go on with the result
+    0, which is S_OK.
     """
 
     def called(*arguments: Any) -> Any:

@@ -47,10 +47,7 @@ def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> No
 
 
 def parsed(text: str, folder: Path) -> DataOptions | None:
-    """Return the options that DATA stands for, with the folder that receives the data.
-
-    None if DATA is `none`: no data is captured.
-    """
+    """Return the options that DATA stands for, with the folder for the data; None for `none`."""
     if text == "none":
         return None
     kind, dispatches, most_bytes = text.split(",")

@@ -42,7 +42,8 @@ class Compiled:
     Attributes:
         number: the number of the operator or graph in the journal.
         flags: the DML_EXECUTION_FLAGS.
-        inputs: in the order of their bindings, as `outputs`; None for a binding without a tensor.
+        inputs: the tensors in the order of bindings; None for a binding without a tensor.
+        outputs: likewise.
     """
 
     number: int
@@ -88,9 +89,9 @@ def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
 def ranges(count: int, bindings: int | None) -> tuple[tuple[Range | None, ...], ...]:
     """Return the ranges of each binding of BindInputs or BindOutputs.
 
-    A buffer array has one range per buffer; None stands for nothing bound. At most `_MOST_BINDINGS`
-    bindings, and as many buffers of an array, are read. In the table of an initialiser, each
-    binding is for one operator: an array of its inputs, or NONE.
+    A buffer array has one range per buffer; None stands for nothing bound. In the table of an
+    initialiser, each binding is for one operator: an array of its inputs, or NONE. At most
+    `_MOST_BINDINGS` bindings are read, and at most as many buffers of an array.
 
     Source: IDMLBindingTable::BindInputs and IDMLOperatorInitializer, Microsoft Learn.
     """

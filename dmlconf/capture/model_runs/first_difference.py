@@ -36,14 +36,14 @@ _MOST_FAILURES: Final = 5
 class FirstDifference:
     """The first node whose output differs.
 
+    In a second run, the inputs that other nodes compute are outputs of the model too. In a third
+    run, the node is a model of its own, with the inputs that the CPU provider computes.
+
     Attributes:
         output: the first of its outputs that differs.
-        inputs: for each input of the node that another node computes, how far it differs, in a run
-            in which these inputs are outputs of the model as well; empty if there are none, or if
-            the run failed.
-        beside_inputs: how far the node's output differs in that run; None if the run failed.
-        alone: how far the output differs if the node is a model of its own, and both providers get
-            the inputs that the CPU provider computes; None if that cannot be tried.
+        inputs: how far each computed input differs in the second run; empty if that failed.
+        beside_inputs: how far the output differs in the second run; None if that failed.
+        alone: how far the output differs in the third run; None if that failed.
     """
 
     node: OnnxNode

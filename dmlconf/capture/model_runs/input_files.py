@@ -1,4 +1,4 @@
-"""Read inputs of a model from .npz files of strangers.
+"""Read inputs of a model from .npz files that are not trusted.
 
 Source: the page "numpy.lib.format" of NumPy's documentation, versions 1.0 and 2.0 of the format.
 """

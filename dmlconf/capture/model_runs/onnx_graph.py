@@ -74,7 +74,7 @@ class OnnxGraph:
         self.constants = frozenset(constants)
 
     def with_outputs(self, names: Sequence[str]) -> tuple[bytes, list[str]]:
-        """Return the serialised model with these tensors as outputs too, and these outputs' names.
+        """Return the serialised model with these tensors as outputs too, and the outputs' names.
 
         A node Identity makes each new output: ONNX Runtime 1.24.4 fuses a Conv with the Relu after
         it even if the Conv's result is itself an output, and then cannot return that result.

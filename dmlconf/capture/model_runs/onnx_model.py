@@ -3,8 +3,7 @@
 `python -m dmlconf.capture.model_runs.onnx_model FILE [OPTIONS]`, with the options `--inputs FILE`,
 `--dimension NAME=N` and `--unfused`, compares the model's outputs with those of the CPU provider,
 and ends with `OUTPUTS_DIFFER` if they differ too much. With `--find-difference` it prints the first
-node whose output differs too much. `dmlconf capture` has no hooks in that search, since the search
-runs altered forms of the model.
+node whose output differs too much.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def generated(
 ) -> Array:
     """Return random data for an input: FLOAT from -1 to 1, integers from 0 to 9, or BOOL.
 
-    They depend on the name, the type and the sizes alone.
+    Equal names, types and sizes give equal data.
 
     Args:
         kind: the type of the input as ONNX Runtime names it, such as `tensor(float)`.
@@ -167,8 +166,8 @@ def model_inputs(
         file_inputs: data from a file, by input.
 
     Raises:
-        ModelError: the model lacks a dimension or an input that the user names, or has an input
-            that is not in the file and for which none can be generated.
+        ModelError: the model lacks a dimension or an input that the user names, or data for an
+            input cannot be generated.
     """
     inputs = session.runtime.get_inputs()
     dimensions = [size for each in inputs for size in each.shape if isinstance(size, str)]

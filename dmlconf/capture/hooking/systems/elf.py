@@ -44,7 +44,7 @@ class _LinkMap(ctypes.Structure):
 class DebugState(ctypes.Structure):
     """`struct r_debug`: what the dynamic linker tells debuggers.
 
-    It calls the function at `r_brk`, which does nothing, whenever the list of libraries changes.
+    The linker calls the empty function at `r_brk` whenever its list of libraries changes.
     """
 
     _fields_ = (
@@ -159,7 +159,7 @@ class Library:
         raise LookupError(f"{self.path} does not export {name}")
 
     def slots(self, name: str) -> Iterator[int]:
-        """Yield the addresses of the slots that hold the address of a function it imports."""
+        """Yield the addresses of the slots that hold the address of an imported function."""
         names = self._offsets(name.encode("ascii") + b"\0")
         symbols = self._table(_SYMTAB)
         if not names or symbols is None:
@@ -198,7 +198,7 @@ def _gnu_hash(name: str) -> int:
 
 
 def _with_hash(table: int, wanted: int) -> Iterator[int]:
-    """Yield the indices of symbols with a hash, or one that differs from it in the lowest bit.
+    """Yield the indices of symbols whose hash is the wanted one but for the lowest bit.
 
     `table` is the address of a library's GNU hash table, which does not keep that bit.
     """

@@ -1,8 +1,8 @@
 """Find a loaded DirectML on Linux, and replace what it exports.
 
-The dynamic linker takes the address of a function from its library's table of symbols. A changed
-table counts for each library that is bound later, and for `dlsym`. Libraries that are bound already
-have the address in slots of their own, which are changed as well.
+The dynamic linker takes the address of a function from its library's table of symbols. A change
+there affects `dlsym` and libraries that are bound later. Libraries that are bound already have the
+address in slots of their own, which are changed as well.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def export(module: int, name: str) -> Export:
 
 
 def redirection(exported: Export, target: int) -> Write:
-    """Return what is to be written so that those who look a function up get another one."""
+    """Return what to write so that later lookups of a function find another one."""
     return exported.entry, struct.pack("<Q", target - exported.module & _WORD)
 
 
 def imports(name: str, function: int, target: int) -> Iterator[Write]:
-    """Yield what is to be written so that libraries that are bound to a function get another."""
+    """Yield what to write so that libraries that are bound to a function call another one."""
     for library in loaded_libraries():
         for slot in library.slots(name):
             if ctypes.c_uint64.from_address(slot).value == function:

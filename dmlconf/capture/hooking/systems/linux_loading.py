@@ -1,10 +1,10 @@
 """Learn on Linux when a DirectML is loaded into this process or unloaded.
 
-The dynamic linker calls an empty function for debuggers whenever its list of libraries changes,
-under its lock: glibc before 2.41 when libraries are mapped and not bound yet, later ones when they
-are bound. A jump is written over that function. Since Python code may wait there for the
-interpreter's lock, machine instructions look for DirectML first, and call Python only if one was
-loaded or unloaded.
+The dynamic linker calls an empty function for debuggers whenever its list of libraries changes. A
+jump is written over that function. With glibc before 2.41, new libraries are not bound yet then.
+
+The linker holds its lock meanwhile, and Python code might wait for the interpreter's lock. So
+machine instructions look for DirectML, and call Python only if one was loaded or unloaded.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _EMPTY: Final = re.compile(
     rb"(?:\x66*\x2e?\x0f\x1f(?:\x00|\x40.|\x44..|\x80.{4}|\x84.{5})|\x66*\x90|\xcc)*",  # nop, int3
     re.DOTALL,
 )
-"""An empty function, with the room up to the next one."""
+"""An empty function, and the padding up to the next one."""
 
 _FUNCTION_BYTES: Final = 16
-"""Functions begin at multiples of this, so an empty one has as much room."""
+"""Functions begin at multiples of 16 bytes, so an empty one can hold as many."""
 
 _FILTER: Final = (
     "48 b8 {state}"  # rax = the dynamic linker's state

@@ -1,8 +1,7 @@
 """Find a loaded DirectML on Windows, and replace what it exports.
 
 Libraries and `GetProcAddress` take the address of a function from its library's export table. A
-changed table counts for all that look there later. Windows tells of a loaded library before
-anything else looks there.
+changed table affects later lookups. Windows reports a loaded library before any lookup.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def export(module: int, name: str) -> Export:
 
 
 def redirection(exported: Export, target: int) -> Write:
-    """Return what is to be written so that those who look a function up get another one.
+    """Return what to write so that later lookups of a function find another one.
 
     Raises:
         OSError: no memory is free within reach of the library.
