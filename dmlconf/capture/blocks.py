@@ -32,8 +32,7 @@ class Block:
     Attributes:
         nodes: the names of its nodes, each after the nodes that it reads.
         parts: the parts of its entry in a case file.
-        sources: for each of its inputs, the tensor of the graph: the name of an input, or a node's
-            output as `NODE` or `NODE.TENSOR`.
+        sources: by input, its tensor in the graph, such as `x`, `NODE` or `NODE.TENSOR`.
     """
 
     nodes: tuple[str, ...]

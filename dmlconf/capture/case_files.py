@@ -45,8 +45,7 @@ __all__ = [
 ]
 
 FILE: Final = "captured"
-"""The stem of the files that are written here; further files of graphs are `captured-2` and so on.
-"""
+"""The stem of files of operators and graphs; further files of graphs are `captured-2` and so on."""
 
 DATA: Final = "data"
 """The name of the folder of kept data, next to case files."""
@@ -90,8 +89,8 @@ def write_cases(
     Args:
         folder: the folder for the files; weights go to folders `data` next to them.
         source: the folder of the kept weights; None if there are none.
-        block_nodes: the most nodes of a block; larger graphs are also written as blocks. None
-            writes no blocks.
+        block_nodes: the most nodes of a block; larger graphs are also written as blocks. None for
+            no blocks.
 
     Raises:
         OSError: a file cannot be written, or kept weights cannot be read.
@@ -107,9 +106,7 @@ def write_cases(
 
 
 def written(files: Iterable[File]) -> Written:
-    """Write case files of the entries that load, and return what was written and left out.
-
-    A file without such entries is not written.
+    """Write the entries that load; a file without any is not written.
 
     Raises:
         OSError: a file cannot be written.
@@ -174,7 +171,6 @@ def operator_entries(
     """Yield an entry of a case file for each member, with kept weights or generated data.
 
     Args:
-        name: the operator's name.
         members: the operator with each of its descs and flags.
         note: returns the note of an entry.
     """
@@ -225,7 +221,6 @@ def _operator_note(member: CapturedOperator) -> str:
 def _graph_entries(
     graphs: Sequence[CapturedGraph], block_nodes: int | None
 ) -> Iterator[tuple[CapturedGraph, Entry]]:
-    """Yield the entry of each graph and the entries of its blocks, each with the graph."""
     for graph in graphs:
         yield graph, _graph_entry(graph)
         if block_nodes is None or len(graph.parts["nodes"]) <= block_nodes:
@@ -271,7 +266,6 @@ def _graph_entry(graph: CapturedGraph) -> Entry:
 
 
 def _weight(weights: Mapping[str, KeptArray], name: str) -> Mapping[str, Any] | None:
-    """Return the entry of an input's data if it was kept as a weight; else None."""
     kept = weights.get(name)
     return None if kept is None else {"values": {"file": f"{DATA}/{kept.file}"}}
 
@@ -281,7 +275,6 @@ def _with_kept_data(
     weights: Mapping[str, KeptArray],
     statistics: Mapping[str, DataStatistics],
 ) -> dict[str, Any]:
-    """Return the parts with data for the inputs: kept weights, or what `following` returns."""
     whole = with_data(parts)
     inputs = whole.get("inputs", {})
     for seed, (name, entry) in enumerate(inputs.items(), 1):
@@ -322,7 +315,7 @@ def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def execution_tags(flags: int) -> list[str]:
-    """Return the tags for those DML_EXECUTION_FLAGS of an operator or graph that have a tag."""
+    """Return the tags of DML_EXECUTION_FLAGS; not every flag has one."""
     return [tag for tag, flag in FLAG_TAGS.items() if flags & flag]
 
 

@@ -76,7 +76,7 @@ def following(
 
     Args:
         statistics: the statistics of the application's data; None if they are not known.
-        generated: the data to return if they are not known, or if it has no fill, such as a list of
+        generated: the data to return without statistics, or if it has no fill, such as a list of
             distinct indices.
     """
     if statistics is None or "fill" not in generated:

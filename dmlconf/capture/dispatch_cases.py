@@ -157,7 +157,6 @@ def _followed(each: _Numbered, sources: Mapping[str, int]) -> str:
 
 
 def _recording(entries: Mapping[str, Entry], library: str) -> Recording:
-    """Return a recording; adapter and driver are unknown."""
     content = Path(library).read_bytes() if library else b""
     environment = {
         "backend": "directml",

@@ -71,9 +71,9 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
     """Return the graph at the address of a `DML_GRAPH_DESC`.
 
     Raises:
-        UnknownDescError: a node or an edge has an unknown or the wrong type, an edge names a
-            missing node or tensor, nothing reads a constant, `lookup` does not know an operator, or
-            the graph is larger than dmlconf reads.
+        UnknownDescError: a node or an edge has a wrong type, an edge names a missing node or
+            tensor, nothing reads a constant, `lookup` does not know an operator, or the graph is
+            larger than dmlconf reads.
     """
     native = DML_GRAPH_DESC.from_address(address)
     if native.NodeCount > MOST_NODES:

@@ -1,7 +1,7 @@
 """Generate data for the inputs of captured cases, and read the descs of their entries.
 
 Floating-point inputs get numbers from -1 to 1, scales and variances from 0.25 to 1. Indices are
-within their bounds; other integers are from 0 to 9, or to the greatest of their type if it is less.
+within their bounds. Other integers are from 0 to 9, of INT4 from 0 to 7.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ def desc_of(operator: Operator, entry: Mapping[str, Any]) -> Desc:
     """Return the desc that an entry of a case file states; data and sources are not read.
 
     Args:
-        entry: the entry's `desc`, or that of a node, without expressions and with each tensor in
-            full.
+        entry: the `desc` of a case or a node, without expressions and with each tensor in full.
 
     Raises:
         CaseError: the entry does not describe the operator.

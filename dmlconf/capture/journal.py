@@ -37,9 +37,9 @@ class JournalWriter:
         self._bytes = 0
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Write a line; if it is too long, write instead that a line is missing.
+        """Write a line, or that it is missing since it is too long.
 
-        Once the file would be too large, nothing more is written.
+        Nothing more is written once the file would be too large.
 
         Raises:
             OSError: the line cannot be written.

@@ -31,7 +31,7 @@ def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
 
 
 def graph_line(decoded: DecodedGraph, flags: int) -> Line:
-    """Return the line of a graph; its key depends neither on `decoded.names` nor on `unused`."""
+    """Return the line of a graph; `decoded.names` and `unused` do not change its key."""
     parts = graph_parts(decoded.graph, {}, tensor_entry, attribute_entry)
     for constant in decoded.graph.constants:
         parts["constants"][constant.name] |= _data(constant.data)

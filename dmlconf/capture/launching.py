@@ -39,8 +39,9 @@ class Launched:
 
 
 def program_environment() -> dict[str, str]:
-    """Return this process's environment without what dmlconf has set: counts of threads, and
-    PYTHONSAFEPATH unless this Python was started with a safe path.
+    """Return this process's environment without counts of threads that dmlconf has set.
+
+    PYTHONSAFEPATH stays only if this Python has a safe path itself.
     """
     own = {*threads_were_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
     return {key: value for key, value in os.environ.items() if key not in own}

@@ -54,7 +54,6 @@ def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
 
 
 def _tagged(entry: Entry) -> Entry:
-    """Return an entry with the tag `slow` if it has more than `MOST_ELEMENTS` elements."""
     if _elements(entry) <= MOST_ELEMENTS:
         return entry
     tags = [*entry.get("tags", ()), "slow"]

@@ -34,7 +34,7 @@ __all__ = ["PartitionError", "captured_partitions"]
 
 _MOST_PARTS: Final = 1 << 16
 _MOST_READS: Final = 8
-"""All texts and lists of a file may together have 8 times its size."""
+"""All texts and lists of a file may together have 8 times the file's size."""
 
 _LONGEST_NAME: Final = 80
 """Maximum length of the name of an operator, and of other names in messages."""
@@ -110,7 +110,6 @@ class _Content:
         self._left = _MOST_READS * len(content)
 
     def read(self, size: int) -> None:
-        """Count the bytes of a text or a list that is read."""
         self._left -= size
         if self._left < 0:
             raise _DamageError(f"its parts have more than {_MOST_READS} times its size together")
@@ -138,17 +137,14 @@ class _Table:
         return self._table.Pos + offset if offset else None
 
     def number(self, slot: int, form: str) -> int:
-        """Return a number in a slot; 0 if it is absent."""
         position = self._position(slot)
         return 0 if position is None else int(_unpacked(form, self._content.bytes, position)[0])
 
     def text(self, slot: int) -> str:
-        """Return a string; empty if it is absent."""
         position = self._position(slot)
         return "" if position is None else self._string(position)
 
     def target(self, slot: int) -> int | None:
-        """Return the position that a slot refers to; None if the slot is absent."""
         position = self._position(slot)
         return None if position is None else self._referred(position)
 
@@ -157,17 +153,14 @@ class _Table:
         return None if position is None else _Table(self._content, position)
 
     def tables(self, slot: int) -> list[_Table]:
-        """Return the tables of a vector; none if it is absent."""
         return [
             _Table(self._content, self._referred(position)) for position in self._items(slot, 4)
         ]
 
     def texts(self, slot: int) -> list[str]:
-        """Return the strings of a vector; none if it is absent."""
         return [self._string(position) for position in self._items(slot, 4)]
 
     def numbers(self, slot: int, form: str) -> tuple[Any, ...] | None:
-        """Return the numbers of a vector; None if it is absent."""
         if self._position(slot) is None:
             return None
         size = struct.calcsize(form)
@@ -215,13 +208,7 @@ class _Partition:
         self._root = _Table(self._content, root)
 
     def graph(self) -> DecodedGraph:
-        """Return the graph; constants become inputs, since their data is in another file.
-
-        Raises:
-            PartitionError: the graph has more than `MOST_NODES` nodes, a node has too few or too
-                many names, or the catalogue lacks something.
-            _DamageError: the bytes do not fit together.
-        """
+        """Return the graph; constants become inputs, since their data is in another file."""
         names = Names()
         nodes: list[Node] = []
         sources: dict[str, tuple[str, str]] = {}  # Tensor -> its node and output.

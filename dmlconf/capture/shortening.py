@@ -19,9 +19,9 @@ OWN_DATA: Final = ("values", "fill")
 def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a graph's entry without the descriptions of tensors that are like their source.
 
-    A node's input `{from: a, Sizes: [2], DataType: FLOAT32}` becomes `a` if the tensor `a` has the
-    same Sizes and DataType. An output with nothing but the Sizes and DataType of the node's first
-    input becomes empty, except in an array of outputs.
+    A node's input `{from: a, Sizes: [2], DataType: FLOAT32}` becomes `a` if the tensor `a` has just
+    these fields. An output with just the Sizes and DataType of the node's first input becomes
+    empty, except in an array of outputs.
 
     Args:
         parts: the entry's parts, with each tensor in full.

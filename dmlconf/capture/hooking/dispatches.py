@@ -33,7 +33,7 @@ __all__ = ["Dispatches"]
 
 _POINTER: Final = ctypes.c_void_p
 _WAIT_SECONDS: Final = 20.0
-"""How long to wait for a queue, which may itself wait for a later call of the application."""
+"""How long to wait for a queue, which may wait for a later call of the application."""
 
 _Original = Callable[..., Any]
 
@@ -78,7 +78,7 @@ class _Dispatch:
     after: Copies | None = None
 
     def settle(self) -> None:
-        """At submission, set `late`, and drop copies of other tensors than those that are bound."""
+        """At submission, set `late`, and drop copies of tensors that are no longer bound."""
         self.late = self.late and self.recorded != self.table
         if self.late:
             self.before = self.after = None
@@ -138,7 +138,7 @@ class Dispatches:
     def watch(self, device: int, d3d: int) -> None:
         """Watch a DirectML device, and the queues of its Direct3D device.
 
-        Lists are watched when a dispatch whose data is kept is recorded in them.
+        A list is watched once it has a dispatch whose data is kept.
         """
         methods: dict[str, Callable[[_Original], _Original]] = {
             "CreateOperatorInitializer": self._creating_initializer,
@@ -170,7 +170,7 @@ class Dispatches:
     def _creating(
         self, interface: Any, **methods: Callable[[_Original], _Original]
     ) -> Callable[[_Original], _Original]:
-        """Return the hook on a method that creates objects whose methods are to be replaced."""
+        """Return a hook that replaces methods of each object that the original creates."""
 
         def make(original: _Original) -> _Original:
             def create(this: int, riid: Any, new: Any) -> int:
@@ -272,10 +272,10 @@ class Dispatches:
         return record
 
     def _wanted(self, dispatchable: int, table: int) -> list[_Dispatch]:
-        """Return the operators and graphs of a recorded dispatch whose data is to be kept.
+        """Return what is to be kept of a recorded dispatch.
 
-        Of an initialiser, these are its operators with inputs OWNED_BY_DML. Otherwise it is the
-        operator or graph itself, in its first `_most` dispatches.
+        Of an initialiser, these are its operators with inputs OWNED_BY_DML. Of an operator or
+        graph, these are its first `_most` dispatches.
         """
         with self._lock:
             bound = self._tables.setdefault(table, _Table())
@@ -407,7 +407,6 @@ class Dispatches:
     def _write(
         self, event: str, dispatch: _Dispatch, sides: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
-        """Write a line on the data of a dispatch, or one that says that the data is too large."""
         if None in sides.values():
             what = "weights" if event == "weights" else "dispatches"
             reason = f"the data of {what} is larger than the limit"

@@ -49,7 +49,7 @@ class DataOptions:
 
     Attributes:
         folder: the folder for the data.
-        dispatches: the most dispatches of each operator and graph; 0 to keep weights alone.
+        dispatches: the most dispatches to keep of each operator and graph; 0 for weights alone.
         most_bytes: the most bytes of all data; statistics have no limit.
         statistics: whether the statistics of the data are kept instead of the data.
     """
@@ -64,7 +64,7 @@ class Capture:
     """The hooks of this process; `end` removes them."""
 
     def __init__(self, journal: JournalWriter, data: DataOptions | None = None) -> None:
-        """Watch DirectML from now on, whether it is loaded already or not.
+        """Watch DirectML, whether it is loaded already or later.
 
         Raises:
             OSError: as for the system's `LoadNotification`.
@@ -128,7 +128,7 @@ class Capture:
                 Device(libraries, adapters.native(chosen)).close()
 
     def _watch(self, address: int, d3d: int) -> None:
-        """Watch a device, and with it all other devices of its library, which share its vtable."""
+        """Watch a device, and all others of its library, which share its vtable."""
         device = ComObject(dml.IDML_DEVICE, address)  # The application's reference: not released.
         hooks: dict[str, Callable[[Callable[..., int]], Callable[..., int]]] = {
             "CreateOperator": self._creating_operator,

@@ -10,9 +10,8 @@ says which data of dispatches is kept in the folder of the journal:
 - `statistics,1,BYTES`: the statistics of the data of each operator's and graph's first dispatch,
   and no data; BYTES is ignored
 
-PROGRAM is a script, or `-m MODULE`. The program sees the `sys.argv`, `sys.path` and `__main__` that
-it would have without the hooks and without PYTHONSAFEPATH. (Without `-P`, `sys.path` would have the
-current folder too.)
+PROGRAM is a script, or `-m MODULE`. Its `sys.argv`, `sys.path` and `__main__` are those that it has
+without the hooks and without PYTHONSAFEPATH. `-P` keeps the current folder out of `sys.path`.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ class _Runs:
     def compared(self, nodes: Sequence[OnnxNode]) -> dict[str, OutputDifference]:
         """Compare the outputs of nodes, by name.
 
-        If a model with all of them cannot run, each half is compared separately. A node whose
-        outputs cannot be compared even alone is added to `failures`.
+        If a model with all of them cannot run, each half is compared separately. A node that fails
+        alone is added to `failures`.
         """
         names = [name for node in nodes for name in node.outputs]
         try:

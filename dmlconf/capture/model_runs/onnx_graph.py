@@ -1,7 +1,4 @@
-"""Make other forms of an ONNX model: with more of its tensors as outputs, or a single node of it.
-
-Of `model_runs`, only this module needs the package `onnx`.
-"""
+"""Make other forms of an ONNX model: with more tensors as outputs, or a single node of it."""
 
 from __future__ import annotations
 
@@ -26,11 +23,10 @@ class OnnxNode:
     """A node of a model.
 
     Attributes:
-        name: the name of the node in the model; if it has none, the name of its first output,
-            or its type if it has no output.
+        name: the node's name, or else the name of its first output, or else its type.
         operator: the type of the node, such as `Gemm`.
         inputs: the tensors that it reads, without optional ones that are absent.
-        index: the index of the node among those of the model.
+        index: its index in the model.
     """
 
     name: str
@@ -76,8 +72,8 @@ class OnnxGraph:
     def with_outputs(self, names: Sequence[str]) -> tuple[bytes, list[str]]:
         """Return the serialised model with these tensors as outputs too, and the outputs' names.
 
-        A node Identity makes each new output: ONNX Runtime 1.24.4 fuses a Conv with the Relu after
-        it even if the Conv's result is itself an output, and then cannot return that result.
+        A node Identity makes each new output. Without it, ONNX Runtime 1.24.4 cannot return the
+        result of a Conv that it fuses with a Relu.
         """
         import onnx
 

@@ -107,9 +107,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run a model in both providers and compare its outputs, or find the first node that differs.
 
     Returns:
-        the exit code: 0 (also if a search finds a node), `OUTPUTS_DIFFER`, 3 if the model or its
-        inputs cannot be used or what runs the model is missing, or 1 if ONNX Runtime cannot load or
-        run the model.
+        the exit code: 0, `OUTPUTS_DIFFER`, 1 if ONNX Runtime cannot load or run the model, or 3 if
+        a file or a package cannot be used. A search that finds a node gives 0.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)

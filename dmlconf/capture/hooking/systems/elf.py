@@ -127,10 +127,7 @@ class Library:
         return tags
 
     def _table(self, tag: int) -> int | None:
-        """Return the address of a table; None if the library has none with this tag.
-
-        glibc makes the address absolute, except in some libraries.
-        """
+        """Return the address of a table, which is relative to `base` in some libraries."""
         address = self._tags.get(tag)
         return address if address is None or address >= self.base else self.base + address
 

@@ -88,7 +88,7 @@ def debugged() -> tuple[DebugState, bytes]:
     """Return the dynamic linker's state, and the code of the function that it calls for debuggers.
 
     Raises:
-        OSError: the dynamic linker is an unknown one, or something else is in the function's place.
+        OSError: the dynamic linker is an unknown one, or the function is not empty.
     """
     state = debug_state()
     if state is None:

@@ -2,8 +2,8 @@
 
 Windows calls back for every library, on any thread and under its loader's lock. Python code may
 then wait forever for the interpreter's lock, which a session of ONNX Runtime keeps while another
-thread loads libraries. So machine instructions check the length and the first four characters of
-the name, and call Python only if both are right.
+thread loads libraries. So machine instructions check the name's length and first four characters,
+and call Python only if both are right.
 """
 
 from __future__ import annotations
