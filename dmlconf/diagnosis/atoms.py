@@ -1,8 +1,7 @@
 """Atoms: the single conditions that a set of cases may share, and which cases meet each.
 
 An atom is an expression of the catalogue's language over the names of `dmlconf.cases.facts.names`.
-Its *bits* say how far-fetched it is: a condition with fewer bits is a simpler explanation. `Packed`
-or a data type takes about 5, an arbitrary bound on the size of a dimension about twice as many.
+Its *bits* say how far-fetched it is: `Packed` takes 5 bits, `InputTensor.Sizes[-1] > 37` takes 9.5.
 `desc_atoms` lists the atoms that are tried for an operator; `search` combines them.
 """
 
@@ -22,12 +21,12 @@ __all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_numbe
 MOST_CONSTANTS: Final = 16
 """The most values of a fact for which there are atoms, such as SUM in `Function == SUM`."""
 MOST_BOUNDS: Final = 16
-"""The most bounds of a number, such as `Axis > 2`, besides those at the ends of groups."""
+"""The most bounds of a number, such as `Axis > 2`; the ends of groups add others."""
 
 _NEGATION: Final = 1.0
 """Bits that `!=` adds where a fact is compared with a constant."""
 _FAR_BOUND: Final = 1.5
-"""Bits that a bound adds, unless it is 0 or 1, or `< 2` for whole numbers."""
+"""Bits that a bound other than 0 and 1 adds."""
 _REMAINDER: Final = 2.5
 """Bits that a remainder adds."""
 
@@ -38,7 +37,6 @@ class Atom:
 
     Attributes:
         text: the condition as an expression.
-        bits: how far-fetched it is.
         alternatives: up to three expressions for exactly the same cases, nearly as simple.
     """
 
@@ -54,7 +52,7 @@ class AtomTable:
     Attributes:
         holds: whether each atom holds for each case; sizes {atoms, cases}, BOOL.
         index: the row of each expression that holds for some cases and not for all.
-        bits: how far-fetched each expression is.
+        bits: the bits of each expression.
     """
 
     atoms: tuple[Atom, ...]
@@ -141,12 +139,11 @@ class TableBuilder:
     ) -> None:
         """Add `text == VALUE` and `text != VALUE` for values of a fact.
 
-        If every case has the fact, there are no atoms for a single value or for more than
-        `MOST_CONSTANTS` values; otherwise the first `MOST_CONSTANTS` values have atoms.
+        A fact that every case has gets atoms only if it has 2 to `MOST_CONSTANTS` values. If a case
+        lacks the fact, the first `MOST_CONSTANTS` values get atoms.
 
         Args:
-            absent_differs: whether `text != VALUE` holds for cases without the fact, as it does if
-                `text` is a single name.
+            absent_differs: whether `text != VALUE` holds for cases without the fact.
         """
         known = [code for code, value in enumerate(column.distinct) if value is not None]
         if not 1 < len(known) <= MOST_CONSTANTS and None not in column.distinct:
@@ -171,11 +168,11 @@ class TableBuilder:
         There are none if fewer than two different finite numbers occur.
 
         Args:
-            bits: how far-fetched `> 0` and `> 1` are; no other atom takes fewer bits.
+            bits: the bits of `> 0` and `> 1`; others take as many or more.
             values: the number of each case; NaN if there is none.
-            divisors: the divisors of remainders; if a finite number is not whole, there are none.
-            most: the most bounds to add besides those at the ends of groups. If there are more
-                different numbers than this, only 0 and 1 get atoms for exact values.
+            divisors: the divisors of remainders, for which all finite numbers must be whole.
+            most: the most bounds, without the ends of groups. With more different numbers than
+                this, only 0 and 1 get atoms for exact values.
         """
         distinct = np.unique(values[np.isfinite(values)])
         if len(distinct) < 2:
@@ -223,9 +220,7 @@ class TableBuilder:
         return [(known[at], known[at + 1]) for at in sorted(splits)]
 
     def table(self) -> AtomTable:
-        """Return the simplest of equivalent atoms, without those that hold for all cases or for
-        none.
-        """
+        """Return the simplest of equivalent atoms that hold for some cases and not for all."""
         if not self._added:
             return AtomTable((), np.zeros((0, self._cases), bool), {}, {})
         texts, far, masks = zip(*self._added, strict=True)
@@ -275,9 +270,8 @@ def _shown(value: float) -> str:
 def round_number(low: float, high: float, *, whole: bool) -> float:
     """Return a round number n with `low <= n < high`, such as 1024 for 1000 and 1100.
 
-    It is 0 or 1 if one of these fits. Otherwise, if `whole`, it is a multiple of the largest power
-    of two for which there is one; if not, the middle rounded to as few digits as possible, at most
-    5, or `low` if none of these fits.
+    0 and then 1 are preferred. If `whole`, a multiple of the largest power of two comes next. If
+    not, it is the middle, rounded to the fewest digits that fit, up to 5, or else `low`.
     """
     for natural in (0.0, 1.0):
         if low <= natural < high:

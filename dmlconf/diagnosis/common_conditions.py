@@ -23,20 +23,19 @@ __all__ = ["SharedGroups", "shared_groups"]
 MOST_PAIRED: Final = 60
 """The most expressions that are combined into pairs, `A and B`.
 
-For each expression of at most `_PLAIN` bits, the failures of all groups that it nearly explains are
-added up; the expressions with the largest totals are combined.
+Expressions are ranked by the failures of all groups of which the share `_NEARLY` meets them.
 """
 
 _NEARLY: Final = 0.9
-"""A condition explains nearly all of a group if this share of the group's failures meets it, and at
-most a tenth as many passes.
+"""A condition explains nearly all of a group if this share of the group's failures meets it. At
+most a tenth as many passes may meet it.
 """
 
 _SLIGHTLY_LONGER: Final = 6.0
 """Bits by which a shared condition's description may be longer than the group's own."""
 
 _PAIR: Final = 1.1
-"""The worth of a pair, compared with that of a single expression, is divided by this."""
+"""What the worth of a pair is divided by, so that single expressions are preferred."""
 
 _PLAIN: Final = 8.0
 """The most bits of an expression in a pair; see `dmlconf.diagnosis.atoms`."""
@@ -63,10 +62,8 @@ class _Candidates:
     """Conditions, and how many failures and passes of each group meet them.
 
     Attributes:
-        bits: how far-fetched each condition is.
-        failures: shape (groups, conditions).
-        passes: the same shape.
-        accepted: whether the condition explains the group; the same shape.
+        failures: shape (groups, conditions), as of `passes` and `accepted`.
+        accepted: whether the condition explains the group.
     """
 
     texts: tuple[str, ...]
@@ -190,7 +187,7 @@ def _with_pairs(
 ) -> list[Array]:
     group, of = member
     index = of.table.index
-    # Every case meets the empty expression; one that the table lacks counts as met by none.
+    # Every case meets the empty expression, and none meets an expression that the table lacks.
     every, none = len(of.table.atoms), len(of.table.atoms) + 1
     single = [index.get(text, none) if text else every for text in singles]
     known = [at for at, text in enumerate(paired) if text in index]
@@ -207,10 +204,9 @@ def _with_pairs(
 
 
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:
-    """Return which conditions explain nearly all of a group, or explain it nearly as well as its
-    own best condition.
+    """Return which conditions explain nearly all of a group, or nearly as well as its own best one.
 
-    None does if the facts of no failure are known.
+    If the facts of no failure are known, no condition does.
     """
     of, total = len(group.failures), group.compared
     nearly = (failures >= _NEARLY * of) & (10 * passes <= failures)

@@ -1,8 +1,7 @@
 """List the atoms (single conditions) that may tell one operator's failures from its passes.
 
-Examples are `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` and `FLOAT16 in DataTypes`. The bits of
-an atom, which `dmlconf.diagnosis.atoms` explains, are 5 for the simplest conditions and 10 or
-more for unusual ones.
+Examples are `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` and `FLOAT16 in DataTypes`. Bits are
+explained in `dmlconf.diagnosis.atoms`.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ _FAMILIES: Final = (
 """Data types that have a width or a kind in common."""
 
 _MOST_PAIRED: Final = 3
-"""At most this many of an operator's tensors, the first ones, are compared with each other."""
+"""How many of an operator's first tensors are compared with each other."""
 
 _MOST_SIZES: Final = 8
-"""The most bounds on one dimension's size, besides those at the ends of groups."""
+"""The most bounds on one dimension's size; the ends of groups add others."""
 
 _DIVISORS: Final = (2, 4, 8, 16, 32, 64)
 _FEW_DIVISORS: Final = (2, 4, 8)
@@ -110,9 +109,9 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
 
 
 def _may_be_named(name: str) -> bool:
-    """Return whether expressions may name a fact, and mean nothing else where it is absent.
+    """Return whether expressions may name a fact.
 
-    Inputs of graphs may be named `as`, `x-` or, like a function, `product`.
+    Inputs of graphs may be named `as`, `x-` or `product`, which is a function in expressions.
     """
     readable = name.isidentifier() and not iskeyword(name) and not name.startswith("_")
     return readable and name not in FUNCTIONS

@@ -24,14 +24,14 @@ __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 REPETITIONS: Final = 10
 """How often a case runs alone at most, to see whether it always fails."""
 _BROKEN_REPETITIONS: Final = 2
-"""Fewer runs if the case breaks the backend in the first, since each costs a process."""
+"""How often it runs if the first run breaks the backend, since each then costs a process."""
 
 
 _BATCH: Final = 8
 """How many copies of a case run together if it never fails alone."""
 _MISSED: Final = 0.05
-"""If the diagnosed case fails only sometimes, other cases run several times. A case with the same
-rate of failures then passes in all of its runs with at most this probability.
+"""Cases run so often that one with the diagnosed case's rate of failures passes in all runs with at
+most this probability.
 """
 
 
@@ -63,17 +63,15 @@ class Diagnosis:
         failures: how often the case failed alone; 1 if a known fault waives the first run.
         runs: how often the case ran alone to see whether it fails.
         in_batch: whether the case failed among copies of itself; None if that was not tried.
-        reduced: the smallest case found that fails in the same way; None if none was sought, or if
-            the case did not fail so again without the outputs that it states.
-        reduced_verdict: the latest verdict on the reduced case, or without one on the case itself,
-            that is the same kind of failure; None if there is none.
+        reduced: the smallest case found that fails in the same way; None if none was sought.
+        reduced_verdict: the latest verdict that is the same kind of failure, on the reduced case
+            or, without one, on the case; None if there is none.
         trials: the reduced case with one factor changed at a time, and the verdicts.
         culprit: the factor that is to blame; None if none was found.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
-            None for operators, and if no such rewrite was sought or found.
-        notes: sentences for the user, such as on what could not be done.
-        interrupted: whether Ctrl+C ended the reduction or the trials; the other attributes say what
-            was found nevertheless.
+            None if none was sought or found.
+        notes: sentences for the user.
+        interrupted: whether Ctrl+C ended the reduction or the trials.
     """
 
     case: Case
@@ -112,7 +110,7 @@ def diagnose(
     """Diagnose a failing case: reproduce it, reduce it, and change one factor at a time.
 
     Args:
-        seconds: the reduction stops when this many seconds have passed since the call.
+        seconds: the reduction stops this many seconds after the call.
         others: backends on which to run the smallest case as well.
         on_smaller: is called with each smaller case that still fails.
         own: the mutant of the rewrite that the case tests; None if it tests none.
@@ -230,7 +228,7 @@ class _Again:
     def __call__(self, case: Case) -> bool:
         """Return whether a verdict on the case is the same kind of failure.
 
-        A verdict by which only signs of zeros differ counts only if the diagnosed one is such too.
+        If only signs of zeros differ, this must be so in the diagnosed case's verdict too.
         """
         for _ in range(self.attempts):
             for verdict in self._bench.verdicts([case] * self._batch):
@@ -266,10 +264,7 @@ def _attempts(failures: int, runs: int) -> int:
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
-    """Return whether all listed differences are signs of zeros.
-
-    Other failures must not be reduced to that.
-    """
+    """Return whether all listed differences are signs of zeros."""
     differences = verdict.reason.differences if verdict.reason else ()
     return bool(differences) and all(
         {str(difference["expected"]), str(difference["actual"])} == {"0.0", "-0.0"}

@@ -23,9 +23,9 @@ def dump_cases(
 ) -> list[Path]:
     """Run cases again, and write each to a case file with a folder of NumPy files.
 
-    The files are `TENSOR.input.npy`, unless the case must be rejected, and, as far as they are
-    known, `TENSOR.expected.npy`, `TENSOR.actual.npy`, and the ends of what the rule permits:
-    `TENSOR.lowest.npy` and `TENSOR.highest.npy`. Constants of graphs are in `NAME.constant.npy`.
+    Inputs are in `TENSOR.input.npy`, unless the case must be rejected, and constants of graphs in
+    `NAME.constant.npy`. As far as they are known, outputs are in `TENSOR.expected.npy` and
+    `TENSOR.actual.npy`, and what the rule permits in `TENSOR.lowest.npy` and `TENSOR.highest.npy`.
 
     Returns:
         the case files.

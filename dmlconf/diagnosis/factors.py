@@ -40,7 +40,6 @@ class Experiment:
         factor: the factor's name, such as `metacommands`.
         change: what changed, such as `metacommands=off`.
         blame: what is to blame if the case passes.
-        case: the case to run.
         backend: another backend or other options than those under test; None for the same.
         tells: whether a pass shows what is to blame; with other data, for example, it does not.
         form: the other form in which a graph runs; None if the case itself runs.
@@ -60,7 +59,6 @@ class Culprit:
     """What is to blame for a failure.
 
     Attributes:
-        factor: the factor's name, such as `metacommands`.
         sentence: what the user is told.
     """
 
@@ -71,8 +69,7 @@ class Culprit:
 def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
     """Yield a case with one factor changed at a time, the options of the backend first.
 
-    For graphs, the option `compile` is left out: a run of the nodes one by one takes its place,
-    unless the graph has a relation or must be rejected.
+    For graphs, the option `compile` is left out: a run of the nodes one by one takes its place.
     """
     options = option_experiments(case, backend)
     if case.forms:
@@ -125,7 +122,7 @@ blame.
 def _of_graph(case: Case) -> Iterator[Experiment]:
     """Yield a graph in other forms, with owned inputs instead of constants, or with none owned.
 
-    Nothing is yielded if it has a relation or must be rejected.
+    A graph that has a relation or must be rejected yields nothing.
     """
     if case.relation is not None or isinstance(case.expectation, ExpectedRejection):
         return

@@ -26,10 +26,8 @@ class Mutant:
     """What a compiler may run instead of a graph.
 
     Attributes:
-        what: what the compiler does wrongly, as the end of a sentence that begins with "if", such
-            as "ATensor and BTensor of n1 are exchanged".
+        what: what the compiler does wrongly, such as "ATensor and BTensor of n1 are exchanged".
         rewrite: the name of the rewrite in `schemas/rewrites.yaml`.
-        graph: the wrong graph.
         data: the data of its inputs; None for the data of the case.
     """
 
@@ -94,7 +92,7 @@ _MERGING_FAMILIES: Final = (
     ("NORMALIZATION", "normalizations"),
     ("RESAMPLE", "resamplings"),
 )
-"""The same for operators whose names contain a word."""
+"""A word in the names of other operators, and the last part of the rewrite's name."""
 
 
 def _merging(operator: str) -> str:
@@ -119,7 +117,7 @@ def _merged(graph: Graph) -> Iterator[Mutant]:
 
 
 def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
-    """Return what differs between two nodes of one operator: fields, and inputs fed otherwise."""
+    """Return the fields that differ between two nodes of one operator, or are fed otherwise."""
     sources = graph.sources()
     fields = [
         entry.name
@@ -137,10 +135,10 @@ def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
 def _fed_by(
     graph: Graph, changes: Mapping[Slot, Slot], readers: frozenset[Slot] | None = None
 ) -> Graph:
-    """Return the graph after some inputs of nodes, and graph outputs, are fed by other tensors.
+    """Return the graph with other tensors for some inputs of nodes, and for graph outputs.
 
     Args:
-        changes: by tensor, the one that is read instead of it.
+        changes: from a tensor to the one that is read instead.
         readers: the inputs that change; if None, all inputs and graph outputs.
     """
 

@@ -26,7 +26,7 @@ _LEAST_LEFT: Final = 2
 """At least this many failures that do not meet a condition form a separate group."""
 
 _MOST_PARTS: Final = 3
-"""How often failures that do not meet a condition are split off; the last rest is one group."""
+"""How often failures are split by a condition; those that are left over form one group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,7 @@ class Group:
         explanation: what separates the failures from passes; None if nothing does, or if the facts
             of no failure are known.
         compared: how many passes the failures were compared with.
-        failing: the failures, as columns of `OperatorFailures.table.holds`. All columns together
-            are the operator's failures and passes.
+        failing: the failures, as columns of `OperatorFailures.table.holds`.
         passing: the passes that the failures were compared with, as such columns.
         variants: the variants of the backend that fail, if not all do; otherwise empty.
     """

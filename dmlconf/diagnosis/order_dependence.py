@@ -50,11 +50,10 @@ class Symptom:
     """A failure in a log: of a case, or of a process that broke down without a case to blame.
 
     Attributes:
-        cases: the case that failed; for such a breakdown, every case that may have caused it.
+        cases: the case that failed; without a case to blame, all in question.
         before: the cases that ran earlier in the process, in order.
-        verdict: the verdict of the case; None for such a breakdown.
-        breakdown: how the process broke down; None if the case failed otherwise than by a crash, a
-            hang or a removed device.
+        verdict: the verdict of the case; None without a case to blame.
+        breakdown: a crash, a hang or a removed device; None if the case failed otherwise.
     """
 
     cases: tuple[str, ...]
@@ -71,7 +70,7 @@ class OrderResult:
         case: the case that failed again; if none did, the first of `symptom.cases` that is in the
             plan.
         earlier: the fewest earlier cases found after which the case fails; if it did not fail
-            again, all those of the suite.
+            again, all earlier cases that the suite has.
         before: how many cases of the suite ran earlier in the case's process.
         missing: how many cases that the suite lacks ran earlier.
         runs: how many sequences were run.
@@ -135,14 +134,14 @@ def _end(log: RunLog, verdict: Verdict) -> int | None:
 def minimal(
     items: Sequence[str], fails: Callable[[Sequence[str]], bool], until: float
 ) -> tuple[tuple[str, ...], bool]:
-    """Return a small part, of one item or more, of a failing sequence that still fails, in order.
+    """Return a small part of a failing sequence that still fails, in order.
 
     Args:
         items: a sequence of one item or more that fails.
         until: when to stop, by `time.monotonic`.
 
     Returns:
-        The part, and whether each of several items is known to be needed; False if time ran out.
+        The part of at least one item, and whether the search ended before time ran out.
     """
     left, parts = list(items), 2
     while len(left) > 1:
@@ -219,7 +218,7 @@ def search_order(
         backend: runs each sequence in a new process.
         against: gives the expected outcome of cases that state none.
         timeout: seconds that one case may take.
-        seconds: how long after the call the search may begin to run a part of the sequence.
+        seconds: after this time, no further part of the sequence is tried.
         known_faults: whether a known fault of DirectML waives a failure.
 
     Raises:

@@ -25,8 +25,8 @@ _MOST_RUNS: Final = 12
 """The most mutants whose nodes run one by one on the device."""
 
 _NEAR: Final = 0.02
-"""A mutant may run on the device if the reference's outputs for it differ from the device's by at
-most this share of the greatest finite size in the device's output. Integers must be equal.
+"""How far a mutant's computed outputs may differ from the device's, as a share of the greatest
+finite size in the device's output. Otherwise the mutant does not run on the device.
 """
 
 
@@ -58,10 +58,9 @@ def same_as_rewritten(
     All NaN are equal.
 
     Args:
-        outputs: the device's outputs.
         own: the mutant of the case's own rewrite, which is tried first; None if it has none.
-        one_by_one: runs a graph's nodes on the device, whose exponentials, for example, differ from
-            the reference's in their last bits.
+        one_by_one: runs a graph's nodes on the device, since the reference's exponentials, for
+            example, have other last bits.
     """
     mutants: Iterable[Mutant] = mutants_of(case.graph)
     candidates = [*([own] if own is not None else []), *islice(mutants, _MOST_MUTANTS)]

@@ -19,17 +19,17 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Explanation", "description_bits", "explain", "pair_indices"]
 
 MOST_PAIRED: Final = 160
-"""The most atoms that are combined into pairs; the best ones are."""
+"""How many of the best atoms are combined into pairs."""
 
 MOST_EXTENDED: Final = 12
-"""The most pairs that are extended by a third atom; none is if a pair is exact."""
+"""How many of the best pairs are extended by a third atom, if no pair is exact."""
 
 EXACT_BONUS: Final = 10.0
 """Bits by which a condition without exceptions may be longer than one with exceptions."""
 
 _NEARLY: Final = 0.9
-"""A condition has few exceptions if it holds for this share of the failures, and for at most a
-tenth as many passes.
+"""A condition has few exceptions if this share of the failures meets it, and at most a tenth as
+many passes.
 """
 
 _FEW: Final = 0.05
@@ -96,9 +96,8 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
     """Return the condition that separates the cases best; None if nothing separates them.
 
-    If nearly every case fails, as with 401 failures and 16 passes, a condition that only some
-    failures meet is an accident. If the best condition is such an accident, or if there are no
-    passes, the condition that every case meets is returned.
+    Without passes, that is the condition that every case meets. It is also returned if nearly every
+    case fails, as with 401 failures and 16 passes, and only some failures meet the best condition.
 
     Args:
         failing: indices of the group's failures.
@@ -121,11 +120,10 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
 
 
 _ODD: Final = 8.0
-"""Pairs are tried unless an exact atom has fewer bits. An exact atom of more bits may fit the
-failures by accident."""
+"""If an exact atom has fewer bits, no pairs are tried. One with more may fit by accident."""
 
 _MOST_SINGLE: Final = 20
-"""The most single atoms that are considered; further ones are if they are exact."""
+"""The most atoms that are considered alone, besides exact ones."""
 
 
 def _chosen(candidates: list[Explanation]) -> Explanation:
@@ -145,8 +143,8 @@ def _chosen(candidates: list[Explanation]) -> Explanation:
 
 
 def _explaining_bits(failures: Array, passes: Array, of: int, total: int) -> Array:
-    """Return `description_bits`; infinity for conditions that at least as large a share of the
-    passes meets as of the failures.
+    """Return `description_bits`; infinity if a condition's share of passes is at least its share of
+    failures.
     """
     against = failures.astype(np.int64) * total <= passes.astype(np.int64) * of
     return np.where(against, np.inf, description_bits(failures, passes, of, total))

@@ -28,9 +28,9 @@ class Expected:
     Attributes:
         values: the elements that the case states or else the reference computes, shaped like the
             tensor's Sizes.
-        permitted: intervals (lowest, highest) of the same shape. An element in one of them is
-            right; another one is wrong, or right for what intervals do not show, such as a
-            subnormal result that was flushed to zero. From NaN to NaN, only NaN is permitted.
+        permitted: intervals (lowest, highest) of the same shape; an element in one of them is
+            right. Intervals do not show all that is right, such as a subnormal result that was
+            flushed to zero. From NaN to NaN, only NaN is permitted.
         exact: whether -0 and 0 are different numbers.
     """
 

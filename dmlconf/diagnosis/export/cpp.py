@@ -107,8 +107,6 @@ def _text(name: str) -> str:
 
 
 class _Desc:
-    """The C++ definitions of an operator's desc."""
-
     def __init__(self, operator: Operator, desc: Desc, name: str) -> None:
         self._operator, self._desc, self._name = operator, desc, name
         self._parts: list[str] = []

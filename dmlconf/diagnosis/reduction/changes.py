@@ -85,8 +85,8 @@ def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int)
 
     Args:
         dimension: the index in a tensor of the largest rank; tensors of lower rank and shorter
-            attributes lack the first dimensions. A tensor of one dimension keeps it, as does an
-            attribute of one number other than Axes.
+            attributes lack the first dimensions. The only dimension of a tensor stays, and so does
+            the only number of an attribute, except of Axes.
         rank: the largest rank.
     """
     lower: dict[str, Any] = {}

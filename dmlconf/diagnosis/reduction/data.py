@@ -41,7 +41,6 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
 
     Args:
         case: the case, whose data are arrays.
-        part: which elements are kept.
 
     Returns:
         arrays by input, of ones for inputs that the case lacks; None if `part` is SPECIAL and no
@@ -64,8 +63,6 @@ def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | Non
     Elements repeat if there are too few.
 
     Args:
-        values: the elements to choose from.
-        part: which elements are kept.
         count: for indices, how many elements they may choose from; else None.
     """
     if part is Part.SPECIAL:
@@ -124,10 +121,7 @@ def _indexed_count(desc: Desc) -> int:
 
 
 def index_limits(graph: Graph) -> dict[str, int]:
-    """Return how many elements the indices in an input or constant may choose from, by its name.
-
-    Inputs and constants that feed no tensor of indices are left out.
-    """
+    """Return, for each input or constant of indices, how many elements they may choose from."""
     nodes = {node.name: node for node in graph.operator_nodes}
     limits: dict[str, int] = {}
     for (name, tensor), source in graph.sources().items():
@@ -148,7 +142,7 @@ def _in_range(array: Array, count: int) -> Array:
 def data_cost(case: Case) -> tuple[int, int, int]:
     """Return how many elements are not +0, how many are neither +0 nor 1, and how long those are.
 
-    Their length is that of their text, and counts for the first 64 of each array.
+    The third number is the length of their text, of the first 64 of each array.
     """
     not_zero = others = digits = 0
     for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
@@ -163,13 +157,14 @@ def data_cost(case: Case) -> tuple[int, int, int]:
 
 
 _MOST_SINGLE: Final = 64
-"""In arrays of at most this many elements, the smallest changes are of single ones; in larger ones,
-of about a sixteenth."""
+"""Arrays of at most this many elements are also changed one element at a time. In larger arrays,
+the smallest change is of about a sixteenth."""
 
 
 def simpler_values(array: Array, *, index: bool) -> Iterator[Array]:
-    """Yield the array with elements set to 0 or 1, the largest changes first, then with
-    floating-point numbers rounded or, if finite, limited to -1 to 1.
+    """Yield the array with elements set to 0 or 1, the largest changes first.
+
+    Then floating-point numbers are rounded, or limited to -1 to 1 if finite.
 
     Args:
         index: whether the elements are indices, which are set to 0 only.
@@ -199,8 +194,8 @@ def plain_values(case: Case, word: str | None = None) -> dict[str, Array]:
 
     Args:
         case: the case; data that are not arrays stay as they are.
-        word: a word of `DATA_WORDS`: the elements that it describes become 1 (indices 0); if None,
-            every element gets an ordinary value (indices 0).
+        word: a word of `DATA_WORDS`, whose elements become 1; None to give every element an
+            ordinary value. Indices become 0 instead.
     """
     data: dict[str, Any] = dict(case.data)
     for name, field, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT):

@@ -1,7 +1,7 @@
 """Change descs of a graph's nodes, and all tensors that must change with them.
 
-A new size or data type propagates along edges, since both ends have the same buffer, and within
-each node, whose broken constraints are solved (`reduction.repair`).
+A new size or data type propagates along edges, since both ends share a buffer. Within a node,
+broken constraints are solved (`reduction.repair`).
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterato
 
 
 def _ends(graph: Graph, slot: Slot) -> list[Slot]:
-    """Return the tensor or, for an input of the graph, the tensors of its Sizes that it feeds."""
+    """Return the tensor; for an input of the graph, the tensors that it feeds with equal Sizes."""
     if slot[0] != INPUT:
         return [slot]
     tensor = graph.inputs[slot[1]]
@@ -213,7 +213,7 @@ def _with_sizes(
 
 
 def _everywhere(graph: Graph, change: Callable[[Node], Desc]) -> Graph:
-    """Return the graph with each node's desc changed, and its inputs, constants and outputs."""
+    """Return the graph with each node's desc changed; inputs, constants and outputs follow."""
     nodes = tuple(
         replace(node, desc=change(node)) if isinstance(node, Node) else node for node in graph.nodes
     )
@@ -272,7 +272,6 @@ def _with_node(graph: Graph, name: str, plain: Callable[[TensorDesc], TensorDesc
 
 
 def _leave_out(search: Search, name: str, field: str) -> None:
-    """Leave out an optional field of a node, and the edges to it."""
     graph = _graph(search)
     node = graph.by_name.get(name)
     if not isinstance(node, Node) or node.desc.get(field) is None:

@@ -2,7 +2,7 @@
 
 This is delta debugging (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input,
 2002) of nodes, sizes, dimensions, layouts, data types, attributes and data. No tried case breaks a
-constraint that the original meets; of a graph's nodes, only enforced constraints count.
+constraint that the original meets, except unenforced ones of a graph's nodes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ class Reduced:
     """The smallest case that a reduction reached.
 
     Attributes:
-        case: the case; its data are arrays, and a rejection is the only expectation that it may
-            state.
+        case: the case, whose data are arrays; it states no outputs.
         trials: how many cases were tried.
         complete: whether the passes found nothing more; False if time ran out, or after Ctrl+C.
         interrupted: whether Ctrl+C ended the reduction.
@@ -60,9 +59,8 @@ def reduce_case(
 
     Args:
         case: a case that fails, as `with_own_data` returns it.
-        fails: returns whether a case fails in the same way.
         stopped: returns whether the time is up.
-        on_smaller: called with each smaller case that fails.
+        on_smaller: is called with each smaller case that fails.
     """
     passes = GRAPH_PASSES if case.nodes else PASSES
     search = Search(case, fails, stopped, on_smaller)

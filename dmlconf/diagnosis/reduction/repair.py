@@ -36,15 +36,11 @@ def repaired(
     fixed: frozenset[NumberRef],
     permitted: frozenset[str] = frozenset(),
 ) -> Desc | None:
-    """Return the desc with other numbers changed so that it breaks only permitted constraints.
+    """Return a desc that breaks only permitted constraints; None if none was found.
 
     Args:
-        desc: the desc, after some of its numbers changed.
         fixed: the numbers that must not change.
         permitted: names of constraints that may be broken.
-
-    Returns:
-        the valid desc; None if no solution was found.
     """
     current: Desc = desc
     for _ in range(_MOST_STEPS):
@@ -240,7 +236,6 @@ class _Scope:
 
 
 def _gets_negative(old: Any, new: Any) -> bool:
-    """Return whether a number that is not negative becomes negative, also in an array."""
     if isinstance(old, tuple):
         return any(map(_gets_negative, old, new))
     return isinstance(old, int) and isinstance(new, int) and new < 0 <= old
@@ -298,10 +293,7 @@ def _of_comparison(
 
 
 def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
-    """Yield a generator's expression for each item that meets its conditions.
-
-    The names of the loop are replaced by the item.
-    """
+    """Yield a generator's expression for each item that meets its conditions."""
     if len(each.generators) != 1:
         return
     loop = each.generators[0]
@@ -339,7 +331,6 @@ def _bindings(
 
 
 def _count(items: Any) -> int:
-    """Return the number of items; 0 if they have no indices."""
     return len(items) if isinstance(items, tuple | list | range) else 0
 
 
