@@ -1,7 +1,6 @@
 """Defects whose wrong outputs follow from another run of the reference.
 
-For example, one index is wrong, or parts are added up in FLOAT16. Those of `value_defects` are made
-from the right output alone.
+For example, one index is wrong, or parts are added up in FLOAT16.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
     if site.correct.size == 1:
-        return  # One element is mostly a sum over all of an input, whose order has no effect.
+        return  # One element is mostly a sum over all of an input, in any order.
     for name, array in site.case.inputs().items():
         if array.ndim > 1 and min(array.shape[-2:]) > 1:
             swapped = np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)
@@ -50,10 +49,7 @@ def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 
 def _matters(site: Site, name: str, array: Array) -> bool:
-    """Return whether the output differs for other elements of an input, or they are invalid.
-
-    One of several outputs may not depend on the input.
-    """
+    """Return whether the output may depend on an input; one of several outputs may not."""
     with np.errstate(all="ignore"):
         other = recomputed(site, {name: np.where(array == 0, 3, 0).astype(array.dtype)})
     return other is None or other.tobytes() != site.correct.tobytes()
@@ -101,4 +97,3 @@ COMPUTED_DEFECTS: Final = (
     Defect("last product dropped", _last_product_dropped),
     Defect("accumulated in float16", _sum_in_float16),
 )
-"""Defects whose wrong outputs follow from another run of the reference."""

@@ -32,9 +32,8 @@ class DeviationFigure:
     """The perturbations that fail, and those among them that deviations of targets excuse.
 
     Attributes:
-        failing: perturbations that fail by DirectML's documentation, by target and operator, of
-            cases that the target expresses.
-        excused: perturbations among these that pass by the target's specification.
+        failing: how many perturbations fail by DirectML's documentation, by target and operator.
+        excused: how many of these pass by the target's specification.
         by_deviation: how many each deviation excuses, alone or with others, by target and name.
     """
 
@@ -57,8 +56,8 @@ def measure_deviations(
 ) -> DeviationFigure:
     """Return how many perturbations of some cases the deviations of each target excuse.
 
-    Cases that break a constraint, that no target expresses, or that do not pass with the
-    reference's outputs are not used. `seed` decides which elements are perturbed.
+    A case is not used if it breaks a constraint, if no target expresses it, or if it does not pass
+    with the reference's outputs. `seed` decides which elements are perturbed.
 
     Raises:
         InvalidFilesError: a case cannot be built, or is not valid.

@@ -1,7 +1,7 @@
 """The strength figure "by expectation": whether cases notice that an expected output is wrong.
 
 Each stated or recorded output is changed as in the figure "by perturbation". A case notices the
-change if it does not pass while the backend returns what the reference computes.
+change if the reference's outputs do not pass.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class ExpectationTally:
     Attributes:
         tried: how many expected outputs were changed.
         noticed: how many of these changes keep their case from passing.
-        permitted: how many of the others the rule permits, by the source that says so.
-        missed: the first three changes that are neither noticed nor permitted, as case and output.
+        permitted: how many other changes a rule permits, by its source.
+        missed: the first three changes besides, as case and output.
     """
 
     tried: int = 0
@@ -70,7 +70,7 @@ class ExpectationFigure:
 
     Attributes:
         tallies: the tallies, by operator and kind of perturbation.
-        cases: how many cases were used: they have expectations of their own, and pass.
+        cases: how many cases were used.
         failing: cases that fail with their expectations as they are, and were not used.
     """
 
@@ -119,9 +119,8 @@ def measure_expectations(
 ) -> ExpectationFigure:
     """Change each expected output in each possible way, and return which changes the cases notice.
 
-    Cases that neither state nor have recorded outputs, that break a constraint, that dispute the
-    reference, or that do not pass unchanged are not used. `seed` decides which elements are
-    changed.
+    A case is not used if it has no stated or recorded outputs, breaks a constraint, disputes the
+    reference, or does not pass unchanged. `seed` decides which elements are changed.
     """
     figure = ExpectationFigure()
     for case in cases:
@@ -143,8 +142,7 @@ def _measure_case(figure: ExpectationFigure, case: Case, against: Against, seed:
     trial = _Trial(case, expected, allowances)
     status = trial.status()
     if status is not Status.PASSED:
-        # If its rule permits any value, a case neither passes nor fails: there is nothing to
-        # notice.
+        # A case whose rule permits any value neither passes nor fails.
         figure.failing += [case.identifier] if status.fails_run else []
         return
     figure.cases += 1
@@ -172,7 +170,6 @@ class _Trial:
     allowances: CaseAllowances
 
     def status(self, name: str = "", changed: Array | Sample | None = None) -> Status:
-        """Return the status of the case, perhaps with one expected output changed."""
         outputs, samples = dict(self.expected.outputs), dict(self.expected.samples)
         if isinstance(changed, Sample):
             samples[name] = changed
@@ -191,7 +188,6 @@ class _Trial:
         return verdict.status
 
     def notices(self, name: str, changed: Array | Sample) -> bool:
-        """Return whether the case does not pass with a changed expectation of one output."""
         if contradiction_of(self.case, name, changed, self.allowances) is not None:
             return True  # The case then fails; to judge it would take longer.
         return self.status(name, changed) is not Status.PASSED
@@ -254,11 +250,7 @@ def _permitting(
 def _within_ends(
     case: Case, name: str, values: Array, indices: Array | slice, allowances: CaseAllowances
 ) -> tuple[Array, Array]:
-    """Return which values a rule permits, and which of these it permits with a finite limit.
-
-    The limit is finite if a value is the right one, or lies between ends of which at least one is
-    finite.
-    """
+    """Return which values a rule permits, and which of these are right or have a finite limit."""
     allowance, rule = allowances.of(name), case.rule(name)
     errors = allowance.errors if rule.kind is RuleKind.ACCUMULATE else None
     others = () if errors is None else errors.others

@@ -96,9 +96,9 @@ class GraphSite:
 
 
 Inject = Callable[[GraphSite], Iterator[tuple[str, Outputs]]]
-"""Yields outputs of a graph with a defect or a difference, which may be the right ones.
+"""Yields outputs of a graph with a defect or a difference, each with a note on where it was made.
 
-Each has a note that tells it from the others, mostly by where the change was made; it may be empty.
+The outputs may be right, and the note empty.
 """
 
 
@@ -314,8 +314,7 @@ def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 def _alike_for_equal(steps: Array, values: Array, low: Array, high: Array) -> Array:
     """Return steps that are equal for elements with equal values and permitted ranges.
 
-    Such elements may be sums of the same terms, for example if a row is repeated, and then have
-    equal errors on any device.
+    Equal sums, for example of a repeated row, have equal errors.
     """
     forms = np.stack([each.astype(np.float64).ravel() for each in (values, low, high)], axis=1)
     _, first, of_element = np.unique(forms, axis=0, return_index=True, return_inverse=True)
@@ -352,7 +351,6 @@ GRAPH_DEFECTS: Final[Mapping[str, Inject]] = {
     "inputs of a node swapped": _swapped_inputs,
     "a defect of a node": _node_defects,
 }
-"""Defects by name."""
 
 LEGITIMATE_GRAPH_DIFFERENCES: Final[Mapping[str, Inject]] = {
     "edges held in FLOAT32": _held_in_float32,
@@ -361,4 +359,3 @@ LEGITIMATE_GRAPH_DIFFERENCES: Final[Mapping[str, Inject]] = {
     "FLOAT32 inside, stores truncated": _stores_truncated,
     "sums in other orders": _sums_in_other_orders,
 }
-"""Legitimate differences by name."""

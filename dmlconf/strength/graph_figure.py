@@ -28,8 +28,7 @@ class GraphTally:
     Attributes:
         tried: how often it was tried; a defect counts only where it changes an output of a graph.
         failed: how often the graph failed.
-        unexpected: the graphs whose verdict is wrong, with the change: a defect that passes, or a
-            legitimate difference that fails.
+        unexpected: the graphs with a defect that pass, or with a legitimate difference that fail.
     """
 
     tried: int = 0
@@ -64,9 +63,8 @@ def measure_graphs(
 ) -> GraphFigure:
     """Return which defects and legitimate differences make the graphs among some cases fail.
 
-    A graph without independent expected values is compared with the reference, which is enough
-    since the figure measures the rules. Graphs that expect a rejection, that compare two forms, or
-    that do not pass with the reference's outputs do not count.
+    A graph without independent expected values is compared with the reference. A graph does not
+    count if it expects a rejection, compares two forms, or fails with the reference's outputs.
     """
     figure = GraphFigure()
     for case in cases:

@@ -1,4 +1,4 @@
-"""What a defect is, the output of a case into which it is injected, and how to recompute it."""
+"""What a defect is, and the output of a case into which it is injected."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ class Site:
 
 
 def _has_inputs(site: Site) -> bool:
-    """Return whether the operator has inputs, so that its output depends on data."""
     return bool(site.case.data)
 
 
@@ -46,12 +45,10 @@ class Defect:
     """One way in which the output of an operator can differ, wrongly or legitimately.
 
     Attributes:
-        inject: yields the outputs that a site may have with the defect, each with a note; notes
-            tell several apart. An output may equal the right one. Nothing is yielded if the defect
-            does not apply.
-        shows: asked where the defect leaves the site's output right: returns whether other data
-            would show it, so that it counts as hidden by the data. By default it does if the
-            operator has inputs; a defect of special numbers alone, such as NaN, does not.
+        inject: yields outputs with the defect, each with a note. They may be right. Nothing is
+            yielded if the defect does not apply.
+        shows: returns whether other data would show a defect that leaves the site's output right.
+            By default, it would if the operator has inputs.
     """
 
     name: str

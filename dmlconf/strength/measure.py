@@ -118,7 +118,7 @@ class Strength:
         legitimate: how many legitimate differences were tried, by operator and name.
         refused: the legitimate differences that failed.
         cases: how many cases were used.
-        unused: cases that do not pass with the right outputs, for example if any value is right.
+        unused: cases that do not pass with the right outputs.
         noticed: how many defects each case noticed, by identifier; without graphs.
         perturbed: the tallies of perturbations, by kind and operator.
     """
@@ -153,7 +153,7 @@ def measure(
 ) -> Strength:
     """Try on the cases what `method` says, and return what they notice.
 
-    Cases that break a constraint are left out; those in `Strength.unused` are not used either.
+    Cases that break a constraint are left out.
     """
     strength = Strength()
     for case in cases:

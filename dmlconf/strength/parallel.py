@@ -26,8 +26,7 @@ _Result = TypeVar("_Result", bound=Addable)
 
 Measure = Callable[[Sequence[PlannedCase], Against], _Result]
 """Builds cases and returns the tally of what they notice. The second argument gives the expected
-outcome of cases that do not state all outputs. Processes import the function, so a module must
-define it."""
+outcome of cases that do not state all outputs. Processes import the function from its module."""
 
 
 def measured_in_processes(
@@ -44,7 +43,6 @@ def measured_in_processes(
 
     Args:
         result: a tally, to which those of all cases are added.
-        plan: the cases.
         suite_paths: the files of the suite, whose recordings give expected values.
         jobs: how many processes; 1 measures in this one.
         chunk: the most cases that a process takes at a time; one if there is one job.

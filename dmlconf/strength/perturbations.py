@@ -1,7 +1,7 @@
 """Change one or two elements of a right output, and count which changes verdicts notice.
 
-It also reads from `perturbations.yaml` which elements are not changed, and for which kinds of
-change a lower share must be noticed.
+`perturbations.yaml` says which elements are not changed, and of which changes fewer must be
+noticed.
 """
 
 from __future__ import annotations
@@ -127,7 +127,6 @@ KINDS: Final[Mapping[str, _Change]] = {
     "1,000 ULP in FLOAT32": _ulp(1000, np.float32),
     "4 ULP in FLOAT16": _ulp(4, np.float16),
 }
-"""Kinds of perturbation by name."""
 
 
 @dataclass(slots=True)
@@ -137,7 +136,7 @@ class PerturbationTally:
     Attributes:
         tried: how many outputs were perturbed.
         caught: how many of them keep their case from passing.
-        missed: the first three of those with which it passes, as case and output.
+        missed: the first three others, as case and output.
     """
 
     tried: int = 0
@@ -157,7 +156,7 @@ class Exceptional:
 
     Attributes:
         target: the share in percent.
-        operators: the operators that lower the share; the others together must reach the usual one.
+        operators: the operators that lower the share; the others must reach the usual one.
     """
 
     target: float
@@ -212,7 +211,7 @@ def perturbations(site: Site, allowances: CaseAllowances, seed: int) -> Iterator
 
 
 def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
-    """Return which elements of an output `perturbations.yaml` leaves defined, flat, BOOL."""
+    """Return which elements of an output `perturbations.yaml` does not call undefined, flat."""
     everything = np.ones(site.correct.size, bool)
     entry = _facts()["undefined"].get(site.case.operator_name)
     if entry is None or site.name not in entry["outputs"]:

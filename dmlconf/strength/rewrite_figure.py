@@ -2,10 +2,8 @@
 
 The reference computes the graph of a case and the rewritten graph. There are two kinds of cases:
 
-- one in which all conditions of the rewrite hold; it proves the rewrite if the rewritten graph
-  passes too
-- a near miss, in which one condition does not hold; it proves the condition if the graph itself
-  passes, and the rewritten graph fails
+- all conditions of the rewrite hold: both graphs must pass
+- a near miss, in which one condition does not hold: the rewritten graph must fail
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class RewriteFigure:
     """How many cases of rewrites were tried, and which of them prove nothing.
 
     Attributes:
-        cases: how many cases were tried, by rewrite and condition that does not hold, or `RIGHT`.
+        cases: how many cases were tried, by rewrite and broken condition, or `RIGHT`.
         unproven: the cases among these that prove nothing, each with the reason.
     """
 

@@ -23,28 +23,27 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["MOST_PARTS", "ORDERS", "added_up", "partial_sums", "summed_axis"]
 
 MOST_PARTS: Final = 64
-"""The most parts into which the terms of a sum are divided; of more terms, several make a part."""
+"""The most parts into which the terms of a sum are divided."""
 
 _LEAST_TERMS: Final = 8
-"""The fewest elements along an axis whose sums are tried: fewer differ little by their order."""
+"""The fewest elements along an axis; the order of fewer changes a sum little."""
 
 _LEAST_PARTS: Final = 2
-"""At least one element must have so many parts other than 0 besides what is added up first."""
+"""At least one element must have so many parts other than 0, besides the first part."""
 
 _ROUNDING: Final = 1e-9
-"""Relative error of the sum of all parts up to which an operator counts as linear.
+"""An operator counts as linear if the sum of all parts has at most this relative error.
 
-FLOAT64 sums are much closer; attention, with its softmax, is further off."""
+That of FLOAT64 sums is much smaller; that of attention, with its softmax, is larger."""
 
 _CHANNELS: Final = 1
 """The dimension of the channels, over which a convolution adds up its products."""
 
 
 def summed_axis(case: Case) -> int:
-    """Return an axis of the first input over which an operator that sums does so.
+    """Return an axis of the first input over which an operator sums.
 
-    It is the last of several Axes, and for a convolution that of the channels. -2 and -1 count from
-    the end.
+    It is the last of several Axes, and for a convolution the channels. It may be -2 or -1.
     """
     axes = case.desc.get("Axes")
     if isinstance(axes, Sequence) and axes:
@@ -59,13 +58,13 @@ def summed_axis(case: Case) -> int:
 def partial_sums(site: Site) -> list[Array] | None:
     """Return parts of an output that add up to it, FLOAT64.
 
-    The first part is the result for a first input of zeros, such as a bias. Each of the others, at
-    most `MOST_PARTS`, is what some elements of that input along an axis add to it.
+    The first part is the result for a first input of zeros, such as a bias. Each of at most
+    `MOST_PARTS` others is what some elements of that input add.
 
     Returns:
-        The parts; None if the output is not a floating-point sum, the first input has integers, an
-        input or the sum is not finite, the axis has fewer than 8 elements, no element is the sum of
-        two parts besides the first, or the output is not linear in the first input.
+        The parts; None if the output is not a floating-point sum, is not linear in the first input,
+        or has no element with two parts other than 0 besides the first. None, too, if that input
+        has integers or fewer than 8 elements along the axis, or if an input or a sum is not finite.
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None
@@ -147,7 +146,7 @@ ORDERS: Final[Mapping[str, Callable[[Sequence[Array], _Add], Array]]] = {
 def added_up(site: Site, order: str, precision: type[np.floating[Any]]) -> Array | None:
     """Return the output with its parts added up in an order, rounded after each addition.
 
-    None if `partial_sums` returns None.
+    None if there are no `partial_sums`.
 
     Args:
         order: a name in `ORDERS`.

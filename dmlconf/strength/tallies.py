@@ -12,8 +12,7 @@ class CaseTally:
     """How many defects one case may catch, and how many it caught.
 
     Attributes:
-        ran: how many defects change the case's outputs, or would with other inputs. Defects that
-            `strength/measure.py` injects do not count where the rule permits what they change.
+        ran: how many defects change the case's outputs, or would with other inputs.
         caught: how many of them make the case fail.
     """
 

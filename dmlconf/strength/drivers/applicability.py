@@ -54,9 +54,7 @@ class Applicability:
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return these pairs by the index of each case that `chosen` does not try them with.
-
-        Cases that do not meet a pair's conditions are left out.
+        """Return these pairs by the index of each case that they apply to, except for `chosen`.
 
         Args:
             sample: as in `chosen`, and `seed` too.
@@ -75,7 +73,6 @@ def _sample(pair: OperatorDefect, met: Met, sample: int | None, seed: int) -> Se
 
 
 def _by_case(cases: Mapping[OperatorDefect, Sequence[int]]) -> dict[int, list[OperatorDefect]]:
-    """Return the pairs of each case by its index, in the order of the plan."""
     tries: dict[int, list[OperatorDefect]] = {}
     for pair, indices in cases.items():
         for index in indices:
@@ -88,7 +85,7 @@ def applicability_of(
     defects: Sequence[DriverDefect],
     advance: Callable[[], None] = lambda: None,
 ) -> Applicability:
-    """Return which conditions cases of a plan meet, without those that expect a rejection."""
+    """Return which conditions the cases of a plan meet, except cases that expect a rejection."""
     by_operator: dict[str, list[DriverDefect]] = {}
     for defect in defects:
         for operator in defect.operators:

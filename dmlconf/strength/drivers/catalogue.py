@@ -64,7 +64,7 @@ class DriverDefect:
     """One defect that a driver may have.
 
     Attributes:
-        conditions: the conditions, all of which a desc must meet for the defect's code to run.
+        conditions: the defect's code runs if a desc meets all of them.
         effect: the name of its effect on the outputs.
         report: the public report that it is rebuilt from, or None.
         plausible: the kind of kernel that may have it, if there is no report.
@@ -90,7 +90,7 @@ class DriverDefect:
         return tuple(one.holds(names) for one in self.conditions)
 
     def inject(self, right: Computation) -> Arrays | None:
-        """Return outputs of a kernel with the defect, some of which may be right.
+        """Return outputs of a kernel with the defect; some may be right.
 
         None, or no outputs, if the defect does not apply to the case.
         """
@@ -178,8 +178,8 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
     """Return whether a desc of an operator may meet the conditions.
 
-    Only named conditions on the data type of the first input or output and on shared buffers are
-    checked; others count as possible.
+    Only named conditions on data types of the first input or output, and on shared buffers, are
+    checked.
     """
     entry = operator(name)
     for one in conditions:

@@ -67,7 +67,7 @@ class Computation:
 
 
 Effect = Callable[[Computation, Settings], Arrays | None]
-"""Returns outputs of a kernel with an effect, some of which may be right.
+"""Returns outputs of a kernel with an effect; some may be right.
 
 None, or no outputs, if the effect does not apply to the case.
 """

@@ -158,8 +158,7 @@ def _repeats(tensor: TensorDesc) -> bool:
 def _axis_size(case: Case, tensor: TensorDesc) -> int:
     """Return how many elements the axes, the window or the filter span.
 
-    Of MEAN_VARIANCE_NORMALIZATION, CrossChannel chooses the axes. Without axes, window and filter,
-    it is the size of the last dimension, or of the one before if TransA transposes.
+    Without them, it is the size of the last dimension, or of the one before if TransA transposes.
     """
     desc, sizes = case.desc, tensor.Sizes
     axes = desc.get("Axes")

@@ -29,7 +29,7 @@ __all__ = ["EFFECTS", "ranked"]
 def _packed(right: Computation, settings: Settings) -> Arrays | None:
     """Ignore strides, as if tensors were packed.
 
-    Settings: `tensors`, inputs or outputs, and of these `only` one, or those of a `layout`.
+    Settings: `tensors`, inputs or outputs; `only`, the name of one; `layout`, which they must have.
     """
     reads = settings["tensors"] == "inputs"
     changed = {}
@@ -93,8 +93,7 @@ def _narrow_output(right: Computation, settings: Settings) -> Arrays | None:
 def _noise(right: Computation, settings: Settings) -> Arrays | None:
     """Move floating-point outputs by `steps` ULP up or down; the case's name is the seed.
 
-    Numbers whose size is below 4 times the least normal one stay, and so do those that would become
-    infinite.
+    Numbers below 4 times the least normal one stay, and so do those that would become infinite.
     """
     changed = {}
     rng = np.random.default_rng(crc32(right.case.identifier.encode()))

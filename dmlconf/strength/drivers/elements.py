@@ -64,9 +64,8 @@ def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | Non
 def overflow(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a kernel whose index of elements overflows.
 
-    Settings: `bits` of the index, and `of`, inputs or outputs. Where the index overflows, an input
-    is read from its beginning again; an output is written from its beginning again, and elements
-    that no index reaches stay zero.
+    Settings: `bits` of the index, and `of`, inputs or outputs. After an overflow, inputs are read
+    from their beginning again. Outputs are written from there again, and later elements stay zero.
     """
     most = 1 << settings["bits"]
     reads = settings["of"] == "inputs"

@@ -44,12 +44,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DefectResult:
-    """What the suite's cases of one operator show about a driver defect.
-
-    Attributes:
-        met: the cases of the suite that meet the defect's conditions.
-        tally: how many of these cases noticed the defect.
-    """
+    """What the suite's cases of one operator show about a driver defect."""
 
     defect: DriverDefect
     operator: str
@@ -113,8 +108,8 @@ class DriverFigure:
     """The results of all driver defects in all their operators.
 
     Attributes:
-        pairs: the result of each defect in each of its operators for which the suite has cases that
-            do not expect a rejection.
+        pairs: the result of each defect in each of its operators that has cases; a case that
+            expects a rejection does not count.
         cases_tried: how many cases at least one defect was tried with.
         tells_few: whether enough cases were tried to tell which defects few cases notice.
     """
@@ -131,7 +126,7 @@ class DriverFigure:
         strength: DriverStrength,
         sample: int | None = None,
     ) -> DriverFigure:
-        """Return the results of a measurement for all pairs of which the suite has cases."""
+        """Return the results of a measurement."""
         pairs = []
         for defect in defects:
             for operator in defect.operators:

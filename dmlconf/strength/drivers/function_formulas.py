@@ -179,4 +179,3 @@ FUNCTION_FORMULAS: Final[Mapping[str, Effect]] = {
     ),
     "zero_to_zero_is_nan": _power(lambda x, e, y: np.where((x == 0) & (e == 0), np.nan, y)),
 }
-"""Effects on element-wise functions and casts, by name."""

@@ -189,4 +189,3 @@ INTEGER_FORMULAS: Final[Mapping[str, Effect]] = {
     "smallest_saturates": _smallest_saturates,
     "words_exchanged": _words_exchanged,
 }
-"""Effects on integers by name."""

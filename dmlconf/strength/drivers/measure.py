@@ -32,9 +32,8 @@ class DriverTally:
 
     Attributes:
         tried: cases that meet the conditions and were tried.
-        ran: tried cases that run the defect's code: it changes their output, or would do so with
-            other data.
-        hidden: cases that run the code, but whose data hides the defect.
+        ran: tried cases whose output the defect changes, or would change with other data.
+        hidden: cases of `ran` whose data hides the defect.
         caught: cases that fail because of the defect.
         missed: the first case whose output changes and that passes.
     """
@@ -149,10 +148,9 @@ def _fails(right: Computation, judged: CaseJudge, defect: DriverDefect, changed:
 
 
 def _with_other_data(right: Computation) -> Computation | None:
-    """Return the case with random numbers, which mostly differ, and its right outputs.
+    """Return the case with random numbers and its right outputs; None if the reference fails.
 
-    Booleans stay, and so do integers such as indices. None if the reference fails with these
-    inputs.
+    Booleans stay, and so do integers such as indices.
     """
     rng = np.random.default_rng(1)
     inputs = {name: _random(name, array, rng) for name, array in right.inputs.items()}

@@ -36,10 +36,9 @@ def measure_drivers(
 ) -> tuple[Applicability, DriverStrength]:
     """Return which cases each defect applies to, and which defects the cases notice.
 
-    A defect that fewer than `FEW` cases of its sample notice is tried on all other cases that meet
-    its conditions, unless its entry explains why. If the sample is smaller than `FEW`, that is done
-    only for defects that no case notices. Defects that the caller gives are tried on their samples
-    alone.
+    Each defect is tried on a sample of the cases that meet its conditions. If fewer than `FEW`
+    notice it, it is tried on the other cases too; after a sample smaller than `FEW`, only if none
+    does. The sample is enough for given `defects`, and if the entry says why no case catches it.
 
     Args:
         jobs: how many processes; 1 measures in this one.
@@ -82,10 +81,7 @@ def _measured(
 def _noticed_by_few(
     applicability: Applicability, strength: DriverStrength, sample: int | None
 ) -> list[OperatorDefect]:
-    """Return the defects that too few cases notice, without those whose entries explain it.
-
-    A defect has no tally if no case of its sample could be used.
-    """
+    """Return the defects that too few cases notice, without those whose entries explain it."""
     least = FEW if tells_few(sample) else 1
     explained = {
         OperatorDefect(defect.name, operator)

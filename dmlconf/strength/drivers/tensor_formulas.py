@@ -212,7 +212,7 @@ def _alpha_on_everything(right: Computation, settings: Settings) -> Arrays | Non
 
 
 def _activation_before_bias(right: Computation, settings: Settings) -> Arrays | None:
-    """Apply the fused activation to the product, and add the bias to what it gives."""
+    """Add the bias after the fused activation."""
     activated = right.again(desc={"CTensor": None})
     if activated is None:
         return None
@@ -327,4 +327,3 @@ TENSOR_FORMULAS: Final[Mapping[str, Effect]] = {
     "variance_in_float16": _normalization(_variance_in_float16),
     "variance_of_squares": _normalization(_of_squares),
 }
-"""Effects on operators of whole tensors, by name."""

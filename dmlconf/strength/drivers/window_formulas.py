@@ -76,4 +76,3 @@ WINDOW_FORMULAS: Final[Mapping[str, Effect]] = {
     "indices_of_padded_input": _indices_of_padded_input,
     "maximum_from_clamped_start": _maximum_from_clamped_start,
 }
-"""Effects on operators with sliding windows, by name."""
