@@ -233,7 +233,7 @@ def _new(
     )
     result.graphs.append(graph)
     for name, node in graph.parts["nodes"].items():
-        desc = {field: _alone(value) for field, value in node["desc"].items()}
+        desc = {field: _without_sources(value) for field, value in node["desc"].items()}
         key = _key(node["operator"], desc, 0)
         if key not in by_key:
             by_key[key] = CapturedOperator(node["operator"], desc)
@@ -242,11 +242,11 @@ def _new(
     return graph
 
 
-def _alone(value: Any) -> Any:
+def _without_sources(value: Any) -> Any:
     """Return a field of a node's desc without the names of the tensors that it reads."""
     if isinstance(value, Mapping):
         return {key: item for key, item in value.items() if key != "from"}
-    return [_alone(item) for item in value] if isinstance(value, list) else value
+    return [_without_sources(item) for item in value] if isinstance(value, list) else value
 
 
 def _key(operator: str, desc: Desc, flags: int) -> str:

@@ -93,7 +93,7 @@ def _blocks(folder: Path, captured: Mapping[str, Captured]) -> File:
                 if len(block.nodes) == 1:
                     continue
                 block = _named_alike(block)
-                key, size = _shape(block), _elements(block.parts)
+                key, size = _key(block), _elements(block.parts)
                 models.setdefault(key, {})[model] = None
                 if key not in smallest or size < smallest[key][0]:
                     smallest[key] = size, block
@@ -154,15 +154,15 @@ def _named_alike(block: Block) -> Block:
     return Block(tuple(new["nodes"]), new, sources)
 
 
-_SIZES: Final = ("Sizes", "Strides", "TotalTensorSizeInBytes", "values", "fill")
+_NOT_IN_KEYS: Final = ("Sizes", "Strides", "TotalTensorSizeInBytes", "values", "fill")
 
 
-def _shape(block: Block) -> str:
+def _key(block: Block) -> str:
     """Return a key of a block; blocks with equal keys become one case."""
 
     def kept(value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {key: kept(item) for key, item in value.items() if key not in _SIZES}
+            return {key: kept(item) for key, item in value.items() if key not in _NOT_IN_KEYS}
         if isinstance(value, list):
             return [kept(item) for item in value if not isinstance(item, int | float)]
         return None if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -29,7 +29,7 @@ def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
     tensors: dict[str, Mapping[str, Any]] = {}
     for name, tensor in {**parts.get("inputs", {}), **parts.get("constants", {})}.items():
         tensors[name] = {key: value for key, value in tensor.items() if key not in OWN_DATA}
-    held = set(parts.get("inputs", {}))
+    graph_inputs = set(parts.get("inputs", {}))
     for name, node in parts["nodes"].items():
         for field in catalogue.operator(node["operator"]).of_kind(FieldKind.OUTPUT):
             written = node["desc"].get(field.name)
@@ -37,12 +37,12 @@ def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
                 tensors[reference(name, field.name)] = written
             for index, item in enumerate(written if isinstance(written, list) else ()):
                 tensors[f"{name}.{TensorRef(field.name, index)}"] = item
-    nodes = {name: _node(node, tensors, held) for name, node in parts["nodes"].items()}
+    nodes = {name: _node(node, tensors, graph_inputs) for name, node in parts["nodes"].items()}
     return {**parts, "nodes": nodes}
 
 
 def _node(
-    node: Mapping[str, Any], tensors: Mapping[str, Mapping[str, Any]], held: set[str]
+    node: Mapping[str, Any], tensors: Mapping[str, Mapping[str, Any]], graph_inputs: set[str]
 ) -> dict[str, Any]:
     operator = catalogue.operator(node["operator"])
     desc = dict(node["desc"])
@@ -52,9 +52,9 @@ def _node(
         if first is None and written:
             first = written[0] if isinstance(written, list) else written
         if isinstance(written, list):
-            desc[field.name] = [_input(each, tensors, held) for each in written]
+            desc[field.name] = [_input(each, tensors, graph_inputs) for each in written]
         elif isinstance(written, Mapping):
-            desc[field.name] = _input(written, tensors, held)
+            desc[field.name] = _input(written, tensors, graph_inputs)
     like = {key: (first or {}).get(key) for key in ("Sizes", "DataType")}
     for field in operator.of_kind(FieldKind.OUTPUT):
         if desc.get(field.name) == like:
@@ -63,7 +63,7 @@ def _node(
 
 
 def _input(
-    written: Mapping[str, Any], tensors: Mapping[str, Mapping[str, Any]], held: set[str]
+    written: Mapping[str, Any], tensors: Mapping[str, Mapping[str, Any]], graph_inputs: set[str]
 ) -> Any:
     source = written.get("from")
     if not isinstance(source, str):
@@ -72,7 +72,7 @@ def _input(
     # A name alone inherits no alignment, and Flags only from an input of the graph.
     inherited = tensors.get(source, {})
     if "GuaranteedBaseOffsetAlignment" in inherited or (
-        source not in held and "Flags" in inherited
+        source not in graph_inputs and "Flags" in inherited
     ):
         return written
     return source if tensor == inherited else written

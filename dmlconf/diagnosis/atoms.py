@@ -26,7 +26,7 @@ MOST_BOUNDS: Final = 16
 _NEGATION: Final = 1.0
 """Bits that `!=` adds where a fact is compared with a constant."""
 _FAR_BOUND: Final = 1.5
-"""Bits that a bound other than 0 and 1 adds."""
+"""Bits that a bound adds if neither 0 nor 1 would do."""
 _REMAINDER: Final = 2.5
 """Bits that a remainder adds."""
 

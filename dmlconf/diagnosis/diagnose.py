@@ -30,8 +30,8 @@ _BROKEN_REPETITIONS: Final = 2
 _BATCH: Final = 8
 """How many copies of a case run together if it never fails alone."""
 _MISSED: Final = 0.05
-"""Cases run so often that one with the diagnosed case's rate of failures passes in all runs with at
-most this probability.
+"""A case that fails as often as the diagnosed one passes in all of its runs with at most this
+probability.
 """
 
 

@@ -50,7 +50,7 @@ class Symptom:
     """A failure in a log: of a case, or of a process that broke down without a case to blame.
 
     Attributes:
-        cases: the case that failed; without a case to blame, all in question.
+        cases: the case that failed; without a case to blame, all that may be to blame.
         before: the cases that ran earlier in the process, in order.
         verdict: the verdict of the case; None without a case to blame.
         breakdown: a crash, a hang or a removed device; None if the case failed otherwise.

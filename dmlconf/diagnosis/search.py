@@ -143,8 +143,8 @@ def _chosen(candidates: list[Explanation]) -> Explanation:
 
 
 def _explaining_bits(failures: Array, passes: Array, of: int, total: int) -> Array:
-    """Return `description_bits`; infinity if a condition's share of passes is at least its share of
-    failures.
+    """Return `description_bits`; infinity if no larger share of failures than of passes meets a
+    condition.
     """
     against = failures.astype(np.int64) * total <= passes.astype(np.int64) * of
     return np.where(against, np.inf, description_bits(failures, passes, of, total))

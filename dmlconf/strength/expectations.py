@@ -43,7 +43,7 @@ class ExpectationTally:
         tried: how many expected outputs were changed.
         noticed: how many of these changes keep their case from passing.
         permitted: how many other changes a rule permits, by its source.
-        missed: the first three changes besides, as case and output.
+        missed: the first three remaining changes, as case and output.
     """
 
     tried: int = 0

@@ -285,7 +285,7 @@ def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     for seed in range(3):
         generator = np.random.Generator(np.random.PCG64([1, seed]))
         ends = {
-            (name, tensor): _permitted(case, tensor, site.nodes.outputs[name, tensor])
+            (name, tensor): _ends(case, tensor, site.nodes.outputs[name, tensor])
             for name, case in site.nodes.cases.items()
             for tensor in case.outputs()
             if case.rule(tensor).kind is RuleKind.ACCUMULATE
@@ -337,7 +337,7 @@ def _permits(case: Case, tensor: str, actual: Array, right: Array) -> bool:
     return compare(actual, right, case.rule(tensor), allowance).passed
 
 
-def _permitted(case: Case, tensor: str, right: Array) -> tuple[Array, Array]:
+def _ends(case: Case, tensor: str, right: Array) -> tuple[Array, Array]:
     allowance = CaseAllowances(case).of(tensor)
     low, high = permitted_ends(right.ravel(), case.rule(tensor), allowance)
     return low.reshape(right.shape), high.reshape(right.shape)

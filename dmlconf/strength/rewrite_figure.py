@@ -3,7 +3,7 @@
 The reference computes the graph of a case and the rewritten graph. There are two kinds of cases:
 
 - all conditions of the rewrite hold: both graphs must pass
-- a near miss, in which one condition does not hold: the rewritten graph must fail
+- a near miss, in which one condition does not hold: only the original graph may pass
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = ["OnnxGraph", "OnnxNode", "read_graph"]
 
-_NOTHING_COMPUTED: Final = ("Constant",)
+_CONSTANT_TYPES: Final = ("Constant",)
 _SUFFIX: Final = "/seen-by-dmlconf"
 
 
@@ -60,12 +60,12 @@ class OnnxGraph:
                 index,
             )
             for index, node in enumerate(graph.node)
-            if node.op_type not in _NOTHING_COMPUTED
+            if node.op_type not in _CONSTANT_TYPES
         )
         constants = {each.name for each in graph.initializer}
         constants |= {each.values.name for each in graph.sparse_initializer}
         for node in graph.node:
-            if node.op_type in _NOTHING_COMPUTED:
+            if node.op_type in _CONSTANT_TYPES:
                 constants |= {*node.output}
         self.constants = frozenset(constants)
 
@@ -111,7 +111,7 @@ class OnnxGraph:
             functions=self._model.functions,
         )
         small.graph.name = node.name
-        feeding = (each for each in graph.node if each.op_type in _NOTHING_COMPUTED)
+        feeding = (each for each in graph.node if each.op_type in _CONSTANT_TYPES)
         small.graph.node.extend([*(each for each in feeding if names & {*each.output}), proto])
         small.graph.initializer.extend(each for each in graph.initializer if each.name in names)
         small.graph.sparse_initializer.extend(

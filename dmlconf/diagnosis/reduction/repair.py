@@ -36,7 +36,7 @@ def repaired(
     fixed: frozenset[NumberRef],
     permitted: frozenset[str] = frozenset(),
 ) -> Desc | None:
-    """Return a desc that breaks only permitted constraints; None if none was found.
+    """Return the desc, changed so that it breaks only permitted constraints; None if none is found.
 
     Args:
         fixed: the numbers that must not change.

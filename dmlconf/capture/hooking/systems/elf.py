@@ -127,7 +127,7 @@ class Library:
         return tags
 
     def _table(self, tag: int) -> int | None:
-        """Return the address of a table, which is relative to `base` in some libraries."""
+        """Return the absolute address of a table, which some libraries hold relative to `base`."""
         address = self._tags.get(tag)
         return address if address is None or address >= self.base else self.base + address
 
