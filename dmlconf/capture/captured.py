@@ -128,7 +128,7 @@ class Captured:
 
     @property
     def weights(self) -> Counter[str]:
-        """How many weights of operators and graphs each file of a kept array holds."""
+        """How many weights of operators and graphs have the kept array of each file."""
         owners = [each.weights for each in self.operators]
         owners += [each.weights for each in self.graphs]
         return Counter(kept.file for each in owners for kept in each.values())

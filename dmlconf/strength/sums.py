@@ -26,7 +26,7 @@ MOST_PARTS: Final = 64
 """The most parts into which the terms of a sum are divided."""
 
 _LEAST_TERMS: Final = 8
-"""The fewest elements along an axis; the order of fewer changes a sum little."""
+"""The fewest elements along an axis that are divided; the order of fewer changes a sum little."""
 
 _LEAST_PARTS: Final = 2
 """At least one element must have so many parts other than 0, besides the first part."""

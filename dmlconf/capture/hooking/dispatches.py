@@ -439,22 +439,29 @@ class _Submission:
         """Submit every list once, in order, whatever fails in between."""
         begun = 0
         late = {p for p, each in self.pending.items() if any(d.late for d in each)}
+        complete = set()
         owner = ExitStack()
         for index in sorted(late):
             self._submit(self.lists[begun:index])
+            before = False
             with self.guard.safely():
                 self._around(index, owner, after=False)
+                before = True
             self._submit(self.lists[index : index + 1])
             begun = index + 1
             with self.guard.safely():
-                self._around(index, owner, after=True)
+                if before:
+                    self._around(index, owner, after=True)
+                    complete.add(index)
         self._submit(self.lists[begun:])
         with self.guard.safely():
             self._wait()
             # If the wait has failed, the queue still runs, and what it uses must not be released.
             with owner:
-                for dispatch in (each for several in self.pending.values() for each in several):
-                    self.keep(dispatch)
+                for index, dispatches in self.pending.items():
+                    for dispatch in dispatches:
+                        if not dispatch.late or index in complete:
+                            self.keep(dispatch)
 
     def _submit(self, lists: Sequence[int]) -> None:
         if lists:

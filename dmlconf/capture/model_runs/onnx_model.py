@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Returns:
         the exit code: 0, `OUTPUTS_DIFFER`, 1 if ONNX Runtime cannot load or run the model, or 3 if
-        a file or a package cannot be used. A search that finds a node gives 0.
+        the model, its inputs or a package cannot be used. A search that finds a node gives 0.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)

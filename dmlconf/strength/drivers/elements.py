@@ -65,7 +65,8 @@ def overflow(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a kernel whose index of elements overflows.
 
     Settings: `bits` of the index, and `of`, inputs or outputs. After an overflow, inputs are read
-    from their beginning again. Outputs are written from there again, and later elements stay zero.
+    from their beginning again. Outputs are written from their beginning again, and later elements
+    stay zero.
     """
     most = 1 << settings["bits"]
     reads = settings["of"] == "inputs"

@@ -38,7 +38,7 @@ def measure_drivers(
 
     Each defect is tried on a sample of the cases that meet its conditions. If fewer than `FEW`
     notice it, it is tried on the other cases too; after a sample smaller than `FEW`, only if none
-    does. The sample is enough for given `defects`, and if the entry says why no case catches it.
+    does. Given `defects`, and those whose entry says why no case catches them, get the sample only.
 
     Args:
         jobs: how many processes; 1 measures in this one.

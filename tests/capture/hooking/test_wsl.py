@@ -140,12 +140,29 @@ def test_the_option_data_weights_keeps_weights_and_no_other_data_of_the_applicat
 
 def test_failures_of_dmlconf_do_not_reach_the_application(tmp_path: Path, wsl: Path) -> None:
     results, said = captured(
-        tmp_path, wsl, "application.so", "--data", "all", STANDIN_NO_MEMORY="1"
+        tmp_path, wsl, "application.so", "--data", "all", STANDIN_MOST_COPIES="0"
     )
     assert results == RESULTS
     assert "A failure of dmlconf, which the program did not notice" in said
     assert "E_OUTOFMEMORY" in said
     assert "Captured 1 graph" in said
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_a_dispatch_is_not_kept_if_memory_does_not_last_for_its_inputs_and_outputs(
+    tmp_path: Path, wsl: Path, most: int
+) -> None:
+    # The tensors are bound late: their copies are made when the list is submitted.
+    script = f"""
+hooks = capture()
+os.environ["STANDIN_MOST_COPIES"] = "{most}"
+results.append(Application(sys.argv[1]).graph())
+hooks.end()
+"""
+    results, found = in_process(tmp_path, wsl, script)
+    assert results == [RESULTS["graph"]]
+    assert ["E_OUTOFMEMORY" in each for each in found.failures] == [True]
+    assert found.dispatches == []
 
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
