@@ -104,8 +104,7 @@ class Captured:
     """Everything that was captured.
 
     Attributes:
-        devices: how many devices were created, including the one that dmlconf creates in a DirectML
-            that was loaded before capturing began.
+        devices: how many devices were created, including dmlconf's own.
         library: the last known path of a DirectML that created a device; empty if none is known.
         created: how many operators were created, by name; many are never compiled.
         refused: how often CreateOperator refused a desc, by `OPERATOR: HRESULT`.

@@ -21,7 +21,8 @@ __all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_numbe
 MOST_CONSTANTS: Final = 16
 """The most values of a fact for which there are atoms, such as SUM in `Function == SUM`."""
 MOST_BOUNDS: Final = 16
-"""The most bounds of a number, such as `Axis > 2`; the ends of groups add others."""
+"""The most bounds of a number, such as `Axis > 2`; lowest and highest numbers of groups are added.
+"""
 
 _NEGATION: Final = 1.0
 """Bits that `!=` adds where a fact is compared with a constant."""
@@ -171,8 +172,8 @@ class TableBuilder:
             bits: the bits of `> 0` and `> 1`; others take as many or more.
             values: the number of each case; NaN if there is none.
             divisors: the divisors of remainders, for which all finite numbers must be whole.
-            most: the most bounds, without the ends of groups. With more different numbers than
-                this, only 0 and 1 get atoms for exact values.
+            most: the most bounds, as `MOST_BOUNDS`. With more different numbers than this, only 0
+                and 1 get atoms for exact values.
         """
         distinct = np.unique(values[np.isfinite(values)])
         if len(distinct) < 2:

@@ -23,7 +23,8 @@ __all__ = ["SharedGroups", "shared_groups"]
 MOST_PAIRED: Final = 60
 """The most expressions that are combined into pairs, `A and B`.
 
-Expressions are ranked by the failures of all groups of which the share `_NEARLY` meets them.
+An expression that 90% of a group's failures meet gets a point for each failure of the group. Those
+with the most points are combined.
 """
 
 _NEARLY: Final = 0.9

@@ -40,7 +40,7 @@ _MOST_PAIRED: Final = 3
 """How many of an operator's first tensors are compared with each other."""
 
 _MOST_SIZES: Final = 8
-"""The most bounds on one dimension's size; the ends of groups add others."""
+"""The most bounds on the size of a dimension, as `MOST_BOUNDS` of `atoms`."""
 
 _DIVISORS: Final = (2, 4, 8, 16, 32, 64)
 _FEW_DIVISORS: Final = (2, 4, 8)

@@ -30,8 +30,8 @@ _BROKEN_REPETITIONS: Final = 2
 _BATCH: Final = 8
 """How many copies of a case run together if it never fails alone."""
 _MISSED: Final = 0.05
-"""A case that fails as often as the diagnosed one passes in all of its runs with at most this
-probability.
+"""The greatest probability that a case passes in all of its runs although it fails as often as the
+diagnosed one.
 """
 
 
@@ -64,8 +64,7 @@ class Diagnosis:
         runs: how often the case ran alone to see whether it fails.
         in_batch: whether the case failed among copies of itself; None if that was not tried.
         reduced: the smallest case found that fails in the same way; None if none was sought.
-        reduced_verdict: the latest verdict that is the same kind of failure, on the reduced case
-            or, without one, on the case; None if there is none.
+        reduced_verdict: the latest verdict that is the same kind of failure; None if there is none.
         trials: the reduced case with one factor changed at a time, and the verdicts.
         culprit: the factor that is to blame; None if none was found.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;

@@ -1,12 +1,13 @@
 """Find the earlier cases after which a case fails, by leaving out the others.
 
 A driver keeps caches, heaps and descriptors from one case to the next, so that a case may fail only
-after certain others in the same process. Parts of the sequence that the log shows are left out, as
-long as the rest still fails in a new process (Zeller and Hildebrandt, Simplifying and isolating
-failure-inducing input, 2002).
+after certain others in the same process. Parts of the log's sequence are left out, as long as the
+rest still fails in a new process.
 
 If a case crashes its process only after others, it passes when it is tried again alone. Its verdict
 then shows no crash, but the log records the breakdown and the cases that had no outcome yet.
+
+Source: Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002.
 """
 
 from __future__ import annotations
@@ -67,8 +68,7 @@ class OrderResult:
     """The result of running a case again after the cases that preceded it.
 
     Attributes:
-        case: the case that failed again; if none did, the first of `symptom.cases` that is in the
-            plan.
+        case: the case that failed again; if none did, the first of `symptom.cases` in the plan.
         earlier: the fewest earlier cases found after which the case fails; if it did not fail
             again, all earlier cases that the suite has.
         before: how many cases of the suite ran earlier in the case's process.

@@ -90,7 +90,7 @@ def _properties(identity: _Identity) -> tuple[SharedProperty, ...]:
 def _of_group(group: Group) -> SharedProperty:
     explanation = group.explanation
     simpler = explanation.simpler if explanation else None
-    of = len(group.failures)  # Failures that do not meet the explanation may form another group.
+    of = len(group.failures)  # `explanation.of` may count failures of another group, too.
     return SharedProperty(
         (group.operator,),
         group.reasons,

@@ -29,7 +29,7 @@ __all__ = ["DeviationFigure", "measure_deviations"]
 
 @dataclass(slots=True)
 class DeviationFigure:
-    """The perturbations that fail, and those among them that deviations of targets excuse.
+    """How many perturbations fail, and how many of them deviations of targets excuse.
 
     Attributes:
         failing: how many perturbations fail by DirectML's documentation, by target and operator.

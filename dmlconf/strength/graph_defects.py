@@ -118,7 +118,7 @@ def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     uses.update(edge.node for edge in graph.output_edges)
     for number, link in enumerate(graph.intermediate_edges):
         if uses[link.from_node] < 2:
-            continue  # The node would feed nothing.
+            continue  # Without this edge, the node would feed nothing.
         own = nodes[link.from_node].outputs[link.from_tensor]
         for node, name in site.intermediates:
             if (node, name) == (link.from_node, link.from_tensor):

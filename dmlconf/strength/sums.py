@@ -62,9 +62,12 @@ def partial_sums(site: Site) -> list[Array] | None:
     `MOST_PARTS` others is what some elements of that input add.
 
     Returns:
-        The parts; None if the output is not a floating-point sum, is not linear in the first input,
-        or has no element with two parts other than 0 besides the first. None, too, if that input
-        has integers or fewer than 8 elements along the axis, or if an input or a sum is not finite.
+        The parts; None in each of these cases:
+
+        - the output is not a floating-point sum, or is not linear in the first input
+        - the first input has integers, or fewer than 8 elements along the axis
+        - an input or a sum is not finite
+        - no element has two parts other than 0, besides the first part
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None

@@ -42,7 +42,7 @@ class Copies:
     """Tensors that are copied together.
 
     Attributes:
-        parts: each tensor that has bytes, with the part of a buffer that is bound to it.
+        parts: each tensor that has bytes, with its part of a buffer.
         starts: the offset of each copy in `buffer`.
     """
 

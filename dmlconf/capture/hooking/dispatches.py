@@ -60,7 +60,7 @@ class _Dispatch:
     """A recorded dispatch whose data is kept.
 
     Attributes:
-        what: the operator or graph that is dispatched, or that an initialiser initialises.
+        what: the operator or graph that is dispatched or initialised.
         owner: the address of the compiled operator or graph.
         initializes: whether an initialiser is dispatched.
         late: until submission, whether tensors may still be bound; afterwards, whether the list

@@ -1,9 +1,9 @@
 """Run an ONNX model in ONNX Runtime's DirectML provider, for `dmlconf capture --model`.
 
-`python -m dmlconf.capture.model_runs.onnx_model FILE [OPTIONS]`, with the options `--inputs FILE`,
-`--dimension NAME=N` and `--unfused`, compares the model's outputs with those of the CPU provider,
-and ends with `OUTPUTS_DIFFER` if they differ too much. With `--find-difference` it prints the first
-node whose output differs too much.
+`python -m dmlconf.capture.model_runs.onnx_model FILE [OPTIONS]` compares the model's outputs with
+those of the CPU provider, and ends with `OUTPUTS_DIFFER` if they differ too much. Options are
+`--inputs FILE`, `--dimension NAME=N` and `--unfused`. With `--find-difference`, the program prints
+the first node whose output differs too much.
 """
 
 from __future__ import annotations
