@@ -2,11 +2,11 @@
 
 The `family` of an operator's catalogue entry names the module of its function. A special case of
 another operator, such as ELEMENT_WISE_ADD of ELEMENT_WISE_ADD1, has no function. A function has its
-operator's name in lower case and takes the fields of its desc: input tensors as arrays, output
-tensors as `TensorDesc`, sequences of these for arrays of tensors, attributes as plain values, None
-for absent fields, and no count fields. It returns the output, or a tuple of the outputs that the
-desc has, in struct order, as a rule rounded only in the last step; what rounding may change is in
-`dmlconf.permitted`.
+operator's name in lower case. It takes the fields of its desc except counts: input tensors as
+arrays, output tensors as `TensorDesc`, arrays of tensors as sequences of these, attributes as plain
+values, absent fields as None. It returns the output, or a tuple of the outputs that the desc has,
+in struct order. As a rule, only the last step rounds; `dmlconf.permitted` says what rounding may
+change.
 
 Docstrings begin with shapes and data types: `InputTensor {N, C, D0, ...}, [BiasTensor {1, C, 1,
 ...}] -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16`. Equal letters are equal sizes;

@@ -88,8 +88,8 @@ def operator_function(package: str, name: str, ending: str = "") -> Callable[...
     The `family` of the operator's catalogue entry names the module. The function's name is the
     operator's in lower case, followed by `ending`, such as `_error_scale`.
 
-    If the entry `specialises` another operator, the result calls that one's function with the
-    fields that both have and those that the entry fixes or computes.
+    If the entry `specialises` another operator, the result calls the function of that operator. It
+    passes the fields that both have, and those that the entry fixes or computes.
 
     Raises:
         MissingFunction: the package has no such function.

@@ -66,9 +66,9 @@ def evaluate_nodes(
         evaluate: computes the outputs of an operator node.
         inputs: arrays by graph input instead of the case's own.
         store: None if edges hold the outputs themselves.
-        known: an earlier evaluation of the same nodes from the case's own inputs, without `store`
-            and perhaps with other edges. A node is not computed again if it reads the same data
-            from the same sources as it did then, unless it reads `inputs`.
+        known: an earlier evaluation of the same nodes from the case's own inputs, without `store`.
+            A node is not computed again if it read the same data from the same sources then. With
+            `inputs`, nodes that read a graph input are computed again.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs

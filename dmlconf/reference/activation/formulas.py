@@ -1,6 +1,4 @@
-"""Activations that compute an element from one element, as formulas of this number.
-
-Of the others, SOFTMAX, LOG_SOFTMAX and HARDMAX are in `softmax`, PARAMETERIZED_RELU in `operators`.
+"""Formulas of the activations that compute an output element from one input element.
 
 Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN and infinities were measured.
 """
@@ -101,8 +99,7 @@ def _sigmoid(x: Array) -> Array:
 
 def _softplus(x: Array, Steepness: float) -> Array:
     product = Steepness * x
-    # Measured: where the product is NaN, the output is x. So it is for large products, which makes
-    # no difference unless Steepness is infinite.
+    # Measured: the output is x where the product is NaN or large.
     return np.where(product < _LARGE_EXPONENT, _log_1_and_exp(product) / Steepness, x)
 
 
@@ -150,8 +147,8 @@ FORMULAS: Final[Mapping[str, Callable[..., Array]]] = {
 def attributes_of(activation: Mapping[str, Any]) -> dict[str, float]:
     """Return an activation's attributes by name, as the FLOAT32 numbers that DirectML takes.
 
-    The name of a nested activation, under `operator`, and fields that are None, such as its
-    tensors, are left out; so is the ScaleBias of a fused CLIP.
+    Left out are `operator`, which is the name of a nested activation, fields that are None, such as
+    its tensors, and the ScaleBias of a fused CLIP.
 
     Source: measured on DirectML 1.13.1 and 1.15.4, which ignore that ScaleBias.
     """

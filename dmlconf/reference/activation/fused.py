@@ -1,7 +1,6 @@
-"""Activations inside other operators: fused ones, such as RELU in GEMM, and recurrent layers'.
+"""Activations inside other operators: fused, such as RELU in GEMM, or in layers such as LSTM.
 
-They are CLIP and those of `formulas`; a fused RELU has a formula of its own. A fused SOFTMAX is in
-`softmax`.
+A fused SOFTMAX is in `softmax`.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ __all__ = [
 class Activation:
     """An activation of gates or states of recurrent layers: RNN, GRU and LSTM.
 
-    Measured in GRU and LSTM: RELU of NaN and of negative infinity is 0, not NaN as where RELU is
-    fused into other operators, such as GEMM.
+    Measured in GRU and LSTM: RELU of NaN or negative infinity is 0. In operators such as GEMM, a
+    fused RELU gives NaN for both.
 
     Attributes:
         desc: the nested operator: its name as `operator`, and its attributes.
@@ -70,8 +69,8 @@ _OF_LAYERS: Final[Mapping[str, Callable[..., Array]]] = {
 def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
     """Return FLOAT64 values after a fused activation; the values themselves if it is None.
 
-    `activation` is a nested operator: its name as `operator`, and its attributes. It is one that
-    `FORMULAS` has, or ELEMENT_WISE_CLIP; for a fused SOFTMAX, GEMM calls `fused_softmax`.
+    `activation` has its attributes by name and, as `operator`, a key of `FORMULAS` or
+    ELEMENT_WISE_CLIP.
     """
     if activation is None:
         return values

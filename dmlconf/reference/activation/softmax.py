@@ -29,8 +29,8 @@ __all__ = [
 def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return the share of each element in its row along the axes; NaN in a row that has NaN, positive
-    infinity or nothing but negative infinity.
+    Return the share of each element in its row along the axes. Rows with NaN or positive infinity,
+    and rows of negative infinities alone, give NaN.
 
     Source: the page of DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC.
     """

@@ -1,7 +1,6 @@
 """Operators that keep each element within bounds, and the gradient of CLIP.
 
-The bounds of CLIP and CLIP_GRAD are converted to the output's type, as `bound_of` describes, that
-of THRESHOLD to FLOAT32 or an integer type, as `threshold_of` does.
+`bound_of` converts the bounds of CLIP and CLIP_GRAD, `threshold_of` that of THRESHOLD.
 
 Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
 measured.
@@ -153,10 +152,11 @@ def clip_below(low: Any) -> Callable[[Array], Array]:
 def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     """Return a bound as a number of a tensor's type.
 
-    The operators' pages require bounds of that type; what DirectML makes of others was measured.
-    Bounds are truncated and clamped for integers, rounded to nearest and clamped to finite numbers
-    for another floating-point type. An infinite FLOAT16 bound counts as 65504 or -65504 for types
-    of more bits. `_OF_NAN` says which integer NaN becomes; in floating-point types it stays NaN.
+    The operators' pages require bounds of that type; the results for bounds of other types were
+    measured. For integers, bounds are truncated and clamped. For another floating-point type they
+    are rounded to nearest, and clamped to finite numbers. An infinite FLOAT16 bound counts as 65504
+    or -65504 for types of more bits. `_OF_NAN` says which integer NaN becomes; in floating-point
+    types it stays NaN.
 
     `data_type` is the bound's own type. If it has 4 bits, the value's lowest byte, with zeros above
     it, is read as the bits of a number of the tensor's type. If it is UNKNOWN, the bound is 0.
@@ -175,7 +175,6 @@ def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
         return dtype.type(min(max(value, int(limits.min)), int(limits.max)))
     with np.errstate(over="ignore"):
         held = np.array([source.dtype.type(value)], np.float64)
-        # Measured: for types of more bits, an infinite FLOAT16 bound becomes 65504 or -65504.
         if source is DataType.FLOAT16 and dtype.itemsize > 2:
             held = np.clip(held, source.minimum, source.maximum)
     if dtype.kind == "f":

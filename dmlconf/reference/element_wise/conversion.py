@@ -25,8 +25,8 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     Floating-point numbers become integers by truncation and clamping, and NaN becomes 0. Numbers of
     all types become the nearest floating-point numbers, halves to even, FLOAT16 by way of FLOAT32.
-    Integers wrap around in outputs of 32 or 64 bits; for 8 or 16 bits they wrap around to INT32 or
-    UINT32, signed like the output, and are then clamped.
+    Integers wrap around in outputs of 32 or 64 bits. In outputs of 8 or 16 bits they wrap around to
+    32 bits, signed like the output, and are then clamped.
 
     Source: measured, since the page of DML_CAST_OPERATOR_DESC does not say it.
     """

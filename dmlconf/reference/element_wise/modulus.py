@@ -53,8 +53,8 @@ def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: Ten
     INT8, UINT64 to UINT8
 
     Return `a - b * floor(a / b)`: a remainder with the sign of the divisor, or +0. It is NaN for a
-    floating-point divisor that is zero or infinite. If FLOAT32 rounds the quotient to 0, it is the
-    dividend, whatever its sign.
+    floating-point divisor that is zero or infinite. Where FLOAT32 rounds the quotient to 0, the
+    result is the dividend, whatever its sign.
 
     If integers are divided by zero, the result is the greatest number of an unsigned type, and -1
     in a signed one, except that the lowest INT32, INT16 or INT8 gives 1.

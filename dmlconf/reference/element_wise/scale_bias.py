@@ -4,9 +4,9 @@ The result is rounded to FLOAT32, whatever the tensor's type; but Scale 1 with B
 number. "Scaled elements" are the results, or x itself without ScaleBias. `unary` makes the
 functions of operators that apply one function to each scaled element.
 
-Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. On the software adapter of
-the lab, DirectML 1.15.4 rounds the product and then the sum; here only the sum is rounded, unless
-Bias is infinite or NaN.
+Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. On a software adapter,
+DirectML 1.15.4 rounds the product and then the sum. Here only the sum is rounded, unless Bias is
+infinite or NaN.
 """
 
 from __future__ import annotations
@@ -70,15 +70,15 @@ def scaled_function(
 ) -> Array:
     """Return what a function gives for the scaled elements, cast to the output's type.
 
-    Of an integer tensor, the function takes the scaled elements without their fraction, and 0 where
-    they are NaN.
+    If the tensor has integers, scaled elements lose their fraction before the function takes them,
+    and NaN becomes 0.
 
     Args:
         function: a function of FLOAT64 numbers and, if it rounds once, also of numbers of the
             tensor's own type.
         rounds_once: whether the function rounds the exact result once, to the type of its argument.
-            Elements that are not scaled, of a floating-point type that is also the output's, are
-            then not converted to FLOAT64.
+            Then, floating-point elements of the output's type that are not scaled stay in their
+            type.
     """
     dtype = output.DataType.dtype
     same_type = tensor.dtype.kind == "f" and tensor.dtype == dtype

@@ -49,9 +49,9 @@ def element_wise_abs(
 
     Return the magnitude of the scaled elements.
 
-    The magnitude of the least integer does not fit its type: it becomes the greatest integer in 8
-    and 16 bits, and remains the least one in 32 and 64 bits. Of scaled integers of any type, those
-    of -2^31 or less become -2^31, before they are clamped to the type.
+    The least integer of a type becomes the greatest one in 8 and 16 bits, and remains unchanged in
+    32 and 64 bits. Scaled integers of -2^31 or less become -2^31, which is then clamped to the
+    type.
 
     Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
     """

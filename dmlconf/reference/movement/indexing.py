@@ -1,11 +1,10 @@
 """Operators that read or write the elements that a tensor of indices names.
 
-DirectML computes the offset of an addressed element in unsigned 32-bit arithmetic: it takes the low
-32 bits of an index, and adds the size of the axis if the index is negative. Offsets are checked
-only against the size of the whole tensor, so an index beyond its axis reads or writes another row:
-in sizes {3, 4}, index 5 of row 0 is element 1 of row 1. A UINT64 index counts as negative from 2^63
-on; a UINT32 index is never negative. ONE_HOT compares whole indices, and MAX_UNPOOLING takes whole
-offsets.
+DirectML computes the offset of an addressed element in unsigned 32-bit arithmetic. It takes the low
+32 bits of an index, and adds the size of the axis if the index is negative. Only the offset is
+checked, against the size of the whole tensor: in sizes {3, 4}, index 5 of row 0 is element 1 of row
+1. A UINT64 index counts as negative from 2^63 on; a UINT32 index is never negative. ONE_HOT
+compares whole indices, and MAX_UNPOOLING takes whole offsets.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ def gather(
     are the last IndexDimensions coordinates of the indices.
 
     The leading dimensions of the indices, which IndexDimensions does not count, have size 1, or the
-    sizes of the input's first dimensions: then each coordinate along these has indices of its own.
-    The result fills the last dimensions of the output; the output's other dimensions have size 1.
-    An output with fewer dimensions gets what is at coordinate 0 of the result's first ones. Reads
-    outside of the input give its last element. The output may be larger than the result if
-    IndexDimensions is 0; the rest of it is then the input's last element.
+    sizes of the input's first dimensions if each batch has its own indices. An output with more
+    dimensions than the result has leading sizes 1. An output with fewer gets the part at coordinate
+    0 of the result's surplus leading dimensions. Reads outside of the input give its last element.
+    With IndexDimensions 0 the output may have more elements than the result; the rest are the
+    input's last element.
 
     Source: the page of DML_GATHER_OPERATOR_DESC; leading dimensions other than of size 1,
     dimensions that do not fit, and reads out of range were measured.
@@ -102,8 +101,7 @@ def gather_elements(
     OutputTensor {D0, ..., I, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return `output[i, j, k] = input[i, j, indices[i, j, k]]`, where the index takes the place of the
-    coordinate along the axis, here the last one.
+    Return `output[i, j, k] = input[i, j, indices[i, j, k]]`, here for the last of three axes.
 
     Reads outside of the input give its last element.
 
@@ -135,8 +133,8 @@ def gather_nd1(
     Return the blocks {S, ...} of the input that tuples of T indices name, each batch from its own
     part of the input. BatchDimensionCount is the number of dimensions `B, ...`.
 
-    Leading dimensions of size 1, which InputDimensionCount and IndicesDimensionCount do not count,
-    are left out above. Reads outside of the input give its last element.
+    The shapes above omit leading dimensions of size 1, which InputDimensionCount and
+    IndicesDimensionCount do not count. Reads outside of the input give its last element.
 
     Source: the page of DML_GATHER_ND1_OPERATOR_DESC; reads out of range were measured.
     """
@@ -162,9 +160,9 @@ def scatter_nd(
 
     Return the input, where updates replace the blocks {S, ...} that tuples of T indices name.
 
-    Leading dimensions of size 1, which InputDimensionCount and IndicesDimensionCount do not count,
-    are left out above. Writes outside of the output are dropped. If several updates name one
-    element, it is not defined which one counts; here it is the last.
+    The shapes above omit leading dimensions of size 1, which InputDimensionCount and
+    IndicesDimensionCount do not count. Writes outside of the output are dropped. If several updates
+    name one element, it is not defined which one counts; here it is the last.
 
     Source: the page of DML_SCATTER_ND_OPERATOR_DESC; writes out of range were measured.
     """
@@ -181,8 +179,8 @@ def scatter_nd(
 def _block_offsets(sizes: Sequence[int], tuples: Array, batch: int) -> Array:
     """Return the offset of each element of the blocks that tuples of indices name, UINT32.
 
-    A tuple lies along the last dimension of `tuples`; the first `batch` dimensions of the tensor
-    and of the indices are the same.
+    A tuple lies along the last dimension of `tuples`. The tensor and the indices share their first
+    `batch` dimensions.
     """
     count = tuples.shape[-1]
     strides = packed_strides(sizes)
@@ -253,8 +251,8 @@ def scatter_elements(
     UpdatesTensor {D0, ..., I, ...} -> OutputTensor {D0, ..., A, ...}; FLOAT64 to FLOAT16, INT64 to
     INT8, UINT64 to UINT8; IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return the input with `output[i, j, indices[i, j, k]] = updates[i, j, k]`, where the index takes
-    the place of the coordinate along the axis, here the last one.
+    Return the input with `output[i, j, indices[i, j, k]] = updates[i, j, k]`, here for the last of
+    three axes.
 
     Writes outside of the output are dropped; along an axis of size 1 every index is 0. If several
     updates name one element, it is not defined which one counts; here it is the last.
@@ -276,7 +274,7 @@ def scatter_elements(
 
 
 def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
-    """Return the share of each element's offset that is due to all axes but one, UINT32."""
+    """Return the offset of each element without the term of one axis, UINT32."""
     offsets = np.zeros((1,) * len(sizes), np.uint32)
     for other, coordinate in enumerate(np.indices(sizes, np.uint32, sparse=True)):
         if other != axis:

@@ -88,8 +88,8 @@ _SOURCES: Final[Mapping[str, Callable[[Array, int], Array]]] = {
     "SYMMETRIC": _symmetric,
     "WRAP": np.mod,
 }
-"""By each mode but CONSTANT: the function that returns the indices of the input's elements to copy.
+"""For each mode but CONSTANT, the function that tells which elements to copy.
 
-It takes indices along an axis, less than 0 before the input and from its size on after it, and the
-input's size along the axis.
+It maps an index outside of the input, and the size of the axis, to the index of the element that is
+copied there. With size 3, -1 is just before the input and 3 just after it.
 """

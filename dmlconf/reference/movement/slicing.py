@@ -23,9 +23,9 @@ def slice1(
     """InputTensor {D0, D1, ...} -> OutputTensor {S0, S1, ...}; FLOAT64 to FLOAT16, INT64 to INT8,
     UINT64 to UINT8
 
-    Return the elements of a window that are InputWindowStrides apart, from the window's start on,
-    or from its end back along dimensions with a negative stride: of [1, 2, 3, 4, 5] with stride -2
-    the elements 5, 3 and 1. The window has InputWindowSizes elements from InputWindowOffsets on.
+    Return elements of a window at steps of InputWindowStrides. The window has InputWindowSizes
+    elements from InputWindowOffsets on. A negative stride starts at the window's end: of [1, 2, 3,
+    4, 5], stride -2 picks 5, 3 and 1.
 
     The output may be smaller than the window allows: here 5 and 3.
 
@@ -56,8 +56,8 @@ def slice_grad(
 
     Return zeros, with the gradient written where SLICE1 of the same window would read.
 
-    A gradient larger than the window allows continues outside of the window; where a negative
-    stride leads beyond index 0 of the output, its elements are dropped.
+    A gradient larger than the window allows continues outside of the window. Elements that a
+    negative stride would write before index 0 of the output are dropped.
 
     Source: the page of DML_SLICE_GRAD_OPERATOR_DESC; larger gradients were measured.
     """

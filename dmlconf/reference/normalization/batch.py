@@ -100,9 +100,9 @@ def batch_normalization_training(
 
     Return the normalised input, and the input's mean and variance.
 
-    Mean and variance are those of the elements along the dimensions in which the scale has size 1;
-    the variance is that of a population, the mean of the squares of `x - mean`. The first output
-    is, without FusedActivation or FusedAddTensor if it is absent,
+    Mean and variance are computed along the dimensions in which the scale has size 1. The variance
+    is that of a population: the mean of `(x - mean) ** 2`. With FusedActivation and FusedAddTensor
+    where they are present, the first output is
 
         FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias + FusedAddTensor)
 

@@ -48,7 +48,7 @@ def batch_normalization_grad(desc: BatchNormalizationGradDesc) -> tuple[Array, A
     Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
 
     With `g` for InputGradientTensor, `d` for `sqrt(variance + Epsilon)` and sums along the
-    dimensions in which the scale has size 1, these are `g * scale / d`, `sum(g * (x - mean) / d)`
+    dimensions in which the scale has size 1, they are `g * scale / d`, `sum(g * (x - mean) / d)`
     and `sum(g)`.
 
     Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
@@ -76,15 +76,15 @@ def batch_normalization_training_grad(
 
     Return the gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias.
 
-    The first is, with `g` for InputGradientTensor, `v` for `variance + Epsilon` and means along the
-    dimensions in which the scale has size 1,
+    With `g` for InputGradientTensor, `v` for `variance + Epsilon` and means along the dimensions in
+    which the scale has size 1, the input's gradient is
 
         scale / sqrt(v) * (g - mean(g) - (x - MeanTensor) * mean(g * (x - MeanTensor)) / v)
 
     The others are computed as in BATCH_NORMALIZATION_GRAD.
 
-    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC, which has the mean of
-    the input instead of MeanTensor; that MeanTensor is used was measured.
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. Measured: MeanTensor is
+    used where the page has the mean of the input.
     """
     over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):

@@ -65,10 +65,10 @@ def local_response_normalization(desc: LocalResponseDesc) -> Array:
 
     Return `x / (Bias + Alpha / LocalSize * sum(x ** 2)) ** Beta`.
 
-    The sum is over a window around x: of LocalSize channels if CrossChannel, else of LocalSize rows
-    and LocalSize columns, yet Alpha is divided by LocalSize alone. Along each of these axes the
-    window goes from `(LocalSize - 1) // 2` elements before x to `LocalSize // 2` after it, as far
-    as there are elements. The power of a negative number is NaN, unless Beta is 0.
+    The sum is over a window around x: LocalSize channels if CrossChannel, else LocalSize rows and
+    LocalSize columns. In both cases Alpha is divided by LocalSize. Along an axis the window goes
+    from `(LocalSize - 1) // 2` elements before x to `LocalSize // 2` after it, as far as there are
+    elements. The power of a negative number is NaN, unless Beta is 0.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window and what negative
     numbers give were measured.
@@ -98,9 +98,9 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
         factor = 2 * Alpha * Beta / LocalSize
         g / n ** Beta - factor * x * sum(g * x / n ** (Beta + 1))
 
-    The true gradient would sum over the mirrored window, which differs where LocalSize is even. An
-    element's own g is in both terms; here it is multiplied once, by the difference of its
-    factors, since an infinite g would otherwise give infinity minus infinity.
+    The true gradient would sum over the mirrored window, which differs if LocalSize is even. An
+    element's own g is in both terms. It is multiplied once, by the difference of its two factors,
+    so that an infinite g does not give infinity minus infinity.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; this one
     was found by measurements.
@@ -131,9 +131,9 @@ def local_response_gradients(
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """Return a power. Measured: that of a negative base is NaN, but 1 for the exponent 0.
+    """Return `base ** exponent`. Measured: NaN for a negative base, but 1 for the exponent 0.
 
-    With an exponent of NaN every power is NaN, also that of 1.
+    An exponent of NaN gives NaN, also for the base 1.
     """
     power: Array = np.power(base, single(exponent))
     if single(exponent) == 0:

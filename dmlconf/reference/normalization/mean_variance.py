@@ -46,13 +46,12 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
     Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`, without
     FusedActivation if it is absent.
 
-    Mean and variance are those of the elements along Axes; the variance is that of a population,
-    the mean of the squares of `x - mean`. Without UseMean the mean counts as 0, and without
-    UseVariance there is no division. Scale and bias are broadcast along dimensions of size 1; an
-    absent scale is 1, and an absent bias 0.
+    Mean and variance are computed along Axes; the variance is the mean of `(x - mean) ** 2`.
+    Without UseMean the mean counts as 0, and without UseVariance there is no division. Scale and
+    bias are broadcast along dimensions of size 1; an absent scale is 1, and an absent bias 0.
 
-    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC for Axes and broadcasting; it
-    has no formula, and neither UseMean nor UseVariance is explained. These were measured.
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC for Axes and broadcasting;
+    the formula, UseMean and UseVariance were measured.
     """
     over = tuple(sorted(set(desc.Axes)))
 

@@ -40,10 +40,10 @@ def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
 
 
 def _by_x86_64(value: float, dtype: np.dtype[Any]) -> int:
-    """Return the integer to which x86-64 converts a real number, and whose low bits are then taken.
+    """Return the integer, of 32 or 64 bits, to which x86-64 converts a real number.
 
-    The integer is signed and has 64 bits for UINT32, INT64 and UINT64, else 32; for UINT64 it may
-    also be up to 2^64 - 1. Numbers beyond its range, infinity and NaN become its lowest number.
+    It is signed and has 64 bits for UINT32, INT64 and UINT64, else 32; for UINT64 it may be up to
+    2^64 - 1. Numbers beyond this range, infinity and NaN become its lowest number.
     """
     limit = 1 << (63 if dtype.itemsize == 8 or dtype == np.uint32 else 31)
     whole = math.trunc(value) if math.isfinite(value) else -limit

@@ -22,8 +22,8 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
     """Apply a function to each element, or to the elements at the same index, block by block.
 
     Args:
-        function: takes an array for each tensor and returns one. All have the same sizes, those of
-            the tensors or one dimension.
+        function: takes an array for each tensor and returns one of the same sizes. These are the
+            sizes of the tensors, or one dimension.
         tensors: one or more, of the same sizes.
         dtype: the type to which the function's results are converted.
     """
@@ -39,7 +39,7 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
 
 
 def _flat(tensor: Array) -> Array:
-    """Return the elements in one dimension; one that strides of 0 repeat is not copied."""
+    """Return the elements in one dimension; an element that strides of 0 repeat is not copied."""
     if any(tensor.strides):
         return tensor.reshape(-1)
     return np.broadcast_to(tensor[(0,) * tensor.ndim], tensor.size)

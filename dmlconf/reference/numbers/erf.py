@@ -32,7 +32,7 @@ The last bits of the sum then count the nodes, since one unit in the last place 
 """
 
 _FIRST: Final = int(np.array(_TO_NODE - _END).view(np.int64))
-"""The bits of that sum at the first node, -11, as an integer."""
+"""The bits of `x + _TO_NODE` at the first node, x = -11, as an integer."""
 
 
 def erf(values: Array) -> Array:

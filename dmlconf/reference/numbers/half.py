@@ -56,8 +56,8 @@ def to_float16(values: Array) -> Array:
     rounded -= (_OTHER_BIAS << 23) - (1 << _OMITTED - 1) + 1
     rounded >>= _OMITTED
     if has_subnormal:
-        # Of `rounded` and `subnormal`, one holds the element and the other the least normal number,
-        # whose bits, `1 << 10`, are subtracted from the sum.
+        # For each element, `rounded` or `subnormal` has the result. The other one has the least
+        # normal number, whose bits, `1 << 10`, are subtracted.
         subnormal = (np.minimum(magnitude, _LEAST_NORMAL) + _HALF).view(np.uint32)
         rounded += subnormal
         rounded -= _BITS_OF_HALF + (1 << 10)

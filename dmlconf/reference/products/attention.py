@@ -49,16 +49,16 @@ def multihead_attention1(
     Return the attention of the heads and, where the desc has outputs for them, the present keys and
     values: past ones, then new ones.
 
-    There are B batches of S queries, L keys and P past keys, with N heads of queries
-    (QueryHeadCount) and M of keys and values (KeyValueHeadCount); H and V are the sizes of a head
-    of keys and of values. BiasTensor is added to queries, new keys and new values, but not to past
-    ones. For each batch and head, with its queries q, keys k and values v:
+    There are B batches of S queries, L keys and P past keys. N is QueryHeadCount, M is
+    KeyValueHeadCount; H and V are the sizes of a head of keys and of values. BiasTensor is added to
+    queries, new keys and new values, but not to past ones. For each batch and head, with its
+    queries q, keys k and values v:
 
         softmax(q @ k^T * Scale + RelativePositionBias + Mask) @ v
 
     Each N / M consecutive heads of queries share a head of keys and values. Mask is MaskFilterValue
-    for a key that a query does not see, else 0. MaskType decides the sizes of MaskTensor, and which
-    keys are seen; `_added` lists exceptions to the formula:
+    for a key that a query does not see, else 0. `_added` lists exceptions to the formula. MaskType
+    decides the sizes of MaskTensor, and which keys are seen:
 
         BOOLEAN {B, N, S, P + L}: those whose element is 1
         KEY_SEQUENCE_LENGTH {1, B}: those before the batch's length
@@ -71,14 +71,14 @@ def multihead_attention1(
         queries see none. Queries and keys are numbered through all batches
 
     With PastSequenceLengthsTensor there are no past tensors, no mask and no position bias, and the
-    present tensors have L or more positions. New keys and values are written from the position that
-    PastSequenceLengthsTensor gives for the batch, and all other elements are 0 here. Query i of a
-    batch sees the keys up to that position plus i.
+    present tensors have L or more positions. A batch's new keys and values are written from its
+    past length on; all other elements are 0 here. Query i of a batch sees the keys up to its past
+    length plus i.
 
-    Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. The page of
-    DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC does not explain the head counts and
-    PastSequenceLengthsTensor; these, the exceptions, and that MaskFilterValue is always added,
-    never replaces a score, were measured.
+    Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. The head counts and
+    PastSequenceLengthsTensor, which the page of DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC does not
+    explain, and the exceptions were measured. Measured as well: MaskFilterValue is added to a score
+    and never replaces it.
     """
     with np.errstate(all="ignore"):
         parts = heads_of(fields, QueryHeadCount, KeyValueHeadCount)
@@ -101,7 +101,7 @@ class Heads:
 
 
 def heads_of(fields: Mapping[str, Any], query_heads: int, key_heads: int) -> Heads:
-    """Return queries, keys and values by head, with BiasTensor added to all but past ones.
+    """Return queries, keys and values by head; BiasTensor is added to all but past ones.
 
     Past keys and values come first. With PastSequenceLengthsTensor keys and values have the
     positions of the present tensors.
@@ -193,13 +193,12 @@ def score_terms(
 
 
 def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | None, Array | None]:
-    """Return what is added to scores: the position bias and the mask, None where there is none.
+    """Return the position bias and the mask that are added to scores, None where there is none.
 
-    Measured: with a BOOLEAN mask the position bias is multiplied by Scale as well. With
-    KEY_SEQUENCE_LENGTH and KEY_SEQUENCE_END_START, a key that is not seen gets MaskFilterValue but
-    no position bias; a mask of these two types that would exclude every key of a batch excludes
-    none. With BOOLEAN and KEY_QUERY_SEQUENCE_LENGTH_START_END, MaskFilterValue is multiplied by 0
-    for a key that is seen, so an infinite one gives NaN.
+    Measured: BOOLEAN multiplies the position bias by Scale as well. KEY_SEQUENCE_LENGTH and
+    KEY_SEQUENCE_END_START give a key that is not seen MaskFilterValue but no position bias; a batch
+    in which no key would be seen sees all. BOOLEAN and KEY_QUERY_SEQUENCE_LENGTH_START_END multiply
+    MaskFilterValue by 0 for a key that is seen: NaN if infinite.
     """
     bias, kind = fields["RelativePositionBiasTensor"], fields["MaskType"]
     position = None if bias is None else _last(bias, 4)

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class QuantizedPair:
-    """The fields with which `QuantizedLinearDesc` and `MatrixMultiplyIntegerToFloatDesc` begin."""
+    """The fields that `QuantizedLinearDesc` and `MatrixMultiplyIntegerToFloatDesc` share."""
 
     ATensor: Array
     AScaleTensor: Array
@@ -104,8 +104,8 @@ def matrix_multiply_integer(
 
     Return `(A - AZeroPoint) x (B - BZeroPoint)`; sums wrap around at 32 bits.
 
-    A has one zero point or one for each row, and B has one or one for each column; absent ones are
-    0.
+    A has a zero point, or one for each row; B has a zero point, or one for each column. An absent
+    zero point is 0.
 
     Source: the page of DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC; that sums wrap was measured.
     """
@@ -134,8 +134,8 @@ def matrix_multiply_integer_to_float(desc: MatrixMultiplyIntegerToFloatDesc) -> 
 
         ((A - AZeroPoint) x (B - BZeroPoint)) AScale BScale + Bias
 
-    A has one scale and zero point or one for each row, and B has one or one for each column; absent
-    zero points are 0.
+    A has a scale and a zero point, or both for each row; B has them for the matrix or for each
+    column. An absent zero point is 0.
 
     Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC.
     """
@@ -160,9 +160,9 @@ def quantized_linear_matrix_multiply(desc: QuantizedLinearDesc) -> Array:
         product = ((A - AZeroPoint) x (B - BZeroPoint)) AScale BScale
         clamp(round(product / OutputScale) + OutputZeroPoint)
 
-    A and the output have one scale and zero point or one for each row, and B has one or one for
-    each column; absent zero points are 0. Halves are rounded to even, and a NaN quotient becomes
-    OutputZeroPoint.
+    A and the output have a scale and a zero point, or both for each row; B has them for the matrix
+    or for each column. An absent zero point is 0. Halves are rounded to even, and a NaN quotient
+    becomes OutputZeroPoint.
 
     Source: the page of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC; halves and NaN were
     measured.
@@ -178,10 +178,10 @@ def quantized_sum(
     zero_point: Array | None,
     output: TensorDesc,
 ) -> Array:
-    """Return `sums * first * second / last`, quantized, where these three are the `scales`.
+    """Return `sums * first * second / last`, quantized; `scales` is `(first, second, last)`.
 
-    The first two are the scales of the factors, the last is the output's. The quotient is computed
-    in FLOAT64 and rounded to FLOAT32. Measured: a NaN quotient becomes the zero point.
+    `last` is the output's scale, the others are those of the factors. The quotient is computed in
+    FLOAT64 and rounded to FLOAT32. Measured: a NaN quotient becomes the zero point.
     """
     with np.errstate(all="ignore"):
         first, second, last = map(wide, scales)

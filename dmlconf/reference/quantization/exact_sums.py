@@ -1,8 +1,8 @@
 """Matrix products and convolutions of centred bytes, exact although they are computed in FLOAT32.
 
 Centred bytes are 8-bit integers minus their zero point. A FLOAT32 sum of their products is exact up
-to 2^24, so of any 114 products, and takes half the time of a FLOAT64 sum. Longer sums are divided
-into parts, which are added up in FLOAT64.
+to 2^24, which 114 products never exceed. It takes half the time of a FLOAT64 sum. Longer sums are
+divided into parts, which are added up in FLOAT64.
 """
 
 from __future__ import annotations

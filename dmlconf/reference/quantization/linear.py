@@ -139,19 +139,18 @@ def dynamic_quantize_linear(
 
     Return the quantized input, and the scale and the zero point that it was quantized with.
 
-    With `lowest`, the least number of the output's type, and `least` and `greatest`, those of 0 and
-    all elements that are not NaN:
+    `lowest` is the least number of the output's type; `least` and `greatest` are the extremes of 0
+    and all elements but NaN:
 
         scale = (greatest - least) / 255
         zero_point = clamp(round(lowest - least / scale))
         output = clamp(round(x / scale) + zero_point)
 
-    These are FLOAT32 numbers, and halves are rounded to even. An output or a zero point that would
-    be NaN is `lowest`: the output for NaN, for an infinity, which makes the scale infinite, and for
-    0 if the scale is 0.
+    All arithmetic is FLOAT32, and halves are rounded to even. NaN becomes `lowest`: a NaN zero
+    point, and the output for NaN, for an infinity, and for 0 with the scale 0.
 
-    Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, whose range need not have 0, and
-    whose zero point is neither rounded nor clamped; these differences and NaN were measured.
+    Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC. Measured are NaN, that the range
+    includes 0, and that the zero point is rounded and clamped.
     """
     data_type = OutputTensor.DataType
     lowest = np.float32(data_type.minimum)
@@ -186,8 +185,8 @@ def range_with_zero(values: Array) -> tuple[Array, Array]:
 def by_element(tensors: Sequence[Array], sizes: Sequence[int], middle: int) -> tuple[Array, Array]:
     """Return the scale and the zero point of each element, in shapes that broadcast to `sizes`.
 
-    `tensors` are QuantizationTensors: scales, and perhaps zero points; without these, each zero
-    point is `middle`.
+    `tensors` are QuantizationTensors: scales, and perhaps zero points. Without zero points, each is
+    `middle`.
     """
     scale, *zero_points = (_repeated(tensor, sizes) for tensor in tensors)
     return scale, zero_points[0] if zero_points else np.full(1, middle, np.uint8)

@@ -1,7 +1,7 @@
 """Convolution and average pooling of quantized numbers.
 
-Padding counts as the zero point. No function reads EndPadding: the sizes of the output include its
-effect, and all elements that a window reaches beyond the input are padding.
+All elements that a window reaches beyond the input are padding, which counts as the zero point.
+EndPadding is not read, since the sizes of the output include its effect.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def convolution_integer(
 
         convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)
 
-    The filter is not mirrored, as in CONVOLUTION with the mode CROSS_CORRELATION. The filter has
-    one zero point or one for each output channel; absent ones are 0.
+    The filter is not mirrored, as in CONVOLUTION with the mode CROSS_CORRELATION. It has one zero
+    point, or one for each output channel. An absent zero point is 0.
 
     Source: the page of DML_CONVOLUTION_INTEGER_OPERATOR_DESC; that the filter is not mirrored, that
     padding counts as the zero point and that sums wrap was measured.
@@ -168,8 +168,8 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
 
     Each tensor has one scale and zero point or one for each channel; absent zero points are 0. With
     IncludePadding the number of elements includes padding. Without it, the mean of a window of
-    nothing but padding is NaN, which becomes the least number of the output's type; DirectML gives
-    the greatest one if the output has no zero point. Halves are rounded to even.
+    padding alone is NaN, and its output the least number of the type. DirectML gives the greatest
+    number if the output has no zero point. Halves are rounded to even.
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; halves and NaN were
     measured.
@@ -211,7 +211,7 @@ def convolved(
 
 
 def centred_filter(filter_: Array, zero_point: Array | None) -> Array:
-    """Return a filter minus its zero point or those of its output channels, FLOAT64."""
+    """Return a filter minus its zero point, or minus that of each output channel, FLOAT64."""
     wide = with_four_dimensions(filter_)
     return centred(wide, None if zero_point is None else zero_point.reshape(-1, 1, 1, 1))
 

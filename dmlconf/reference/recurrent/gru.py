@@ -37,8 +37,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 
     Return the hidden nodes after every step, and those after the last step of each sequence.
 
-    There are T steps of N sequences with I inputs each, R directions and H hidden nodes. With
-    BIDIRECTIONAL R is 2, and the forward direction is first; otherwise R is 1.
+    Sizes, directions, absent tensors and sequence lengths are as in `rnn`.
 
     Each direction has two activations f and g, weights W, a recurrence R and biases Wb and Rb. The
     tensors hold the gates in the order z, r, h. A step computes the hidden nodes Ht from its input
@@ -51,19 +50,14 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
             or with LinearBeforeReset g(Xt @ Wh^T + rt * (Ht-1 @ Rh^T + Rbh) + Wbh)
         Ht = (1 - zt) * ht + zt * Ht-1
 
-    BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0. `initial`
-    says where absent hidden nodes are not multiplied by an infinite recurrence.
+    BiasTensor holds Wb, then Rb.
 
-    Where an infinite zt, ht or Ht-1 makes Ht infinite or NaN, and none of the three is NaN, any
-    value is right: DirectML 1.8.0 gives finite numbers there, and 1.15.4 does not.
-
-    A backward direction reads each sequence from its own end. OutputSequenceTensor is 0 after the
-    end of a sequence. If T is 1, OutputSingleTensor of a forward direction has the hidden nodes of
-    the step for every length; otherwise it is 0 for a length of 0 or more than T, and for more than
-    T any value is right. A backward direction returns HiddenInitTensor for a length of 0.
+    If an infinite zt, ht or Ht-1 makes Ht infinite or NaN, and none of the three is NaN, any value
+    is right. Measured: DirectML 1.8.0 gives finite numbers there, and 1.15.4 does not.
 
     Source: the page of DML_GRU_OPERATOR_DESC for the order of gates and biases; the ONNX operator
-    GRU for the equations, of which the page has pictures; measurements for lengths and infinities.
+    GRU for the equations, which the page shows as pictures; measurements for lengths and
+    infinities.
     """
     return values(desc, gru_direction)
 
@@ -122,7 +116,7 @@ def _biases_of_sums(desc: GruDesc, gates: Gates) -> list[Array]:
 
 
 def _of_infinite_operands(result: Values, *operands: Values) -> Array:
-    """Return which results are not finite, although no operand is NaN, and some are infinite."""
+    """Return where a result is not finite, some operand is infinite, and no operand is NaN."""
     each = [operand.value for operand in operands]
     infinite = np.logical_or.reduce([np.isinf(value) for value in each])
     nan = np.logical_or.reduce([np.isnan(value) for value in each])

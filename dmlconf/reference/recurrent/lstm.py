@@ -63,8 +63,7 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     Return the hidden nodes after every step, and the hidden nodes and the cell after the last step
     of each sequence.
 
-    There are T steps of N sequences with I inputs each, R directions and H hidden nodes. With
-    BIDIRECTIONAL R is 2, and the forward direction is first; otherwise R is 1.
+    Sizes, directions, absent tensors and sequence lengths are as in `rnn`.
 
     Each direction has activations f, g and h, weights W, a recurrence R, biases Wb and Rb, and
     peepholes P. The tensors hold the gates in the order i, o, f, c, and the peepholes in the order
@@ -80,20 +79,15 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
         ot = f(Xt @ Wo^T + Ht-1 @ Ro^T + Wbo + Rbo + Po * Ct)
         Ht = ot * h(Ct)
 
-    BiasTensor holds Wb, then Rb; biases, peepholes and initial states that are absent are 0.
-    `initial` says where absent hidden nodes are not multiplied by an infinite recurrence. The
-    arguments of f and g are clipped to -ClipThreshold and ClipThreshold, and without
-    UseClipThreshold to the finite FLOAT32 numbers. NaN becomes the lower bound. The argument of h
-    is not clipped.
+    BiasTensor holds Wb, then Rb; absent peepholes and cells are 0. The arguments of f and g are
+    clipped to -ClipThreshold and ClipThreshold, and without UseClipThreshold to the finite FLOAT32
+    numbers. NaN becomes the lower bound. The argument of h is not clipped.
 
-    A backward direction reads each sequence from its own end. OutputSequenceTensor is 0 after the
-    end of a sequence. If T is 1, OutputSingleTensor of a forward direction has the hidden nodes of
-    the step for every length; otherwise it is 0 for a length of 0 or more than T, and for more than
-    T any value is right. For a length of 0 OutputCellSingleTensor of a forward direction has the
-    cell after the first step; a backward one returns HiddenInitTensor and CellMemInitTensor.
+    For a length of 0, OutputCellSingleTensor of a forward direction has the cell after the first
+    step, and that of a backward direction CellMemInitTensor.
 
     Source: the page of DML_LSTM_OPERATOR_DESC for clipping and the order of gates, biases and
-    peepholes; the ONNX operator LSTM for the equations, of which the page has pictures;
+    peepholes; the ONNX operator LSTM for the equations, which the page shows as pictures;
     measurements for the argument of h, NaN and lengths.
     """
     return values(desc, lstm_direction)
@@ -119,7 +113,7 @@ def lstm_direction(
         hidden, cell = state
         sums = sums + arithmetic.held(hidden.times_matrix(gates.recurrence), "product")
         if peepholes is None:
-            # Without peepholes, no gate depends on the new cell, so these are computed at once.
+            # Without peepholes, no gate depends on the new cell, so all gates are computed at once.
             gated = gate(sums[:, : part_f.stop], f)
             it, ot, ft = gated[:, part_i], gated[:, part_o], gated[:, part_f]
         else:

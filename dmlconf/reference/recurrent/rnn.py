@@ -61,17 +61,17 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 
         Ht = f(Xt @ W^T + Ht-1 @ R^T + Wb + Rb)
 
-    BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0. `initial`
-    says where absent hidden nodes are not multiplied by an infinite recurrence. The argument of f
-    is clipped to the finite FLOAT32 numbers; NaN becomes the lowest of them.
+    BiasTensor holds Wb, then Rb; absent biases and initial hidden nodes are 0. `initial` describes
+    the product of absent hidden nodes with an infinite recurrence. The argument of f is clipped to
+    the finite FLOAT32 numbers; NaN becomes the lowest of them.
 
-    A backward direction reads each sequence from its own end. OutputSequenceTensor is 0 after the
-    end of a sequence. If T is 1, OutputSingleTensor of a forward direction has the hidden nodes of
-    the step for every length; otherwise it is 0 for a length of 0 or more than T, and for more than
-    T any value is right. A backward direction returns HiddenInitTensor for a length of 0.
+    OutputSequenceTensor is 0 after the end of a sequence. In a forward direction OutputSingleTensor
+    is 0 for a length of 0, and any value is right for a length above T. But if T is 1, it has the
+    hidden nodes of that step for every length. A backward direction reads each sequence from its
+    own end, and returns HiddenInitTensor for a length of 0.
 
     Source: the page of DML_RNN_OPERATOR_DESC for the order of biases; the ONNX operator RNN for the
-    equation, of which the page has a picture; measurements for clipping and lengths.
+    equation, which the page shows as a picture; measurements for clipping and lengths.
     """
     return values(desc, rnn_direction)
 

@@ -134,9 +134,9 @@ class Sequences:
     def _changing(self, number: int, part: int, backward: bool) -> Array:
         """Return for which sequences a step changes a part of the state, sizes {batch, 1}.
 
-        Part 0 is the hidden nodes, part 1 the cell. Measured: in a forward direction, the first
-        step changes the cell of a sequence of length 0, and if it is the only step, also the hidden
-        nodes.
+        Part 0 is the hidden nodes, part 1 the cell. Measured in a forward direction: the first step
+        changes the cell even of a sequence of length 0. An only step changes the hidden nodes as
+        well.
         """
         even_if_empty = not backward and (part == 1 or len(self.values) == 1)
         return _have_step(number, np.maximum(self.lengths, 1) if even_if_empty else self.lengths)
@@ -152,10 +152,9 @@ def initial(
 ) -> Values:
     """Return the hidden nodes or the cell before the first step: those of `tensor`, or zeros.
 
-    The sizes are {batch, hidden}. Measured: without a tensor, the first step that is computed
-    leaves out the product with the recurrence, so that an infinite recurrence does not give NaN. In
-    a backward direction this is the input's last step; a sequence that ends before it multiplies
-    zeros with the recurrence in its own first step.
+    The sizes are {batch, hidden}. Measured: without a tensor, the first step leaves out the product
+    with the recurrence, so that an infinite recurrence does not give NaN. In a backward direction,
+    sequences that end before the input's last step do multiply zeros by the recurrence.
     """
     if tensor is not None:
         value = np.tile(tensor[0, direction].astype(np.float64), (sequences.copies, 1))
@@ -216,8 +215,8 @@ def _have_step(step: int, lengths: Array) -> Array:
 def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:
     """Return OutputSingleTensor of forward sequences: 0 for lengths of 0 or beyond all steps.
 
-    Measured: if there is only one step, its hidden nodes are returned for every length. If there
-    are several, DirectML may write nothing for a length beyond all of them, so any result is right.
+    Measured: an only step's hidden nodes are returned for every length. With several steps,
+    DirectML may write nothing for a greater length, so any result is right.
     """
     known = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]

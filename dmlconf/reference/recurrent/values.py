@@ -1,8 +1,8 @@
 """The arithmetic of a recurrent layer's equations: FLOAT64 here, with errors in `permitted`.
 
-The equations are written once, on `Values`, and name the values that a kernel might store in
-FLOAT16, such as "gate". Here nothing is rounded; with the arithmetic of
-`dmlconf.permitted.recurrent`, values carry their errors, and some are rounded to FLOAT16.
+The equations compute with `Values` and name those that a kernel might store in FLOAT16, such as
+"gate". Here nothing is rounded. With the arithmetic of `dmlconf.permitted.recurrent`, values carry
+their errors, and some are rounded to FLOAT16.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["EXACT", "Arithmetic", "ExactArithmetic", "State", "Values"]
 class Values:
     """FLOAT64 values, of which some rows may be absent.
 
-    Absent rows, sizes {rows, 1}, are zeros whose product with a matrix is left out, as `initial`
-    explains.
+    `absent`, sizes {rows, 1}, marks rows of zeros whose product with any matrix is 0. `initial`
+    makes them.
     """
 
     value: Array
@@ -110,7 +110,7 @@ class Arithmetic(Protocol):
         ...
 
     def undefined(self, values: Values, where: Array) -> Values:
-        """Return the values, marked as ones for which any result is right where `where` is true."""
+        """Return the values; where `where` is true, any result is right."""
         ...
 
 

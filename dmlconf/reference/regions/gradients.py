@@ -60,17 +60,18 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
 
     Return the gradient of the input and that of the regions.
 
-    With AVERAGE each sample of an output gets the output's gradient divided by the number of its
-    samples; with MAX the first of the greatest samples gets all of it, where the samples are in
-    row-major order and NaN counts as the least. A sample passes its gradient on to the elements
-    from which it is interpolated. Samples outside the input count as 0 for MAX and pass nothing on.
+    With AVERAGE, the samples of an output share its gradient equally. With MAX the greatest sample
+    gets all of it: of equal ones the first in row-major order, and NaN counts as the least. A
+    sample passes its gradient on to the elements from which it is interpolated. Samples outside the
+    input count as 0 for MAX and pass nothing on.
 
-    A sample adds its gradient times the slope of the image between the four elements around it,
-    times the size of the input, to the gradient of its region along an axis, whatever the
-    interpolation mode. The region's end gets the share i / (outputs n) of this, where output i has
-    n samples along the axis, and the start gets the rest; AlignRegionsToCorners takes 1 from the
-    size and from the divisor, and 0 / 0 counts as 1/2. Scales and offsets enter only through the
-    coordinates of samples, which are those of `roi_align1`. Batch indices are clamped to N - 1.
+    Along an axis, a sample adds `gradient * slope * size` to the gradient of its region. `slope` is
+    that of the image between the four elements around the sample, whatever the interpolation mode;
+    `size` is the input's. If the sample belongs to output i, and each output has n samples, the
+    region's end gets the share `i / (outputs * n)` and its start the rest. With
+    AlignRegionsToCorners `size` and the divisor are less by 1, and 0 / 0 counts as 1/2. Scales and
+    offsets enter only through the coordinates of samples, which are those of `roi_align1`. Batch
+    indices are clamped to N - 1.
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; the coordinates of samples and the formula
     of a region's gradient were measured.
@@ -90,7 +91,7 @@ def roi_gradients(desc: RoiAlignGradDesc) -> RoiGradients:
     """Return the samples and incoming gradients, from the operator's fields."""
     tensor = desc.InputTensor
     if tensor is None:
-        # The page demands InputTensor for the gradient of regions, so here the input's is wanted.
+        # Only OutputROIGradientTensor needs InputTensor, so OutputGradientTensor is present.
         assert desc.OutputGradientTensor is not None
         tensor = np.zeros(desc.OutputGradientTensor.Sizes)
     values = channels_last(tensor)
@@ -180,9 +181,9 @@ class RoiGradients:
     def of_ends(self, part: Part, axis: int, values: Array) -> Array:
         """Return the shares of the samples' values that the start and the end of regions get.
 
-        For x (axis 0) the shares in each row of samples are summed, and for y (axis 1) those in
-        each column. `values` has the sizes {regions, samples, samples, rows, columns}, and the
-        result {regions, samples, rows, 2} for x and {regions, samples, columns, 2} for y.
+        Shares are summed over each row of samples for x (axis 0), and over each column for y (axis
+        1). `values` has the sizes {regions, samples, samples, rows, columns}, and the result
+        {regions, samples, rows, 2} for x and {regions, samples, columns, 2} for y.
         """
         regions, rows, columns = part.block.outputs
         size = self.reading.values.shape[2 - axis] - int(self.reading.edges)

@@ -1,4 +1,4 @@
-"""ROI_POOLING and ROI_ALIGN1, which read regions of interest, and resize all to one size.
+"""ROI_POOLING and ROI_ALIGN1, which read regions of interest and resize them all to one size.
 
 `sampling` has the samples of ROI_ALIGN1, `gradients` has ROI_ALIGN_GRAD.
 """
@@ -52,8 +52,8 @@ def roi_pooling(
 
     Return the greatest number in each part of each region.
 
-    Along x, and along y alike, a region has PooledSize parts, and part i has the columns from begin
-    up to but not including end, both clamped to the input:
+    Along x, and along y alike, a region has PooledSize parts. Part i has the columns from begin to
+    before end, where both are clamped to the input:
 
         first, last = round(x1 SpatialScale), round(x2 SpatialScale)
         extent = max(last - first + 1, 1)
@@ -62,8 +62,8 @@ def roi_pooling(
 
     Halves are rounded to the even number. NaN in the input is ignored, and no result is below the
     lowest finite number of its type. A part that lies outside the input gives 0. Scaled coordinates
-    and batch indices become INT32: those beyond its range are clamped, and NaN becomes 0. Batch
-    indices lose their fraction, and are clamped to 0 and N - 1.
+    and batch indices are clamped to INT32, and NaN becomes 0. Batch indices lose their fraction,
+    and are clamped to 0 and N - 1.
 
     Source: the page of DML_ROI_POOLING_OPERATOR_DESC; that end is not included, the extent of a
     region whose corners are exchanged, halves, NaN, parts outside the input, and indices of batches
@@ -75,7 +75,7 @@ def roi_pooling(
 
 
 def _parts(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
-    """Return where each part of each region begins within an axis, and how many elements it has."""
+    """Return where each part of each region begins along an axis, and how many elements it has."""
     extent = np.maximum(last - first + 1, 1)[:, np.newaxis]
     part = np.arange(parts)
     begin = part * extent // parts + first[:, np.newaxis]
@@ -94,9 +94,8 @@ def greatest_of_parts(
 ) -> Array:
     """Return the greatest number in each part, FLOAT32, {regions, channels, rows, columns}.
 
-    No number is below `lowest`, and a part outside the tensor gives 0. `parts_of` returns where the
-    parts along an axis begin, and how many elements they have, given the first and the last element
-    of each region, the number of parts, and the size of the axis.
+    No number is below `lowest`, and a part outside the tensor gives 0. `parts_of` takes and returns
+    what `_parts` does.
     """
     batches, _, height, width = tensor.shape
     batch, corners = integer_regions(regions, scale)
@@ -207,12 +206,13 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
         n = ceil(abs(extent) / outputs), between MinimumSamplesPerOutput and MaximumSamplesPerOutput
         x = (i n + k - OutputPixelOffset) / (outputs n) extent + x1 SpatialScaleX - InputPixelOffset
 
-    With AlignRegionsToCorners the divisor is outputs n - 1, and a single sample lies in the middle.
-    Outside are samples with x <= -1 or x >= size, with AlignRegionsToCorners x < 0 or x > size - 1;
-    they have the value OutOfBoundsInputValue. For other samples NEAREST_NEIGHBOR reads the element
-    floor(x + 1/2), and LINEAR interpolates between the four elements around the sample; elements
-    beyond the input are those at its edge. MAX ignores NaN, and is not below the lowest finite
-    number of the output's type. A batch index keeps its low 32 bits, and is clamped to N - 1.
+    A sample is outside if x <= -1 or x >= size; its value is then OutOfBoundsInputValue. With
+    AlignRegionsToCorners it is outside if x < 0 or x > size - 1. The divisor is then
+    `outputs n - 1`, and a single sample lies in the middle. Inside, NEAREST_NEIGHBOR reads the
+    element `floor(x + 1/2)`, and LINEAR interpolates between the four elements around the sample.
+    Elements beyond the input are those at its edge. MAX ignores NaN, and is not below the lowest
+    finite number of the output's type. A batch index keeps its low 32 bits, and is clamped to N -
+    1.
 
     Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; the formulas were
     measured.

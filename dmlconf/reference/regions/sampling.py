@@ -89,7 +89,7 @@ class Samples:
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
         """Return the samples of some regions and outputs.
 
-        The dimension of samples has the largest number of samples of an output in these regions.
+        The dimension of samples is cut to the most samples that an output has in these regions.
         """
         counts = self.counts[regions]
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
@@ -223,8 +223,8 @@ def placed(
         outputs: how many outputs each region has along the axis.
         counts: the least and the greatest number of samples of an output.
         offsets: the offset of the input's pixels, and the offset of the output's.
-        corners: whether the first and the last sample of a region lie at its ends, offsets aside;
-            a single one is in the middle.
+        corners: whether the first and the last sample of a region lie at its ends; offsets move
+            them, and a single sample is in the middle.
     """
     factor, shift, offset = map(single, (scale, *offsets))
     begin, end = ends.T.astype(np.float64) * factor
@@ -241,7 +241,7 @@ def placed(
 def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
     """Return the mean of each output's samples for AVERAGE, otherwise the greatest, FLOAT64.
 
-    The sizes are {regions, rows, columns, channels}. The greatest ignores NaN; of NaN alone, it is
+    The sizes are {regions, rows, columns, channels}. The greatest ignores NaN; for NaN alone it is
     negative infinity.
     """
     result = np.empty(output_sizes(reading, y, x))

@@ -42,22 +42,21 @@ class ResampleGrad1Desc:
 def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     """InputGradientTensor {E0, E1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return, for each element of the tensor that the resampling read, the weighted sum of the
-    gradients of the elements that were computed from it. OutputGradientTensor has the sizes of that
-    tensor.
+    Return the gradient for the tensor that was resampled: for each of its elements, the weighted
+    sum of the gradients of all elements that were computed from it.
 
     Along each axis, the element g of InputGradientTensor with index i belongs to the coordinate
 
         x = (i - InputPixelOffset) / Scale - OutputPixelOffset
 
     LINEAR adds (1 - w) g to the element floor(x) and w g to the next one, where w = x - floor(x).
-    NEAREST_NEIGHBOR adds g to an element by RoundingDirection: floor(x) with DECREASING, ceil(x)
-    with INCREASING, floor(x + 1/2) with HALF_UP, the rounding of RESAMPLE_GRAD, which DirectML
-    has no constant for. A contribution beyond an edge is added to the element at that edge.
+    NEAREST_NEIGHBOR adds g to the element floor(x) with the RoundingDirection DECREASING, ceil(x)
+    with INCREASING, and floor(x + 1/2) with HALF_UP. `ROUNDING` explains HALF_UP. A contribution
+    beyond an edge is added to the element at that edge.
 
-    Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in
-    RESAMPLE2. Measured: they are exchanged, so the gradient of a RESAMPLE2 with the
-    InputPixelOffset 0.5 and the OutputPixelOffset -0.5 takes -0.5 and 0.5.
+    Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC. Measured: other than on the page, the
+    offsets are exchanged. The gradient of a RESAMPLE2 with the InputPixelOffset 0.5 and the
+    OutputPixelOffset -0.5 takes -0.5 and 0.5.
     """
     gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
     along = element_coordinates(desc)

@@ -31,8 +31,8 @@ ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
 }
 """How a coordinate becomes an index, by RoundingDirection.
 
-HALF_UP, which is not a value of DirectML, stands for the rounding of RESAMPLE_GRAD, and of
-RESAMPLE1 for floating-point tensors.
+DirectML has no HALF_UP. It stands for the rounding of RESAMPLE_GRAD, and of RESAMPLE1 for
+floating-point tensors.
 """
 
 _BLOCK: Final = 1 << 16
@@ -66,7 +66,7 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
 
 
 def nearest(values: Array, size: int, rounding: str) -> Array:
-    """Return the index of the element at each coordinate; beyond an end, of the outermost element.
+    """Return the index of the element at each coordinate; beyond an end, that of the outermost one.
 
     `rounding` is a key of `ROUNDING`.
     """
@@ -90,7 +90,7 @@ def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
 
 
 def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
-    """Return the index at or before each coordinate, the next index, and the latter's weight.
+    """Return the index at or before each coordinate, the next index, and the weight of the next.
 
     Indices beyond an end become those of the outermost element. Coordinate 1.25 of an axis of size
     4 gives 1, 2 and 0.25.

@@ -48,17 +48,15 @@ def resample3(desc: Resample3Desc) -> Array:
 
     Return the input at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
 
-    NEAREST_NEIGHBOR takes an element by RoundingDirection: INCREASING the one at or after the
-    coordinate, DECREASING the one at or before it, and HALF_UP, which is no constant of DirectML
-    but what RESAMPLE1 does with floating-point tensors, the nearest, at halves the next. LINEAR
-    interpolates, and interpolated integers lose their fraction. Beyond the ends both read the first
-    and the last element.
+    At a coordinate x, NEAREST_NEIGHBOR reads the element ceil(x) with the RoundingDirection
+    INCREASING, floor(x) with DECREASING, and floor(x + 1/2) with HALF_UP. `ROUNDING` explains
+    HALF_UP. LINEAR interpolates; interpolated integers lose their fraction. Beyond an end, both
+    modes read the outermost element.
 
-    If Antialiased is true and a scale is below 1/2, LINEAR resamples in several steps. In each step
-    but the last, an axis that is more than twice as long as the output's shrinks to the greatest
-    power of two below its size, and every other axis gets the output's size. So an axis of 100
-    elements, of which the output has 10, has 64, 32, 16 and 10 elements after the steps. The scale
-    of a step is the ratio of the sizes after and before it.
+    If Antialiased is true and a scale is below 1/2, LINEAR resamples in several steps. A step
+    shrinks an axis to the greatest power of two below its size as long as it has more than twice
+    the output's size, then to the output's size. From 100 to 10 elements, the sizes after the steps
+    are 64, 32, 16 and 10. The scale of a step is the ratio of the sizes after and before it.
 
     Source: the page of DML_RESAMPLE3_OPERATOR_DESC; coordinates outside the input, halves, integers
     and the steps were measured.
@@ -90,7 +88,7 @@ def steps_of_axes(desc: Resample3Desc) -> list[list[Coordinates]]:
 def _all_sizes(sizes: Sequence[int], targets: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield the sizes of the input, and those after each step of an antialiased interpolation.
 
-    There are at least two steps; an axis that already has its final size is still shifted by the
+    There are at least two steps. A step shifts even an axis that already has its final size, by the
     offsets.
     """
     yield sizes

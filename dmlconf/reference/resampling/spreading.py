@@ -1,4 +1,4 @@
-"""Weighted sums of elements along an axis, of which the gradients of interpolation consist."""
+"""Weighted sums of elements along an axis, for gradients of interpolation."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ def weighted(
         sums[indices[starts]] = np.add.reduceat(terms, starts, 0)
     else:
         for number in range(counts.max()):
-            # First the first term of each sum, then the second one of those that have two, and so
-            # on.
+            # The first term of every sum, then the second term of sums with two or more, and so on.
             chosen = starts[counts > number] + number
             terms = rows.take(elements[chosen], 0)
             terms *= along(weights[chosen], 0, values.ndim)

@@ -61,13 +61,13 @@ class FilterGeometry:
         """Return the geometry of a desc's attributes, given the number of spatial dimensions.
 
         Measured: missing strides and dilations are 1, a missing start is 0, and further numbers are
-        ignored, but for the StartPadding of `reached_input`.
+        ignored. `reached_input` has an exception for StartPadding.
         """
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
 
     def within(self, sizes: Sequence[int]) -> FilterGeometry:
-        """Return the geometry with no step longer than it takes to leave the tensor."""
+        """Return the geometry with steps cut to what it takes to leave the tensor."""
         far = [size + start for size, start in zip(sizes, self.start, strict=True)]
         strides, dilations = (
             [min(step, most) for step, most in zip(steps, far, strict=True)]
@@ -122,16 +122,15 @@ def convolution(desc: ConvolutionDesc) -> Array:
 
     Return `FusedActivation(convolution + bias)`, without FusedActivation or bias if it is absent.
 
-    In FORWARD, each element of the output is the sum of the products of its window of the input
-    with the filter; padding counts as 0. BACKWARD is the transposition: each element of the input
-    is multiplied by the filter, and the products are added to the element's window of the output;
-    what falls into the padding is dropped. The mode CONVOLUTION flips the filter in every spatial
-    dimension. The last OutputPadding elements of each spatial dimension are the activation of 0,
-    without the bias. The sizes above are those of FORWARD; the filter of BACKWARD is
-    {C, O / G, F0, ...}. G is GroupCount. EndPadding is not read, as the output's sizes include its
-    effect. In other spatial arrays that are too short, missing strides and dilations are 1, and
-    missing paddings 0. `reached_input` has what a second StartPadding means in one spatial
-    dimension.
+    FORWARD sums, for each element of the output, the products of a window of the input with the
+    filter; padding counts as 0. BACKWARD is the transposition: each element of the input is
+    multiplied by the filter, and the products are added to a window of the output. Products in the
+    padding are dropped. The mode CONVOLUTION flips the filter in every spatial dimension. The last
+    OutputPadding elements of each spatial dimension are the activation of 0, without the bias. The
+    sizes above are those of FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}. G is
+    GroupCount. EndPadding is not read, as the output's sizes include its effect. Missing strides
+    and dilations are 1, missing paddings 0. `reached_input` says what a second StartPadding means
+    in one spatial dimension.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
@@ -162,7 +161,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
     views = window.over(padded, kernel, positions)
     weights = parts.reshape(*parts.shape[:2], -1)
     sums = np.empty((*batches, outputs, *positions), filter_.dtype)
-    # Each block reads all weights of a group again, so it may have as many elements as these.
+    # Each block reads a group's weights again, so a block may have as many elements as they have.
     at_once = max(_AT_ONCE, weights[0].size)
     for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):
         patches = views[batch, group, :, *(slice(None) for _ in kernel), rows]

@@ -57,7 +57,7 @@ def fold(desc: FoldDesc) -> Array:
     """InputTensor {N, C * W0 * ..., L} -> OutputTensor {N, C, D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return zeros, to which each column is added where its window is; what falls into the padding is
+    Return zeros, to which each column is added at its window's position. Parts in the padding are
     dropped.
 
     Integers of 8 and 16 bits saturate, longer ones wrap around.

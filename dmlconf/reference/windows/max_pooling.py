@@ -1,7 +1,7 @@
 """Operators that return the greatest number in a window, and their gradient.
 
-No function reads EndPadding: the sizes of the output include its effect, and all elements that a
-window reaches beyond the input are padding.
+All elements that a window reaches beyond the input are padding. EndPadding is not read, since the
+sizes of the output include its effect.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def max_pooling2(desc: MaxPooling2Desc) -> tuple[Array, ...]:
     Return the greatest number in each window, whose elements are Dilations apart, and its index in
     the whole input.
 
-    NaN is ignored, and no result is below the lowest finite number of its type. A window of nothing
-    but padding gives this number and the index 0. The index counts the elements of the input in
-    row-major order, batches and channels included. It is that of the first of equal elements; NaN
-    and the negative infinity equal the lowest finite FLOAT32 number.
+    NaN is ignored, and no result is below the lowest finite number of its type. A window of padding
+    alone gives this number and the index 0. The index counts the elements of the input in row-major
+    order, batches and channels included. Of equal elements the first counts; for the index, NaN and
+    negative infinity equal the lowest finite FLOAT32 number.
 
     Source: the page of DML_MAX_POOLING2_OPERATOR_DESC; infinity, NaN and padding were measured.
     """
@@ -75,9 +75,8 @@ def max_pooling_grad(
     Return zeros, with each gradient added at the greatest number of its window.
 
     Of equal elements the first counts; NaN and the negative infinity equal the lowest finite
-    FLOAT32 number. Gradients of windows of padding alone are dropped. Where Strides, WindowSize,
-    StartPadding and Dilations have more numbers than there are spatial dimensions, the last ones
-    count.
+    FLOAT32 number. Gradients of windows of padding alone are dropped. Of Strides, WindowSize,
+    StartPadding and Dilations, the last numbers count if there are more than spatial dimensions.
 
     Source: the page of DML_MAX_POOLING_GRAD_OPERATOR_DESC; NaN, the negative infinity, padding and
     further numbers were measured.
@@ -95,10 +94,7 @@ def max_pooling_grad(
 
 
 def comparable(tensor: Array) -> tuple[Array, Any]:
-    """Return the numbers as kernels compare them, FLOAT16 as FLOAT32, and a least number.
-
-    The least number is the lowest finite one of the type in which they are compared.
-    """
+    """Return the numbers in the type that kernels compare, and its lowest finite number."""
     if tensor.dtype.kind != "f":
         return tensor, np.iinfo(tensor.dtype).min
     return tensor.astype(np.float32, copy=False), np.finfo(np.float32).min

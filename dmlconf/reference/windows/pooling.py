@@ -1,7 +1,7 @@
 """Operators that return a mean or a norm of each window, and the gradient of the mean.
 
-Only `average_pooling_grad` reads EndPadding. For the others the sizes of the output include its
-effect, and all elements that a window reaches beyond the input are padding, which counts as 0.
+All elements that a window reaches beyond the input are padding, which counts as 0. Only
+`average_pooling_grad` reads EndPadding; elsewhere the sizes of the output include its effect.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def average_pooling1(desc: AveragePooling1Desc) -> Array:
 
     Return the mean of each window, whose elements are Dilations apart.
 
-    The sum is divided by the size of the window, or without IncludePadding by the number of its
-    elements that are not padding. If there are none, the mean is NaN.
+    The sum is divided by the size of the window, or without IncludePadding by the number of
+    elements that are not padding. With no such element the mean is NaN.
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """
@@ -121,8 +121,8 @@ def lp_pooling1(desc: LpPooling1Desc) -> Array:
 
     Return the p-norm of each window, `sum(|x|^P)^(1 / P)`; its elements are Dilations apart.
 
-    With a P of 0, the exponent 1 / P is infinity: a window with one element besides padding gives
-    1, a window with several gives infinity, and one of nothing but padding 0.
+    With a P of 0, the exponent 1 / P is infinity. A window gives 1 if it has one element besides
+    padding, infinity if it has several, and 0 if it has none.
 
     Source: the page of DML_LP_POOLING1_OPERATOR_DESC; a P of 0 was measured on DirectML 1.15.4.
     """

@@ -62,8 +62,8 @@ class Window:
     def parts(self) -> Iterator[tuple[slice, ...]]:
         """Yield for each element of the window where it lies at all positions.
 
-        With a stride of 0 all positions are one. The slices are for a tensor that has at least
-        `reach` elements along the axis.
+        With a stride of 0, all positions are the same place. The slices are for a tensor that has
+        at least `reach` elements along the axis.
         """
         before = (slice(None),) * self.axis
         for element in range(self.size):
@@ -80,7 +80,7 @@ class Window:
         return strided_view(tensor, self.axis, *counts, *steps)
 
     def padded(self, tensor: Array, outside: Any) -> Array:
-        """Return at least what the window reaches, with a fill value outside of the tensor."""
+        """Return a tensor of at least `reach` elements along the axis, padded with `outside`."""
         if self.start == 0 and self.reach <= self.extent:
             return tensor
         padded = np.full(_resized(tensor.shape, self.axis, self.reach), outside, tensor.dtype)
@@ -109,8 +109,8 @@ def windows(
     """Return the window along each spatial axis; without `dilations` these are 1.
 
     `extents` are the sizes of the tensor over which the window slides, and `positions` those of the
-    tensor with an element for each position. Both include batches and channels. Of the other
-    arrays, only as many numbers count as there are spatial axes, the first ones.
+    tensor with an element for each position. Both include batches and channels. The other arrays
+    have a number for each spatial axis; further numbers are ignored.
     """
     axes = range(_FIRST_SPATIAL, len(extents))
     spatial = sizes, strides, dilations or (1,) * len(sizes), start
@@ -119,7 +119,7 @@ def windows(
 
 
 def _within(window: Window) -> Window:
-    """Return the window with no stride or dilation longer than it takes to leave the tensor."""
+    """Return the window with strides and dilations cut to what it takes to leave the tensor."""
     far = window.start + window.extent
     stride, dilation = min(window.stride, far), min(window.dilation, far)
     return replace(window, stride=stride, dilation=dilation)
@@ -241,8 +241,7 @@ def _first_greatest(
 ) -> tuple[Array, Array]:
     """Return the window's greatest number, and the least index of the elements equal to it.
 
-    Nothing in `numbers` is NaN or below `lowest`, as which padding counts; the index of padding is
-    beyond all others.
+    No number is NaN or below `lowest`. Padding counts as `lowest`, with an index beyond all others.
     """
     for window in over:
         padded, padded_indices = window.padded(numbers, lowest), window.padded(indices, _NOWHERE)
