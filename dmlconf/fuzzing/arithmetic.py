@@ -17,7 +17,7 @@ __all__ = ["ARITHMETIC"]
 
 
 class _Solver(Protocol):
-    """The part of the solver that these rules call to give the parts of a term other values."""
+    """The methods of `solving.Solver` that these rules call."""
 
     @property
     def chance(self) -> Chance:

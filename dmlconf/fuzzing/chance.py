@@ -16,7 +16,7 @@ _MASK: Final = (1 << 64) - 1
 class Chance:
     """A source of choices, determined by a seed and names.
 
-    Python guarantees that a seed always gives the same numbers only for `random.random`.
+    Python guarantees the same numbers in all versions only for `random.random`.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """

@@ -22,15 +22,14 @@ _EXPONENTS: Final = {
     DataType.FLOAT32: (127, 100, 70, 64, 40, 16, 8, 6, -40, -64, -75, -110, -130),
     DataType.FLOAT64: (1000, 100, 8, -100, -1000),
 }
-"""Exponents of the powers of two up to which numbers may reach: beyond them sums, squares or
-products overflow, or become subnormal."""
+"""Exponents e of the limits -2^e and 2^e of random numbers, some of them near the type's own."""
 
 
 def data_of(operator: Operator, desc: Desc, chance: Chance) -> InputData:
     """Return data for the inputs of a desc.
 
-    In at least two of three cases, on average, no input is special, so that no NaN hides other
-    errors. An input of which several elements may be written to one index is constant.
+    On average, at least two of three descs get no special numbers, so that no NaN hides other
+    errors. An input is constant if several of its elements may be written to one index.
     """
     inputs = list(tensors_of(operator, desc, FieldKind.INPUT))
     longest = max((max(tensor.Sizes) for _, _, tensor in inputs), default=1)

@@ -1,8 +1,8 @@
 """Generate random graphs, node after node.
 
-As in NNSmith, a graph grows by one valid operator at a time. In most attempts, an input of the
-operator's desc is an earlier tensor, for which the other fields are solved; further inputs may be
-earlier tensors that happen to fit.
+As in NNSmith, a graph grows by one valid operator at a time. In most attempts an earlier tensor
+becomes one input, and the other fields are solved for it. Further inputs may be earlier tensors
+that fit.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class _Growth:
     def _feeder(self) -> _Value | None:
         """Return a tensor to feed the next node; None if there is none yet.
 
-        It is mostly the latest of the node outputs that feed nothing, if there are any.
+        In three of four calls it is the latest node output that feeds nothing, if there is one.
         """
         if not self.values:
             return None
@@ -160,8 +160,8 @@ class _Growth:
     def _add(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> bool:
         """Add a node and graph inputs for its unfed tensors; return whether it was added.
 
-        A feeder is refused if several of its elements may be written to one address: which of them
-        stays is undefined.
+        A feeder is refused if several of its elements may be written to one address, since the
+        result is undefined.
         """
         node = f"n{len(self.nodes)}"
         data = data_of(operator, desc, self.chance)
@@ -213,7 +213,7 @@ class _Growth:
         return desc
 
     def entry(self, name: str) -> dict[str, Any]:
-        """Return the graph's entry; its outputs are all that no node reads, and some others."""
+        """Return the graph's entry; its outputs are unread node outputs, and some others."""
         given = [value.source for value in self.values if "." in value.source]
         outputs = [
             source
@@ -244,7 +244,7 @@ def _if_valid(operator: Operator, desc: Desc, name: str, **changes: Any) -> Desc
 
 @cache
 def _fed_fields(operator: Operator) -> tuple[str, ...]:
-    """Return the inputs that a node may feed: no arrays, and no indices, which must be valid."""
+    """Return the inputs that a node may feed; arrays and indices are left out."""
     return tuple(
         entry.name
         for entry in operator.of_kind(FieldKind.INPUT)

@@ -53,7 +53,7 @@ def constant_writes(
 def _distinct(desc: Desc, tensor: TensorDesc, size: int, chance: Chance) -> list[int] | None:
     """Return indices of which no two address the same element; None if none are found.
 
-    With an Axis, an index addresses an element with the index's own coordinates along other axes.
+    With an Axis, only indices in one line along it can address the same element.
     """
     axis = desc.get("Axis")
     if axis is None:

@@ -30,7 +30,7 @@ _KIND: Final = "fuzz-invalid"
 def invalid_case(name: str, seed: int, number: int) -> PlannedCase:
     """Return the invalid case that an operator, a seed and a number determine.
 
-    Constraints take turns; one that no desc is found to break alone is passed over.
+    Constraints take turns; a constraint is passed over if no desc is found that breaks it alone.
     """
     operator = catalogue.operator(name)
     chance = Chance(seed, _KIND, name, number)

@@ -35,7 +35,7 @@ _TAG: Final = "fuzz"
 
 @dataclass(frozen=True, slots=True)
 class FuzzedDesc:
-    """A valid random desc and its goal; one of a layout or a flag may be missed, others are not."""
+    """A valid random desc and its goal, which it may miss only if that is a layout or a flag."""
 
     desc: Desc
     goal: Goal
@@ -57,7 +57,7 @@ def operator_case(name: str, seed: int, number: int) -> PlannedCase:
 
 
 def fuzzed_desc(operator: Operator, seed: int, number: int, chance: Chance) -> FuzzedDesc:
-    """Return a valid desc; for an even number, it reaches one of the goals if possible, in turn."""
+    """Return a valid desc; with an even number it reaches the next of the goals, if possible."""
     goals = goals_of(operator)
     goal = Goal(Part.ANY)
     if number % 2 == 0 and goals:

@@ -23,8 +23,6 @@ def in_folder(planned: PlannedCase, folder: Path) -> PlannedCase:
 def save_cases(cases: Iterable[PlannedCase]) -> list[Path]:
     """Write cases to their files, and return the files.
 
-    The names of the files are such that the cases keep their identifiers.
-
     Raises:
         OSError: a file cannot be written.
     """

@@ -1,7 +1,4 @@
-"""Walk at random from a desc to one that meets all constraints of its operator but a chosen one.
-
-If none is chosen, it meets all.
-"""
+"""Walk at random from a desc to one that meets all constraints, or all but a chosen one."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ _STEPS: Final = 60
 _CHANGES: Final = 20
 """The most changes that are compared in one step to repair a constraint."""
 _NOISE: Final = 10
-"""In one of so many steps, a random change is taken instead of the best one."""
+"""One in this many steps takes a random change instead of the best one."""
 
 MOST_ELEMENTS: Final = 6000
 """The most elements of a tensor, unless it has one long axis (`_LONG_AXIS`); most defects show in
@@ -52,10 +49,10 @@ def valid_desc(
     *,
     broken: str | None = None,
 ) -> Desc | None:
-    """Return a desc that meets all constraints and the goal; None if none is found that is quick.
+    """Return a desc that meets all constraints and the goal; None if no quick one is found.
 
-    Constraints that a real DirectML does not enforce are met as well: what it does with a desc that
-    breaks one is undefined, and may be a crash.
+    The desc also meets constraints that a real DirectML does not enforce, since breaking one may
+    crash DirectML.
 
     Args:
         table: the table of support from which the tensors' data types and ranks come.
@@ -164,7 +161,7 @@ class _Walk:
     def _listed(self, desc: Desc) -> bool:
         """Return whether the table lists the rank of each tensor, and its data type.
 
-        Of data types, the catalogue's `undocumented_data_types` are permitted too.
+        The catalogue's `undocumented_data_types` are permitted too.
         """
         for name in self._tensor_names:
             value = desc[name]

@@ -1,11 +1,4 @@
-"""Find changes of a desc that give a term another value, to repair a broken constraint.
-
-`search` walks by such changes from a random desc to a valid one, or to one that breaks a chosen
-constraint and no other. Two other fuzzers of tensor
-operators find valid values otherwise: Isra assigns one variable after the other and never changes
-one again, for which the catalogue's constraints are too rich; NNSmith uses an SMT solver, which is
-a large dependency.
-"""
+"""Find changes of a desc that give a term another value, to repair a broken constraint."""
 
 from __future__ import annotations
 
@@ -54,8 +47,8 @@ class Solver:
     def solve(self, term: Term, target: Any) -> Iterator[Changes]:
         """Yield changes that may give the term the value `target`, True or False for conditions.
 
-        If the term has the value already, the only one is `()`, no change. If a change of the
-        desc cannot change the term, there are none.
+        A term that has the value yields only `()`, no change. A constant term with another value
+        yields nothing.
         """
         if _same(term.value, target):
             yield ()
@@ -73,8 +66,8 @@ class Solver:
     def all_of(self, terms: Sequence[Term], targets: Sequence[Any]) -> Iterator[Changes]:
         """Yield changes that may give terms their values.
 
-        If several have another value, changes of all of these at once come first, then those for
-        single terms.
+        If several terms have other values, changes of all of them at once come first, then changes
+        for single terms.
         """
         wrong = [(t, v) for t, v in zip(terms, targets, strict=True) if not _same(t.value, v)]
         if len(wrong) > 1:

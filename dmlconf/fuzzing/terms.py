@@ -61,8 +61,8 @@ class Term:
             a function's name.
         parts: the terms from which the value is computed; the items of a tuple; of a slice, the
             whole and then the items.
-        path: where in the desc the value is; None for computed values, except members, and for
-            constants.
+        path: where in the desc the value is; None for constants, and for computed values except
+            members.
     """
 
     value: Any

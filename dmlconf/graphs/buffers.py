@@ -42,8 +42,8 @@ def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
 def ownable_inputs(graph: Graph) -> tuple[str, ...]:
     """Return the graph inputs that are not owned, although each consumer permits OWNED_BY_DML.
 
-    Inputs without a consumer are left out, and the first one: it is usually what an application
-    computes anew for each execution.
+    Inputs without a consumer are left out. So is the first input, which applications usually
+    compute anew for each execution.
     """
     consumers: dict[str, list[Slot]] = {}
     for edge in graph.input_edges:
@@ -82,13 +82,13 @@ def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
 def may_share_buffers(graph: Graph) -> bool:
     """Return whether outputs of a graph that CompileGraph compiles may share buffers of its inputs.
 
-    No page permits it, and DirectML may write a copy of a tensor or an intermediate into the memory
-    of an output before all inputs are read. Only a graph of one operator with packed tensors may do
-    what the operator's own page permits.
+    Only a graph of one operator with packed tensors may do what the operator's page permits. No
+    page permits it for graphs: DirectML may write copies and intermediates into the memory of an
+    output before it has read all inputs.
 
-    Measured on DirectML 1.15.4, all 25 graphs of one operator with packed tensors were right in
-    place. Of 56 graphs of several operators 32 were wrong; of 3,380 graphs of one operator with
-    other strides 72 were, all with a transposed tensor.
+    Measured in place on DirectML 1.15.4: all 25 graphs of one operator with packed tensors were
+    right. Wrong were 32 of 56 graphs of several operators, and 72 of 3,380 graphs of one operator
+    with other strides, all with a transposed tensor.
     """
     nodes = graph.operator_nodes
     return len(nodes) == 1 and all(
@@ -101,9 +101,9 @@ def may_share_buffers(graph: Graph) -> bool:
 def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
     """Return pairs of an output and an input that may share a buffer, in a graph of one operator.
 
-    The operator's page must permit the pair, a single edge must leave the input, and both tensors
-    must have the same layout in the graph's desc as in the operator's. For graphs that CompileGraph
-    compiles, see also `may_share_buffers`. More or fewer operators raise a ValueError.
+    The operator's page must permit the pair, and only one edge may leave the input. Both tensors
+    must have the same layout in the graph's desc as in the operator's. See also
+    `may_share_buffers`. More or fewer operators raise a ValueError.
     """
     [node] = graph.operator_nodes
     readers = Counter(edge.graph_input for edge in graph.input_edges)

@@ -177,7 +177,7 @@ class Graph:
 
     @cached_property
     def reads(self) -> Mapping[str, Sequence[tuple[str, str | Slot]]]:
-        """By the name of each node, its input tensors that edges feed, with their sources."""
+        """For each node, by name: its input tensors that edges feed, and their sources."""
         reads: dict[str, list[tuple[str, str | Slot]]] = {node.name: [] for node in self.nodes}
         for (name, tensor), source in self.sources().items():
             if name in reads:

@@ -1,7 +1,7 @@
 """Relations: other forms of a graph that must give the same outputs.
 
-A graph is run in two forms, such as whole and cut in two, and their outputs are compared, so no
-expected values are needed. Here the other forms are made; `judging.relations` runs and compares.
+A graph is run in two forms, such as whole and cut in two, and their outputs are compared. No
+expected values are needed. `judging.relations` runs and compares the forms.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _unexported(graph: Graph) -> list[Slot]:
 
 
 def exported(graph: Graph) -> Graph:
-    """Return the graph with the other intermediates as outputs too, after those that it has.
+    """Return the graph with every intermediate as an output; the new outputs come last.
 
     The output of a constant is no intermediate.
     """
@@ -159,7 +159,7 @@ def _replaceable(graph: Graph) -> list[Constant]:
 def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the operator nodes' names in two halves; no node of the second feeds the first.
 
-    Of an odd number, the second half has one more. A cycle raises `CycleError`.
+    Five nodes become 2 and 3. A cycle raises `CycleError`.
     """
     names = [node.name for node in graph.in_order() if isinstance(node, Node)]
     middle = len(names) // 2
@@ -171,8 +171,8 @@ class Part:
     """Some nodes of a graph as a separate graph.
 
     Attributes:
-        fed: for each input of this graph that another part computes, that part's node and its
-            output tensor.
+        fed: for each input of this graph that another part computes, the node and output tensor
+            there.
         gives: for each output of this graph, the node and its output tensor that feed it.
     """
 

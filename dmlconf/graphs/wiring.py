@@ -43,8 +43,8 @@ class WiringProblem:
 
     Attributes:
         rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
-        node: the node that it concerns, which need not exist; empty for the graph as a whole or an
-            output of it.
+        node: the node with the problem, which need not exist; empty for the graph or an output of
+            it.
         tensor: the tensor or attribute of the node, or the output of the graph; may be empty.
         message: what is wrong.
         hint: what to do; None if the message says it all.
@@ -65,8 +65,8 @@ def graph_problems(graph: Graph) -> tuple[WiringProblem, ...]:
 def wiring_problems(graph: Graph) -> tuple[WiringProblem, ...]:
     """Return the violations of `WIRING_RULES`; the constraints of operators are not checked.
 
-    `edge-size`, `edge-data-type` and the rules on OWNED_BY_DML are checked of the edges that
-    `Graph.sources` has: none that leads to an output, and one for each input tensor.
+    `edge-size`, `edge-data-type` and the rules on OWNED_BY_DML are checked for one edge of each
+    input tensor, the one in `Graph.sources`.
     """
     return (
         *_ends(graph),
@@ -83,7 +83,7 @@ def wiring_problems(graph: Graph) -> tuple[WiringProblem, ...]:
 def edge_problems(graph: Graph) -> tuple[WiringProblem, ...]:
     """Return the problems of a graph that was valid before some of its edges were moved.
 
-    The move must have left each input with a source of the same desc as before, apart from Flags.
+    The new source of an input must have the same desc as the old one, apart from Flags.
     """
     return (*_owned(graph), *_order(graph), *_idle(graph))
 

@@ -45,8 +45,7 @@ def _draw(seed: int, count: int, first: int) -> Array:
 # Consecutive cases of a matrix often have equal seeds.
 _drawn: Final = lru_cache(maxsize=64)(_draw)
 _MOST_KEPT: Final = 1 << 12
-"""The longest sequence of numbers that is kept for reuse; to draw a longer one costs little
-compared with what is done with it."""
+"""The longest sequence of numbers that is kept for reuse."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
@@ -74,10 +73,10 @@ def _sequence(
 ) -> Array:
     """Count from `start` by `step`, and start again after `period` elements.
 
-    The first element of the tensor is the one with index `shift` in the period. By default the
-    period ends before the data type lacks an integer: at 2048 in FLOAT16, or at -2048 if `step` is
-    negative. It has at most 2^32 elements, and in 8-bit types 251: a prime number, since rows of
-    2^k elements should differ. A `start` beyond the last integer of that period is repeated.
+    The tensor begins with the element at index `shift` of the period. By default the period ends
+    before the data type lacks an integer, in FLOAT16 at 2048 or -2048. It has at most 2^32
+    elements, in 8-bit types at most 251: a prime number, so that rows of 2^k elements differ. A
+    `start` beyond that end is repeated.
     """
     _require_held(data_type, start)
     if period is not None:
@@ -158,8 +157,8 @@ def _uniform(
 ) -> Array:
     """Pseudo-random real numbers from `low` to `high`, in the data type; integer types truncate.
 
-    With a `step` they are rounded to multiples of it, so that their sums may be exact; one may then
-    be beyond `low` or `high` by up to half a step. That an integer type holds them is not checked.
+    A `step` rounds them to its multiples, so that their sums may be exact; they may then lie half a
+    step beyond `low` or `high`. Whether an integer type holds them is not checked.
     """
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
@@ -192,7 +191,7 @@ _GRID: Final = 2.0**30
 
 @cache
 def _quantiles() -> tuple[Array, Array]:
-    """Return each linear piece of the normal quantile function: where it begins, and its change.
+    """Return where each linear piece of the normal quantile function begins, and its change.
 
     Piece `64 * i + j` begins at the number that a standard normal number exceeds in size with the
     probability `2^(i - 54) * (1 + j / 64)`. All beginnings are rounded to multiples of 2^-30, so
@@ -224,12 +223,11 @@ def _normal(
 ) -> Array:
     """Normally distributed numbers, rounded to the data type and clamped to its range.
 
-    Each but outliers is the value of the quantile function at a pseudo-random probability;
-    `_quantiles` gives the linear pieces of that function. Only operations whose results IEEE 754
-    defines are used, so that all machines give the same numbers. With `least: 0` the numbers are
-    like the output of a RELU. With `outliers: N`, every Nth element is 60 standard deviations from
-    the mean. `deviation` is divided by the square root of `fan_in`, as is usual for weights of a
-    layer with so many inputs.
+    All but outliers are quantiles (`_quantiles`) of pseudo-random probabilities. Only operations
+    that IEEE 754 defines exactly are used, so that all machines give the same numbers. A `least` of
+    0 makes them like the output of a RELU. With `outliers: N`, every Nth element is 60 standard
+    deviations from the mean. `deviation` is divided by the square root of `fan_in`, as is usual for
+    weights of a layer with so many inputs.
     """
     if deviation < 0:
         raise ValueError(f"deviation is {deviation}, but must be at least 0")
@@ -277,10 +275,10 @@ def _specials(
 
     There are 13 for floating-point types: signed zeros, infinities, NaN, two subnormal numbers, the
     least normal number with a minus sign, the lowest and the highest number, 1/3, -pi, and the
-    number after 1. There are 7 for integer types, of which two may be equal: the limits, values
-    near them, 0, 1, and one whose bytes differ, if there are several. With `every: N` only every
-    Nth element is one of these; those between are ordinary numbers: for floating-point types from
-    `uniform` between -1 and 1, else integers from 0 to 7.
+    number after 1. There are 7 for integer types: 0, 1, both limits, a number near each limit, and
+    one whose bytes differ, 0x7788 in INT16. Two of the 7 may be equal. With `every: N` only every
+    Nth element is special. The others are from -1 to 1 in floating-point types, else integers from
+    0 to 7.
     """
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1")
@@ -327,10 +325,10 @@ def _special_integers(data_type: DataType) -> Array:
 def _ends(first: int, count: int, data_type: DataType, *, seed: int = 0) -> Array:
     """Numbers where a narrower type ends, in turn, beginning with the one at index `seed`.
 
-    Integer types: 0, 1, the limits, and 2^k and 2^k - 1 for k = 7, 8, 15, 16, 31, 32, 53, 63 and
-    64, and their negatives, as far as the type has them; for 64 bits also numbers that differ only
-    in their low 32 bits. Floating-point types: 0, 1, 3, numbers around the one above which some
-    integers are missing, 2^24 in FLOAT32, and the lowest and highest numbers.
+    Integer types: 0, 1, the limits, and ±2^k and ±(2^k - 1) for k = 7, 8, 15, 16, 31, 32, 53, 63
+    and 64, as far as the type has them; for 64 bits also numbers that differ only in their low 32
+    bits. Floating-point types: 0, 1, 3, the lowest and the highest number, and numbers around the
+    least one above which integers are missing, 2^24 in FLOAT32.
     """
     kinds = _float_ends(data_type) if data_type.is_float else _integer_ends(data_type)
     index = np.arange(first, first + count)
@@ -372,12 +370,11 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
     """Return a generator's arguments, changed by a challenge so that the data differ.
 
-    A challenge is a number, 0 to 2^64 - 1, such as the verifier of a certificate chooses. Seeds are
-    replaced: equal ones by equal ones, since some cases need equal tensors, and unequal ones almost
-    surely by unequal ones. The seeds of `specials` and `ends` are all raised by the same number,
-    since cases choose by the differences of seeds which special numbers meet. A sequence without a
-    period gets a `shift`. One with a period, and `constant`, keep their numbers, such as indices,
-    which the case needs.
+    A challenge is a number, 0 to 2^64 - 1, such as the verifier of a certificate chooses. Equal
+    seeds are replaced by equal ones, since some cases need equal tensors. All seeds of `specials`
+    and `ends` are raised by the same number: their differences decide which special numbers meet. A
+    sequence without a period gets a `shift`. A sequence with a period, and `constant`, stay, since
+    cases may need their numbers as indices.
     """
     defaults = FILLS[name].__kwdefaults__ or {}
     mixed = int(splitmix64(challenge, 1)[0])
@@ -409,8 +406,7 @@ def fill(
         KeyError: there is no such generator.
         ValueError: an argument is out of range.
         OverflowError: an integer does not fit a NumPy type, such as a `value` of 300 in UINT8.
-        TypeError: the generator has no such argument, needs one that is missing, or cannot compute
-            with one, such as a text.
+        TypeError: an argument is unknown, missing, or of a wrong type, such as a text.
     """
     count, generator = math.prod(sizes), FILLS[name]
     if count <= _BLOCK:

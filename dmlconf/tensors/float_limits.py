@@ -31,5 +31,4 @@ LEAST_NORMAL_FLOAT16: Final = float(np.finfo(np.float16).tiny)
 """The least positive FLOAT16 number that is not subnormal, 2^-14."""
 
 FLOAT16_EPSILON: Final = 2.0**-10
-"""The distance from 1 to the next FLOAT16 number, 2^-10. A number from 1 to 2 that is truncated to
-FLOAT16 loses less."""
+"""The distance from 1 to the next FLOAT16 number, 2^-10."""

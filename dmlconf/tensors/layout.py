@@ -40,7 +40,7 @@ def packed_strides(sizes: Sequence[int]) -> Strides:
 def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether elements are packed; strides of dimensions of size 1 do not matter.
 
-    If there are more strides than sizes, or fewer, the surplus ones do not count.
+    Surplus strides or sizes do not count.
     """
     return all(
         size == 1 or stride == packed
@@ -91,10 +91,10 @@ LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
 def layout_class(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> str:
     """Return the layout of a tensor: packed, padded, transposed, channels-last or broadcast.
 
-    Dimensions of size 0 or 1 do not count: sizes (1, 7) with strides (99, 1) are packed. So is a
-    tensor without strides, or with more or fewer strides than sizes. Else a tensor with a stride of
-    0 is broadcast, and one whose strides never increase is padded, also where elements overlap.
-    What is nothing else is transposed.
+    Dimensions of size 0 or 1 do not count: sizes (1, 7) with strides (99, 1) are packed. A tensor
+    without strides, or with more or fewer strides than sizes, is packed. Otherwise a stride of 0
+    means broadcast, and strides that never increase mean padded, even if elements overlap. A tensor
+    of no other layout is transposed.
     """
     if strides is None or len(strides) != len(sizes):
         return "packed"

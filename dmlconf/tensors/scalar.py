@@ -38,7 +38,7 @@ def scalar_bytes(value: float, type_name: str | int) -> bytes:
 def scalar_value(content: bytes, data_type: DataType) -> float:
     """Return the number of a data type at the beginning of a union, for integer types an int.
 
-    Of a 4-bit type, it is that of the whole first byte.
+    For a 4-bit type, the whole first byte is the number.
     """
     if data_type in _FORMATS:
         (number,) = struct.unpack_from(_FORMATS[data_type], content)

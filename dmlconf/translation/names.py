@@ -37,10 +37,9 @@ def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 def named_operators(name: str) -> tuple[str, ...]:
     """Return the operators that a name stands for, in alphabetical order.
 
-    A name or alias of the catalogue, `GRAPHS` included, stands for that operator alone, also as the
-    name of its type (`DML_OPERATOR_GEMM`) or struct (`DML_GEMM_OPERATOR_DESC`). Other names are
-    those of the catalogue without `ELEMENT_WISE_` or `ACTIVATION_` (`RELU`), and those of ONNX or
-    WebNN (`Conv`, `conv2d`). Capitals do not matter.
+    A name or alias of the catalogue, such as `GEMM`, `DML_OPERATOR_GEMM`, `DML_GEMM_OPERATOR_DESC`
+    or `GRAPHS`, stands for that operator alone. Other names are those without `ELEMENT_WISE_` or
+    `ACTIVATION_` (`RELU`), and those of ONNX or WebNN (`Conv`, `conv2d`). Capitals do not matter.
 
     Raises:
         UnknownOperatorError: no operator has this name.

@@ -29,9 +29,8 @@ class Form:
         when: the condition that a desc must meet; None if every desc does.
         statements: the formulas, each an assignment; empty if such a desc cannot be expressed.
         declined: why it cannot be expressed; empty if there are formulas.
-        wide: whether the target computes in FLOAT32 where DirectML's tensors are FLOAT16: its
-            several operators would round several times, and DirectML's one rounds once. For
-            a desc with a ScaleBias, any form is wide.
+        wide: whether the target computes FLOAT16 tensors in FLOAT32, since its several operators
+            would round several times where DirectML rounds once. A ScaleBias makes any form wide.
     """
 
     when: Expression | None
@@ -47,8 +46,8 @@ class Entry:
     Attributes:
         names: the target's names that stand for the operator: `-o Conv` selects CONVOLUTION.
         forms: the forms, in order; the first whose condition holds is taken.
-        like: the more general operator that is translated in its place, with the fields that the
-            catalogue states under `specialises`; if it is not empty, `forms` are not used.
+        like: the more general operator that is translated instead, with the fields that the
+            catalogue has under `specialises`. Unless it is empty, `forms` are not used.
     """
 
     operator: str
@@ -74,8 +73,8 @@ class Table:
     """The table of one target.
 
     Attributes:
-        domains: for each operator of ONNX that is not in its default operator set, the domain of
-            the set that has it, such as `com.microsoft`.
+        domains: the domain, such as `com.microsoft`, of each ONNX operator that is not in the
+            default operator set.
     """
 
     target: str

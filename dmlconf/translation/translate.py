@@ -1,9 +1,9 @@
 """Translate a case to a program of a target, by evaluating the formulas of the target's table.
 
 A call of one of the target's operators becomes a step: `OutputTensor = Relu(InputTensor)`. Formulas
-that several operators share are in the table too. Other functions are in `_MAKERS` here if they
-give a tensor, such as `to(x, 'BOOL')`; those that give an attribute are in `values` or, such as
-`len`, in `expressions`.
+that several operators share are in the table too. Other functions that give a tensor, such as
+`to(x, 'BOOL')`, are in `_MAKERS`. Functions that give an attribute are in `values` or, like `len`,
+in `expressions`.
 """
 
 from __future__ import annotations
