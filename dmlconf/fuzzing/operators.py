@@ -35,7 +35,7 @@ _TAG: Final = "fuzz"
 
 @dataclass(frozen=True, slots=True)
 class FuzzedDesc:
-    """A valid random desc and its goal, which it may miss only if that is a layout or a flag."""
+    """A valid random desc and its goal. Only a goal of a layout or a flag may be missed."""
 
     desc: Desc
     goal: Goal

@@ -175,7 +175,6 @@ def _with_copies(pattern: Pattern, chance: Chance) -> Pattern:
 
 
 def _sources(entry: Any) -> Iterator[str]:
-    """Yield the names of the sources that feed an entry's tensors."""
     if isinstance(entry, Mapping):
         for key, value in entry.items():
             if key == "from" and isinstance(value, str):

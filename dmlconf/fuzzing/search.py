@@ -30,8 +30,8 @@ MOST_ELEMENTS: Final = 6000
 small tensors, which are quick."""
 
 _LONG_AXIS: Final = 1 << 16
-"""A tensor along one axis may have this many elements, one less or one more: 65,535 is the most
-thread groups that Direct3D permits along a dimension of a dispatch."""
+"""A tensor along one axis may have 65,535 to 65,537 elements. Direct3D permits 65,535 thread groups
+along a dimension of a dispatch."""
 
 _MOST_READS: Final = 1 << 24
 """The most elements of a window, times those of the largest tensor."""

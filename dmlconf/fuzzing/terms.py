@@ -1,4 +1,4 @@
-"""Evaluate the catalogue's expressions to trees of terms: values with what they are computed from.
+"""Evaluate the catalogue's expressions to trees of terms: each has a value and its operands.
 
 `solving` searches a tree for values of the desc to change. To make
 `OutputTensor.Sizes[1] == 2 * Axis` true with an Axis of 3, it may set the size to 6.

@@ -1,8 +1,7 @@
 """A decorator for functions that take all fields of an operator as one dataclass.
 
-The nine fields of GEMM, for example, are named once, in `GemmDesc`, which both its reference
-function and its error scale take. With `of_fields`, callers pass the fields one by one, as to every
-operator's function.
+For example, `GemmDesc` names the nine fields of GEMM once, for its reference function and its error
+scale. With `of_fields`, callers still pass the fields one by one.
 """
 
 from __future__ import annotations

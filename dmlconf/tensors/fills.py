@@ -1,8 +1,8 @@
 """Named generators of tensor data, the same on every machine and NumPy version.
 
-A generator can create any part of a tensor without the rest: `count` elements from the element with
-index `first` on, in row-major order. So large tensors are created in blocks that fit into the
-processor's cache. `challenged` gives a generator another seed or shift.
+A generator creates any part of a tensor: `count` elements from the one with index `first` on, in
+row-major order. Large tensors are created in blocks that fit into the processor's cache.
+`challenged` gives a generator another seed or shift.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ def _constant(first: int, count: int, data_type: DataType, *, value: float) -> A
 
 
 def _require_held(data_type: DataType, *numbers: int) -> None:
-    """Raise ValueError for a number that an integer type does not hold."""
     for number in numbers:
         if not data_type.is_float and not data_type.minimum <= number <= data_type.maximum:
             raise ValueError(f"{data_type} cannot hold {number}")
@@ -74,9 +73,9 @@ def _sequence(
     """Count from `start` by `step`, and start again after `period` elements.
 
     The tensor begins with the element at index `shift` of the period. By default the period ends
-    before the data type lacks an integer, in FLOAT16 at 2048 or -2048. It has at most 2^32
-    elements, in 8-bit types at most 251: a prime number, so that rows of 2^k elements differ. A
-    `start` beyond that end is repeated.
+    before the data type lacks an integer, in FLOAT16 at 2048 or -2048. The default period has at
+    most 2^32 elements, in 8-bit types at most 251: a prime number, so that rows of 2^k elements
+    differ. A `start` beyond its end is repeated.
     """
     _require_held(data_type, start)
     if period is not None:
@@ -157,8 +156,8 @@ def _uniform(
 ) -> Array:
     """Pseudo-random real numbers from `low` to `high`, in the data type; integer types truncate.
 
-    A `step` rounds them to its multiples, so that their sums may be exact; they may then lie half a
-    step beyond `low` or `high`. Whether an integer type holds them is not checked.
+    A `step` rounds the numbers to its multiples, so that sums may be exact. A number may then lie
+    half a step beyond `low` or `high`. Whether an integer type holds the numbers is not checked.
     """
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
@@ -225,9 +224,9 @@ def _normal(
 
     All but outliers are quantiles (`_quantiles`) of pseudo-random probabilities. Only operations
     that IEEE 754 defines exactly are used, so that all machines give the same numbers. A `least` of
-    0 makes them like the output of a RELU. With `outliers: N`, every Nth element is 60 standard
-    deviations from the mean. `deviation` is divided by the square root of `fan_in`, as is usual for
-    weights of a layer with so many inputs.
+    0 makes the numbers like the output of a RELU. With `outliers: N`, every Nth element is 60
+    standard deviations from the mean. `deviation` is divided by the square root of `fan_in`, as is
+    usual for weights of a layer with so many inputs.
     """
     if deviation < 0:
         raise ValueError(f"deviation is {deviation}, but must be at least 0")
@@ -257,7 +256,6 @@ def _normal(
 
 
 def _limited(values: Array, data_type: DataType) -> Array:
-    """Return FLOAT64 values in the data type, clamped to its range."""
     limited = np.clip(values, float(data_type.minimum), float(data_type.maximum))
     if data_type.bits < 64 or data_type.is_float:
         return limited.astype(data_type.dtype)
@@ -327,8 +325,8 @@ def _ends(first: int, count: int, data_type: DataType, *, seed: int = 0) -> Arra
 
     Integer types: 0, 1, the limits, and ±2^k and ±(2^k - 1) for k = 7, 8, 15, 16, 31, 32, 53, 63
     and 64, as far as the type has them; for 64 bits also numbers that differ only in their low 32
-    bits. Floating-point types: 0, 1, 3, the lowest and the highest number, and numbers around the
-    least one above which integers are missing, 2^24 in FLOAT32.
+    bits. Floating-point types: 0, 1, 3, the lowest and the highest number, and numbers around 2^53,
+    2^24 or 2^11, above which FLOAT64, FLOAT32 or FLOAT16 lacks integers.
     """
     kinds = _float_ends(data_type) if data_type.is_float else _integer_ends(data_type)
     index = np.arange(first, first + count)

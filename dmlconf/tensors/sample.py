@@ -68,8 +68,7 @@ def require_sample(size: int, count: int) -> None:
 def sample_indices(size: int, seed: str, count: int) -> Array:
     """Return `count` distinct indices, INT64, ascending: the first, the last, and others.
 
-    The text `seed` decides which others. They are the same on every platform and with every version
-    of NumPy.
+    The text `seed` chooses the others, the same on every platform and with every version of NumPy.
 
     Raises:
         ValueError: `count` is less than 2 or more than `size`.

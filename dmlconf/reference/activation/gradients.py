@@ -18,8 +18,8 @@ def activation_relu_grad(
     """InputTensor {D0, ...}, InputGradientTensor {D0, ...} -> OutputGradientTensor {D0, ...};
     FLOAT32, FLOAT16, INT32 to INT8
 
-    Return the gradient where the input is greater than zero. Elsewhere, also where the input is
-    NaN, return zero, even if the gradient is infinite or NaN.
+    Return `gradient if input > 0 else 0`: 0 for a NaN input, even if the gradient is infinite or
+    NaN.
 
     Source: the page of DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC; NaN and infinities were measured.
     """

@@ -1,8 +1,8 @@
 """Softmax, log-softmax and hardmax along some axes.
 
 A row consists of the elements whose coordinates differ only along these axes. The share of an
-element x is `exp(x) / sum(exp(x))`, where the sum is over the elements of its row. It is computed
-from `x - max`, where max is the greatest element of the row, so a finite x does not overflow.
+element x is `exp(x) / sum(exp(x))`, where the sum is over the elements of its row. Shares are
+computed from `x - max(row)`, so that no exponential overflows.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def activation_log_softmax1(
 ) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return the natural logarithm of each element's share in its row along the axes, computed as
-    `x - max - ln(sum(exp(x - max)))`; NaN where SOFTMAX1 gives NaN.
+    Return `x - max - ln(sum(exp(x - max)))`, the natural logarithm of each element's share in its
+    row along the axes; NaN where SOFTMAX1 gives NaN.
 
-    Source: the page of DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC; that the largest element is
-    subtracted first was measured.
+    Source: the page of DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC; the subtraction of max was
+    measured.
     """
 
     def logarithms(tensor: Array) -> Array:
@@ -73,8 +73,8 @@ def activation_log_softmax1(
 def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return 1 for the largest element of each row along the axes, the first in row-major order among
-    equal ones, and 0 elsewhere.
+    Return 1 for the largest element of each row along the axes, else 0. Of equal elements the first
+    in row-major order counts.
 
     NaN counts as the largest element if it is the row's first, and as negative infinity elsewhere.
 

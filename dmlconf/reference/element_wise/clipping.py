@@ -53,7 +53,7 @@ def element_wise_clip1(desc: Clip1Desc) -> Array:
     UINT8
 
     Return `max(Min, min(x, Max))` of each scaled element x; `min` and `max` of NaN and a number are
-    the number. If Min is greater than Max, this is Min.
+    the number. If Min is greater than Max, the result is Min.
 
     Source: the page of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC.
     """
@@ -91,8 +91,7 @@ def element_wise_clip_grad1(desc: ClipGrad1Desc) -> Array:
     """InputTensor {D0, ...}, InputGradientTensor {D0, ...} -> OutputGradientTensor {D0, ...};
     FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return the gradient where the element is greater than Min and less than Max; 0 elsewhere, also
-    where the element is NaN.
+    Return `gradient if Min < x < Max else 0` for each element x; 0 for NaN.
 
     Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC.
     """
@@ -152,11 +151,10 @@ def clip_below(low: Any) -> Callable[[Array], Array]:
 def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     """Return a bound as a number of a tensor's type.
 
-    The operators' pages require bounds of that type; the results for bounds of other types were
-    measured. For integers, bounds are truncated and clamped. For another floating-point type they
-    are rounded to nearest, and clamped to finite numbers. An infinite FLOAT16 bound counts as 65504
-    or -65504 for types of more bits. `_OF_NAN` says which integer NaN becomes; in floating-point
-    types it stays NaN.
+    For integers, bounds are truncated and clamped. For another floating-point type they are rounded
+    to nearest, and clamped to finite numbers. An infinite FLOAT16 bound counts as 65504 or -65504
+    for types of more bits. `_OF_NAN` says which integer NaN becomes; in floating-point types it
+    stays NaN.
 
     `data_type` is the bound's own type. If it has 4 bits, the value's lowest byte, with zeros above
     it, is read as the bits of a number of the tensor's type. If it is UNKNOWN, the bound is 0.

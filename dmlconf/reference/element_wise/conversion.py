@@ -62,7 +62,7 @@ def truncated_to(tensor: Array, target: np.dtype[Any]) -> Array:
         if target.itemsize < 8:
             return np.clip(wide, limits.min, limits.max, out=wide).astype(target)
         result = wide.astype(target)
-    # FLOAT64 does not have the largest 64-bit integers, so clamping in FLOAT64 would not do.
+    # FLOAT64 does not have the largest 64-bit integers, so these are set after the conversion.
     result[wide >= float(limits.max)] = limits.max
     result[wide <= float(limits.min)] = limits.min
     return result

@@ -91,7 +91,6 @@ def element_wise_if(
 
 
 def _comparison(name: str, operation: np.ufunc, words: str) -> Callable[..., Array]:
-    """Return the reference function of a comparison."""
 
     def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
         with np.errstate(invalid="ignore"):

@@ -40,8 +40,8 @@ def element_wise_pow(
     """InputTensor {D0, ...}, ExponentTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16,
     INT32 to INT8, UINT32 to UINT8
 
-    Return `x ^ y`, of two integers as `whole_power` does, else as `real_power` does. ScaleBias
-    applies to both tensors; `whole_numbers` says what becomes of scaled integers.
+    Return `x ^ y`, by `whole_power` if both tensors hold integers, else by `real_power`. ScaleBias
+    applies to both tensors; `whole_numbers` truncates scaled integers.
 
     Source: the page of DML_ELEMENT_WISE_POW_OPERATOR_DESC; that exponents are scaled was measured.
     """

@@ -34,8 +34,7 @@ def nonzero_coordinates(
     zero; -0 is.
 
     If R, the number of columns, is less than the input's number of dimensions, each row holds the
-    last R coordinates. Rows beyond the number of elements that are not zero are undefined; here
-    they are zero.
+    last R coordinates. Further rows are undefined; here they are zero.
 
     Source: the page of DML_NONZERO_COORDINATES_OPERATOR_DESC.
     """
@@ -67,8 +66,8 @@ def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
     OutputIndexTensor {D0, ..., K, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndexTensor: UINT64, UINT32
 
-    Return the K largest elements along the axis in decreasing order, or with the direction
-    INCREASING the smallest in increasing order, and their indices.
+    Return the K largest elements along the axis in decreasing order, and their indices. With
+    INCREASING, return the K smallest in increasing order.
 
     Of equal elements, such as 0 and -0, the one with the lower index comes first. The page does not
     say where NaN comes; here it counts as the largest.

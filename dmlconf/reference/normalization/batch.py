@@ -106,8 +106,8 @@ def batch_normalization_training(
 
         FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias + FusedAddTensor)
 
-    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC; that the variance is that of
-    a population was measured.
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC; the kind of variance was
+    measured.
     """
     over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):

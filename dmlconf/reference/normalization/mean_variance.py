@@ -82,8 +82,8 @@ def lp_normalization(
 
     Return `x / sqrt(norm ** 2 + Epsilon)`.
 
-    The norm is that of the elements along the axis: with P of 1 the sum of their absolute values,
-    with 2 the root of the sum of their squares.
+    The norm of the elements along the axis is `sum(|x|)` with P 1, and `sqrt(sum(x ** 2))` with P
+    2.
 
     Source: the page of DML_LP_NORMALIZATION_OPERATOR_DESC has no formula; this one was found by
     measurements.

@@ -62,23 +62,22 @@ def multihead_attention1(
 
         BOOLEAN {B, N, S, P + L}: those whose element is 1
         KEY_SEQUENCE_LENGTH {1, B}: those before the batch's length
-        KEY_SEQUENCE_END_START {2, B}: those from the batch's start up to before its end; all ends
-        come first in MaskTensor
-        KEY_QUERY_SEQUENCE_LENGTH_START_END {3 * B + 2}, with the numbers keyLength[0] to
-        keyLength[B - 1], queryStart[0] to queryStart[B - 1], queryEnd, keyStart[0] to
-        keyStart[B - 1] and keyEnd: queries from queryStart[i] up to before queryStart[i + 1], for
-        the last batch up to before queryEnd, see keyLength[i] keys from keyStart[i] on, and other
-        queries see none. Queries and keys are numbered through all batches
+        KEY_SEQUENCE_END_START {2, B}: those from the batch's start to before its end; MaskTensor
+        has all ends, then all starts
+        KEY_QUERY_SEQUENCE_LENGTH_START_END {3 * B + 2}: keyLength[0] to keyLength[B - 1],
+        queryStart[0] to queryStart[B - 1], queryEnd, keyStart[0] to keyStart[B - 1], keyEnd.
+        Queries from queryStart[i] to before queryStart[i + 1], in the last batch to before
+        queryEnd, see keyLength[i] keys from keyStart[i] on. Other queries see none. Queries and
+        keys are numbered through all batches
 
     With PastSequenceLengthsTensor there are no past tensors, no mask and no position bias, and the
     present tensors have L or more positions. A batch's new keys and values are written from its
     past length on; all other elements are 0 here. Query i of a batch sees the keys up to its past
     length plus i.
 
-    Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. The head counts and
-    PastSequenceLengthsTensor, which the page of DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC does not
-    explain, and the exceptions were measured. Measured as well: MaskFilterValue is added to a score
-    and never replaces it.
+    Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. The page of
+    DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC lacks head counts and PastSequenceLengthsTensor. These,
+    the exceptions, and the addition of MaskFilterValue were measured.
     """
     with np.errstate(all="ignore"):
         parts = heads_of(fields, QueryHeadCount, KeyValueHeadCount)

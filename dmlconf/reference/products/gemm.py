@@ -45,9 +45,8 @@ def gemm(desc: GemmDesc) -> Array:
 
     Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
 
-    These sizes are for TransA and TransB NONE; with TRANSPOSE the last two sizes are exchanged.
-    Without CTensor nothing is added. Alpha and Beta also multiply if they are 0, so that 0 times an
-    infinity is NaN.
+    The sizes above are for TransA and TransB NONE; TRANSPOSE exchanges the last two. Without
+    CTensor nothing is added. An Alpha or Beta of 0 is a factor too: 0 times infinity is NaN.
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """
@@ -77,8 +76,7 @@ def gemm_sums(
 ) -> Array:
     """Return `alpha * of(A) x of(B) + beta * c`, FLOAT64, where `c` may be None.
 
-    A and B are the desc's, transposed as it says. `of` returns a tensor of its argument's sizes,
-    FLOAT64.
+    A and B are transposed as the desc says. `of` returns a tensor of its argument's sizes, FLOAT64.
     """
     left, right = (
         np.swapaxes(tensor, -1, -2) if trans == "TRANSPOSE" else tensor

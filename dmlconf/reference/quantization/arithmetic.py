@@ -1,4 +1,4 @@
-"""Element-wise addition and products of matrices of quantized numbers.
+"""Element-wise sums and matrix products of quantized numbers.
 
 `windows` has convolution and average pooling.
 """

@@ -57,5 +57,4 @@ def exact_convolution(
 
 
 def _parts(count: int, size: int) -> Iterator[slice]:
-    """Yield slices of at most `size` indices that together cover `count` indices."""
     return (slice(start, start + size) for start in range(0, count, size))

@@ -146,8 +146,8 @@ def dynamic_quantize_linear(
         zero_point = clamp(round(lowest - least / scale))
         output = clamp(round(x / scale) + zero_point)
 
-    All arithmetic is FLOAT32, and halves are rounded to even. NaN becomes `lowest`: a NaN zero
-    point, and the output for NaN, for an infinity, and for 0 with the scale 0.
+    All arithmetic is FLOAT32, and halves are rounded to even. NaN becomes `lowest`: in the zero
+    point, and in the output for NaN, for an infinity, and for 0 if the scale is 0.
 
     Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC. Measured are NaN, that the range
     includes 0, and that the zero point is rounded and clamped.

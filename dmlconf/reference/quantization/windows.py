@@ -61,8 +61,8 @@ def convolution_integer(
     The filter is not mirrored, as in CONVOLUTION with the mode CROSS_CORRELATION. It has one zero
     point, or one for each output channel. An absent zero point is 0.
 
-    Source: the page of DML_CONVOLUTION_INTEGER_OPERATOR_DESC; that the filter is not mirrored, that
-    padding counts as the zero point and that sums wrap was measured.
+    Source: the page of DML_CONVOLUTION_INTEGER_OPERATOR_DESC; the orientation of the filter,
+    padding and wrapping were measured.
     """
     attributes = Strides, Dilations, StartPadding, GroupCount
     filter_ = centred_filter(FilterTensor, FilterZeroPointTensor)
@@ -121,7 +121,7 @@ def quantized_linear_convolution(desc: QuantizedLinearConvolutionDesc) -> Array:
         sum = convolution(Input - InputZeroPoint, Filter - FilterZeroPoint) + Bias
         clamp(round(sum InputScale FilterScale / OutputScale) + OutputZeroPoint)
 
-    The filter has one scale and zero point or one for each output channel, and is not mirrored.
+    The filter has a scale and a zero point, or both for each output channel, and is not mirrored.
     Absent zero points are 0. Halves are rounded to even, and a NaN quotient becomes
     OutputZeroPoint.
 
@@ -166,8 +166,8 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
         mean = sum of (Input - InputZeroPoint) InputScale / number of elements
         clamp(round(mean / OutputScale) + OutputZeroPoint)
 
-    Each tensor has one scale and zero point or one for each channel; absent zero points are 0. With
-    IncludePadding the number of elements includes padding. Without it, the mean of a window of
+    Each tensor has a scale and a zero point, or both for each channel; absent zero points are 0.
+    With IncludePadding the number of elements includes padding. Without it, the mean of a window of
     padding alone is NaN, and its output the least number of the type. DirectML gives the greatest
     number if the output has no zero point. Halves are rounded to even.
 

@@ -61,9 +61,9 @@ AnyLayerDesc = TypeVar("AnyLayerDesc", bound=LayerDesc)
 Direction = Callable[[AnyLayerDesc, Arithmetic, int, Sequences, bool], tuple[Values, State]]
 """Computes one direction, such as `gru_direction`.
 
-It takes the desc, the arithmetic, the direction's index 0 or 1, the sequences in the order in which
-the direction reads them, and whether they are reversed. It returns the hidden nodes after every
-step, in the same order, and the state after the last step.
+It takes the desc, the arithmetic, the direction's index 0 or 1, the sequences in the direction's
+order, and whether they are reversed. It returns the hidden nodes after every step, in the same
+order, and the state after the last step.
 """
 
 

@@ -103,8 +103,7 @@ class Sequences:
     ) -> tuple[Values, State]:
         """Return the hidden nodes after every step, 0 after a sequence's end, and the final state.
 
-        The final state is the one after the last step of each sequence, but for the exceptions of
-        `_changing`.
+        The final state is the one after the last step of each sequence; `_changing` has exceptions.
 
         Args:
             step: returns the next state, given a step's sums and the state before it.
@@ -135,8 +134,8 @@ class Sequences:
         """Return for which sequences a step changes a part of the state, sizes {batch, 1}.
 
         Part 0 is the hidden nodes, part 1 the cell. Measured in a forward direction: the first step
-        changes the cell even of a sequence of length 0. An only step changes the hidden nodes as
-        well.
+        changes the cell even of a sequence of length 0. If T is 1, it also changes the hidden
+        nodes.
         """
         even_if_empty = not backward and (part == 1 or len(self.values) == 1)
         return _have_step(number, np.maximum(self.lengths, 1) if even_if_empty else self.lengths)
@@ -172,12 +171,12 @@ def in_directions(
 ) -> tuple[Values, ...]:
     """Return the hidden nodes after every step, and the last state, of every direction.
 
-    The hidden nodes of a forward direction's last state are what `_single` returns. The sizes are
-    {steps, directions, batch, hidden} for the hidden nodes, and {1, directions, batch, hidden} for
-    each part of the state.
+    `_single` gives the last hidden nodes of a forward direction. The sizes are {steps, directions,
+    batch, hidden} for the hidden nodes, and {1, directions, batch, hidden} for each part of the
+    state.
 
-    `layer` computes one direction, given its index, the sequences in the order in which it reads
-    them, and whether these are reversed.
+    `layer` computes one direction, given its index, the sequences in its order, and whether they
+    are reversed.
     """
     directions: list[tuple[Values, ...]] = []
     for index in range(2 if direction == "BIDIRECTIONAL" else 1):
@@ -215,7 +214,7 @@ def _have_step(step: int, lengths: Array) -> Array:
 def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:
     """Return OutputSingleTensor of forward sequences: 0 for lengths of 0 or beyond all steps.
 
-    Measured: an only step's hidden nodes are returned for every length. With several steps,
+    Measured: with one step, its hidden nodes are the output for every length. With several,
     DirectML may write nothing for a greater length, so any result is right.
     """
     known = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]

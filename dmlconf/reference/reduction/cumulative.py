@@ -25,9 +25,9 @@ def cumulative_summation(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64, INT32, UINT64,
     UINT32
 
-    Return for each element the sum of the elements from the start of the axis up to it, and with
-    AxisDirection DECREASING from the end of the axis. With HasExclusiveSum the element itself is
-    left out, so the first sum is 0. Integers wrap around.
+    Return for each element the sum of the elements from the start of the axis up to it. With
+    DECREASING, sums begin at the end of the axis. With HasExclusiveSum the element itself is left
+    out, so the first sum is 0. Integers wrap around.
 
     Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC; wrapping was measured.
     """
@@ -44,8 +44,8 @@ def cumulative_product(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64, INT32, UINT64,
     UINT32
 
-    Return for each element the product of the elements up to it, as `cumulative_summation` returns
-    the sum. With HasExclusiveProduct the element itself is left out, and the first product is 1.
+    Return products as `cumulative_summation` returns sums. With HasExclusiveProduct the element
+    itself is left out, and the first product is 1.
 
     Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC; wrapping was measured.
     """

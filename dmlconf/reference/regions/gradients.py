@@ -179,7 +179,7 @@ class RoiGradients:
         return terms
 
     def of_ends(self, part: Part, axis: int, values: Array) -> Array:
-        """Return the shares of the samples' values that the start and the end of regions get.
+        """Return what the start and the end of each region get of the samples' values.
 
         Shares are summed over each row of samples for x (axis 0), and over each column for y (axis
         1). `values` has the sizes {regions, samples, samples, rows, columns}, and the result

@@ -65,9 +65,8 @@ def roi_pooling(
     and batch indices are clamped to INT32, and NaN becomes 0. Batch indices lose their fraction,
     and are clamped to 0 and N - 1.
 
-    Source: the page of DML_ROI_POOLING_OPERATOR_DESC; that end is not included, the extent of a
-    region whose corners are exchanged, halves, NaN, parts outside the input, and indices of batches
-    were measured.
+    Source: the page of DML_ROI_POOLING_OPERATOR_DESC; the end, exchanged corners, halves, NaN,
+    parts outside the input, and batch indices were measured.
     """
     pooled = greatest_of_parts(InputTensor, ROITensor, SpatialScale, PooledSize, LOWEST)
     dtype = OutputTensor.DataType.dtype
@@ -211,8 +210,8 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
     `outputs n - 1`, and a single sample lies in the middle. Inside, NEAREST_NEIGHBOR reads the
     element `floor(x + 1/2)`, and LINEAR interpolates between the four elements around the sample.
     Elements beyond the input are those at its edge. MAX ignores NaN, and is not below the lowest
-    finite number of the output's type. A batch index keeps its low 32 bits, and is clamped to N -
-    1.
+    finite number of the output's type. A batch index keeps its low 32 bits, and is clamped to
+    `N - 1`.
 
     Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; the formulas were
     measured.
@@ -261,7 +260,6 @@ def axes(
 
 
 def _reading(tensor: Array, batches: Array, mode: str, outside: float, corners: bool) -> Reading:
-    """Return how the input is read; batch indices keep their low 32 bits, and are clamped."""
     values = channels_last(tensor)
     batch = np.minimum(batches.ravel().astype(np.uint32), len(values) - 1).astype(np.intp)
     return Reading(values, batch, mode == "LINEAR", single(outside), corners)

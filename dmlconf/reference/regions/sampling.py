@@ -32,8 +32,8 @@ _DOUBLE: Final = np.dtype(np.float64)
 
 ROWS: Final = np.s_[:, :, np.newaxis, :, np.newaxis]
 COLUMNS: Final = np.s_[:, np.newaxis, :, np.newaxis]
-"""Indexed with these, the coordinates {regions, samples, outputs} of rows and of columns get the
-sizes of `y` and of `x` of a `Block`."""
+"""Coordinates {regions, samples, outputs} get the sizes of `Block.y` by the index ROWS, and those
+of `Block.x` by COLUMNS."""
 
 _BLOCK: Final = 1 << 16
 """How many elements should be computed at once."""
@@ -95,7 +95,7 @@ class Samples:
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
 
     def used(self) -> Array:
-        """Return which samples are not mere padding of the array, sizes {regions, samples, 1}."""
+        """Return which samples exist; others pad the array. The sizes are {regions, samples, 1}."""
         sample = np.arange(self.values.shape[1])[:, np.newaxis]
         return sample < self.counts[:, np.newaxis, np.newaxis]
 
@@ -108,8 +108,8 @@ class Block:
         outputs: which regions, rows and columns these are.
         y, x: coordinates, sizes {regions, samples, 1, rows, 1} and {regions, 1, samples, 1,
             columns}.
-        used: which samples belong to the region; others only pad the arrays, sizes {regions,
-            samples, samples, 1, 1, 1}.
+        used: which samples exist; others pad the arrays. The sizes are {regions, samples, samples,
+            1, 1, 1}.
         counts: how many samples an output has, sizes {regions, 1, 1, 1}.
     """
 
@@ -196,11 +196,11 @@ class Reading:
         return (rows & columns)[..., np.newaxis]
 
     def is_point(self, axis: int) -> bool:
-        """Return whether 0 is the only number inside along axis 1 (rows) or 2 (columns)."""
+        """Return whether 0 is the only coordinate inside along axis 1 (rows) or 2 (columns)."""
         return self.edges and self.values.shape[axis] == 1
 
     def within(self, at: Array, axis: int) -> Array:
-        """Return which coordinates along axis 1 (rows) or 2 (columns) are inside; NaN is."""
+        """Return which coordinates along axis 1 (rows) or 2 (columns) are inside, NaN included."""
         size = self.values.shape[axis]
         inside: Array = ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
         return inside

@@ -1,7 +1,7 @@
 """The slopes of the image between the four elements around each sample.
 
 Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC, which reads the elements at ceil(x); measured:
-it is the element at floor(x) + 1.
+DirectML reads those at floor(x) + 1.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ __all__ = [
 
 
 def spread(values: Array, axis: int, at: Coordinates, size: int) -> Array:
-    """Return `size` sums along an axis: elements add to those before and after their coordinates.
+    """Return `size` sums along an axis; an element adds to the two around its coordinate.
 
     An element x at the coordinate 1.25 of `at` adds 0.75 x to sum 1 and 0.25 x to sum 2.
     """

@@ -76,7 +76,7 @@ class FilterGeometry:
         return FilterGeometry(strides, dilations, self.start, self.groups)
 
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
-        """Return a view whose spatial axes are replaced by the filter's, then the positions'."""
+        """Return a view with axes of the filter, then of positions, instead of the spatial ones."""
         return strided_view(
             padded,
             padded.ndim - len(filter_sizes),
@@ -236,8 +236,8 @@ def by_group(filter_: Array, groups: int) -> Array:
 def _parts(counts: Sequence[int], size: int, at_once: int) -> Iterator[tuple[slice, ...]]:
     """Yield slices of leading axes that together cover a tensor of `size` elements.
 
-    `counts` has the sizes of these axes. What the slices select has at most `at_once` elements, or
-    one index of each axis.
+    `counts` has the sizes of these axes. A part has at most `at_once` elements, or one index of
+    each axis.
     """
     ranges = []
     for count in counts:

@@ -1,7 +1,7 @@
 """UNFOLD, which copies windows of a tensor to columns, and FOLD, which adds columns up again.
 
-A tensor {N, C, ...} corresponds to columns {N, C * W0 * ..., L} for a window {W0, ...} with L
-positions: each column holds what the window covers at one position, one channel after the other.
+With a window {W0, ...} at L positions, a tensor {N, C, ...} has columns {N, C * W0 * ..., L}. A
+column holds what the window covers at one position, one channel after the other.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def max_pooling2(desc: MaxPooling2Desc) -> tuple[Array, ...]:
     [OutputIndicesTensor {N, C, E0, ...}]; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndicesTensor: UINT64, UINT32
 
-    Return the greatest number in each window, whose elements are Dilations apart, and its index in
-    the whole input.
+    Return the greatest number in each window, and its index in the whole input. Elements of a
+    window are Dilations apart.
 
     NaN is ignored, and no result is below the lowest finite number of its type. A window of padding
     alone gives this number and the index 0. The index counts the elements of the input in row-major

@@ -90,7 +90,7 @@ class Window:
         return padded
 
     def cropped(self, tensor: Array) -> Array:
-        """Return a tensor without what `padded` added, with zeros beyond the window's reach."""
+        """Return a tensor without the padding of `padded`, with zeros beyond the window's reach."""
         before = (slice(None),) * self.axis
         inside = tensor[(*before, slice(self.start, self.start + self.extent))]
         padded = np.zeros(_resized(tensor.shape, self.axis, self.extent), tensor.dtype)
@@ -135,8 +135,8 @@ def strided_view(
 ) -> Array:
     """Return a view with axes for the elements of a window, and then for its positions.
 
-    `tensor` has all elements that the window reaches. The new axes replace as many axes, from
-    `first` on, as `sizes` has numbers.
+    `tensor` has all elements that the window reaches. The new axes replace `len(sizes)` axes from
+    `first` on.
     """
     behind = first + len(sizes)
     steps = tensor.strides[first:behind]
@@ -222,7 +222,6 @@ def _reduced(
 def _along(
     numbers: Array, window: Window, combine: np.ufunc, neutral: Any, dtype: np.dtype[Any]
 ) -> Array:
-    """Combine all elements in each window along its axis."""
     if not window.size:
         return np.full(_resized(numbers.shape, window.axis, window.positions), neutral, dtype)
     padded = window.padded(numbers, neutral)
