@@ -20,8 +20,8 @@ class Condition:
 
     Attributes:
         require: the condition over the desc's fields and over `terms`.
-        terms: the named parts (`terms` of the operator's entry) that `require` uses, in an order in
-            which they can be evaluated.
+        terms: the `terms` of the operator's entry that `require` uses, each after those that it
+            needs.
         fields: the fields of the desc on which the condition depends.
         enforced: whether a real DirectML refuses descs that break it.
     """
@@ -33,7 +33,7 @@ class Condition:
     enforced: bool
 
     def holds(self, desc: Desc) -> bool:
-        """Return whether a desc meets the condition; False if that cannot be evaluated."""
+        """Return whether a desc meets the condition; False if the condition cannot be evaluated."""
         names = namespace(operator_sets())
         for field in self.fields:
             names[field] = desc[field]

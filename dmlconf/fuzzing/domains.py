@@ -1,4 +1,4 @@
-"""Choose the random values with which a desc's fields begin.
+"""Choose the first random values of a desc's fields.
 
 Tables pair values with weights, so that a size of 3 is five times as frequent as one of 9.
 """

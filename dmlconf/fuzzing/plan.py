@@ -36,8 +36,8 @@ class Fuzz:
         operators: names in the catalogue.
         seed: determines every case, together with the other attributes and the case's number.
         nodes: the largest number of random nodes of a graph.
-        rewrites: templates of cases of rewrites; into a random third of the graphs, the graph of
-            one such case is inserted.
+        rewrites: templates of cases of rewrites; a random third of the graphs contain the graph of
+            such a case.
     """
 
     operators: tuple[str, ...]
@@ -72,5 +72,5 @@ class Fuzz:
 
     @property
     def digest(self) -> str:
-        """What a run log records in place of the digest of case files; `rewrites` do not count."""
+        """What a run log records instead of the digest of case files, whatever `rewrites` are."""
         return sha256(repr(self).encode("utf-8")).hexdigest()

@@ -1,5 +1,5 @@
 """Graphs of operators, which `IDMLDevice1::CompileGraph` compiles, their rules and other forms.
 
-What the outputs of a graph should be is in `reference.graph_evaluation`, what its nodes' errors
-permit in `permitted.graphs`.
+`reference.graph_evaluation` computes a graph's outputs, `permitted.graphs` what errors of its nodes
+permit.
 """

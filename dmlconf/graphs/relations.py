@@ -54,7 +54,7 @@ def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
 
 
 def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
-    """Yield each way to swap what feeds two adjacent inputs of a node, if they have `alike_descs`.
+    """Yield each swap of the sources of two adjacent inputs of a node that have `alike_descs`.
 
     Each item has the node, the names of the two inputs, and the graph with the swap.
     """

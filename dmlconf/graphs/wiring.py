@@ -1,4 +1,4 @@
-"""Find what is wrong with a graph: with its edges, and with the descs of its nodes.
+"""Find what is wrong with a graph's edges, and with the descs of its nodes.
 
 `catalogue.explanations` says which constraints of its operator a node's desc breaks.
 """
@@ -58,7 +58,7 @@ class WiringProblem:
 
 
 def graph_problems(graph: Graph) -> tuple[WiringProblem, ...]:
-    """Return the problems of a graph: of its edges, and enforced constraints that descs break."""
+    """Return the problems of a graph's edges, and the enforced constraints that descs break."""
     return (*wiring_problems(graph), *_nodes(graph))
 
 

@@ -38,8 +38,8 @@ class NodeValues:
 
     Attributes:
         cases: each operator node as a case of its own, with its inputs, by name.
-        outputs: the array of each output tensor of a node, shaped like its Sizes, and the data of
-            each constant; as computed, before an edge stores it.
+        outputs: the array of each node's output tensor, shaped like its Sizes, and the data of each
+            constant, before an edge stores them.
         sources: the graph input or the output of a node that feeds each input tensor.
     """
 

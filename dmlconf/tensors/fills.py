@@ -2,7 +2,6 @@
 
 A generator creates any part of a tensor: `count` elements from the one with index `first` on, in
 row-major order. Large tensors are created in blocks that fit into the processor's cache.
-`challenged` gives a generator another seed or shift.
 """
 
 from __future__ import annotations
@@ -388,11 +387,11 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
 
 
 _SHIFTS: Final = 97
-"""How many shifts a sequence may have; so few that its numbers change little."""
+"""How many shifts a sequence may have; with so few, its numbers change little."""
 
 _SPARE_SEED_BITS: Final = 16
-"""Bits by which random numbers are shortened to seeds: a seed of 48 bits can be added to any index
-without overflow."""
+"""Bits by which random numbers are shortened to seeds, so that a seed plus an index does not
+overflow."""
 
 
 def fill(

@@ -1,6 +1,6 @@
 """Samples of large arrays: a digest of all elements, and a few elements that a seed chooses.
 
-Recordings keep these instead of large outputs. The samples of graphs are in `permitted/graphs`.
+Recordings keep these instead of large outputs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read the tables of translation, `schemas/translation/TARGET.yaml`.
 
-They have, for each operator, the formulas that express it in a target, or why none do.
+For each operator they have the formulas that express it in a target, or why none do.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ FORMULAS: Final[Mapping[str, Callable[..., Array]]] = {
     "ACTIVATION_TANH": _tanh,
     "ACTIVATION_THRESHOLDED_RELU": _thresholded_relu,
 }
-"""The function of each operator, of floating-point numbers and of its attributes by name."""
+"""The function of each operator; it takes floating-point numbers, and attributes by name."""
 
 
 def attributes_of(activation: Mapping[str, Any]) -> dict[str, float]:

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 LEAST_QUOTIENT: Final = LEAST_NORMAL_FLOAT32
-"""A quotient of smaller magnitude may be subnormal or 0 in FLOAT32, and hardware may flush it."""
+"""A quotient of smaller magnitude may be subnormal in FLOAT32, and hardware may flush it to 0."""
 
 _LARGE_QUOTIENT: Final = 2.0**28
 """A quotient of smaller magnitude is accurate enough in FLOAT64 to be rounded to an integer."""

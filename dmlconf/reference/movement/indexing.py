@@ -224,9 +224,8 @@ def one_hot(
     range selects nothing: along an axis of 2 elements, 4294967297 does not select element 1,
     although its low 32 bits are 1.
 
-    Source: the page of DML_ONE_HOT_OPERATOR_DESC: "If an index value for a sequence exceeds the
-    number of elements along the Axis dimension in the OutputTensor, then that index value is
-    ignored".
+    Source: the page of DML_ONE_HOT_OPERATOR_DESC: an index that exceeds the number of elements
+    along the axis "is ignored".
     """
     size = OutputTensor.Sizes[Axis]
     shape = [1] * IndicesTensor.ndim

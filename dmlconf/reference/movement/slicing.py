@@ -89,7 +89,7 @@ def _window(size: int, offset: int, extent: int, stride: int) -> slice:
 
 
 def _start(offset: int, extent: int, stride: int) -> int:
-    """Return the first coordinate of a window, from which a negative stride leads back."""
+    """Return where the reading of a window begins: at its end if the stride is negative."""
     return offset if stride > 0 else offset + extent - 1
 
 

@@ -82,8 +82,7 @@ def lp_normalization(
 
     Return `x / sqrt(norm ** 2 + Epsilon)`.
 
-    The norm of the elements along the axis is `sum(|x|)` with P 1, and `sqrt(sum(x ** 2))` with P
-    2.
+    The norm of the elements along the axis is `sum(|x|)` for P 1, `sqrt(sum(x ** 2))` for P 2.
 
     Source: the page of DML_LP_NORMALIZATION_OPERATOR_DESC has no formula; this one was found by
     measurements.

@@ -1,7 +1,6 @@
 """The error function of arrays, and its complement, from tables of Taylor series.
 
-The nodes of a table are 1/4096 apart; for each, it has the function's first four Taylor
-coefficients.
+A table has the first four Taylor coefficients of the function at nodes that are 1/4096 apart.
 """
 
 from __future__ import annotations

@@ -104,8 +104,7 @@ def matrix_multiply_integer(
 
     Return `(A - AZeroPoint) x (B - BZeroPoint)`; sums wrap around at 32 bits.
 
-    A has a zero point, or one for each row; B has a zero point, or one for each column. An absent
-    zero point is 0.
+    An absent zero point is 0.
 
     Source: the page of DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC; that sums wrap was measured.
     """
@@ -134,8 +133,7 @@ def matrix_multiply_integer_to_float(desc: MatrixMultiplyIntegerToFloatDesc) -> 
 
         ((A - AZeroPoint) x (B - BZeroPoint)) AScale BScale + Bias
 
-    A has a scale and a zero point, or both for each row; B has them for the matrix or for each
-    column. An absent zero point is 0.
+    An absent zero point is 0.
 
     Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC.
     """
@@ -160,9 +158,8 @@ def quantized_linear_matrix_multiply(desc: QuantizedLinearDesc) -> Array:
         product = ((A - AZeroPoint) x (B - BZeroPoint)) AScale BScale
         clamp(round(product / OutputScale) + OutputZeroPoint)
 
-    A and the output have a scale and a zero point, or both for each row; B has them for the matrix
-    or for each column. An absent zero point is 0. Halves are rounded to even, and a NaN quotient
-    becomes OutputZeroPoint.
+    An absent zero point is 0. Halves are rounded to even, and a NaN quotient becomes
+    OutputZeroPoint.
 
     Source: the page of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC; halves and NaN were
     measured.

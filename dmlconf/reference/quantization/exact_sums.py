@@ -40,8 +40,7 @@ def exact_convolution(
 ) -> Array:
     """Return what `forward` returns for centred bytes, FLOAT64, but faster.
 
-    A filter of more than 114 spatial elements is not divided: `forward` computes its sums in the
-    filter's own type, FLOAT64.
+    For a filter of more than 114 spatial elements, `forward` computes the sums in FLOAT64.
     """
     channels, in_kernel = filter_.shape[1], prod(filter_.shape[2:])
     if in_kernel > _TERMS:

@@ -115,9 +115,7 @@ def dequantize(
     OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16; InputTensor: INT8, INT4, UINT8, UINT4;
     QuantizationTensors: FLOAT32, FLOAT16, INT8, INT4, UINT8, UINT4
 
-    Return `(x - zero_point) * scale`, with a scale for each block of the input, as in `quantize`.
-
-    With SCALE the zero point is 128 for UINT8 inputs, 8 for UINT4, and 0 for signed types.
+    Return `(x - zero_point) * scale`, with scales and zero points of blocks as in `quantize`.
 
     Source: measured, since the page of DML_DEQUANTIZE_OPERATOR_DESC does not describe the operator.
     """

@@ -58,8 +58,8 @@ def convolution_integer(
 
         convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)
 
-    The filter is not mirrored, as in CONVOLUTION with the mode CROSS_CORRELATION. It has one zero
-    point, or one for each output channel. An absent zero point is 0.
+    The filter is not mirrored, as in CONVOLUTION with the mode CROSS_CORRELATION. An absent zero
+    point is 0.
 
     Source: the page of DML_CONVOLUTION_INTEGER_OPERATOR_DESC; the orientation of the filter,
     padding and wrapping were measured.
@@ -121,9 +121,8 @@ def quantized_linear_convolution(desc: QuantizedLinearConvolutionDesc) -> Array:
         sum = convolution(Input - InputZeroPoint, Filter - FilterZeroPoint) + Bias
         clamp(round(sum InputScale FilterScale / OutputScale) + OutputZeroPoint)
 
-    The filter has a scale and a zero point, or both for each output channel, and is not mirrored.
-    Absent zero points are 0. Halves are rounded to even, and a NaN quotient becomes
-    OutputZeroPoint.
+    The filter is not mirrored. An absent zero point is 0. Halves are rounded to even, and a NaN
+    quotient becomes OutputZeroPoint.
 
     Source: the page of DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC; padding, the scale of the
     bias, halves and NaN were measured.
@@ -166,10 +165,9 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
         mean = sum of (Input - InputZeroPoint) InputScale / number of elements
         clamp(round(mean / OutputScale) + OutputZeroPoint)
 
-    Each tensor has a scale and a zero point, or both for each channel; absent zero points are 0.
-    With IncludePadding the number of elements includes padding. Without it, the mean of a window of
-    padding alone is NaN, and its output the least number of the type. DirectML gives the greatest
-    number if the output has no zero point. Halves are rounded to even.
+    An absent zero point is 0. With IncludePadding the number of elements includes padding. Without
+    it, the mean of a window of padding alone is NaN, and its output the least number of the type.
+    DirectML gives the greatest number if the output has no zero point. Halves are rounded to even.
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; halves and NaN were
     measured.

@@ -1,8 +1,8 @@
 """The arithmetic of a recurrent layer's equations: FLOAT64 here, with errors in `permitted`.
 
 The equations compute with `Values` and name those that a kernel might store in FLOAT16, such as
-"gate". Here nothing is rounded. With the arithmetic of `dmlconf.permitted.recurrent`, values carry
-their errors, and some are rounded to FLOAT16.
+"gate". Nothing is rounded here. In `dmlconf.permitted.recurrent`, values carry their errors, and
+some are rounded to FLOAT16.
 """
 
 from __future__ import annotations

@@ -69,9 +69,8 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     that of the image between the four elements around the sample, whatever the interpolation mode;
     `size` is the input's. If the sample belongs to output i, and each output has n samples, the
     region's end gets the share `i / (outputs * n)` and its start the rest. With
-    AlignRegionsToCorners `size` and the divisor are less by 1, and 0 / 0 counts as 1/2. Scales and
-    offsets enter only through the coordinates of samples, which are those of `roi_align1`. Batch
-    indices are clamped to N - 1.
+    AlignRegionsToCorners `size` and the divisor are less by 1, and 0 / 0 counts as 1/2. Samples lie
+    where those of `roi_align1` do. Batch indices are clamped to N - 1.
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; the coordinates of samples and the formula
     of a region's gradient were measured.

@@ -88,8 +88,7 @@ def steps_of_axes(desc: Resample3Desc) -> list[list[Coordinates]]:
 def _all_sizes(sizes: Sequence[int], targets: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield the sizes of the input, and those after each step of an antialiased interpolation.
 
-    There are at least two steps. A step shifts even an axis that already has its final size, by the
-    offsets.
+    There are at least two steps. The offsets shift even an axis that already has its final size.
     """
     yield sizes
     while True:

@@ -61,13 +61,13 @@ class FilterGeometry:
         """Return the geometry of a desc's attributes, given the number of spatial dimensions.
 
         Measured: missing strides and dilations are 1, a missing start is 0, and further numbers are
-        ignored. `reached_input` has an exception for StartPadding.
+        ignored except by `reached_input`.
         """
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
 
     def within(self, sizes: Sequence[int]) -> FilterGeometry:
-        """Return the geometry with steps cut to what it takes to leave the tensor."""
+        """Return the geometry with steps of at most `start + size`, which leave the tensor."""
         far = [size + start for size, start in zip(sizes, self.start, strict=True)]
         strides, dilations = (
             [min(step, most) for step, most in zip(steps, far, strict=True)]

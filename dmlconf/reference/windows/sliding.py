@@ -119,7 +119,7 @@ def windows(
 
 
 def _within(window: Window) -> Window:
-    """Return the window with strides and dilations cut to what it takes to leave the tensor."""
+    """Return the window with steps of at most `start + extent`, which leave the tensor."""
     far = window.start + window.extent
     stride, dilation = min(window.stride, far), min(window.dilation, far)
     return replace(window, stride=stride, dilation=dilation)
