@@ -51,7 +51,7 @@ def batch_normalization(desc: BatchNormalizationDesc) -> Array:
     Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`, without
     FusedActivation if it is absent.
 
-    Mean, variance, scale and bias are broadcast along dimensions of size 1; Spatial has no effect.
+    Spatial has no effect.
 
     Source: the page of DML_BATCH_NORMALIZATION_OPERATOR_DESC.
     """

@@ -47,8 +47,8 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
     FusedActivation if it is absent.
 
     Mean and variance are computed along Axes; the variance is the mean of `(x - mean) ** 2`.
-    Without UseMean the mean counts as 0, and without UseVariance there is no division. Scale and
-    bias are broadcast along dimensions of size 1; an absent scale is 1, and an absent bias 0.
+    Without UseMean the mean counts as 0, and without UseVariance there is no division. An absent
+    scale is 1, and an absent bias 0.
 
     Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC for Axes and broadcasting;
     the formula, UseMean and UseVariance were measured.

@@ -16,7 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["cosine", "sine"]
 
 _NEAR_ZERO: Final = 2.0**-12
-"""A cosine of smaller magnitude has lost more than 12 bits, and is computed by NumPy instead."""
+"""A cosine of smaller magnitude has lost more than 12 bits here, so NumPy computes it."""
 
 
 def sine(values: Array) -> Array:

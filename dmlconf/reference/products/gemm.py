@@ -45,8 +45,8 @@ def gemm(desc: GemmDesc) -> Array:
 
     Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
 
-    The sizes above are for TransA and TransB NONE; TRANSPOSE exchanges the last two. Without
-    CTensor nothing is added. An Alpha or Beta of 0 is a factor too: 0 times infinity is NaN.
+    The sizes above are for TransA and TransB NONE; TRANSPOSE exchanges the last two. An Alpha or
+    Beta of 0 is a factor too: 0 times infinity is NaN.
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """

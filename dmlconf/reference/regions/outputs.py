@@ -52,8 +52,8 @@ def roi_pooling(
 
     Return the greatest number in each part of each region.
 
-    Along x, and along y alike, a region has PooledSize parts. Part i has the columns begin, begin +
-    1, ..., end - 1, where both ends are clamped to the input:
+    Along x, and along y alike, a region has PooledSize parts. Part i has the columns from begin on
+    that are before end; both are clamped to the input:
 
         first, last = round(x1 SpatialScale), round(x2 SpatialScale)
         extent = max(last - first + 1, 1)
