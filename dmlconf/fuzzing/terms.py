@@ -41,8 +41,8 @@ class TermError(Exception):
     """A value that cannot be computed, such as the size of an axis that does not exist.
 
     Attributes:
-        missing: the path of an absent tensor or attribute that the value needs, or of an operand
-            that does not fit, such as a divisor of 0; None if there is no path.
+        missing: the path of an absent tensor or attribute that the value needs, or of an unfit
+            operand, such as a divisor of 0. None if there is no path.
         operands: terms of the failed computation, such as an index and the tuple that it exceeds.
     """
 

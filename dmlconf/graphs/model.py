@@ -1,7 +1,7 @@
 """A graph: nodes, and the edges that join their tensors, as in `DML_GRAPH_DESC`.
 
-Both ends of an edge see the same buffer, each through its own desc: the two descs may differ in
-Sizes and Strides, as long as they have the same number of bytes.
+Both ends of an edge see the same buffer, each through its own desc. The two descs may differ in
+Sizes and Strides, but have the same number of bytes.
 """
 
 from __future__ import annotations

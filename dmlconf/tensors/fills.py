@@ -191,9 +191,9 @@ _GRID: Final = 2.0**30
 def _quantiles() -> tuple[Array, Array]:
     """Return where each linear piece of the normal quantile function begins, and its change.
 
-    Piece `64 * i + j` begins at the number that a standard normal number exceeds in size with the
-    probability `2^(i - 54) * (1 + j / 64)`. All beginnings are rounded to multiples of 2^-30, so
-    that the last digit of a machine's logarithm does not matter.
+    Piece `64 * i + j` begins at z, where `P(|Z| > z)` is `2^(i - 54) * (1 + j / 64)` for a standard
+    normal Z. All beginnings are rounded to multiples of 2^-30, so that the last digit of a
+    machine's logarithm does not matter.
     """
     from statistics import NormalDist  # Slow to import, and few fills need it.
 
@@ -270,12 +270,11 @@ def _specials(
 ) -> Array:
     """Numbers that are easily mishandled, in turn, beginning with the one at index `seed`.
 
-    There are 13 for floating-point types: signed zeros, infinities, NaN, two subnormal numbers, the
-    least normal number with a minus sign, the lowest and the highest number, 1/3, -pi, and the
-    number after 1. There are 7 for integer types: 0, 1, both limits, a number near each limit, and
-    one whose bytes differ, 0x7788 in INT16. Two of the 7 may be equal. With `every: N` only every
-    Nth element is special. The others are from -1 to 1 in floating-point types, else integers from
-    0 to 7.
+    There are 13 for floating-point types: signed zeros, infinities, NaN, both limits, two subnormal
+    numbers, the negative least normal number, 1/3, -pi, and the number after 1. There are 7 for
+    integer types: 0, 1, both limits, a number near each limit, and one whose bytes differ, 0x7788
+    in INT16. Two of the 7 may be equal. With `every: N` only every Nth element is special. The
+    others are from -1 to 1 in floating-point types, else integers from 0 to 7.
     """
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1")
@@ -322,10 +321,10 @@ def _special_integers(data_type: DataType) -> Array:
 def _ends(first: int, count: int, data_type: DataType, *, seed: int = 0) -> Array:
     """Numbers where a narrower type ends, in turn, beginning with the one at index `seed`.
 
-    Integer types: 0, 1, the limits, and ±2^k and ±(2^k - 1) for k = 7, 8, 15, 16, 31, 32, 53, 63
-    and 64, as far as the type has them; for 64 bits also numbers that differ only in their low 32
-    bits. Floating-point types: 0, 1, 3, the lowest and the highest number, and numbers around 2^53,
-    2^24 or 2^11, above which FLOAT64, FLOAT32 or FLOAT16 lacks integers.
+    Integer types: 0, 1, the limits, and all ±2^k and ±(2^k - 1) that the type has, for k = 7, 8,
+    15, 16, 31, 32, 53, 63 and 64. Types of 64 bits also have numbers that differ only in their low
+    32 bits. Floating-point types: 0, 1, 3, the lowest and the highest number, and numbers around
+    2^53, 2^24 or 2^11, above which FLOAT64, FLOAT32 or FLOAT16 lacks integers.
     """
     kinds = _float_ends(data_type) if data_type.is_float else _integer_ends(data_type)
     index = np.arange(first, first + count)

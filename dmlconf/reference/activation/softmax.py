@@ -53,8 +53,8 @@ def activation_log_softmax1(
 ) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return `x - max - ln(sum(exp(x - max)))`, the natural logarithm of each element's share in its
-    row along the axes; NaN where SOFTMAX1 gives NaN.
+    Return `x - max - ln(sum(exp(x - max)))`, the logarithm of each element's share in its row along
+    the axes. It is NaN where SOFTMAX1 gives NaN.
 
     Source: the page of DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC; the subtraction of max was
     measured.

@@ -137,8 +137,9 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 
     Return `a / b`; quotients of integers are truncated toward zero.
 
-    An integer divided by zero gives the greatest number of an unsigned type, 0 in INT64, and in the
-    other signed types 1 if it is negative, else -1. The lowest integer divided by -1 gives itself.
+    Unsigned integers divided by zero give the greatest number of their type, and INT64 gives 0.
+    Other signed integers give 1 if they are negative, else -1. The lowest integer divided by -1
+    gives itself.
 
     Source: the page of DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC; undefined quotients were measured.
     """

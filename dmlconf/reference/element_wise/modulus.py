@@ -33,8 +33,8 @@ def element_wise_modulus_truncate(
     Return `a - b * trunc(a / b)`: a remainder with the sign of the dividend, or +0. It is NaN for a
     floating-point divisor that is zero or infinite.
 
-    If integers are divided by zero, the result is the greatest number of an unsigned type, the
-    dividend in INT32, INT16 and INT8, and -1 in INT64.
+    Unsigned integers divided by zero give the greatest number of their type, and INT64 gives -1.
+    Other signed integers give the dividend.
 
     Source: the page of DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC; division by zero was
     measured.
@@ -56,8 +56,8 @@ def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: Ten
     floating-point divisor that is zero or infinite. Where FLOAT32 rounds the quotient to 0, the
     result is the dividend, whatever its sign.
 
-    If integers are divided by zero, the result is the greatest number of an unsigned type, and -1
-    in a signed one, except that the lowest INT32, INT16 or INT8 gives 1.
+    Unsigned integers divided by zero give the greatest number of their type. Signed integers give
+    -1, but the lowest INT32, INT16 and INT8 give 1.
 
     Source: the page of DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC; division by zero was measured.
     """

@@ -129,8 +129,8 @@ def real_power(base: Array, exponent: Array) -> Array:
     """Return the power of FLOAT64 numbers, with DirectML's results for special numbers.
 
     The base 0 gives 0 for any exponent. DirectML's formula gives NaN where `pow` of C gives 1: for
-    1 or -1 to an infinite power, 1 to the power NaN, and an infinity or NaN to the power 0. A
-    negative base gives NaN unless the exponent is a finite whole number.
+    `(±1)^(±inf)`, `1^NaN`, `(±inf)^0` and `NaN^0`. A negative base gives NaN unless the exponent is
+    a finite whole number.
     """
     with np.errstate(all="ignore"):
         absolute = np.abs(base)

@@ -16,8 +16,8 @@ def space_to_depth1(
 
     Return the tensor with the elements of each block as channels.
 
-    Row y and column x of a block in channel c become channel `(y * B + x) * C + c` in the order
-    DEPTH_COLUMN_ROW, and `(c * B + y) * B + x` in COLUMN_ROW_DEPTH, where B is BlockSize.
+    B is BlockSize. Row y and column x of a block in channel c become channel `(y * B + x) * C + c`
+    in the order DEPTH_COLUMN_ROW, and channel `(c * B + y) * B + x` in COLUMN_ROW_DEPTH.
 
     Source: the page of DML_SPACE_TO_DEPTH1_OPERATOR_DESC.
     """

@@ -44,7 +44,7 @@ def gather(
     Return `output[d, ..., i, ..., e, ...] = input[d, ..., indices[i, ...], e, ...]`, where i, ...
     are the last IndexDimensions coordinates of the indices.
 
-    The leading dimensions of the indices, which IndexDimensions does not count, have size 1, or the
+    IndexDimensions does not count leading dimensions of the indices. These have size 1, or the
     sizes of the input's first dimensions if each batch has its own indices. An output with more
     dimensions than the result has leading sizes 1. An output with fewer gets the part at coordinate
     0 of the result's surplus leading dimensions. Reads outside of the input give its last element.

@@ -47,9 +47,9 @@ def batch_normalization_grad(desc: BatchNormalizationGradDesc) -> tuple[Array, A
 
     Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
 
-    With `g` for InputGradientTensor, `d` for `sqrt(variance + Epsilon)` and sums along the
-    dimensions in which the scale has size 1, they are `g * scale / d`, `sum(g * (x - mean) / d)`
-    and `sum(g)`.
+    Sums are along the dimensions in which the scale has size 1. With `g` for InputGradientTensor
+    and `d` for `sqrt(variance + Epsilon)`, the gradients are `g * scale / d`,
+    `sum(g * (x - mean) / d)` and `sum(g)`.
 
     Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
     """
@@ -76,8 +76,8 @@ def batch_normalization_training_grad(
 
     Return the gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias.
 
-    With `g` for InputGradientTensor, `v` for `variance + Epsilon` and means along the dimensions in
-    which the scale has size 1, the input's gradient is
+    Means are along the dimensions in which the scale has size 1. With `g` for InputGradientTensor
+    and `v` for `variance + Epsilon`, the input's gradient is
 
         scale / sqrt(v) * (g - mean(g) - (x - MeanTensor) * mean(g * (x - MeanTensor)) / v)
 

@@ -57,7 +57,7 @@ def in_slices(
     such an axis are one slice.
 
     Args:
-        function: takes a slice of each tensor, or None, and returns a tensor with the sizes of the
+        function: takes a slice of each tensor, or None. It returns a tensor with the sizes of the
             first tensor's slice, except perhaps along the axes `together`.
         tensors: the first one has the full sizes; each other one has size 1 along the axes in which
             it is broadcast, or is None.

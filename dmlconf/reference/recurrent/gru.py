@@ -41,8 +41,8 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 
     Each direction has two activations f and g, weights W, a recurrence R and biases Wb and Rb. The
     tensors hold the gates in the order z, r, h. A step computes the hidden nodes Ht from its input
-    Xt and from the hidden nodes Ht-1 of the step before, where @ multiplies matrices and *
-    multiplies elements:
+    Xt and from the hidden nodes Ht-1 of the step before. @ multiplies matrices, and * multiplies
+    elements:
 
         zt = f(Xt @ Wz^T + Ht-1 @ Rz^T + Wbz + Rbz)
         rt = f(Xt @ Wr^T + Ht-1 @ Rr^T + Wbr + Rbr)

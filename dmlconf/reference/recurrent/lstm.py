@@ -67,9 +67,8 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
 
     Each direction has activations f, g and h, weights W, a recurrence R, biases Wb and Rb, and
     peepholes P. The tensors hold the gates in the order i, o, f, c, and the peepholes in the order
-    i, o, f. A step computes the cell Ct and the hidden nodes Ht from its input Xt, and from the
-    hidden nodes Ht-1 and the cell Ct-1 of the step before, where @ multiplies matrices and *
-    multiplies elements:
+    i, o, f. A step computes the cell Ct and the hidden nodes Ht from its input Xt, and from Ct-1
+    and Ht-1 of the step before. @ multiplies matrices, and * multiplies elements:
 
         it = f(Xt @ Wi^T + Ht-1 @ Ri^T + Wbi + Rbi + Pi * Ct-1)
         ft = f(Xt @ Wf^T + Ht-1 @ Rf^T + Wbf + Rbf + Pf * Ct-1),

@@ -30,8 +30,8 @@ class Gates:
     Attributes:
         weight: sizes {inputs, gates * hidden}.
         recurrence: sizes {hidden, gates * hidden}.
-        biases: the biases that belong to the weights, and those that belong to the recurrence,
-            sizes {gates * hidden} each; zeros if the desc has no BiasTensor.
+        biases: the biases of the weights, and those of the recurrence, sizes {gates * hidden} each;
+            zeros without a BiasTensor.
     """
 
     weight: Array

@@ -53,10 +53,10 @@ def resample3(desc: Resample3Desc) -> Array:
     HALF_UP. LINEAR interpolates; interpolated integers lose their fraction. Beyond an end, both
     modes read the outermost element.
 
-    If Antialiased is true and a scale is below 1/2, LINEAR resamples in several steps. A step
-    shrinks an axis to the greatest power of two below its size as long as it has more than twice
-    the output's size, then to the output's size. From 100 to 10 elements, the sizes after the steps
-    are 64, 32, 16 and 10. The scale of a step is the ratio of the sizes after and before it.
+    If Antialiased is true and a scale is below 1/2, LINEAR resamples in several steps. In a step,
+    an axis of more than twice the output's size shrinks to the greatest power of two below its own
+    size. Other axes get the output's size. From 100 to 10 elements, the sizes after the steps are
+    64, 32, 16 and 10. The scale of a step is the ratio of the sizes after and before it.
 
     Source: the page of DML_RESAMPLE3_OPERATOR_DESC; coordinates outside the input, halves, integers
     and the steps were measured.

@@ -1,7 +1,7 @@
 """Windows that slide over the spatial axes of a tensor.
 
-A window is reduced along one axis after another: with 3 rows and 4 columns, the elements of 3 rows
-are combined first, and then 4 columns of the results.
+A window is reduced along one axis after another: with 3 rows and 4 columns, first over the 3 rows,
+and then over the 4 columns of results.
 """
 
 from __future__ import annotations
