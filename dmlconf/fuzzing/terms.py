@@ -59,8 +59,8 @@ class Term:
         kind: `constant`, `field`, `tuple`, `slice`, `concatenation`, `member` (a computed property
             of a tensor, such as `Packed`), `if`, `negative`, `error`, an operator such as `==`, or
             a function's name.
-        parts: the terms from which the value is computed; the items of a tuple; of a slice, the
-            whole and then the items.
+        parts: the terms from which the value is computed; for a tuple its items; for a slice the
+            whole tuple, then the items.
         path: where in the desc the value is; None for constants, and for computed values except
             members.
     """

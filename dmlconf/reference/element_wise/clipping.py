@@ -156,8 +156,8 @@ def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     for types of more bits. `_OF_NAN` says which integer NaN becomes; in floating-point types it
     stays NaN.
 
-    `data_type` is the bound's own type. If it has 4 bits, the value's lowest byte, with zeros above
-    it, is read as the bits of a number of the tensor's type. If it is UNKNOWN, the bound is 0.
+    `data_type` is the bound's own type. If it has 4 bits, the bound has the bits of the value's
+    lowest byte, and all higher bits are 0. If it is UNKNOWN, the bound is 0.
     """
     dtype = tensor.DataType.dtype
     if data_type not in DataType.__members__:

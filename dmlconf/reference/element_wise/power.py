@@ -153,7 +153,7 @@ def whole_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
     """Return the power of whole numbers, modulo 2^32 and then clamped to the output's type.
 
     Modulo 2^32 the power is an INT32 number if the output is signed, else a UINT32 number. A
-    negative exponent gives the reciprocal's integer part: 0, unless the base is 1 or -1.
+    negative exponent gives 1 or -1 for the bases 1 and -1, else 0.
     """
     dtype = output.DataType.dtype
     word, limits = _word(dtype), np.iinfo(dtype)

@@ -1,8 +1,8 @@
 """The optional ScaleBias of operators: `x * Scale + Bias` replaces each element x.
 
-The result is rounded to FLOAT32, whatever the tensor's type; but Scale 1 with Bias 0 changes no
-number. "Scaled elements" are the results, or x itself without ScaleBias. `unary` makes the
-functions of operators that apply one function to each scaled element.
+The result is rounded to FLOAT32 for all tensor types. Scale 1 with Bias 0 changes no number.
+"Scaled elements" are the results, or x itself without ScaleBias. `unary` makes the functions of
+operators that apply one function to each scaled element.
 
 Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. On a software adapter,
 DirectML 1.15.4 rounds the product and then the sum. Here only the sum is rounded, unless Bias is

@@ -34,8 +34,8 @@ def diagonal_matrix1(
     Return the input, or zeros, with Value on some diagonals: from DiagonalFillBegin to the one
     before DiagonalFillEnd. Diagonal 0 is the main one, and 1 is to its right.
 
-    If begin is greater than end, Value is on all diagonals except those from end to the one before
-    begin. How a FLOAT32 value becomes an integer is in `dmlconf.reference.numbers.attributes`.
+    If begin is greater than end, Value is on each diagonal d with `d < end` or `d >= begin`. How a
+    FLOAT32 value becomes an integer is in `dmlconf.reference.numbers.attributes`.
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """

@@ -57,7 +57,7 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 
     Each direction has an activation f, weights W, a recurrence R and biases Wb and Rb. A step
     computes the hidden nodes Ht from its input Xt and from the hidden nodes Ht-1 of the step
-    before, where @ multiplies matrices:
+    before. @ multiplies matrices:
 
         Ht = f(Xt @ W^T + Ht-1 @ R^T + Wb + Rb)
 

@@ -239,7 +239,7 @@ def placed(
 
 
 def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
-    """Return the mean of each output's samples for AVERAGE, otherwise the greatest, FLOAT64.
+    """Return the mean of each output's samples for AVERAGE, else the greatest, FLOAT64.
 
     The sizes are {regions, rows, columns, channels}. The greatest ignores NaN; for NaN alone it is
     negative infinity.
