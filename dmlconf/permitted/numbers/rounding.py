@@ -195,7 +195,14 @@ def truncated(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def anything_where(undefined: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the interval, made -infinity to infinity for undefined elements."""
+    """Return the interval, made the least to the greatest value for undefined elements.
+
+    These are infinities, or the ends of an integer type.
+    """
     lowest, highest = ends
-    infinity = lowest.dtype.type(np.inf)
-    return np.where(undefined, -infinity, lowest), np.where(undefined, infinity, highest)
+    dtype = lowest.dtype
+    if dtype.kind == "f":
+        least, most = dtype.type(-np.inf), dtype.type(np.inf)
+    else:
+        least, most = (dtype.type(end) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    return np.where(undefined, least, lowest), np.where(undefined, most, highest)

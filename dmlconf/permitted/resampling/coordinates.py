@@ -24,6 +24,10 @@ _ROUNDINGS: Final = 4
 """FLOAT32 operations that a coordinate needs: a reciprocal, a product and two sums."""
 
 
+_FARTHEST: Final = 2.0**60
+"""A coordinate beyond all elements; four times this is still an index of 64 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class UncertainCoordinates(Coordinates):
     """Coordinates with their errors.
@@ -40,10 +44,13 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
 
     There is no error if the scale is a power of two and FLOAT32 holds all intermediates exactly.
     FLOAT32 does not hold 8388607.25, for instance.
+
+    Coordinates beyond 2^60 become 2^60. With an infinite or NaN offset, there is no coordinate: its
+    error is 2^61, so every element may be read.
     """
     scale, shift, offset = at.scale, at.output_offset, at.input_offset
     indices = np.arange(len(at.values), dtype=np.float64)
-    errors = ((indices + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
+    errors: Array = ((indices + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
     if math.frexp(scale)[0] == 0.5:
         # All intermediates are multiples of a quantum: one before the division by the scale,
         # another after it, where a half may be added to round to nearest. At most 2^24 quanta are
@@ -54,7 +61,10 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
         exact = sizes <= before * 2.0**PRECISION
         exact &= sizes / scale + abs(offset) + 0.5 <= behind * 2.0**PRECISION
         errors[exact] = 0
-    return UncertainCoordinates(at.values, scale, offset, shift, errors=errors)
+    beyond = (np.abs(at.values) > _FARTHEST) & (errors < np.abs(at.values) / 2)
+    values = np.clip(np.where(np.isnan(at.values), 0.0, at.values), -_FARTHEST, _FARTHEST)
+    errors = np.where(beyond, 0.0, np.fmin(errors, 2 * _FARTHEST))
+    return UncertainCoordinates(values, scale, offset, shift, errors=errors)
 
 
 def quanta(values: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from dmlconf.permitted.numbers.rounding import STEP
 from dmlconf.permitted.resampling.coordinates import PRECISION, UncertainCoordinates, quanta
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.resampling.interpolation import along, neighbours
+from dmlconf.reference.resampling.interpolation import along, index_within, neighbours
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
@@ -112,8 +112,8 @@ def extrapolated_estimate(
         starts: indices of the first element of each line, whole FLOAT64 numbers.
         weights: the weight of the second element of each line; below 0 or above 1 outside the two.
     """
-    last, rank = of.values.shape[axis] - 1, of.values.ndim
-    first, second = (np.clip(index, 0, last).astype(np.intp) for index in (starts, starts + 1))
+    size, rank = of.values.shape[axis], of.values.ndim
+    first, second = (index_within(index, size) for index in (starts, starts + 1))
     share, error = along(weights, axis, rank), along(coordinate_errors, axis, rank)
     (lower, sizes, errors), (upper, *ends) = (
         [part.take(index, axis) for part in (of.values, of.error_scales, of.errors)]

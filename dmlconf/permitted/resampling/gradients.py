@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from dmlconf.permitted.numbers.rounding import anything_where
 from dmlconf.permitted.resampling.coordinates import uncertain
 from dmlconf.permitted.resampling.gradient_candidates import linear_interval, nearest_candidates
 from dmlconf.precision.allowance import Interval
@@ -20,19 +23,34 @@ __all__ = [
 def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
     """Return the candidates: gradients for coordinates with the rounding errors of FLOAT32.
 
+    With an infinite or NaN offset, any gradients are right.
+
     With NEAREST_NEIGHBOR each gradient belongs to one element. If its coordinate is nearer to a
     boundary between two elements than the error of FLOAT32, it may belong to either of them, as
     a whole.
     """
-    gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
+    if desc.InterpolationMode == "LINEAR" or not _finite_offsets(desc):
+        return [_interval(desc)]
     at = [uncertain(of_axis) for of_axis in element_coordinates(desc)]
-    if desc.InterpolationMode == "LINEAR":
-        return [linear_interval(gradient, at, output)]
-    return nearest_candidates(gradient, at, desc.RoundingDirection, output)
+    output = desc.OutputGradientTensor
+    return nearest_candidates(desc.InputGradientTensor, at, desc.RoundingDirection, output)
 
 
 @of_fields(ResampleGrad1Desc)
 def resample_grad1_interval(desc: ResampleGrad1Desc) -> Interval:
     """Return the interval of LINEAR: the least and the greatest right sums."""
+    return _interval(desc)
+
+
+def _interval(desc: ResampleGrad1Desc) -> Interval:
+    output = desc.OutputGradientTensor
+    if not _finite_offsets(desc):
+        # No gradient has a coordinate.
+        zeros = np.zeros(output.Sizes, output.DataType.dtype)
+        return anything_where(np.ones(output.Sizes, bool), (zeros, zeros))
     at = [uncertain(of_axis) for of_axis in element_coordinates(desc)]
-    return linear_interval(desc.InputGradientTensor, at, desc.OutputGradientTensor)
+    return linear_interval(desc.InputGradientTensor, at, output)
+
+
+def _finite_offsets(desc: ResampleGrad1Desc) -> bool:
+    return bool(np.isfinite([*desc.InputPixelOffsets, *desc.OutputPixelOffsets]).all())

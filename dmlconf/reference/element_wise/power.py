@@ -110,9 +110,9 @@ def _word(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def whole_numbers(values: Array, dtype: np.dtype[Any], *, real: bool) -> Array:
     """Return numbers without their fraction, clamped to 32 bits, and 0 for NaN; FLOAT64.
 
-    `dtype` is the integer type of their tensor. Signed operands of a real power are not clamped, and
-    infinity stays infinity. Measured on DirectML 1.8.2, 1.13.1 and 1.15.4: with Scale 3 and Bias 3,
-    `2147483647 ^ 0.894` is 587,884,224. A clamped base would give about 220,163,000.
+    `dtype` is the integer type of their tensor. Signed operands of a real power are not clamped,
+    and infinity stays infinity. Measured on DirectML 1.8.2, 1.13.1 and 1.15.4: with Scale 3 and
+    Bias 3, `2147483647 ^ 0.894` is 587,884,224. A clamped base would give about 220,163,000.
     """
     whole: Array = np.trunc(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf))
     if real and dtype.kind == "i":

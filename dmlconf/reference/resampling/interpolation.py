@@ -19,6 +19,7 @@ __all__ = [
     "coordinates",
     "elements_at",
     "in_leading_blocks",
+    "index_within",
     "interpolated",
     "nearest",
     "neighbours",
@@ -70,7 +71,13 @@ def nearest(values: Array, size: int, rounding: str) -> Array:
 
     `rounding` is a key of `ROUNDING`.
     """
-    indices: Array = np.clip(ROUNDING[rounding](values), 0, size - 1).astype(np.intp)
+    return index_within(ROUNDING[rounding](values), size)
+
+
+def index_within(values: Array, size: int) -> Array:
+    """Return whole numbers as indices, limited to those of the axis; 0 for NaN."""
+    limited = np.clip(values, 0, size - 1)
+    indices: Array = np.where(np.isnan(limited), 0, limited).astype(np.intp)
     return indices
 
 
@@ -96,9 +103,7 @@ def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
     4 gives 1, 2 and 0.25.
     """
     before = np.floor(values)
-    first = np.clip(before, 0, size - 1).astype(np.intp)
-    second = np.clip(before + 1, 0, size - 1).astype(np.intp)
-    return first, second, values - before
+    return index_within(before, size), index_within(before + 1, size), values - before
 
 
 def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
