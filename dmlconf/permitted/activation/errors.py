@@ -1,10 +1,8 @@
 """Errors of FLOAT32 hardware in an activation's formula, before the last rounding.
 
-Every step of the page's formula has an error: a sum, a product or a reciprocal is rounded toward
-zero, and exp2, log2 and erf have the errors of `numbers.accuracy`. Where nearly equal numbers are
-subtracted, these errors become large relative to the result: 1.0000001 - 1 keeps one digit.
-`operators` uses the errors for activations that are operators of their own, `fused` for activations
-that are fused into other operators.
+Each step of the page's formula has an error: sums, products and reciprocals are rounded toward
+zero, and exp2, log2 and erf have the errors of `numbers.accuracy`. `operators` and `fused` use the
+errors.
 
 Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
 """
@@ -31,7 +29,7 @@ _LARGE: Final = 2.0**126
 """From here on, a small multiple of a number may overflow FLOAT32."""
 
 _SATURATED: Final = 100.0
-"""For an argument of this size, exp overflows FLOAT32 or, if it is negative, nearly vanishes."""
+"""exp(100) overflows FLOAT32, and exp(-100) is nearly 0."""
 
 
 def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
@@ -44,7 +42,7 @@ def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
 def _magnified(factor: float, value: Array, error: Array) -> Array:
     """Return the error of factor * value if `value` has the error `error`.
 
-    With an infinite factor, it is ANY_RESULT where the product may be infinity times 0, else 0.
+    With an infinite factor, the error is ANY_RESULT where `value` may be 0, else 0.
     """
     if not np.isinf(factor):
         return abs(factor) * error
@@ -69,14 +67,14 @@ def _celu(x: Array, Alpha: float) -> Array:
     of_quotient = np.abs(x / Alpha) * 2 * STEP
     argument = x / Alpha
     error = abs(Alpha) * (_exp(argument, of_quotient) - STEP * np.expm1(argument))
-    # Where x is positive, min(0, ...) is 0, unless an error takes its argument below 0.
+    # Where x is positive, min(0, ...) is 0, but an error may take its argument below 0.
     return np.where(Alpha * np.expm1(argument) <= error, error, 0.0)
 
 
 def _cancelled_by_infinity(product: Array, Beta: float) -> Array:
-    """Return where a finite product overflows FLOAT32, and its sum with an infinite Beta is NaN.
+    """Return where a finite product overflows FLOAT32 to the infinity opposite to an infinite Beta.
 
-    7 * -3.4e38 overflows, and plus infinity it is NaN.
+    7 * -3.4e38 overflows to -infinity; -infinity plus infinity is NaN.
     """
     beyond = np.isfinite(product) & (np.abs(product) > LARGEST_FLOAT32)
     cancelled: Array = beyond & np.isinf(Beta) & (np.sign(product) != np.sign(Beta))
@@ -170,7 +168,7 @@ def _swish(x: Array, SigmoidInputScale: float) -> Array:
 
 
 def _softsign(x: Array) -> Array:
-    # Measured: the quotient has no further error if the reciprocal of a divisor is subnormal.
+    # Measured: a subnormal reciprocal of the divisor adds no error.
     value: Array = np.abs(x) / (1 + np.abs(x))
     return value * (2 * STEP)
 
@@ -195,7 +193,7 @@ def _scaled_tanh(x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    # Measured: far from 0, where it is 1 or -1, erf is off by one ULP at most.
+    # Measured: where |x| is 6 or more, erf is 1 or -1, off by one ULP at most.
     error = np.where(np.abs(x) < 6, ERF_ERROR, STEP)
     return 0.5 * np.abs(x) * error + STEP * np.maximum(x, 0.0)
 
@@ -228,6 +226,6 @@ ERRORS: Final[Mapping[str, Callable[..., Array]]] = {
 }
 """The functions that return the absolute errors, by operator.
 
-They take FLOAT64 numbers, and the operator's attributes by name. An error is ANY_RESULT where any
-result is right.
+They take FLOAT64 numbers, and the operator's attributes by name. ANY_RESULT means that any result
+is right.
 """

@@ -1,4 +1,4 @@
-"""Permitted results of a fused activation, which enlarges or reduces the errors of a sum.
+"""Permitted results of an activation that is fused into an operator, from the errors of its sums.
 
 RELU of -5 +- 1 is exactly 0; LINEAR with an Alpha of 3 turns an error of 1 into an error of 3.
 
@@ -78,15 +78,14 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
 }
-"""Two arguments at which each activation may jump, equal if there is one; NaN for none."""
+"""The two arguments at which an activation may jump; twice the same for one jump, NaN for none."""
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:
-    """Return the greatest slope of an activation: how much it magnifies a small error at most.
+    """Return the greatest slope of an activation; 1 without an activation.
 
-    Without an activation it is 1.
-
-    It is no bound at the jumps of SHRINK and THRESHOLDED_RELU, nor for CELU with a negative Alpha.
+    The slope is no bound at the jumps of SHRINK and THRESHOLDED_RELU, nor for CELU with a negative
+    Alpha.
     """
     if activation is None:
         return 1.0
@@ -96,7 +95,8 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
     """Return the span of an activation's results for sums, which may be stored in FLOAT16 first.
 
-    The activation's own error is not included. Without an activation the span stays as it is.
+    The activation's own error is not included. Without an activation the span is returned
+    unchanged.
     """
     if activation is None:
         return span
@@ -112,7 +112,7 @@ def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
 
 
 def activated_span(sums: Array, activation: Mapping[str, Any]) -> Span:
-    """Return the span of an activation's results for exact sums: its own error to either side."""
+    """Return the span of an activation's results for exact sums, with its own error."""
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](sums, **attributes_of(activation))
         result = fused(sums, activation)
@@ -128,7 +128,7 @@ def fused_error_scale(
     """Return the error scale of a sum after a fused activation, for the rule `accumulate`.
 
     The activation's own error and its last rounding are added. A kernel may store the sum in
-    FLOAT16 before it applies the activation. Without an activation the error scale stays as it is.
+    FLOAT16 before the activation. Without an activation the error scale is returned unchanged.
 
     Args:
         values: the sums, FLOAT64.
@@ -156,7 +156,7 @@ def results_of_limited_products(
 
     Args:
         products: sums of products, FLOAT64.
-        added: a bias, or what else the kernel adds to them.
+        added: what the kernel adds to the products, such as a bias.
     """
     for held in overflow_results(products):
         if activation is None:
@@ -175,10 +175,9 @@ def activated_error_scale(
     error: Array,
     result: Array,
 ) -> tuple[ErrorScale, Array]:
-    """Return the error scale of an activation, and how far off its arguments, the sums, may be.
+    """Return the error scale of an activation's results, and the greatest error of the sums.
 
-    The error scale is the one of `fused_error_scale`, but without spans, which recurrent layers
-    cannot carry from step to step.
+    The error scale has no spans, unlike that of `fused_error_scale`.
 
     Args:
         error: the activation's own error at the sums.
@@ -216,13 +215,12 @@ def activated_error_scale(
                 unlimited = np.isfinite(values) & ~np.isfinite(others[-1]) & np.isfinite(result)
                 scale = np.where(unlimited, ANY_RESULT, scale)
         if np.isinf(slope(activation)):
-            # An infinite Alpha times what may be 0, or of either sign.
+            # The factor of an infinite Alpha may be 0, or of either sign.
             scale = np.where(
                 _at_infinite_slope(values, reach, activation, error), ANY_RESULT, scale
             )
         if activation["operator"] in _JUMPS:
-            # A sum near the jump may be on either side. One exactly at the jump is taken for a sum
-            # of integers, which is exact.
+            # A sum near the jump may be on either side. A sum exactly at the jump counts as exact.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
             scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)
@@ -232,13 +230,12 @@ def activated_error_scale(
         scaled = replace(before.scaled(steepness), sums=scale)
         beyond = np.isfinite(error_scale.sums) & (error_scale.sums > LARGEST_FLOAT32)
         if beyond.any():
-            # 1e39 - 2e39 may be either infinity, or NaN, for which some activations return a
-            # number.
+            # 1e39 - 2e39 may be infinity, -infinity or NaN.
             ends = (np.where(beyond, end, values) for end in (np.nan, np.inf, -np.inf))
             others += (fused(end, activation) for end in ends)
         may_be_nan = np.isnan(result) | beyond
         if activation["operator"] == "ACTIVATION_RELU" and may_be_nan.any():
-            # Measured: some kernels of GEMM return 0 for NaN, as the operator alone does.
+            # Measured: some kernels of GEMM with RELU return 0 for NaN.
             others.append(np.where(may_be_nan, 0.0, result))
         return scaled.with_others(others, dtype), reach
 
@@ -246,7 +243,7 @@ def activated_error_scale(
 def _at_infinite_slope(
     values: Array, reach: Array, activation: Mapping[str, Any], error: Array
 ) -> Array:
-    """Return where errors decide what an activation of infinite slope gives: NaN or which infinity.
+    """Return where errors of the sums decide between infinity, -infinity, NaN and a finite result.
 
     SCALED_TANH with an Alpha of infinity gives infinity at 1e-9, and NaN where tanh(1e-9) is 0.
 
@@ -255,7 +252,7 @@ def _at_infinite_slope(
     """
     low, high = values - reach, values + reach
     nearest_to_zero = np.minimum(np.maximum(low, 0.0), high)
-    # Finite numbers count as equal: their errors are bounded as those of other activations are.
+    # All finite results count as equal here.
     at_low, *others = (
         np.where(np.isfinite(end), 0.0, end)
         for end in (fused(argument, activation) for argument in (low, nearest_to_zero, high))
@@ -269,14 +266,11 @@ def _at_infinite_slope(
 def _spanned_where_steep(
     scaled: ErrorScale, values: Array, reach: Array, activation: Mapping[str, Any]
 ) -> ErrorScale:
-    """Return an error scale with a span where it exceeds FLOAT32, as it does after a steep slope.
+    """Return the error scale with a span where a steep slope takes it beyond FLOAT32.
 
-    The span encloses the activation's results for the right sums, and for the least and the
-    greatest values that the sums may have. The rule
-    treats an error scale beyond the largest number as that of a sum that overflowed, and limits it
-    to the largest number. But some activations multiply errors: CELU with an Alpha of -1 multiplies
-    those of sums near -88 by 1e38. Then nothing has overflowed, and errors are as large as the
-    scale says.
+    The span encloses the activation's results for the sums, and for the sums minus and plus
+    `reach`. For example, CELU with an Alpha of -1 multiplies errors of sums near -88 by 1e38.
+    Without a span, the rule would take such an error scale for a sum that overflowed, and limit it.
     """
     steep = np.isfinite(scaled.sums) & (scaled.sums > LARGEST_FLOAT32) & np.isfinite(values)
     if not steep.any():

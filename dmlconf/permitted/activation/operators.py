@@ -1,6 +1,6 @@
 """Permitted errors of activations that are operators of their own.
 
-An `..._interval` function returns the least and the greatest right values.
+Each `..._interval` function returns the least and the greatest right values.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ __all__ = [
 ]
 
 _PARTS: Final = 8
-"""DirectML 1.8.0 to 1.9.1 add up a FLOAT16 row of more than 8 elements, if their number is even, in
-8 parts: the exponentials of elements 0, 8, 16 and so on, those of 1, 9, 17 and so on. The parts are
-stored in FLOAT16, and then their sum."""
+"""DirectML 1.8.0 to 1.9.1 add up a FLOAT16 row in 8 parts if it has an even number of more than 8
+elements. Part i is the sum of the exponentials of the elements i, i + 8, i + 16 and so on. The
+parts and their sum are stored in FLOAT16."""
 
 _NOTHING: Final = 200.0
 """The exponential of numbers below -200 is 0 in FLOAT32."""
@@ -58,9 +58,8 @@ def activation_softmax1_error_scale(
 
     Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21, and its
     argument is rounded; exp2 of 0 is 1. Measured: kernels store the sum of the powers in FLOAT16,
-    and DirectML 1.8.0 to 1.9.1 also `_PARTS` of it.
-    If only that sum and the result are truncated to FLOAT16, and everything else is FLOAT32, most
-    FLOAT16 cases with rows of up to 2,051 elements have the bits of DirectML 1.15.4.
+    and DirectML 1.8.0 to 1.9.1 also `_PARTS` of it. A simulation that truncates only that sum and
+    the result to FLOAT16 gives the bits of DirectML 1.15.4 in most FLOAT16 cases.
     """
     with np.errstate(all="ignore"):
         shares, below = row_shares(InputTensor, Axes)
@@ -75,7 +74,7 @@ def activation_softmax1_error_scale(
         error_scale = ErrorScale(sums, held, sums_shared=True)
         if InputTensor.dtype != np.float16:
             return error_scale
-        # If a power has the relative error e, the sum changes by e times the power's share of it.
+        # A relative error e of a power with the share p changes the sum by e * p.
         errors = 1 + 0.5 * (shares * _exponent_steps(below)).sum(distinct_axes(Axes), keepdims=True)
         least = total * (1 - FLOAT16_EPSILON * in_parts)
         held_sum = Span.sums(least, total * errors, shares.size // total.size, exact).held()
@@ -95,10 +94,9 @@ def _exponent_steps(below: Array) -> Array:
 
 
 def change_of_shares(shares: Array, errors: Array, axes: tuple[int, ...]) -> Array:
-    """Return the greatest relative change of each share if exponents have errors.
+    """Return the greatest relative change of each share that the errors of exponents cause.
 
-    Share p_i changes by (1 - p_i) e_i, and by p_j e_j for each other share. So a share of nearly 1
-    hardly changes: its power stands in the numerator and in the sum of the denominator.
+    The change of share i is at most (1 - p_i) e_i, plus the sum of p_j e_j over all other shares j.
 
     Derived in docs/bounds.md, Softmax.
     """
@@ -111,10 +109,9 @@ def change_of_shares(shares: Array, errors: Array, axes: tuple[int, ...]) -> Arr
 def fused_softmax_error_scale(
     values: Array, error_scale: ErrorScale, axes: Sequence[int]
 ) -> ErrorScale:
-    """Return the error scale of softmax fused into an operator whose sums have error scales.
+    """Return the error scale of a softmax that an operator applies to its own sums `values`.
 
-    The error of a sum changes its own share and, through the denominator, all others. Kernels may
-    store the sums and the powers in FLOAT16.
+    Kernels may store the sums and the powers in FLOAT16.
 
     Derived in docs/bounds.md, Softmax.
     """
@@ -146,16 +143,14 @@ def activation_log_softmax1_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates, from the rounding errors of each step and those of exp2 and log2.
 
-    A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16, and parts of it before
-    (`_PARTS`). If the sum is NaN, its
-    logarithm may be any number, since log2 of NaN is a number on some devices. Then any result is
-    right for an element whose difference from the greatest number of the row is finite. A
-    difference of -infinity gives -infinity or NaN, and one of NaN gives NaN.
+    A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16, and before that its
+    parts (`_PARTS`). If the sum is NaN, log2 of the sum is a number on some devices. Let d be an
+    element minus the greatest number of its row. If d is finite, any result is right; if d is
+    -infinity, -infinity and NaN; if d is NaN, NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
-    Measured: if only the sum and the result are truncated to FLOAT16, and everything else is
-    FLOAT32, 77 of 86 FLOAT16 cases have the bits of DirectML 1.15.4; the others have larger
-    outputs.
+    Measured: a simulation that truncates only the sum and the result to FLOAT16 gives the bits of
+    DirectML 1.15.4 in 77 of 86 FLOAT16 cases.
     """
     over = distinct_axes(Axes)
     dtype = OutputTensor.DataType.dtype
@@ -197,11 +192,11 @@ def activation_hardmax1_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of HARDMAX: the reference's zeros and ones, which are not rounded.
 
-    If a row is compared in parts (`compared_in_parts`) and contains a NaN, its 1 may be at any
-    element, like the index of ARGMAX. So each of its elements may be 0 or 1.
+    If a row is compared in parts (`compared_in_parts`) and contains a NaN, each of its elements may
+    be 0 or 1.
 
-    Source: measured on DirectML 1.13.1 and 1.15.4: in a row of 1,024 elements with a NaN at the
-    end, the last element is 1.
+    Measured on DirectML 1.13.1 and 1.15.4: if a row of 1,024 elements ends with NaN, its last
+    output is 1.
     """
     chosen = activation_hardmax1(InputTensor, OutputTensor, Axes)
     over = distinct_axes(Axes)

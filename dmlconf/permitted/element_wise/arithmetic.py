@@ -1,7 +1,6 @@
 """Permitted results of arithmetic on two tensors, from ADD1 to SUBTRACT.
 
-Only the function of DIVIDE takes integers as well: for the other operators, the rules of integers
-are exact. `modulus` has the remainders, `power` POW and ATAN_YX.
+Only DIVIDE also takes integers here. `modulus` has the remainders, `power` POW and ATAN_YX.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
 
 _SUBNORMAL_RECIPROCAL: Final = 5 * STEP
-"""The relative error of a product with a subnormal reciprocal that is not flushed: the product is
-rounded, and the reciprocal has up to two bits fewer than a normal number."""
+"""The relative error of a product with a subnormal reciprocal that is not flushed. The reciprocal
+has up to two bits fewer than a normal number."""
 
 
 def element_wise_add1_interval(
@@ -55,8 +54,8 @@ def element_wise_add1_interval(
 ) -> Interval:
     """Return the interval of ADD1: the sum, rounded toward zero or to nearest, or its activation.
 
-    The activation has its own error besides that of the sum. Any value is right where the
-    activation of an overflowed sum is NaN, and that of the exact sum is not.
+    The activation has an error of its own. Any value is right where the activation of an overflowed
+    sum is NaN, but that of the exact sum is a number.
     """
     sums = _sum_toward_zero(wide(ATensor), wide(BTensor))
     ends = rounded_interval(sums, 0.0, OutputTensor.DataType.dtype)
@@ -115,7 +114,7 @@ def element_wise_mean_candidates(
 ) -> list[Interval]:
     """Return the candidates of MEAN: half the sum, rounded toward zero or to nearest.
 
-    If the sum of FLOAT32 numbers overflows, infinity is as right as the mean, but nothing between.
+    If the sum of FLOAT32 numbers overflows, the mean and infinity are right, but nothing between.
     """
     dtype = OutputTensor.DataType.dtype
     total = _sum_toward_zero(wide(ATensor), wide(BTensor))
@@ -143,8 +142,8 @@ def element_wise_divide_candidates(
     """Return the candidates of DIVIDE: `a / b` or `a * (1 / b)`.
 
     If the reciprocal is flushed to zero, the product is zero, or NaN if the dividend is infinite.
-    Of integers only the reference's quotient is right. But any signed integer is right for a
-    division by zero, and for the lowest integer divided by -1.
+    For integers, the reference's quotient is right. Any signed integer is right for a division by
+    zero, and for the lowest integer divided by -1.
 
     Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
     flushed to zero where it is subnormal.
@@ -178,7 +177,7 @@ def _quotient_candidates(
 
 
 def _sum_toward_zero(a: Array, b: Array) -> Array:
-    """Return FLOAT64 sums that rounding has not made larger in magnitude.
+    """Return a + b, in FLOAT64, rounded toward zero.
 
     Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
     """

@@ -1,6 +1,6 @@
-"""Permitted results of bit shifts: any, if a number is shifted by its type's width or more.
+"""Permitted results of bit shifts: any, if an integer of w bits is shifted by w bits or more.
 
-For UINT32 only the reference's bits are right, since Direct3D shifts by the low 5 bits.
+For UINT32 only the reference's result is right, since Direct3D shifts by the low 5 bits.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval
 def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
     """Return the numbers of the tensor's type that a bound may become.
 
-    The first is that of the reference. There are others only if the bound is NaN and the tensor
-    holds integers, since processors convert NaN differently.
+    The first is the reference's. There are others only if the bound is NaN and the tensor holds
+    integers: processors convert NaN to different integers.
     """
     dtype = tensor.DataType.dtype
     bound = bound_of(value, tensor, data_type)

@@ -22,10 +22,9 @@ def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[In
     """Return two candidates of a cast to integers of 8 or 16 bits: clamped, and wrapped around.
 
     300 becomes 255 in UINT8 if it is clamped, and 44 if it wraps around. A float is clamped to 32
-    bits before it wraps around, so that -1.0 is 0 in UINT8 either way.
+    bits before it wraps around: -1.0 becomes 0 in UINT32, and so 0 in UINT8.
 
-    Source: measured: DirectML clamps. A store of 8 or 16 bits clamps or wraps, depending on the
-    instruction that a kernel uses.
+    Measured: DirectML clamps. Other kernels may store 8 or 16 bits with an instruction that wraps.
     """
     target = OutputTensor.DataType.dtype
     clamped = cast(InputTensor, OutputTensor)
@@ -38,11 +37,11 @@ def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[In
 
 
 def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
-    """Return the interval of a cast: rounded toward zero to rounded to nearest, or one number.
+    """Return the interval of a cast: rounded toward zero and to nearest, or one number.
 
-    Narrower floats, integers in FLOAT16 and 64-bit integers in FLOAT32 may be rounded in both ways:
-    2051 in FLOAT16 may be 2050 or 2052. What exceeds 65504 may also be infinite there. The
-    interval of any other cast is the reference's result alone.
+    A float in a narrower float, an integer in FLOAT16, and a 64-bit integer in FLOAT32 may be
+    rounded in both ways: 2051 in FLOAT16 may be 2050 or 2052. All other casts have only the
+    reference's result.
 
     Source: Direct3D 11.3 functional specification, 3.2.2: a float becomes a narrower float by
     rounding toward zero or to nearest, and a 32-bit integer the nearest FLOAT32 number. A kernel

@@ -1,7 +1,7 @@
 """Permitted errors of SQRT, RECIP, EXP, LOG, ERF and the hyperbolic functions and their inverses.
 
-Kernels compute formulas of FLOAT32 numbers with the hardware's own functions, whose errors are
-added up here.
+Kernels compute a formula of hardware functions such as exp2. The error is the sum of the errors of
+its steps.
 
 Source: Direct3D 11.3 functional specification, 22.10 (sqrt, rcp, exp, log).
 """
@@ -64,7 +64,7 @@ def _log_error(x: Array) -> Array:
 
 
 def _exp_error(x: Array) -> Array:
-    """Return the error of exp2(x * log2(e)), which grows with x, as that of the product does."""
+    """Return the error of exp2(x * log2(e)), with x * log2(e) rounded."""
     error: Array = np.exp(x) * (np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR)) + EXP2_ERROR)
     return error
 
@@ -72,7 +72,7 @@ def _exp_error(x: Array) -> Array:
 def _of_exponentials(x: Array, value: Array) -> Array:
     """Return the error of `value`, the size of sinh or cosh.
 
-    If exp may overflow, and `value` is below 2^128, `value` and its error add up to 2^128.
+    If exp may overflow and `value` is below 2^128, the error is 2^128 - `value`.
     """
     error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
     exponential = np.exp(np.abs(x))
@@ -99,8 +99,8 @@ def _log_of_sum_interval(
 ) -> Interval:
     """Return the interval of log(x + sqrt(x^2 + one)); `one` is 1 for asinh and -1 for acosh.
 
-    The square may overflow. For large negative x, all digits of the sum may be lost. Any value is
-    right if the formula is NaN for only some of the numbers that the scaled x may be.
+    The square may overflow. For a large negative x, the sum may lose all digits. Any value is right
+    if the formula is NaN at one end of the scaled x's interval, but not at the other.
     """
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)

@@ -44,7 +44,7 @@ def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Ar
     function.__name__ = f"{comparison.__name__}_interval"
     function.__doc__ = f"""Return the interval of `{comparison.__name__}`.
 
-    Its ends differ where zeros for subnormal numbers give another result.
+    The ends differ where flushing subnormal operands to zero changes the result.
 
     Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
     """

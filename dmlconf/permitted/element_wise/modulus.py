@@ -28,7 +28,7 @@ _QUOTIENT: Final = 3 * STEP
 """The relative error of a quotient that is computed as a product with a reciprocal."""
 
 _LARGEST_MULTIPLE: Final = 2.0**22
-"""The size of quotients below which exact multiples leave no remainder, as measured."""
+"""If a / b is whole and less than this in size, the remainder is 0, as measured."""
 
 
 def element_wise_modulus_truncate_candidates(
@@ -36,8 +36,8 @@ def element_wise_modulus_truncate_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of MODULUS_TRUNCATE: the remainders that rounded steps may give.
 
-    Of integers only the reference's remainder is right. But any signed integer is right modulo
-    zero, and for the lowest integer modulo -1.
+    For integers, the reference's remainder is right. Any signed integer is right modulo zero, and
+    for the lowest integer modulo -1.
 
     Source: that of `element_wise_divide_candidates`.
     """
@@ -50,8 +50,8 @@ def element_wise_modulus_floor_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of MODULUS_FLOOR: the remainders that rounded steps may give.
 
-    Of integers only the reference's remainder is right. But any signed integer is right modulo
-    zero, and for the lowest integer modulo -1.
+    For integers, the reference's remainder is right. Any signed integer is right modulo zero, and
+    for the lowest integer modulo -1.
 
     Source: that of `element_wise_divide_candidates`.
     """
@@ -72,12 +72,12 @@ def _float_candidates(
 ) -> Sequence[Interval]:
     """Return the permitted results of `a - b * rounding(a / b)` in FLOAT32 arithmetic.
 
-    If a / b is 2.9999999, FLOAT32 may round it to 3, so that the remainder is about 0 or b, but
-    nothing between. If the error of a large quotient spans several whole numbers, all numbers
-    between their remainders are right. Measured on DirectML 1.8.0 to 1.15.4: whole quotients below
-    `_LARGEST_MULTIPLE` leave the remainder 0. If a / b or 1 / b underflows, a / b may count as 0,
-    and then the remainder is a. If a quotient or a product overflows, any value is right. A divisor
-    of 0 or infinity gives NaN, and so does an infinite dividend.
+    If a / b is 2.9999999, FLOAT32 may round it to 3: the remainder is then about 0 or b, but
+    nothing between. If the error of a / b spans several whole numbers, all numbers between their
+    remainders are right. Measured on DirectML 1.8.0 to 1.15.4: a whole a / b below
+    `_LARGEST_MULTIPLE` gives 0. If a / b or 1 / b underflows, a / b may count as 0: the remainder
+    is then a. If a quotient or a product overflows, any value is right. If b is 0 or infinite, or a
+    is infinite, the remainder is NaN.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):

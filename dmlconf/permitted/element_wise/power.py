@@ -1,6 +1,6 @@
 """Permitted errors of powers, and of ATAN_YX, the arc tangent of a quotient.
 
-Kernels compute x^y as exp2(y * log2(x)), so the error of log2 is multiplied by y, for x^100 by 100.
+Kernels compute x^y as exp2(y * log2(x)), so x^100 has 100 times the error of log2(x).
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
 """
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _BEYOND_INT32: Final = 2.0**31
-"""Kernels may treat even exponents from here on as odd: 32-bit integers do not hold them.
+"""Kernels may treat even exponents from 2^31 on as odd: 32-bit integers do not hold them.
 
 Measured on DirectML 1.8.0 and 1.15.4: (-1)^16777216 is 1, and (-1)^2147483648 is -1.
 """
@@ -55,11 +55,11 @@ def element_wise_pow_interval(
 ) -> Interval:
     """Return the interval of POW.
 
-    If a power of integers exceeds the range of an output of 8 or 16 bits, any value is right. In 32
-    bits it wraps around. There, if scaling may round an operand, any value is right for a power
-    beyond the range and for a negative base. With an exponent of 8 or 16 bits, a FLOAT32 power
-    beyond the largest FLOAT16 number may be infinite. A power of integers may also be 0 if scaling
-    makes the exponent negative infinity.
+    If a power of integers is outside the range of an output of 8 or 16 bits, any value is right. In
+    32 bits, a power outside the range wraps around; if scaling may round an operand, any value is
+    right for a power outside the range and for a negative base. With an exponent of 8 or 16 bits, a
+    FLOAT32 power beyond the largest FLOAT16 number may be infinite. A power of integers may also be
+    0 if scaling makes the exponent negative infinity.
 
     Source: measured. (-1)^y is 1 for y = 3 * -1e38, and 0 for y = 4 * -1e38, which overflows.
     """
@@ -82,7 +82,7 @@ def element_wise_pow_interval(
 def element_wise_constant_pow_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Exponent: float
 ) -> Interval:
-    """Return the interval of CONSTANT_POW: as that of POW with floating-point operands."""
+    """Return the interval of CONSTANT_POW, computed as that of POW with floating-point operands."""
     exponent = exponent_of(Exponent)
     bases = scaled_interval(InputTensor, ScaleBias)
     exact = scaled(InputTensor, ScaleBias), exponent
@@ -95,10 +95,9 @@ def element_wise_atan_yx_candidates(
     """Return the candidates of ATAN_YX, with ATensor as y and BTensor as x.
 
     Angles have the error of a polynomial. At the origin, any angle or NaN is right. Kernels may
-    compute y / x as y * (1 / x), or x / y as x * (1 / y), where a subnormal reciprocal counts as 0.
-    The angles that follow are candidates of their own. Any value is right if x or y is NaN, which
-    the polynomial may turn into a number; if both are subnormal; and if one is subnormal and the
-    other 0.
+    compute y / x as y * (1 / x), or x / y as x * (1 / y). A subnormal reciprocal may count as 0,
+    which gives further candidates. Any value is right if x or y is NaN, if both are subnormal, and
+    if one is subnormal and the other 0.
     """
     y, x = wide(ATensor), wide(BTensor)
     dtype = OutputTensor.DataType.dtype
@@ -154,17 +153,16 @@ def _power_interval(
         # Kernels treat the base 0 apart, so its power has no error.
         zero = (base == 0) & (bases[0] == bases[1])
         low, high = (np.where(zero | np.isnan(power), power, end) for end in (low, high))
-    # Kernels may treat exponents from 2^31 on as odd. An odd integer that FLOAT32 does not hold may
-    # be rounded to an even one: measured with 979433053. Such exponents are above 2^24, where the
-    # relative error exceeds 1, so the intervals of both signs meet at 0.
+    # Kernels may treat exponents from 2^31 on as odd. An odd exponent that FLOAT32 does not hold
+    # may be rounded to an even one: measured with 979433053. So both signs are right.
     with np.errstate(invalid="ignore"):  # For infinite exponents.
         odd = np.abs(np.fmod(exponent, 2)) == 1
     unheld = odd & (exponent.astype(np.float32) != exponent)
     signless = (base < 0) & (unheld | (np.abs(exponent) >= _BEYOND_INT32)) & np.isfinite(exponent)
     size = np.fmax(np.abs(low), np.abs(high))
     low, high = np.where(signless, -size, low), np.where(signless, size, high)
-    # The power of a negative base is a number only if rounding leaves the exponent whole. Measured:
-    # 5 * 0.1 - 0.5 is 0 on DirectML 1.9.1, whose power is 1, and 7e-9 with one rounding.
+    # The power of a negative base is a number only if the exponent, once scaled, is whole.
+    # Measured: the exponent 5 * 0.1 - 0.5 is 0 on DirectML 1.9.1, and 7e-9 if it is rounded once.
     in_doubt = (bases[0] < 0) & (exponents[0] < exponents[1])
     in_doubt &= np.ceil(exponents[0]) <= exponents[1]
     # Measured: 3 * 1e38 - 3e38 is 0 on DirectML 1.15.4, whose power is 0, and negative with one
@@ -209,8 +207,8 @@ def _whole_power_interval(bases: Interval, exponents: Interval, output: TensorDe
         outside = np.maximum.reduce(powers) > limits.max
         outside |= np.minimum.reduce(powers) < limits.min
     if 8 * output.DataType.dtype.itemsize == _WORD:
-        # Powers wrap around, so those of the ends of an operand's interval need not enclose the
-        # others: any value is right if one is outside 32 bits or the base may be negative.
+        # Powers wrap around, so the powers of an interval's ends need not enclose those between:
+        # any value is right if a power is outside 32 bits or the base may be negative.
         rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
         outside = rounded & (outside | (bases[0] < 0))
     lowest[outside], highest[outside] = limits.min, limits.max

@@ -36,9 +36,9 @@ _MOST_TOGETHER: Final = 1 << 12
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
     """Return the least and the greatest `x * Scale + Bias` of FLOAT32 arithmetic, in FLOAT64.
 
-    The product and the sum are each rounded up or down, or both are rounded at once, unless FLOAT32
-    holds them. A subnormal product or sum may be flushed to zero, and either may overflow. If there
-    is no scale and bias, or they change nothing, both ends are the same array of the elements.
+    Where FLOAT32 does not hold the product or the sum, kernels round each of them up or down, or
+    both at once. A subnormal product or sum may be flushed to zero, and either may overflow.
+    Without a scale and bias, or with 1 and 0, both ends are the same array of the elements.
     """
     exact = scaled(tensor, scale_bias)
     if scale_bias is None or is_identity(scale_bias):
@@ -78,15 +78,13 @@ def function_interval(
     """Return the permitted interval of a function of the scaled elements.
 
     Args:
-        function: a function of FLOAT64 numbers; monotone on either side of zero. Any result of a
-            floating-point type is right where some but not all of the arguments from the least to
-            the greatest that the scaled element may be have the result NaN.
-        output: the output, whose type the results have; if that is an integer type, scaled elements
-            are truncated before the function, and its results are not rounded up or down.
-        error: how far the function itself may be off before its result is rounded; not used for an
-            integer type.
-        domain: where the function is defined; the least and the greatest argument are clamped to
-            it.
+        function: a function of FLOAT64 numbers; monotone on either side of zero. Any floating-point
+            result is right where the function is NaN for some but not all of the arguments in the
+            interval of the scaled element.
+        output: the output. If its type is an integer type, scaled elements are truncated before the
+            function.
+        error: the error of the function before its result is rounded; unused for an integer type.
+        domain: where the function is defined; the ends of the interval are clamped to the domain.
         at_zero: the function's values at zero if it has a minimum or a pole there.
     """
     low, high = scaled_interval(tensor, scale_bias)

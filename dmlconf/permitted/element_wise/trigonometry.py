@@ -1,7 +1,6 @@
 """Permitted errors of sine, cosine, tangent and their inverses.
 
-Kernels compute these in FLOAT32 with the hardware's own functions and polynomials, whose errors are
-added up here: the hardware's sine of 1 may be 0.8415 +- 0.0008.
+Kernels compute them with hardware functions and polynomials: the sine of 1 may be 0.8415 +- 0.0008.
 
 Source: Direct3D 11.3 functional specification, 22.10 (sincos).
 """
@@ -39,14 +38,14 @@ _SINE: Final = 0.0008
 """The absolute error of sine and cosine from -100 pi to 100 pi."""
 
 _SINE_END: Final = 100 * np.pi
-"""Beyond this size the Direct3D functional specification does not limit the error."""
+"""The Direct3D functional specification limits the error only up to this size."""
 
 _ARCSINE: Final = 7.0e-5
 """The absolute error of the polynomial of Abramowitz and Stegun, 4.4.45: 6.8e-5 at 0."""
 
 ARCTANGENT: Final = 2.0**-16
-"""The absolute errors of the polynomial of Abramowitz and Stegun, 4.4.47, 1.2e-5, and of a
-quotient, together."""
+"""The absolute error of the polynomial of Abramowitz and Stegun, 4.4.47, plus that of a quotient.
+The polynomial's is 1.2e-5."""
 
 
 def _scaled_with_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
@@ -79,7 +78,7 @@ def _sine_interval(
 
 
 def _may_overflow(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return where scaling may or may not overflow to infinity, which has no sine."""
+    """Return where one end of the scaled interval is infinite and the other finite."""
     low, high = (np.isfinite(end) for end in scaled_interval(tensor, scale_bias))
     either: Array = low != high
     return either
@@ -90,9 +89,9 @@ def element_wise_tan_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of TAN: `sin(x) / cos(x)`.
 
-    Near a pole, where the cosine may be zero, large numbers of either sign are right. If sine and
-    cosine may each be off by e, these are at least (|sin x| - e) / (|cos x| + e) in size. Of finite
-    elements beyond 100 pi any value is right.
+    Let e be the error of sine and cosine. Near a pole, where |cos x| <= e, numbers of either sign
+    are right if their size is (|sin x| - e) / (|cos x| + e) or more. For a finite x beyond 100 pi
+    any value is right.
     """
     exact, error = _scaled_with_error(InputTensor, ScaleBias)
     with np.errstate(all="ignore"):

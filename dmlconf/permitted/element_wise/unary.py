@@ -1,8 +1,4 @@
-"""Permitted results of IDENTITY, ABS, SIGN, CEIL, FLOOR and ROUND besides the reference's.
-
-`clipping`, `conversion`, `exponential`, `power` and `trigonometry` have those of other functions of
-one number.
-"""
+"""Permitted results of IDENTITY, ABS, SIGN, CEIL, FLOOR and ROUND besides the reference's."""
 
 from __future__ import annotations
 
@@ -81,8 +77,8 @@ def element_wise_round_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of ROUND; for TOWARD_INFINITY a kernel may add a half in FLOAT32.
 
-    FLOAT32 rounds that sum. For 0.49999997, the number just below a half, the result is 1, and for
-    an odd number from 2^23 to 2^24 it is the next even number away from zero.
+    FLOAT32 rounds the sum: 0.49999997, the number just below a half, becomes 1, and 2^23 + 1
+    becomes 2^23 + 2.
     """
     right = element_wise_round(InputTensor, OutputTensor, RoundingMode)
     if RoundingMode != "TOWARD_INFINITY" or InputTensor.dtype != np.float32:
@@ -94,7 +90,7 @@ def element_wise_round_candidates(
 
 
 def _whole_numbers(lowest: Array, highest: Array) -> list[Interval]:
-    """Return two whole numbers as candidates, with all between if they differ by more than 1."""
+    """Return the candidates: both ends, and all numbers between if they differ by more than 1."""
     with np.errstate(invalid="ignore"):
         apart = highest.astype(np.float64) - lowest > 1
     return [(lowest, np.where(apart, highest, lowest)), (highest, highest)]

@@ -30,7 +30,7 @@ def diagonal_matrix1_candidates(
 ) -> Sequence[Interval]:
     """Return one matrix for each number of the output's type that Value may become.
 
-    There are several only if a FLOAT32 Value is beyond an integer type, or is NaN.
+    There are several only if Value is a FLOAT32 number outside an integer type's range, or NaN.
     """
     diagonals = DiagonalFillBegin, DiagonalFillEnd
     outputs = (
@@ -45,8 +45,8 @@ def fill_value_sequence_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of a floating-point sequence; product and sum are rounded up or down.
 
-    Measured: where a graph reads a FLOAT16 sequence, DirectML 1.15.4 rounds the product to the
-    nearest FLOAT16 number before it adds the start: 685 * 3 + 1.5 is 2058, and 2056 otherwise.
+    Measured in graphs: DirectML 1.15.4 rounds the product to the nearest FLOAT16 number before it
+    adds the start. 685 * 3 + 1.5 is then 2058, and 2056 otherwise.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.
     """

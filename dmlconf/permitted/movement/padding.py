@@ -26,7 +26,8 @@ def padding1_candidates(
 ) -> Sequence[Interval]:
     """Return one padded tensor for each number of the input's type that PaddingValue may become.
 
-    There are several only if a FLOAT32 PaddingValue is beyond an integer type, or is NaN.
+    There are several only if PaddingValue is a FLOAT32 number outside an integer type's range, or
+    NaN.
     """
     values = possible_conversions(PaddingValue, PaddingValueDataType, InputTensor.dtype)
     outputs = (padded(InputTensor, PaddingMode, each, StartPadding, EndPadding) for each in values)

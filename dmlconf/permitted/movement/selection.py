@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _MOST_NUMBERS: Final = 16
-"""The most elements of a line each of which is a candidate of its own."""
+"""In a line of at most this many elements, each element is a candidate of its own."""
 
 
 def nonzero_coordinates_interval(
@@ -28,7 +28,7 @@ def nonzero_coordinates_interval(
     """Return the intervals of the count, which is exact, and of the coordinates.
 
     Rows after the last coordinates may have any numbers. Hardware may take subnormal FLOAT32
-    elements for zeros, so as many of the last rows before may have any numbers too.
+    elements for zeros: with k of them, the last k rows of coordinates may also have any numbers.
     """
     count, lowest = nonzero_coordinates(InputTensor, OutputCountTensor, OutputCoordinatesTensor)
     defined = int(count.ravel()[0])
@@ -45,12 +45,11 @@ def nonzero_coordinates_interval(
 def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Interval]]:
     """Return the candidates of the values of TOP_K, and those of the indices.
 
-    In a line with a NaN, any element and any index of the line is right; if the line has more than
-    16 elements, so is any number between its elements.
+    In a line with a NaN, any element and any index of the line is right. In a line of more than 16
+    elements with a NaN, any number from the least to the greatest element is right.
 
-    Comparisons with NaN are false, so the order of such a line depends on the sorting algorithm.
-    Measured: DirectML returns some elements twice and leaves out others, but every result is an
-    element of the line, or NaN, with an index in the line.
+    Measured: for a line with a NaN, DirectML returns some elements twice and leaves out others.
+    Each result is an element of the line or NaN, with an index in the line.
     """
     values, indices = first_elements(desc)
     line = desc.InputTensor

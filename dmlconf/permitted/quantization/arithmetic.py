@@ -36,16 +36,15 @@ _LONGEST_FACTOR: Final = 255.0
 """The greatest difference between an integer of 8 bits and a zero point of its type."""
 
 _LARGEST: Final = 2.0**31 - 256
-"""A larger number plus a zero point may exceed 32 bits, in which DirectML 1.15.4 adds them."""
+"""A larger number plus a zero point may overflow the 32-bit integers of DirectML 1.15.4."""
 
 
 @of_fields(QuantizedLinearDesc)
 def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
     """Return the candidates of the output; each operation may round toward zero or to nearest.
 
-    If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. If the terms'
-    finite sizes add up to more than the largest FLOAT32 number, or a scale is 0, any result is
-    right.
+    If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. Any result is
+    right if a scale is 0, or if |a| + |b| is finite but more than the largest FLOAT32 number.
 
     Source: Direct3D 11.3 functional specification: products, sums and the reciprocal of the scale
     may be off by one ULP.
@@ -82,9 +81,9 @@ def matrix_multiply_integer_to_float_error_scale(
     """Return the error scale: the sums of the terms' absolute values (`_magnitudes`).
 
     A kernel may store the dequantized numbers in the type of the scales. If a number overflows
-    there, the result may be infinite or NaN. Measured on DirectML 1.15.4: with FLOAT16 the largest
-    number is stored instead, after scaling, or both before and after it, and also of a sum: of
-    -1457326 and a bias of 65504 DirectML 1.15.4 makes 0.
+    there, the result may be infinite or NaN. Measured on DirectML 1.15.4: numbers and sums beyond
+    FLOAT16 become its largest number. So -1457326 plus a bias of 65504 is 0. Numbers are limited
+    after scaling, or both before and after.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -99,7 +98,7 @@ def matrix_multiply_integer_to_float_error_scale(
         # The product of the scales may be subnormal although the result is not.
         sums = integers * first * second + underflow_error(first, second) * integers / STEP
         beyond = np.isfinite(sums) & (sums > LARGEST_FLOAT32)
-        # A sum that the first scale makes infinite is NaN if the second one is 0.
+        # If the product with one scale is infinite and the other scale is 0, the result is NaN.
         beyond |= integers * np.maximum(first, second) > LARGEST_FLOAT32
         beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
         beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
@@ -112,7 +111,8 @@ def matrix_multiply_integer_to_float_error_scale(
             left, right = desc.centred()
             products = (left @ right) * a_scale * b_scale
             squares = (np.square(left) @ np.square(right)) * np.square(first * second)
-            # The stores of both factors, as integers and dequantized, if FLOAT16 rounds some.
+            # Each factor may be stored before and after it is scaled. Stores that round nothing do
+            # not count.
             sides = np.zeros(())
             for side in (left, left * a_scale):
                 sides = sides + _rounded(side).any(-1, keepdims=True)
@@ -163,16 +163,16 @@ def quantized_sum_candidates(
     holds the sums, nothing is rounded. Any result is right in these cases:
 
     - a scale is 0 or NaN, or the scale of a factor is infinite
-    - the sum of the terms' sizes, or a factor that is scaled, exceeds the largest FLOAT32 number:
-      127 * 3.4e38 is infinite, whatever it is multiplied by
+    - the sum of the terms' sizes, or a scaled factor such as 127 * 3.4e38, exceeds the largest
+      FLOAT32 number
     - the error scale, or the quotient plus a zero point, may exceed 32 bits
 
-    A result may be infinite before it is converted if a product of some factors is. Measured: 1
-    times scales of 3.4e38 and 1.18e-38, divided by 0.18, is 22, but DirectML 1.12.1 gives 127,
-    since it multiplies by 3.4e38 / 0.18 first. A sum of 0 gives the zero point on five releases.
+    A kernel may multiply scales first, and the product may overflow. Measured: 1 times scales of
+    3.4e38 and 1.18e-38, divided by 0.18, is 22, but DirectML 1.12.1 gives 127, since 3.4e38 / 0.18
+    is infinite. A sum of 0 gives the zero point on five releases.
 
     Args:
-        sums: the sums of products of integers less their zero points, and of a bias if any.
+        sums: the sums of products (a - zero point) * (b - zero point), plus a bias if any.
         error_scale: the sums of the sizes of these terms.
         products: how many terms each sum has at most.
     """
@@ -215,9 +215,9 @@ def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
 
 
 def _saturated(numbers: Array, scale: Array, *, first: bool) -> Array:
-    """Return scaled numbers, limited to the largest FLOAT16 number, also before scaling if `first`.
+    """Return scaled numbers, limited to FLOAT16's range; if `first`, also limited before scaling.
 
-    1e5 * 0.5 becomes 5e4, or 65504 * 0.5.
+    1e5 * 0.5 becomes 5e4, or 65504 * 0.5 = 32752 if `first`.
     """
     largest = LARGEST_FLOAT16
     held = np.clip(numbers, -largest, largest) if first else numbers
@@ -228,8 +228,8 @@ def _saturated(numbers: Array, scale: Array, *, first: bool) -> Array:
 def _magnitudes(values: Array, zero_point: Array | None) -> Array:
     """Return the sizes of integers less their zero points, FLOAT64.
 
-    FLOAT32 may round 32-bit integers and zero points first, so for these it is the sum of both
-    sizes.
+    For 32-bit integers, return the sum of both sizes: FLOAT32 may round integers and zero points
+    first.
     """
     if values.dtype.itemsize < 4 or zero_point is None:
         return np.abs(centred(values, zero_point))

@@ -65,7 +65,7 @@ def element_wise_dequantize_linear_interval(
 ) -> Interval:
     """Return the interval of DEQUANTIZE_LINEAR: the products, rounded toward zero or to nearest.
 
-    Integers of 32 bits, and their differences from the zero point, may be rounded to FLOAT32 first.
+    FLOAT32 may first round 32-bit integers, zero points and their differences.
 
     Source: measured; Direct3D 11.3 functional specification.
     """
@@ -114,14 +114,12 @@ def dynamic_quantize_linear_candidates(
 ) -> tuple[Sequence[Interval], ...]:
     """Return the candidates: FLOAT32 scale and quotients, rounded toward zero or to nearest.
 
-    If the scale is a power of two, all quotients and the products with its reciprocal are exact. A
-    subnormal scale has fewer digits, and may count as 0: see `_without_scale`. If the range of the
-    input may be 0, or exceeds the largest FLOAT32 number, the formula leaves the zero point and the
-    output undefined.
+    If the scale is a power of two, quotients are exact. A subnormal scale has fewer digits, and may
+    count as 0: see `_without_scale`. If the range of the input may be 0, or overflows FLOAT32, any
+    zero point and output are right.
 
-    Source: the page; Direct3D 11 floating-point rules: sums, differences and products are within
-    half a ULP, quotients need not be, and subnormal numbers are flushed. Measured: DirectML 1.9.0
-    and 1.15.4 multiply with the reciprocal of the scale, which is infinite below 2^-128.
+    Source: the page; Direct3D 11 floating-point rules. Measured: DirectML 1.9.0 and 1.15.4 multiply
+    with the reciprocal of the scale, which is infinite for scales below 2^-128.
     """
     data_type = OutputTensor.DataType
     least, greatest = range_with_zero(InputTensor)
@@ -158,8 +156,8 @@ def dynamic_quantize_linear_candidates(
 def _without_scale(values: Array, data_type: DataType) -> tuple[list[Interval], list[Interval]]:
     """Return outputs and zero points if the scale counts as 0, or its reciprocal is infinite.
 
-    Positive numbers then become the greatest integer, negative ones the least. The quotient of 0 is
-    NaN, for which `quantized_candidates` says what is right.
+    Positive numbers then become the greatest integer, and negative numbers the least. The quotient
+    of 0 is NaN: see `quantized_candidates`.
     """
     exactly = np.zeros(1)
     with np.errstate(all="ignore"):

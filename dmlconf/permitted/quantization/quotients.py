@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 _MOST_EXPONENT: Final = 60
-"""Exponents of `frexp`, which gives 1 for 2^0, are less than this in size for 2^-60 to 2^58. These
-powers of two, their reciprocals, and products of two of them are normal FLOAT32 numbers."""
+"""The exponent that `frexp` returns is less than this in size for 2^-60 to 2^58. The reciprocals of
+these powers of two, and products of two of them, are normal FLOAT32 numbers."""
 
 
 def quantized_candidates(
@@ -36,23 +36,21 @@ def quantized_candidates(
 ) -> list[Interval]:
     """Return the candidates of `quantized`: one interval, or three if a quotient is NaN.
 
-    If a divisor is subnormal, there are one or three more: it counts as 0 if it is flushed, and its
-    reciprocal is infinite below 2^-128, so the quotient may be infinite too. Measured: with an
-    output scale of 1.4e-45, DirectML 1.15.4 makes 127 of every positive sum of
+    A subnormal divisor adds one or three candidates, since the quotient may be infinite. Measured:
+    with an output scale of 1.4e-45, DirectML 1.15.4 returns 127 for each positive sum of
     QUANTIZED_LINEAR_MATRIX_MULTIPLY.
 
     Measured: for NaN DirectML gives the least number, 0 or the zero point, depending on the
-    operator. A clamp turns NaN into the least number; a conversion to an integer turns it into 0,
-    before or after the zero point is added.
+    operator.
 
     Args:
-        quotient: the result of an infinitely precise division, FLOAT64, and how far the quotient
-            may be from it before it is rounded to FLOAT32.
+        quotient: the exact quotient, FLOAT64, and the greatest error of a kernel's quotient before
+            FLOAT32 rounds it.
         zero_points: the least and the greatest right zero point; None for 0.
         data_type: an integer type of at most 8 bits.
         undefined: the elements for which any value is right.
-        divisor: what the quotients are divided by; None adds no candidates for subnormal ones.
-        overflow: which quotients may be infinite for another reason; None if none may.
+        divisor: the divisor of the quotients, which may be subnormal; None adds no candidates.
+        overflow: which quotients may be infinite for another reason.
     """
     candidates = _candidates(quotient, zero_points, data_type, undefined)
     exact, error = quotient
@@ -100,7 +98,7 @@ def _candidates(
 
 
 def is_power_of_two(scale: Array) -> Array:
-    """Return which scales are powers of two by which FLOAT32 multiplies and divides exactly."""
+    """Return which scales are powers of two from 2^-60 to 2^58, or their negatives."""
     fraction, exponent = np.frexp(np.abs(scale))
     usual: Array = (fraction == 0.5) & (np.abs(exponent) < _MOST_EXPONENT)
     return usual
@@ -109,8 +107,7 @@ def is_power_of_two(scale: Array) -> Array:
 def exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
     """Return values / scale, FLOAT64, and the error of values * (1 / scale) in FLOAT32.
 
-    Values are rounded to FLOAT32 first. The error is 0 where `is_power_of_two` holds,
-    since the reciprocal is exact.
+    Values are rounded to FLOAT32 first. The error is 0 where `is_power_of_two(scale)`.
     """
     with np.errstate(all="ignore"):
         exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)

@@ -1,7 +1,7 @@
 """Permitted errors of GRU, and the values that its kernels store in FLOAT16.
 
-The values are named where they are stored: in `gru_direction`, and in `Kernels` `bias`, `sum`,
-`slice with bias`, `sum with bias` and `state`.
+`Kernels` names the values `bias`, `sum`, `slice with bias`, `sum with bias` and `state`;
+`gru_direction` names the others.
 """
 
 from __future__ import annotations
@@ -24,29 +24,25 @@ _NEWER: Final[Sites] = frozenset({"sum", "product", "product of h", "state"})
 """What DirectML 1.13.1 and 1.15.4 store in FLOAT16 with LinearBeforeReset: matrix products and
 states.
 
-Measured, as are the sets of other releases: a simulation gives 2,129 of 2,132 recorded elements of
-small cases, and the other 3 elements are off by no more than one ULP."""
+Measured: a simulation gives the bits of 2,129 of 2,132 recorded elements."""
 
 _NEWER_RESET_FIRST: Final[Sites] = _NEWER | {"gate", "reset state"}
-"""What these versions store without LinearBeforeReset: gates and the reset state as well. The
-simulation gives 2,251 of 2,255."""
+"""What these versions store without LinearBeforeReset: gates and the reset state as well."""
 
 _OLDER_RESET_FIRST: Final[Sites] = _NEWER_RESET_FIRST | {"bias", "sum with bias"}
-"""What DirectML 1.8.0 stores without LinearBeforeReset: biases and sums with them as well. The
-simulation gives 2,253 of 2,255."""
+"""What DirectML 1.8.0 stores without LinearBeforeReset: biases and sums with biases as well."""
 
 _OLDER: Final[Sites] = _OLDER_RESET_FIRST | {"product with bias", "reset product", "sum of h"}
-"""What DirectML 1.8.0 stores with LinearBeforeReset. The simulation gives 2,126 of 2,132."""
+"""What DirectML 1.8.0 stores with LinearBeforeReset."""
 
 _OLDER_OF_ONE_NODE: Final[Sites] = (_OLDER - {"sum", "product of h"}) | {"slice with bias"}
 _OLDER_OF_ONE_NODE_RESET_FIRST: Final[Sites] = (_OLDER_RESET_FIRST - {"sum"}) | {"slice with bias"}
 """What DirectML 1.8.0 and 1.8.2 store if there is one hidden node, with and without
-LinearBeforeReset: they store no product to which a bias is still to be added. The simulations give
-all 774 elements of cases with up to 5 inputs, and those with "sum" and "product of h" 513."""
+LinearBeforeReset: no product before its bias is added. Measured: the simulations give the bits of
+all 774 elements of cases with up to 5 inputs; with "sum" and "product of h" they give 513."""
 
 _EVERYTHING: Final[Sites] = _OLDER | {"sum of gates", "share"}
-"""What kernels store if they store every value that has a name. No release that was measured does
-so."""
+"""What a kernel stores that stores every value with a name. No measured release does so."""
 
 
 @of_fields(GruDesc)

@@ -1,11 +1,9 @@
 """Simulate kernels of recurrent layers that store intermediates in FLOAT16.
 
-DirectML stores some intermediate results of LSTM, GRU and RNN in FLOAT16. Which ones depends on its
-version and on the desc: each such way to compute a layer is a kernel, and `gru`, `lstm` and `rnn`
-list them. Nearly all elements of a simulation have DirectML's bits. A result is right if it is near
-the result of the equations, or near that of one of these simulations. The simulation also says how
-near: a store removes earlier errors, unless they reach across the boundary between two FLOAT16
-numbers. 1.0002 and 1.0003 are both stored as 1.
+DirectML stores some intermediate results of LSTM, GRU and RNN in FLOAT16. A kernel is one choice of
+what is stored; the choice depends on the version and the desc. `gru`, `lstm` and `rnn` list the
+kernels. A result is right if it is near the result of the equations, or of a simulated kernel. A
+store removes small errors: 1.0002 and 1.0003 are both stored as 1.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -33,13 +31,13 @@ __all__ = ["EQUATIONS", "Kernel", "Kernels", "Sites"]
 
 Sites = frozenset[str]
 """Names of values that a kernel stores in FLOAT16. `Kernels` names `bias`, `sum`, `slice with
-bias`, `sum with bias` and `state`; the equations in `dmlconf.reference.recurrent` name all others,
+bias`, `sum with bias` and `state`; the equations in `dmlconf.reference.recurrent` name the others,
 such as `gate`."""
 
 
 _STORED_SUMS: Final = 2
-"""The most sums with a bias that are stored before the last slice of a product is added. Measured
-on DirectML 1.8.2: 1,031 terms make two or three slices."""
+"""How many times a sum with a bias is stored, at most, before the last slice of a product is added.
+Measured on DirectML 1.8.2: 1,031 terms make two or three slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +105,7 @@ class Kernels:
         """Return a product with the errors of kernels that add its slices to the biases.
 
         Such a kernel stores the sum after each slice, as `slice with bias`. Measured on DirectML
-        1.8.2, with one hidden node and 1,031 inputs: the sum of the biases, 1.06, and of two or
-        three slices is truncated to a multiple of 2^-10 after each.
+        1.8.2, with one hidden node and 1,031 inputs.
         """
         adding = ["slice with bias" in kernel.sites for kernel in self.each]
         if not any(adding):
@@ -136,17 +133,16 @@ class Kernels:
     def _with_bias(
         self, sums: Quantity, biases: Sequence[Array], site: str, exact: Array | bool
     ) -> Quantity:
-        """Return sums plus biases, which a kernel may add one after the other.
+        """Return sums plus biases; a kernel may add the biases one after the other.
 
-        The biases 16777215 and -16777215 add up to 0. But if the first is added to a sum of -0.8,
-        and then the second, the result is -1: FLOAT32 rounds 16777214.2 to 16777214. Measured:
-        DirectML 1.15.4 adds in that order.
+        Measured: DirectML 1.15.4 adds the first bias to the sum, then the second. With a sum of
+        -0.8 and biases of 16777215 and -16777215, the result is -1: FLOAT32 rounds 16777214.2 to
+        16777214.
         """
         shape = sums.value.shape
         value = np.broadcast_to(sum(biases), shape)
         size = np.broadcast_to(sum(map(np.abs, biases)), shape)
-        # If two biases have opposite signs, the larger one exceeds their sum by the smaller one, in
-        # size; else this is 0.
+        # For biases of opposite signs, the size of the smaller one; otherwise 0.
         between = (size - np.abs(value)) / 2
         exactly = Spread.none(shape)
         spreads = exactly.widened(ROUNDING * HALF_STEP * between), exactly
@@ -158,11 +154,11 @@ class Kernels:
         return quantity_of(sums).activated(activation, self.dtype)
 
     def held(self, values: Values, site: str) -> Quantity:
-        """Return values {..., rows, n}, rounded to FLOAT16 in rows of kernels with this site."""
+        """Return values {..., rows, n}; rows of kernels with this site are rounded to FLOAT16."""
         return self._held(quantity_of(values), site, False)
 
     def _held(self, quantity: Quantity, site: str, exact: Array | bool) -> Quantity:
-        """Return the quantity as `held` does; `exact` marks sums that are the same in any order."""
+        """Return the quantity as `held` does; `exact` marks sums without rounding errors."""
         holding = [site in kernel.sites for kernel in self.each]
         if not any(holding):
             return quantity
@@ -170,7 +166,7 @@ class Kernels:
         return quantity.held(self.rounded, exact, True if all(holding) else rows)
 
     def carried(self, state: State, running: Array) -> State:
-        """Return a state as the next step reads it; kernels may store each part, as `state`."""
+        """Return the state that the next step reads; kernels may store each part, as `state`."""
         return next_state(
             [quantity_of(part) for part in state], self._state, running, next(self._steps)
         )

@@ -31,12 +31,12 @@ _NEXT_TO_NOTHING: Final = 2.0**-100
 """The error scale of results that are nearly exact, in place of 0."""
 
 MOST_ERRORS: Final = 1 << 18
-"""The most numbers that the shared errors of a step (`Spread.shared`) of several kernels may have,
-so that they stay in the cache."""
+"""The most numbers in the shared errors (`Spread.shared`) of a step of several kernels, so that the
+processor's cache holds them."""
 
 MOST_ERRORS_OF_PART: Final = 1 << 19
-"""The most such numbers for several sequences of a FLOAT32 batch, 4 MiB; a batch that needs more is
-computed in parts."""
+"""The most numbers in the shared errors of a FLOAT32 batch, 4 MiB; a larger batch is computed in
+parts."""
 
 
 def error_scales(
@@ -87,11 +87,11 @@ def error_scales(
 
 
 _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
-"""Tensors whose last dimension but one is the batch; in SequenceLengthsTensor it is the last."""
+"""Tensors whose last dimension but one is the batch."""
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield descs of parts of the batch, whose TensorDescs of outputs are those of the whole batch.
+    """Yield descs of parts of the batch. Their output TensorDescs stay those of the whole batch.
 
     A part has at most as many sequences as MOST_ERRORS_OF_PART permits, or one.
     """
@@ -112,9 +112,9 @@ def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
 def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:
     """Return the error scale of several kernels, each with errors around its own values.
 
-    The error scale is the least of all kernels'. Where a kernel's errors are larger by d, its span
-    reaches from its value minus d to its value plus d. A result is right if it is off from one of
-    the spans by no more than the error scale permits.
+    The result has the least error scale of all kernels. If a kernel has the value v, and its error
+    is larger by d, it has the span from v - d to v + d. A result is right if it is near one of the
+    spans, by that error scale.
 
     Derived in docs/bounds.md, Recurrent layers.
     """
@@ -129,7 +129,7 @@ def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int
     # If one kernel may give anything, any result is right.
     greatest = np.fmax.reduce(np.where(np.isfinite(sums), sums, np.nan), 0)
     least = np.where(greatest >= ANY_RESULT, greatest, sums.min(0))
-    # A scale of 0 would mean an exact result, but the last store rounds what FLOAT16 does not have.
+    # A scale of 0 would mean an exact result, but the last store may round.
     rounded = np.logical_or.reduce([value.astype(np.float16) != value for value in values])
     inexact = (sums.max(0) > 0) | (sums.max(0) == 0) & rounded
     least = np.where(inexact, np.fmax(least, _NEXT_TO_NOTHING), least)
@@ -143,8 +143,7 @@ def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
     """Yield the kernels in groups: first the equations, then each kernel with each kind of store.
 
-    A group has as many kernels as MOST_ERRORS permits, but one or more; a step of one kernel has
-    about `size` numbers in its shared errors, or fewer.
+    A group has as many kernels as MOST_ERRORS permits, at least one.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]
     kernels = (EQUATIONS, *holding)
@@ -181,7 +180,7 @@ def _simulations(
 def _error_scales_of(
     outputs: Sequence[Values], descs: Sequence[TensorDesc | None], terms: int
 ) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs that a desc has; `descs` has None for the others."""
+    """Return the error scales of the outputs; `descs` has None for an output that is not wanted."""
     return tuple(
         quantity_of(output).narrowed(terms)
         for output, desc in zip(outputs, descs, strict=True)

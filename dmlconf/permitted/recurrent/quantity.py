@@ -1,8 +1,8 @@
 """Values of recurrent layers that carry their errors from step to step.
 
-The reference computes a layer's equations on `Values`; here they are computed on quantities. A
-quantity has an error scale, which is the sum of all worst-case errors and says where any result is
-right, and spreads, which are the likely errors. Both are linear: 2 x has twice the errors of x.
+The reference computes a layer's equations on `Values`, this module on quantities. A quantity has an
+error scale, the sum of all worst-case errors, and spreads, the likely errors. Both are linear: 2 x
+has twice the errors of x.
 """
 
 from __future__ import annotations
@@ -41,43 +41,37 @@ from dmlconf.tensors.float_limits import (
 __all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
 _STORES_APART: Final = 2.0
-"""How many units in the last place two kernels' FLOAT16 stores of a value may be apart, if the
-value carries errors of earlier stores in both.
-
-A store's rounding error is uniform over one unit, so its variance is 1/12 of a unit squared. The
-difference of two independent ones has a variance of 1/6 and a standard deviation of 0.41 units; 2
-units are 5 standard deviations."""
+"""How far two kernels' FLOAT16 stores of a value may be apart, in units in the last place, if the
+value carries errors of earlier stores: 5 standard deviations of the difference of two stores."""
 
 _STORE_BIAS: Final = 0.5
 """The mean error of a store that rounds toward zero, in units in the last place."""
 
 _CURVATURE: Final = 1.05
-"""How many times the likely errors of FLOAT16 stores count in an output: an error of some units in
-the last place changes the slopes by which it is carried on. Measured: a GRU on DirectML 1.8.0 whose
-states double at each step is off by 1.005 times the likely error of fixed slopes, since one of its
-stores rounds to the next number."""
+"""The factor by which the likely errors of FLOAT16 stores are enlarged in an output: larger errors
+change the slopes. Measured: a GRU on DirectML 1.8.0 whose states double at each step is off by
+1.005 times its likely error."""
 
 _ACTIVATION: Final = 2.0
-"""How many times an activation's own greatest error counts in a spread. A device's exp or tanh errs
-alike at arguments close together, so errors of several steps do not cancel as independent ones do.
+"""The factor by which an activation's own greatest error is enlarged in a spread. The errors of exp
+or tanh at similar arguments are similar, so errors of several steps do not cancel.
 """
 
 _MOST_CARRIED: Final = 2.0**200
-"""The greatest error scale that a product is computed from. An error scale grows with every step,
-and would be infinite after some hundred steps. Of a quantity, only ANY_RESULT, 2^400, means that
-any result is right."""
+"""The greatest error scale that a product is computed from. Error scales grow with every step, and
+would be infinite after some hundred steps."""
 
 _TOGETHER: Final = 2.0**-20
 """The error that an error scale of 1 stands for in a product of two errors: 16 roundings of
 HALF_STEP."""
 
 _LEAST_REACH: Final = 2.0**-28
-"""The least reach over which slopes are taken, as a share of the argument, or of 1 if that is more.
-FLOAT64 has 52 bits, so 24 bits of the reach are left."""
+"""The least reach over which slopes are taken, as a share of the greater of 1 and the argument's
+size. FLOAT64 has 52 bits, so 24 bits of the reach are left."""
 
 _BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-"""The arguments between which an activation's slopes are taken: x plus these numbers times the
-reach, which is the likely error of x or more."""
+"""An activation's slopes at x are taken between the arguments x plus these numbers times the
+reach."""
 
 
 @dataclass(slots=True)
@@ -88,8 +82,8 @@ class Quantity(Values):
         error_scale: the bound of their errors.
         spreads: the likely errors of FLOAT32 operations, and those of FLOAT16 stores, both in the
             unit of the values; None for exact values.
-        terms: for each value that is a sum, the sum of its terms' sizes; None if that is its own
-            size.
+        terms: for values that are sums, the sums of the terms' sizes; None for the values' own
+            sizes.
     """
 
     error_scale: ErrorScale
@@ -109,8 +103,7 @@ class Quantity(Values):
             lambda first, second: first + second,
             lambda first, second: first + second,
         )
-        # Finite terms beside an infinity may overflow to the opposite infinity: the sum is then
-        # NaN.
+        # Finite terms may overflow to infinity; plus an opposite infinity, the sum is then NaN.
         infinite = np.isinf(self.value) | np.isinf(other.value)
         beyond = infinite & (overflows(self._terms()) | overflows(other._terms()))
         if beyond.any():
@@ -118,7 +111,7 @@ class Quantity(Values):
         return replace(total, terms=self._terms() + other._terms())
 
     def _terms(self) -> Array:
-        """Return the sum of the sizes of each value's terms; a value that is no sum is its term."""
+        """Return the sum of the sizes of each value's terms."""
         return np.abs(self.value) if self.terms is None else self.terms
 
     def __mul__(self, other: Values) -> Quantity:
@@ -138,10 +131,10 @@ class Quantity(Values):
         return product._with_both_errors(self, other)
 
     def _with_both_errors(self, first: Quantity, second: Quantity) -> Quantity:
-        """Return a product with the product of its factors' errors, which is not linear.
+        """Return the product of two factors, with the product of their errors added to its own.
 
-        It counts where both errors exceed their values. An ELU may give -2^-24 for -1.6e-23, since
-        the error of exp is that large next to 1; the product of two such numbers is 2^-48.
+        It matters where both errors exceed the values: an ELU may give -2^-24 for -1.6e-23, and the
+        product of two such results is 2^-48.
         """
         (single, half), (mine, held), (theirs, other_held) = (
             each._spreads() for each in (self, first, second)
@@ -155,7 +148,7 @@ class Quantity(Values):
         return replace(self, error_scale=error_scale, spreads=spreads)
 
     def _open(self) -> Array:
-        """Return where any result is right; an infinite error only means an infinite value."""
+        """Return where any result is right: a finite error scale of ANY_RESULT or more."""
         sums = self.error_scale.sums
         opened: Array = (sums >= ANY_RESULT) & np.isfinite(sums)
         return opened
@@ -180,10 +173,10 @@ class Quantity(Values):
     ) -> Quantity:
         """Return a sum or product of two quantities, with the errors of both and its own rounding.
 
-        The functions carry the error scales and the spreads of both to the result.
+        `carried` and `spread` compute the error scale and the spreads of the result.
         """
         error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(_own_size(value))
-        # A value that may be NaN may still be NaN times zero, or plus any other term.
+        # NaN times zero, or plus any number, is NaN.
         error_scale = error_scale.open_where(self._open() | other._open())
         single, half = map(spread, self._spreads(), other._spreads())
         return Quantity(value, error_scale, (_rounded(single, value, half), half))
@@ -208,8 +201,8 @@ class Quantity(Values):
     def clipped(self, threshold: float) -> Quantity:
         """Return the values between -threshold and threshold, NaN as -threshold.
 
-        Measured: max(NaN, -threshold) is -threshold. To return NaN is right as well, so any result
-        is right for NaN.
+        Measured: max(NaN, -threshold) is -threshold. NaN is right as well, so for NaN any result is
+        permitted.
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         exact = ErrorScale(np.zeros_like(value))
@@ -224,11 +217,11 @@ class Quantity(Values):
     ) -> Quantity:
         """Return the values as kernels store them in FLOAT16.
 
-        A store removes earlier errors, unless they reach across the boundary between two FLOAT16
-        numbers. Where a finite number overflows in FLOAT16, any result is right.
+        A store removes errors that do not reach another FLOAT16 number. Where a finite number
+        overflows in FLOAT16, any result is right.
 
         Args:
-            exact: where every kernel has exactly these values before it stores them.
+            exact: where the values have no error before the store.
             rows: which rows are stored, sizes {rows, 1}; the others stay as they are.
         """
         stored = rounded(self.value)
@@ -250,7 +243,7 @@ class Quantity(Values):
         return Quantity(value, error_scale, (single, half), self.terms, absent=self.absent)
 
     def storing(self, sizes: Array, stores: int) -> Quantity:
-        """Return the quantity with the errors of FLOAT16 stores of parts of it, of these sizes."""
+        """Return the quantity with the errors of `stores` FLOAT16 stores of values of `sizes`."""
         single, half = self._spreads()
         error_scale = self.error_scale.holding(stores * sizes, math.sqrt(stores) * sizes)
         spreads = single, half.widened(FLOAT16_EPSILON * stores * sizes)
@@ -284,8 +277,8 @@ class Quantity(Values):
         error_scale, _ = activated_error_scale(
             self.value, self.error_scale, activation.desc, dtype, error, value
         )
-        # A sum may be stored in the data type before the last term is added. Its terms tell whether
-        # it overflows there. The error scale cannot tell that, since it grows with every step.
+        # A sum may be stored in the data type before the last term is added. The sizes of the terms
+        # say whether that overflows.
         sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
         spreads = self._activated_spreads(activation, value, error)
@@ -298,8 +291,8 @@ class Quantity(Values):
     def _error_of(self, activation: Activation) -> Array:
         """Return the activation's own greatest error, at the value and at both ends of its reach.
 
-        An ELU has an error of some 2^-21 just below 0, that of exp, and none above 0; but 2e-22
-        with an error may be below 0.
+        An ELU has an error of about 2^-21 just below 0, and none above 0. But 2e-22 with an error
+        may be below 0.
         """
         of, attributes = ERRORS[activation.desc["operator"]], attributes_of(activation.desc)
         error, reach = of(self.value, **attributes), self._reach()
@@ -315,8 +308,8 @@ class Quantity(Values):
     ) -> tuple[Spread, Spread]:
         """Return the spreads of an activation's values.
 
-        An error of the argument is multiplied by the mean slope of the activation there. How far
-        other slopes differ from that mean counts as an independent error.
+        The spread of the argument is multiplied by the mean slope of the activation. The greatest
+        difference of a slope from the mean counts as an independent error.
         """
         likely = self._reach()
         reach = np.maximum(likely, _LEAST_REACH * np.maximum(np.abs(self.value), 1.0))
@@ -324,7 +317,7 @@ class Quantity(Values):
         slopes = (beside[1:] - beside[:-1]) / (reach / 2)
         slope = np.add.reduce(slopes, 0) / len(slopes)
         bend = np.maximum.reduce(np.abs(slopes - slope), 0)
-        # An exact value has no error, even if an Alpha makes the slope of LEAKY_RELU infinite.
+        # An exact value has no error, even where the slope is infinite.
         exact = (likely == 0) & ~np.isfinite(slope + bend)
         if exact.any():
             slope, bend = (np.where(exact, 0.0, each) for each in (slope, bend))
@@ -336,7 +329,7 @@ class Quantity(Values):
     def times_matrix(self, matrix: Array) -> Quantity:
         """Return the product with a constant matrix.
 
-        Zeros for absent values (`absent`) have no error, not even times infinity.
+        Products with absent values (`absent`) are 0 without an error, even for infinite weights.
         """
         if self.absent is not None:
             product = replace(self, absent=None).times_matrix(matrix)
@@ -344,7 +337,7 @@ class Quantity(Values):
             return replace(product.nothing().where(self.absent, product), terms=terms)
         value = self.value @ matrix
         error_scale = self.error_scale.times(matrix)
-        # The worst-case error grows with every step, so it is limited. Only what overflows is open.
+        # The worst-case error grows with every step, so it is limited.
         errors = self.error_scale.sums
         errors = np.where(errors >= ANY_RESULT, errors, np.minimum(errors, _MOST_CARRIED))
         sums = _product_size(np.abs(self.value) + errors, matrix)
@@ -354,7 +347,7 @@ class Quantity(Values):
         undefined = np.asarray((self._open() | overflowed).any(axis=-1, keepdims=True))
         infinite = np.isinf(matrix)
         if infinite.any():
-            # A value that may come out as 0 then gives NaN, and else an infinity.
+            # Infinity times a value that may be computed as 0 is NaN or an infinity.
             undefined = undefined | (self._may_vanish().astype(float) @ infinite.astype(float) > 0)
         error_scale = error_scale.open_where(undefined)
         sources = sources_of(self.value)
@@ -373,7 +366,7 @@ class Quantity(Values):
         return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
     def common(self) -> Quantity:
-        """Return the values with errors that the results computed from them share.
+        """Return the values; results that are computed from them share their errors.
 
         In a sum of two such results, the shares of one error may cancel.
         """
@@ -396,7 +389,7 @@ class Quantity(Values):
         return replace(self, spreads=self._each(Spread.settled))
 
     def narrowed(self, terms: int) -> ErrorScale:
-        """Return the error scale with likely errors where they are less than the worst-case ones.
+        """Return the error scale with the likely errors where the worst-case errors are larger.
 
         The rule counts errors in the roundings of `terms` terms.
         """
@@ -405,14 +398,13 @@ class Quantity(Values):
         single, half = self.spreads
         before = self.error_scale
         sums = np.fmin(before.sums, single.limit / (HALF_STEP * roundings(terms)))
-        # A likely error beyond FLOAT32 means that a sum may overflow. A worst-case error does not
-        # mean that, since it grows with every step.
+        # If a likely error exceeds FLOAT32, a sum may overflow.
         unbounded = (before.sums >= ANY_RESULT) | (sums > LARGEST_FLOAT32) & np.isfinite(sums)
         sums = np.where(unbounded, ANY_RESULT, sums)
         if before.stored is None:
             return replace(before, sums=sums)
         deviation = before.stored if before.deviation is None else before.deviation
-        # The last store may also be toward zero, in the same direction as earlier stores.
+        # The last store may round toward zero, as earlier stores do.
         last = _STORE_BIAS * float16_ulps(self.value)
         held = half.limit * _CURVATURE
         likely = np.hypot(last, held / 2) / FLOAT16_EPSILON
@@ -442,7 +434,7 @@ def quantity_of(values: Values) -> Quantity:
 def next_state(
     state: Sequence[Quantity], hold: Callable[[Quantity], Quantity], running: Array, step: int
 ) -> tuple[Quantity, ...]:
-    """Return the state that the next step reads; kernels may store that of running sequences."""
+    """Return the next step's state; kernels may store the state of running sequences."""
     parts = [hold(part).where(running, part) for part in state]
     sources = sources_of(np.concatenate([part.value for part in parts], -1))
     singles, halves = zip(*(part._spreads() for part in parts), strict=True)
@@ -461,7 +453,7 @@ def product_quantity(rows: Array, matrix: Array, value: Array) -> Quantity:
 
 
 def _product(product: Quantity, left: Array, right: Array) -> Quantity:
-    """Return the product `left @ right`, which has its factors' errors, with those of its sums."""
+    """Return the product `left @ right` with the rounding errors of its sums added."""
     error_scale = _in_slices(product.error_scale, product.value, left, right)
     single, half = product._spreads()
     size = np.abs(left) @ np.abs(right)
@@ -489,9 +481,9 @@ def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
 
 
 def _own_size(values: Array) -> Array:
-    """Return the sizes of values, of which a FLOAT32 rounding loses a share of HALF_STEP.
+    """Return the sizes of values; a FLOAT32 rounding is off by HALF_STEP times this size.
 
-    A subnormal number may be lost as a whole, so its size is divided by HALF_STEP.
+    A subnormal number may be flushed to 0, so its size is divided by HALF_STEP.
     """
     sizes = np.abs(values)
     subnormal = _subnormal(values)
@@ -505,7 +497,7 @@ def _subnormal(values: Array) -> Array:
 
 
 def _product_size(left: Array, right: Array) -> Array:
-    """Return the product of absolute values; ANY_RESULT where finite terms beside inf overflow."""
+    """Return |left| @ |right|; where that is infinite but its finite terms overflow, ANY_RESULT."""
     size: Array = np.abs(left) @ np.abs(right)
     if np.isfinite(size).all():
         return size

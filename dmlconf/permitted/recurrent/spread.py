@@ -1,10 +1,9 @@
 """The likely errors of values that are computed in many steps, as in recurrent layers.
 
-Each step multiplies a worst-case bound by the sum of absolute weights, even where the gates let
-hardly any error through. A spread is the linear propagation of errors instead, with the signs and
-slopes at the values themselves. Errors of different roundings are independent, so their squares add
-up: 3 and 4 are 5 together. An error that reaches a value along several paths is added up with its
-signs: 3 and -2 are 1 together.
+A worst-case bound would grow at each step by the sum of absolute weights. A spread is the linear
+propagation of errors instead, with the signs and slopes at the values. Errors of different
+roundings are independent, so their squares add up: 3 and 4 make 5. If one error reaches a value
+along several paths, its parts add up with their signs: 3 and -2 make 1.
 
 Source: JCGM 100:2008 (Guide to the expression of uncertainty in measurement), 5.1 and 5.2, for the
 propagation of independent and of correlated errors.
@@ -26,22 +25,20 @@ from dmlconf.tensors.fills import splitmix64
 __all__ = ["ROUNDING", "Spread", "independent", "sources_of"]
 
 ROUNDING: Final = 4.0
-"""How much a rounding of FLOAT32 counts, in half ULPs: twice the error of one toward zero."""
+"""The error of a FLOAT32 rounding in a spread, in half ULPs: twice that of rounding toward zero."""
 
 
 _MOST_EXACT: Final = 512
-"""The most values in all parts of a state for which each value has an error of its own: n values
+"""With up to this many values in all parts of a state, each value has an error of its own. n values
 take n^3 operations a step."""
 
 _MIXTURES: Final = 256
-"""How many mixtures stand for the errors of a wider state."""
+"""How many mixtures replace the errors of a wider state."""
 
 _CHANCE: Final = 2.0
-"""The factor by which mixtures are enlarged. Chance alone needs 1.25: the sum of squares of 256
-normally distributed numbers is less than 1 / 1.25^2 of its mean in 1.6 of a million draws (Wilson
-and Hilferty's approximation). But the slopes of later steps depend on the errors as well. Measured
-on an LSTM of 2 x 320 that enlarges errors from step to step: with 1.25, mixtures gave one tenth of
-the results a smaller limit than separate errors give; with 2, none."""
+"""The factor by which mixtures are enlarged. Measured on an LSTM of 2 x 320 that enlarges errors
+from step to step: with 1.25, mixtures gave one tenth of the results a smaller limit than separate
+errors give; with 2, none."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,8 @@ class Spread:
 
     Attributes:
         own: the error of each value alone, independent of all others; shaped like the values.
-        shared: how far each value is off by each of several independent errors, with its sign;
-            sizes {errors, ...}. In all values of a step, the same index means the same error.
+        shared: the change of each value by each of several independent errors, with its sign; sizes
+            {errors, ...}. For all values of a step, an index means the same error.
     """
 
     own: Array
@@ -69,7 +66,7 @@ class Spread:
     def __add__(self, other: Spread) -> Spread:
         """Return the spread of a sum, without the rounding of the addition itself."""
         own = np.hypot(self.own, other.own)
-        # Adding 0.0 turns -0 into 0, as adding the zeros of `_aligned` would.
+        # Adding 0.0 turns -0 into 0.
         if not len(other.shared):
             return Spread(own, self.shared + 0.0)
         if not len(self.shared):
@@ -96,15 +93,14 @@ class Spread:
     def times(self, matrix: Array, sources: Array) -> Spread:
         """Return the spread of values {..., n} @ matrix {n, m}, without the product's roundings.
 
-        `sources`, as from `sources_of`, says which values each own error concerns; own errors
-        become shared ones.
+        Own errors become shared ones, one for each of the `sources` (`sources_of`).
         """
         alone = _present(_each_alone(self.own, sources))
         shared = np.concatenate([self.shared, alone])
-        # An error has the same index in all values of a step, so errors of 0 stay.
+        # An error has the same index in all values of a step, so rows of 0 stay.
         product = np.zeros((*shared.shape[:-1], matrix.shape[1]))
         present = _nonzero(shared)
-        # One product of all rows: NumPy makes one for each error otherwise.
+        # One matrix product for all rows, instead of one for each error.
         rows = shared[present].reshape(-1, shared.shape[-1]) @ matrix
         product[present] = rows.reshape(-1, *product.shape[1:])
         return Spread(np.zeros(product.shape[1:]), product)
@@ -120,8 +116,7 @@ class Spread:
     def common(self, sources: Array) -> Spread:
         """Return the spread with the values' own errors among the shared ones.
 
-        `sources`, as from `sources_of`, says which values each own error concerns. If a result
-        depends on a value along several paths, the value's error is then added up with its signs.
+        There is one shared error for each of the `sources` (`sources_of`).
         """
         shared = np.concatenate([self.shared, _each_alone(self.own, sources)])
         return Spread(np.zeros_like(self.own), shared)
@@ -140,9 +135,8 @@ class Spread:
 def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple[Spread, ...]:
     """Return spreads in which all errors are shared.
 
-    The limits of up to `_MOST_EXACT` values stay, except for equal values, to which `sources_of`
-    gives a further error. There are then as many errors as values at most, unless none was shared
-    before. In a wider state, own errors become mixtures, and limits may be larger: see `_mixed`.
+    With up to `_MOST_EXACT` values, limits stay the same, but equal values get a further error
+    (`sources_of`). In a wider state, own errors become mixtures (`_mixed`), and limits may grow.
 
     Args:
         parts: the spreads of the parts of a state, such as hidden nodes and cell, sizes {batch, n}
@@ -163,7 +157,7 @@ def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple
     else:
         errors = _present(np.concatenate([known, own]))
     if not wide and most and len(errors) > sum(widths):
-        # The factor R has the same inner products of columns, which is all that a spread contains.
+        # The factor R of a QR decomposition has fewer rows, and the same inner products of columns.
         factor: Any = np.linalg.qr(errors.transpose(1, 0, 2), mode="r")
         errors = factor.transpose(1, 0, 2)
     ends = np.cumsum(widths)
@@ -176,10 +170,9 @@ def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple
 def _mixed(own: Array, sources: Array, step: int) -> Array:
     """Return errors {_MIXTURES, ..., n}, each a mixture of all sources with random signs.
 
-    If no value has an error, there are no mixtures. On average, the squares of the mixtures at a
-    value add up to those of all errors, times the square of _CHANCE; the relative standard
-    deviation of that sum is at most the root of 2 / _MIXTURES. Since errors are propagated
-    linearly, what follows from a mixture is the mixture of what follows from each error.
+    If no value has an error, there are no mixtures. On average, the squares of a value's mixtures
+    add up to _CHANCE^2 times those of its errors. The relative standard deviation of that sum is at
+    most the root of 2 / _MIXTURES.
 
     Source: Hutchinson, "A Stochastic Estimator of the Trace of the Influence Matrix for Laplacian
     Smoothing Splines", 1989.
@@ -206,16 +199,15 @@ def _nonzero(errors: Array) -> Array:
 
 
 def sources_of(values: Array) -> Array:
-    """Return which of the n values of a row {..., n} each independent error concerns: {errors, n}.
+    """Return, for each independent error, which of the n values of a row it changes: {errors, n}.
 
-    Each value has an error of its own. Values that are equal in FLOAT32 in every row, such as nodes
-    with equal weights, may come from the same operations and have equal errors, so they share one
-    more error.
+    Each value has an error of its own. Values that are equal in FLOAT32 in every row may come from
+    the same operations, so they share one more error.
     """
     width = values.shape[-1]
     rows = values.reshape(-1, width).astype(np.float32)
     alone = np.eye(width, dtype=bool)
-    # Columns can only be alike where their first elements are.
+    # Equal columns have equal first elements.
     first = np.sort(rows[:1].ravel())
     if not (first[1:] == first[:-1]).any():
         return alone
@@ -225,7 +217,7 @@ def sources_of(values: Array) -> Array:
 
 
 def _each_alone(own: Array, sources: Array) -> Array:
-    """Return one error {errors, ..., n} for each source: the own errors of its values."""
+    """Return own errors as shared ones {errors, ..., n}, one for each source."""
     alone: Array = np.where(sources.reshape(-1, *[1] * (own.ndim - 1), own.shape[-1]), own, 0.0)
     return alone
 

@@ -29,7 +29,7 @@ def cumulative_summation_error_scale(
     AxisDirection: str,
     HasExclusiveSum: bool,
 ) -> ErrorScale:
-    """Return the error scale: the sums of absolute values. A sum has the errors of those before it.
+    """Return the error scale: the cumulative sums of absolute values.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -57,7 +57,7 @@ def cumulative_product_error_scale(
     AxisDirection: str,
     HasExclusiveProduct: bool,
 ) -> ErrorScale:
-    """Return the error scale: the sizes of the products, larger where a partial one underflows.
+    """Return the error scale: the sizes of the products, larger where a partial product underflows.
 
     Derived in docs/bounds.md, Products.
     """

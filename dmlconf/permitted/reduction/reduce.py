@@ -1,7 +1,5 @@
 """Permitted results of REDUCE, ARGMIN and ARGMAX besides the reference's outputs.
 
-`dmlconf.precision.accumulation` counts the roundings of sums and those of FLOAT16 outputs.
-
 Derived in docs/bounds.md, Sums, Averages, Products and Functions of sums.
 """
 
@@ -34,17 +32,15 @@ __all__ = [
 ]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
-"""How many times a logarithm is added to its error scale for the error of log2: 4. For an
-error scale of 1 the rule permits 6 half ULPs or more, so 24 for 4; log2 is off by at most 8."""
+"""The error of log2, as a multiple of STEP: 4."""
 
 
 def argmin_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
 ) -> Interval:
-    """Return the interval of ARGMIN: the index or, if a row compared in parts has a NaN, any index.
+    """Return the interval of ARGMIN: the index, or any if a row compared in parts has a NaN.
 
-    A part that begins with NaN returns the index of the NaN. The kernel decides where parts begin:
-    for 1,024 elements with a NaN at the end DirectML returns 1023.
+    For 1,024 elements with a NaN at the end DirectML returns 1023.
 
     Source: measured on DirectML 1.8.0 to 1.15.4: rows of 514 elements and more, and several axes.
     """
@@ -82,10 +78,10 @@ def reduce_interval(
 def reduce_candidates(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Sequence[Interval]:
-    """Return the candidates of REDUCE with MIN or MAX: one, or two if a row has nothing but NaN.
+    """Return the candidates of REDUCE with MIN or MAX: one, or two if a row has only NaN.
 
-    For such a row, a kernel that starts from infinity (MIN) or negative infinity (MAX) returns that
-    number, and one that starts from the first element returns NaN.
+    For a row of NaN, a kernel may return NaN, or the number from which it starts: infinity for MIN,
+    -infinity for MAX.
 
     Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN for
     4,096 elements, and infinity for all other numbers of elements from 1 to 65,536.
@@ -104,11 +100,9 @@ def _in_passes(
 ) -> tuple[Array, ...]:
     """Return the FLOAT16 sums or averages of kernels that compute them in several passes.
 
-    There are none for FLOAT32, nor for adjacent axes, which take one pass. The passes show in sums
-    that cancel: if the first pass gives 0.5078 and -0.5, the result 0.0078 has the error of storing
-    0.5078. Measured on DirectML 1.8.0: sums of squares along the axes 0 and 3 of 4 take two passes,
-    and 30 of 30 elements have their bits. Along 0 and 2 they take one there, and averages two; the
-    results of two passes are permitted for both.
+    There are none for FLOAT32, nor for adjacent axes. Each pass stores its results in FLOAT16: if
+    the first pass gives 0.5078 and -0.5, the result 0.0078 has the error of storing 0.5078.
+    Measured on DirectML 1.8.0: sums of squares along the axes 0 and 3 of 4 take two passes.
 
     Args:
         power: 2 for sums of squares.
@@ -128,9 +122,9 @@ def reduce_error_scale(
 ) -> ErrorScale:
     """Return the error scale of a reduction: the same reduction of absolute values.
 
-    That of a logarithm is larger: it turns the relative error of the sum into an absolute one.
-    Intermediates may overflow although the result does not, and subnormal intermediates may count
-    as 0.
+    The error scale of a logarithm is larger: log turns the relative error of the sum into an
+    absolute error. Intermediates may overflow although the result does not, and subnormal
+    intermediates may count as 0.
 
     Derived in docs/bounds.md, Functions of sums.
 
@@ -193,7 +187,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     sizes = np.abs(exact)
     terms, weights = exact, sizes
     quantum = quantum_of(exact) if function == "LOG_SUM" else 0.0
-    # These sums are exact in any order; the logarithm of a sum of zeros is exactly -infinity.
+    # FLOAT32 computes these sums exactly in any order.
     certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= LEAST_NORMAL_FLOAT32)
     if function == "LOG_SUM_EXP":
         terms = np.exp(exact)
@@ -202,7 +196,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     total = terms.sum(-1)
     own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
     of_sum = np.where(certain, 0.0, weights.sum(-1) / np.abs(total))
-    # A sum of terms that cancel may become negative, and one that FLOAT32 flushes may become 0.
+    # A sum whose terms cancel may become negative, and a subnormal sum may be flushed to 0.
     unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < LEAST_NORMAL_FLOAT32)
     unknown &= ~certain
     beyond = overflows(finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
@@ -213,8 +207,8 @@ def product_error_scale(factors: Array, multiply: Callable[[Array], Array]) -> E
     """Return the error scale of products: their sizes, enlarged where a partial product underflows.
 
     If a partial product of finite factors may overflow, the result may be infinite, with the sign
-    of the product, or NaN if a factor is 0. It may also be NaN if an infinite factor meets a
-    partial product that underflows.
+    of the product, or NaN if a factor is 0. An infinite factor times a partial product that
+    underflows to 0 is NaN.
 
     Derived in docs/bounds.md, Products.
     """
@@ -226,7 +220,7 @@ def product_error_scale(factors: Array, multiply: Callable[[Array], Array]) -> E
     smallest = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < LEAST_NORMAL_FLOAT32
     beyond = (multiply(np.maximum(finite, 1.0)) > largest) & (product <= largest)
     beyond |= smallest & (product > largest)
-    # A subnormal intermediate may be flushed to zero, or lose any share of its digits.
+    # A subnormal intermediate may be flushed to zero or lose digits.
     underflows = smallest & ordinary
     sums = np.where(underflows, product / STEP, product)
     # Where NaN is not possible, the product itself, which is not 0, has the sign of the infinity.

@@ -1,8 +1,7 @@
 """Permitted outputs of ROI_ALIGN if rounding decides on which side of a boundary a sample lies.
 
-A sample that is nearer to a boundary than the error of its coordinate, here called unsure, is read
-on either side of it: a candidate has one choice of sides. Elsewhere the result is continuous in the
-coordinate. `sampling` says what boundaries are.
+A sample is unsure if it is nearer to a boundary (`sampling.unsure`) than the error of its
+coordinate. Each candidate has one choice of sides for the unsure samples.
 
 Source: Direct3D 11.3 functional specification, 3.1.
 """
@@ -57,13 +56,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class _Side:
-    """On which side of their boundary the unsure samples along an axis lie.
+    """A choice of sides for the unsure samples along an axis.
 
     Attributes:
         unsure: which samples are unsure, sizes {regions, samples, outputs}.
-        choice: a bit for each unsure sample of an output, from the first: whether it lies beyond
-            its boundary.
-        point: whether only the coordinate 0 is inside, so that both ends of an error are outside.
+        choice: bit i is 1 if unsure sample i of an output lies beyond its boundary.
+        point: whether only the coordinate 0 is inside the input.
     """
 
     unsure: Array
@@ -83,8 +81,8 @@ def reduced_candidates(
 ) -> Iterator[Candidate]:
     """Yield averages or maxima of the samples of each output, a candidate for each choice of sides.
 
-    An output with more unsure samples along an axis than are tried may have any value between its
-    least and its greatest result.
+    An output with more unsure samples along an axis than `_MOST_UNSURE`, or than memory permits,
+    may have any value between its least and its greatest result.
     """
     open_sides = unsure(reading, y, 1), unsure(reading, x, 2)
     counts = [axis.sum(axis=1) for axis in open_sides]
@@ -102,7 +100,7 @@ def reduced_candidates(
 
 
 def _tried(counts: Sequence[Array], elements: int) -> list[int]:
-    """Return how many unsure samples of an output are tried on both sides, along each axis."""
+    """Return for each axis how many unsure samples of an output are tried on both sides."""
     bits = [min(int(count.max(initial=0)), _MOST_UNSURE) for count in counts]
     while any(bits) and elements << sum(bits) > _MOST_ELEMENTS:
         bits[bits.index(max(bits))] -= 1
@@ -124,7 +122,7 @@ def _reduced(
     function: str,
     sides: tuple[_Side, _Side] | None,
 ) -> Candidate:
-    """Return the results of one choice of sides, or of all choices together if `sides` is None."""
+    """Return the results of one choice of sides, or if `sides` is None the hull of all choices."""
     moved = 0.0
     if sides is not None:
         moved = sum(
@@ -147,7 +145,7 @@ def _reduced(
 def _moved(at: UncertainSamples, side: _Side, *, steady: bool) -> UncertainSamples:
     """Return the samples, with unsure ones moved to their side of the boundary.
 
-    If `steady`, nothing changes between boundaries, so other samples have no error.
+    If `steady`, the result is constant between boundaries, so the other samples have no error.
     """
     errors = np.where(side.unsure | steady, 0.0, at.errors)
     return replace(at, values=at.values + side.shifts(at), errors=errors)
@@ -158,8 +156,7 @@ def _ends(
 ) -> tuple[Array, Array, Array]:
     """Return the least and the greatest result, and the error of the arithmetic.
 
-    A linear interpolation changes by at most twice the greatest element for each unit by which
-    samples were moved.
+    If samples move by d, a linear interpolation changes by at most 2 d times its greatest element.
     """
     rows = coordinates_within(block.y, block.y_errors)
     columns = coordinates_within(block.x, block.x_errors)

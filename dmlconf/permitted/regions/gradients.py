@@ -41,17 +41,15 @@ __all__ = [
 ]
 
 _SHARE_OPERATIONS: Final = 6
-"""FLOAT32 operations that compute the share of the gradient that a sample gives an element: two
-differences from 1, their product, the product with the gradient, and a quotient, which may be a
-reciprocal and a product."""
+"""FLOAT32 operations that compute an element's share of a sample's gradient: two differences from
+1, two products, and a quotient of two operations."""
 
 _SLOPE_OPERATIONS: Final = 5
-"""FLOAT32 operations that compute a slope: three differences, a product and a sum. None of their
-results exceeds the sum of the sizes of the elements between which the slope is."""
+"""FLOAT32 operations that compute a slope: three differences, a product and a sum."""
 
 _WEIGHT_OPERATIONS: Final = 7
-"""FLOAT32 operations that compute the gradient of a region from a slope: the product with the
-gradient, two quotients of two operations each, and two products."""
+"""FLOAT32 operations that compute a region's gradient from a slope: three products, and two
+quotients of two operations each."""
 
 
 @of_fields(RoiAlignGradDesc)
@@ -79,7 +77,7 @@ def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[Interval, ...]:
 
 @dataclass(frozen=True)
 class _UncertainGradients(RoiGradients):
-    """The gradients of an operator, and how far they may be off since coordinates have errors."""
+    """The gradients of an operator for samples whose coordinates have errors."""
 
     y: UncertainSamples
     x: UncertainSamples
@@ -92,7 +90,7 @@ class _UncertainGradients(RoiGradients):
         return cls(right.reading, y, x, right.gradients, right.greatest)
 
     def uncertain_parts(self) -> Iterator[UncertainPart]:
-        """Yield the samples of all outputs, those of some outputs at a time."""
+        """Yield the samples of all outputs, in parts."""
         for part in self.parts():
             block = uncertain_block(part.block, self.y, self.x)
             gradient = self.gradients[block.outputs][:, np.newaxis, np.newaxis]
@@ -102,8 +100,8 @@ class _UncertainGradients(RoiGradients):
         """Return how far OutputGradientTensor may be below and above the reference's.
 
         Both are infinite where any result is right. A sample gives an element a share between the
-        least and the greatest that its uncertain coordinate permits, or nothing if it may be
-        outside, or if another sample may be the first of the greatest.
+        least and the greatest that its uncertain coordinate permits. It may give nothing if it may
+        be outside, or if another sample may be the first of the greatest.
         """
         sizes = self.reading.values.size
         sums, below, above, error_scales, terms = (np.zeros(sizes) for _ in range(5))
@@ -127,11 +125,10 @@ class _UncertainGradients(RoiGradients):
         return self.in_input_order(low), self.in_input_order(high)
 
     def _undefined(self) -> Array:
-        """Return which regions have coordinates that are not finite in FLOAT32."""
         return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:
-        """Return which outputs have special gradients or, if `image`, samples of special elements.
+        """Return which outputs have special gradients or, if `image`, read special elements.
 
         Special numbers are infinite, NaN or so large that the sum of four may overflow. Sizes
         {regions, rows, columns, channels}.
@@ -147,8 +144,8 @@ class _UncertainGradients(RoiGradients):
     def _open_elements(self, errors: Array) -> None:
         """Set infinite errors for elements for which any result is right.
 
-        These are all elements of batches that regions with undefined coordinates read, and the
-        elements around samples of outputs with special numbers: a kernel may multiply a special
+        If a region has undefined coordinates, these are all elements of its batch. If an output has
+        special numbers, these are the elements around its samples: a kernel may multiply a special
         number by a share of 0 or skip it. A sample before the first element reads the first two
         elements, the second with a share of 0.
         """
@@ -168,9 +165,9 @@ class _UncertainGradients(RoiGradients):
     def region_errors(self) -> tuple[Array, Array]:
         """Return how far OutputROIGradientTensor may be below and above the reference's.
 
-        The arrays have the sizes {regions, 4}, and are infinite where any result is right. The
-        slope of a sample may be that at any coordinate within its error, and an output's gradient
-        may go to any sample that may be the first of the greatest.
+        Sizes {regions, 4}; infinite where any result is right. A sample may have the slope at any
+        coordinate within its error. An output's gradient may go to any sample that may be the first
+        of the greatest.
         """
         sums, below, above, positive, negative, differences, terms = (
             np.zeros((len(self.gradients), 4)) for _ in range(7)
@@ -216,9 +213,9 @@ class _UncertainGradients(RoiGradients):
     def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
         """Return the least and the greatest gradients of the start and the end of regions.
 
-        Sizes {regions, 2}. All samples of a row have the same y. So for axis 0, each sample has the
-        x that is extreme for it, and each row of samples the y that is extreme for their sum; for
-        axis 1 the reverse.
+        Sizes {regions, 2}. All samples of a row have the same y. For axis 0, x is chosen for each
+        sample, and y for each row of samples, to make the sum least or greatest; for axis 1 the
+        reverse.
         """
         rows, columns = part.coordinates()
         coordinates = [[(y, x) for x in columns] for y in rows]
@@ -232,10 +229,10 @@ class _UncertainGradients(RoiGradients):
         return least.sum(axis=(1, 2)), most.sum(axis=(1, 2))
 
     def _slope_end_in_doubt(self, part: UncertainPart, axis: int, end: np.ufunc) -> Array:
-        """Return the least or the greatest gradients from outputs whose greatest is in doubt.
+        """Return the least or greatest gradients of outputs whose greatest sample is in doubt.
 
-        Sizes {regions, 2}, or {1, 2} if no output is in doubt. One of an output's candidates gets
-        the gradient of each channel.
+        Sizes {regions, 2}, or {1, 2} if no output is in doubt. For each channel, one of the
+        candidate samples gets the gradient.
 
         Args:
             end: np.minimum or np.maximum.
@@ -264,14 +261,14 @@ class _UncertainGradients(RoiGradients):
 
         Args:
             axis: 0 for x, 1 for y.
-            end: chooses among the results for these coordinates, such as the least.
+            end: chooses among the results for these coordinates: np.minimum or np.maximum.
         """
         candidates = [self.slope_terms(part, axis, y, x) for y, x in coordinates]
         return self.of_ends(part, axis, end.reduce(candidates))
 
 
 def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
-    """Return coordinates, moved to the edge if they may be less than one element outside."""
+    """Return coordinates; those that may be less than one element outside are moved to the edge."""
     beside = (coordinates > -1 - errors) & (coordinates < last + 1 + errors)
     return np.where(beside, np.clip(coordinates, 0, last), coordinates)
 
@@ -279,7 +276,7 @@ def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
 def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int) -> Array:
     """Return how far sums may be off if FLOAT32 adds them up in any order.
 
-    However small its result is, an operation may be off by the least subnormal number, 2^-149.
+    Each operation may be off by the least subnormal number, 2^-149, or more.
 
     Args:
         operations: how many FLOAT32 operations make a number before it is added.

@@ -39,7 +39,7 @@ def roi_pooling_interval(
     """Return the interval of ROI_POOLING: the greatest number of each part of a region.
 
     If a part has no number above negative infinity, the lowest finite number and negative infinity
-    are both right. Any result is right for a region with a corner beyond 32-bit integers.
+    are right. Any result is right for a region with a corner outside the range of INT32.
     """
     attributes = SpatialScale, PooledSize
     most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)
@@ -52,12 +52,12 @@ def roi_pooling_interval(
 
 @of_fields(RoiAlign1Desc)
 def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
-    """Return the candidates: the outputs for coordinates that are off as FLOAT32 permits.
+    """Return the candidates: the outputs for coordinates with the rounding errors of FLOAT32.
 
-    With NEAREST_NEIGHBOR, a sample near the middle between two elements reads either of them. Near
-    an end of the input a sample may also be outside. Any result is right for regions whose
-    coordinates are not finite in FLOAT32, and for outputs with a sample that may be off by more
-    than half an element or that infinite, NaN or huge elements affect (`special_outputs`).
+    With NEAREST_NEIGHBOR, a sample near the middle between two elements reads either of them. A
+    sample near an end of the input may be outside. Any result is right for a region whose
+    coordinates are not finite in FLOAT32, for an output with a sample that may be off by more than
+    half an element, and for one that infinite, NaN or huge elements affect (`special_outputs`).
     """
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):

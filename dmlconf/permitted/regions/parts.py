@@ -1,6 +1,4 @@
-"""Gradients of samples with uncertain coordinates: what samples and elements may get of them.
-
-`slope_scales` has the error scales of slopes, of which the gradients of regions are made.
+"""The gradients that samples with uncertain coordinates may get and pass on to elements.
 
 Source: docs/bounds.md, Gradients of regions of interest.
 """
@@ -25,18 +23,18 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["UncertainPart", "slope_scales", "value_of_first_greatest"]
 
 _INTERPOLATION_OPERATIONS: Final = 8
-"""FLOAT32 operations that interpolate a sample: of each of two dimensions a difference from 1, two
+"""FLOAT32 operations that interpolate a sample: in each of two dimensions a difference from 1, two
 products and a sum."""
 
 
 @dataclass(frozen=True)
 class UncertainPart(Part):
-    """Samples whose coordinates are not certain, and what elements may get of their gradients.
+    """Samples whose coordinates are uncertain, and the gradients that they may get.
 
     Attributes:
-        in_doubt: the whole gradient of an output for each sample that may get it where several may,
-            since the first of the greatest samples is in doubt; 0 for all others.
-        needed: the least value with which a sample may be the first of the greatest; negative
+        in_doubt: the gradient of an output, for each of several samples that may be the first of
+            the greatest and get it; 0 for all other samples.
+        needed: the value that a sample needs to be possibly the first of the greatest; negative
             infinity if all samples get a share.
     """
 
@@ -75,13 +73,13 @@ class UncertainPart(Part):
         return np.fmax(value - error, -np.inf), np.fmax(value + error, -np.inf)
 
     def certainly_added(self) -> Array:
-        """Return which samples are certainly inside the input, and certainly get their gradient."""
+        """Return which samples are certainly inside and certainly get their gradient."""
         corners = [self.reading.inside(y, x) for y, x in product(*self.coordinates())]
         added: Array = np.logical_and.reduce(corners) & (self.in_doubt == 0)
         return added
 
     def possible_gradient(self) -> Array:
-        """Return the gradients that samples may have; 0 where they are certainly outside."""
+        """Return the gradients that samples may get; 0 for samples that are certainly outside."""
         corners = [self.reading.inside(y, x) for y, x in product(*self.coordinates())]
         gradient = np.where(self.in_doubt == 0, self.gradient, self.in_doubt)
         return np.where(np.logical_or.reduce(corners), gradient, 0)
@@ -97,7 +95,7 @@ class UncertainPart(Part):
         return chosen
 
     def coordinates(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Return the rows and columns at which slopes may be least or greatest."""
+        """Return the rows and the columns at which slopes may be least or greatest."""
         block = self.block
         rows = coordinates_within(block.y, block.y_errors)
         return rows, coordinates_within(block.x, block.x_errors)
@@ -110,7 +108,7 @@ class UncertainPart(Part):
         return jumps[..., np.newaxis]
 
     def shares(self) -> Iterator[tuple[Array, Share]]:
-        """Yield the indices of elements of all channels, and their shares; channels come last."""
+        """Yield the indices of elements, with the channels last, and the elements' shares."""
         block, reading = self.block, self.reading
         height, width = reading.values.shape[1:3]
         rows = [*axis_shares(block.y, block.y_errors, height, linear=reading.linear)]
@@ -129,7 +127,7 @@ class UncertainPart(Part):
             yield elements, Share(elements, share, least, np.where(read, most, 0))
 
     def _may_be_read(self, row: Array, column: Array) -> Array:
-        """Return which samples in doubt may read these nearest elements; true for all others."""
+        """Return which samples in doubt may read these elements; true for certain samples."""
         if self.reading.linear:
             return np.ones(1, bool)
         read: Array = self.reading.elements(row, column) >= self.needed
@@ -140,8 +138,8 @@ class UncertainPart(Part):
 def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
     """Return the error scales of slopes along x and along y.
 
-    A slope is the difference of two weighted means, of two elements each. Its error scale is the
-    sum of these means for absolute values.
+    A slope is a weighted mean of two elements minus another such mean. Its error scale is the sum
+    of both means for absolute values.
     """
     down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
     sizes = [np.abs(element) for element in elements_around(reading, y, x)]
@@ -152,14 +150,14 @@ def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
 
 
 def value_of_first_greatest(least: Array, used: Array) -> Array:
-    """Return the least value with which each sample may be the first of an output's greatest.
+    """Return the value that each sample needs to be possibly the first of an output's greatest.
 
-    It is more than what any earlier sample has at least, and no less than what any later one has at
-    least: for samples of at least 3, 5 and 4 it is 5, 4, and just above 5.
+    It exceeds the least values of all earlier samples, and is not below those of later samples. For
+    samples of at least 3, 5 and 4 it is 5, 4, and just above 5.
 
     Args:
-        least: what each sample has at least, sizes {regions, samples, samples, rows, columns,
-            channels}, as the result has.
+        least: the least value of each sample, sizes {regions, samples, samples, rows, columns,
+            channels}, like the result.
     """
     low = np.where(used, least, -np.inf).reshape(len(least), -1, *least.shape[3:])
     needed = np.full(low.shape, -np.inf)

@@ -48,8 +48,7 @@ _DIVISIONS: Final = 4
 """FLOAT32 operations of two divisions, by outputs and samples: a reciprocal and a product each."""
 
 _ADRIFT: Final = 0.5
-"""With a greater error, in elements, a sample may read more elements than those around the lowest
-and the highest coordinate that it may have."""
+"""The error of a coordinate, in elements, above which any result is right."""
 
 _QUARTER: Final = LARGEST_FLOAT32 / 4
 """The sum of four numbers up to this is finite."""
@@ -57,11 +56,10 @@ _QUARTER: Final = LARGEST_FLOAT32 / 4
 
 @dataclass(frozen=True)
 class UncertainSamples(Samples):
-    """Where samples lie, and how far off their coordinates may be.
+    """The coordinates of samples, and their greatest errors.
 
     Attributes:
-        errors: how far off the coordinates may be in FLOAT32, of the same sizes; 0 where FLOAT32
-            rounds nothing.
+        errors: the greatest errors of the coordinates in FLOAT32, of the same sizes.
         undefined: which regions have coordinates that are not finite in FLOAT32, sizes {regions}.
     """
 
@@ -83,14 +81,14 @@ class UncertainSamples(Samples):
 
 @dataclass(frozen=True)
 class UncertainBlock(Block):
-    """All samples of some outputs, with `y_errors` and `x_errors`: how far y and x may be off."""
+    """All samples of some outputs, with the greatest errors of y and x."""
 
     y_errors: Array = field(kw_only=True)
     x_errors: Array = field(kw_only=True)
 
 
 def uncertain(at: Placement) -> UncertainSamples:
-    """Return where samples lie, and how far off their coordinates may be in FLOAT32."""
+    """Return the coordinates of samples, and their greatest errors in FLOAT32."""
     begin, end, steps, part = at.begin, at.end, at.steps, at.part
     extent, values = end - begin, part + begin - at.shift
     exactly_divided = np.frexp(np.maximum(at.length, 1))[0] == 0.5
@@ -109,7 +107,7 @@ def uncertain(at: Placement) -> UncertainSamples:
     whole = exactly_divided
     for step in (begin, end, extent, steps, part, part + begin, values):
         whole = whole & ~_inexact(step)
-    # A kernel may subtract the shift first: -7 - 1e-38 is -7, and 0 with a part of 7.
+    # A kernel may subtract the shift first: (-7 - 1e-38) + 7 is 0.
     for step in (begin, part):
         whole = whole & ~_rounds_difference(step, at.shift)
     sizes = np.maximum.reduce([np.abs(each) for each in (begin, end, extent)])
@@ -127,7 +125,7 @@ def _inexact(values: Array) -> Array:
 
 
 def _rounds_difference(values: Array, subtracted: float) -> Array:
-    """Return where FLOAT32 rounds a difference, even if FLOAT64 does too."""
+    """Return where FLOAT32 rounds a difference, also where FLOAT64 rounds it."""
     difference = values - subtracted
     lost: Array = (difference + subtracted != values) | (values - difference != subtracted)
     return lost | _inexact(difference)
@@ -156,7 +154,7 @@ def uncertain_block(block: Block, y: UncertainSamples, x: UncertainSamples) -> U
 
 
 def greatest(reading: Reading, y: Array, x: Array) -> Array:
-    """Return the greatest absolute value of the elements that lead to a result of `Reading.at`."""
+    """Return the greatest absolute value of the elements from which `Reading.at` is computed."""
     if not reading.linear:
         return np.abs(reading.at(y, x))
     near = [np.abs(reading.elements(*at)) for at in product(around(y), around(x))]
@@ -167,8 +165,8 @@ def greatest(reading: Reading, y: Array, x: Array) -> Array:
 def special(reading: Reading) -> Reading | None:
     """Return a reading of 1 at special elements and their neighbours, and of 0 at all others.
 
-    Special are infinity, NaN and numbers so large that the sum of four may overflow. The result is
-    None if no element is special.
+    Special are infinity, NaN, and numbers so large that a sum of four may overflow. None if no
+    element is special.
     """
     marked = ~(np.abs(reading.values) <= _QUARTER)
     if not marked.any():
@@ -197,10 +195,10 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 
 
 def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
-    """Return which outputs have a sample, perhaps in the tensor, that may be off by over _ADRIFT.
+    """Return which outputs have a sample that may be in the tensor, with an error above _ADRIFT.
 
-    The result has sizes {regions, outputs}. FLOAT32 rounds 50331654 to 50331656. So the sample in
-    the middle of a region from -50331645 to 50331654 lies at 4.5, and may come out at 4 or at 8.
+    Sizes {regions, outputs}. The sample in the middle of a region from -50331645 to 50331654 lies
+    at 4.5. FLOAT32 rounds 50331654 to 50331656, so the sample may be computed as 4 or 8.
     """
     size = reading.values.shape[axis]
     near = (at.values + at.errors >= -1) & (at.values - at.errors <= size)
@@ -211,9 +209,9 @@ def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) -> Array:
     """Return which outputs a special number affects with some kernels and not with others.
 
-    `special` says which numbers these are. Interpolation may multiply such a number by a weight of
-    0, or skip it. Where the nearest element is read, a sample whose coordinate is uncertain may
-    miss it, and the sum of several such numbers depends on their order.
+    Interpolation may multiply a special number by a weight of 0, or skip it. Where the nearest
+    element is read, a sample with an uncertain coordinate may miss the special number. The sum of
+    several special numbers depends on their order.
     """
     marked = special(reading)
     outputs = np.zeros(output_sizes(reading, y, x), bool)

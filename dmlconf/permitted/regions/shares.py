@@ -22,7 +22,7 @@ __all__ = ["Share", "axis_shares", "coordinates_within"]
 
 @dataclass(frozen=True)
 class Share:
-    """The share of one element near each coordinate, along one axis or in both together.
+    """The share of one element near each coordinate, along one axis or along both.
 
     Attributes:
         index: the element's row or column, or its index in the tensor, for each coordinate.
@@ -40,9 +40,9 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
     """Yield the shares of the first element near each coordinate, then of the second and so on.
 
     Args:
-        size: the size of the axis; coordinates beyond its ends count as the ends.
-        linear: whether two elements share the gradient; otherwise the nearest one gets it, or the
-            higher one of two that are equally near.
+        size: the size of the axis; coordinates outside count as the nearest end.
+        linear: whether two elements share the gradient; if not, the nearest element gets it, or the
+            higher of two equally near elements.
     """
     low, middle, high = at - errors, at, at + errors
     if not linear:
@@ -65,8 +65,8 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
 def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:
     """Return the coordinates at which a function that is linear between elements is extreme.
 
-    These are the ends of each coordinate's interval and, if elements lie in it, the nearest one. If
-    no coordinate has an error, they are the coordinates alone.
+    These are the ends of each coordinate's interval, and the nearest element if the interval
+    contains it. If no coordinate has an error, the result is the coordinates alone.
     """
     low, high = at - errors, at + errors
     return (low, np.clip(np.rint(at), low, high), high) if errors.any() else (at,)

@@ -1,8 +1,7 @@
 """Permitted results of RESAMPLE and UPSAMPLE_2D, whose coordinates are computed in FLOAT32.
 
-Source: Direct3D 11.3 functional specification, 3.1: a reciprocal, a product and two sums, each
-rounded either way, give a coordinate. The lines on which DirectML interpolates if an
-InputPixelOffset is below 0 or above 1 were measured.
+Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down. Measured: the
+lines on which DirectML interpolates if an InputPixelOffset is below 0 or above 1.
 """
 
 from __future__ import annotations
@@ -64,8 +63,7 @@ def nearest_candidates(
 def _indices(at: UncertainCoordinates, size: int, rounding: str) -> list[Array]:
     """Return the indices along an axis to which rounding may lead.
 
-    If there are more than _MOST_INDICES, only the first, the last and the one without error are
-    returned.
+    For more than _MOST_INDICES, return the first, the last, and the one without error.
     """
     low, own, high = (
         nearest(at.values + error, size, rounding) for error in (-at.errors, 0.0, at.errors)
@@ -84,13 +82,12 @@ def linear_candidates(
 ) -> list[Interval]:
     """Return the candidates of LINEAR: one for each choice of a line along each axis.
 
-    An interpolated value lies on a straight line through two elements. If an axis is interpolated
-    in several steps, each element has a line of its own, so every value between the lines is right.
-    Every value between them is also right along the last axes if there are more than _MOST_CHOICES
-    choices.
+    An interpolated value lies on a straight line through two elements. Every value between the
+    lines is right along an axis that is interpolated in several steps, and along the last axes if
+    there are more than _MOST_CHOICES choices.
 
-    Along an axis that does not change, a kernel may still compute `first + 0 * (second - first)`,
-    which is NaN beside an infinity: see `_also_averaged`. A further candidate then has NaN there.
+    Along an axis that does not change, a kernel may still compute `first + 0 * (second - first)`
+    (`_also_averaged`). If an element is infinite, that is NaN, which is a further candidate.
 
     Args:
         steps: for each axis, the coordinates of each step of interpolation.
@@ -142,7 +139,7 @@ def _lost(steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[floa
 def _unchanged(
     sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> list[bool]:
-    """Return which axes do not change: index i of the output reads exactly index i of the input."""
+    """Return which axes do not change: output element i is input element i."""
     return [
         not shift and all(at.is_whole(size) and not at.errors.any() for at in of_axis)
         for size, of_axis, shift in zip(sizes, steps, shifts, strict=True)
@@ -156,9 +153,9 @@ def _also_averaged(
 ) -> list[list[int]]:
     """Return, for each kernel, the unchanged axes along which it interpolates all the same.
 
-    Measured: kernels interpolate along a least number of axes. For UPSAMPLE_2D, and RESAMPLE of
-    DirectML 1.8.0, these are two axes, if need be the last ones of those that do not change. For
-    RESAMPLE of DirectML 1.10.1 to 1.15.4 it is one, if need be the first of those.
+    Measured: if too few axes change, kernels interpolate along unchanged axes. UPSAMPLE_2D, and
+    RESAMPLE of DirectML 1.8.0, need two axes, and take the last unchanged ones. RESAMPLE of
+    DirectML 1.10.1 to 1.15.4 needs one axis, and takes the first.
 
     RESAMPLE1 of DirectML 1.8.2 and 1.9.1 interpolates along an axis with InputPixelOffset 1 and
     OutputPixelOffset -1, and with some other pairs whose sum is 0, but not with 0.5 and -0.5.
@@ -200,7 +197,7 @@ def _linear_candidates(
 
 
 def _stored_between_steps(estimate: Estimate, times: int) -> Estimate:
-    """Return an estimate whose intermediates may be truncated to FLOAT16 `times` times.
+    """Return the estimate with the errors of `times` FLOAT16 stores of intermediates.
 
     Measured: in a graph, DirectML stores the result of each step but the last.
     """
@@ -216,10 +213,11 @@ _Line = Callable[[Estimate, int], Estimate]
 
 
 def _lines(at: UncertainCoordinates, shift: float) -> list[_Line]:
-    """Return the lines that values at coordinates may lie on, the documented one first.
+    """Return the lines on which values may lie, the documented line first.
 
-    Without a shift it is the only one. Measured: with a shift DirectML draws some lines through the
-    elements around the shifted coordinate, and some of these with the weight of the unshifted one.
+    Without a shift it is the only line. Measured: with a shift DirectML draws some lines through
+    the elements around the shifted coordinate. The weight is the distance of the unshifted
+    coordinate from the first of these elements, or its fraction.
     """
     lines: list[_Line] = [partial(_documented, at=at)]
     if not shift:
@@ -242,7 +240,7 @@ def _drawn_elsewhere(
 
 
 def _hull(choices: Sequence[Estimate]) -> Estimate:
-    """Return the first estimate, with errors so large that it covers all others."""
+    """Return the first estimate, with errors that cover all others."""
     first = choices[0]
     if len(choices) == 1:
         return first
@@ -253,7 +251,7 @@ def _hull(choices: Sequence[Estimate]) -> Estimate:
 
 
 def _shift(input_offset: float) -> float:
-    """Return how far an offset is outside 0 to 1: -0.5 for -0.5, and 0.25 for 1.25."""
+    """Return the distance of an offset from the interval 0 to 1: -0.5 for -0.5, 0.25 for 1.25."""
     offset = single(input_offset)
     return offset - min(max(offset, 0.0), 1.0)
 
@@ -278,9 +276,9 @@ def _near_special(
 ) -> Array | bool:
     """Return which results have an infinite, NaN or enormous neighbour, perhaps with weight 0.
 
-    False if no element of the tensor is such a number. Measured: such a neighbour, or a
-    difference that overflows, may turn the result into NaN. `averaged` are the axes along which a
-    kernel interpolates although they do not change.
+    False if the tensor has no infinite, NaN or enormous element. Measured: such a neighbour, or a
+    difference that overflows, may turn the result into NaN. `averaged` are unchanged axes along
+    which a kernel interpolates.
     """
     marked = ~(np.abs(wide(tensor)) <= LARGEST_FLOAT32 / 2)
     if tensor.dtype.kind != "f" or not marked.any():

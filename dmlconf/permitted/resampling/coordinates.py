@@ -33,7 +33,7 @@ class UncertainCoordinates(Coordinates):
     """Coordinates with their errors.
 
     Attributes:
-        errors: how far FLOAT32 arithmetic may be off, not negative; 0 where it rounds nothing.
+        errors: the greatest errors of FLOAT32 arithmetic; 0 where it rounds nothing.
     """
 
     errors: Array = field(kw_only=True)
@@ -43,7 +43,7 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
     """Return coordinates with their errors.
 
     There is no error if the scale is a power of two and FLOAT32 holds all intermediates exactly.
-    FLOAT32 does not hold 8388607.25, for instance.
+    For example, FLOAT32 does not hold 8388607.25.
 
     Coordinates beyond 2^60 become 2^60. With an infinite or NaN offset, there is no coordinate: its
     error is 2^61, so every element may be read.
@@ -52,9 +52,8 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
     indices = np.arange(len(at.values), dtype=np.float64)
     errors: Array = ((indices + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
     if math.frexp(scale)[0] == 0.5:
-        # All intermediates are multiples of a quantum: one before the division by the scale,
-        # another after it, where a half may be added to round to nearest. At most 2^24 quanta are
-        # exact.
+        # Before the division by the scale, all intermediates are multiples of `before`; after it,
+        # of `behind`. The 0.5 is for rounding to nearest. FLOAT32 holds up to 2^24 multiples.
         before = float(np.min(quanta(np.array([1.0, shift]))))
         behind = float(np.min([before / scale, *quanta(np.array([shift / scale, offset, 0.5]))]))
         sizes = indices + abs(shift)

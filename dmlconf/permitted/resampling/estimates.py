@@ -1,4 +1,4 @@
-"""Interpolated elements and their errors, if coordinates have errors too."""
+"""Interpolated elements and their errors."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ class Estimate:
     Attributes:
         values: the results of infinitely precise arithmetic, FLOAT64.
         error_scales: the sums of the absolute values of the terms, the weighted elements.
-        errors: how far FLOAT32 arithmetic may be off where it rounds.
+        errors: the greatest errors of FLOAT32 arithmetic, where it rounds.
         quanta: powers of two; all intermediates of an element are multiples of its quantum.
-            Infinite for an element of 0; 0 if no such power is known, for instance since a
-            coordinate is rounded or an element is not finite.
+            Infinite for an element of 0; 0 if no such power is known.
         spans: bounds of the absolute values of all intermediates; of no use where the quantum is 0.
     """
 
@@ -48,10 +47,10 @@ class Estimate:
         return cls(values, sizes, np.zeros_like(values), quanta(values), sizes)
 
     def bounds(self) -> Array:
-        """Return how far results may be off; 0 where FLOAT32 holds all intermediates exactly.
+        """Return the greatest errors; 0 where FLOAT32 holds all intermediates exactly.
 
-        Multiples of a quantum with at most 24 bits are FLOAT32 numbers, whatever the order of the
-        operations. A quantum below the least normal number may be flushed to 0.
+        FLOAT32 holds up to 2^24 multiples of a quantum. A quantum below the least normal number may
+        be flushed to 0.
         """
         exact = (self.spans <= self.quanta * 2.0**PRECISION) & (self.quanta >= LEAST_NORMAL_FLOAT32)
         return np.where(exact, 0.0, self.errors)
@@ -60,9 +59,9 @@ class Estimate:
 def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> Estimate:
     """Return the interpolation along an axis, as `interpolated` does, with a bound of its error.
 
-    The error of a coordinate is multiplied by the difference of its two neighbours. If the error
-    reaches a neighbour, the coordinate may lie beyond it, and the difference there may be greater.
-    Difference, product and sum are rounded.
+    The error of a coordinate is multiplied by the difference of the two elements around it. If the
+    coordinate may lie beyond one of them, the difference to the next element counts if it is
+    larger.
     """
     size = of.values.shape[axis]
     if at.is_whole(size) and not at.errors.any():
@@ -91,7 +90,7 @@ def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> 
 def _exactness(
     of: Estimate, axis: int, at: UncertainCoordinates, first: Array, second: Array, weight: Array
 ) -> tuple[Array, Array]:
-    """Return quanta and spans of interpolated elements; the first's if the weight is surely 0."""
+    """Return the quanta and spans of interpolated elements."""
     single_element = along(weight == 0, axis, of.values.ndim)
     share = along(np.where(at.errors > 0, 0.0, quanta(weight)), axis, of.values.ndim)
     (quantum, span), (other, larger) = (

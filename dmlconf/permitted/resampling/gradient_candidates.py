@@ -1,11 +1,10 @@
 """Permitted gradients of resampling, whose coordinates and sums are computed in FLOAT32.
 
-Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down. A
-coordinate takes a reciprocal, a product and two sums, each with a rounding error.
+Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down.
 
-With LINEAR, an error of the coordinate changes the weights a little, so the result is in an
-interval. With NEAREST_NEIGHBOR, a coordinate of 1.5 with an error of 1e-7 belongs to element 1 or
-to element 2, and its gradient is added to one of them: there are several candidates.
+With LINEAR, an error of the coordinate changes the weights a little: the result is in an interval.
+With NEAREST_NEIGHBOR, the gradient at 1.5 +- 1e-7 is added to element 1 or to element 2: there are
+several candidates.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ def linear_interval(
 
         sum of |g| * (product over the axes of (w + e) - product over the axes of w)
 
-    Each term has the rounding errors of a subtraction and a multiplication for each axis, and of
-    the additions. If FLOAT32 holds all sums exactly in any order, there is no error. A kernel may
-    multiply infinity or NaN by a weight of 0 or leave it out, and sums of enormous gradients may
-    overflow. So any result is right for elements that such gradients may reach.
+    Each term also has the rounding errors of a subtraction and a multiplication for each axis, and
+    of the additions. If FLOAT32 holds all sums exactly in any order, there is no error. Any result
+    is right for elements that infinite, NaN or enormous gradients may reach: a kernel may multiply
+    them by a weight of 0, and sums may overflow.
     """
     values = wide(gradient)
     beyond = ~(np.abs(values) <= LARGEST_FLOAT32 / 4)
@@ -73,19 +72,20 @@ def linear_interval(
 
 
 def _without_errors_outside(at: UncertainCoordinates, size: int) -> UncertainCoordinates:
-    """Return the coordinates, without errors where both neighbours are clamped to one element.
+    """Return the coordinates, without errors where both neighbours are the same element.
 
-    With 4 elements, coordinates of -0.3 and 3.2 belong wholly to the elements 0 and 3.
+    With 4 elements, the coordinates -0.3 and 3.2 belong to the elements 0 and 3 alone.
     """
     outside = (at.values + at.errors <= 0) | (at.values - at.errors >= size - 1)
     return replace(at, errors=np.where(outside, 0.0, at.errors))
 
 
 def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int) -> Array:
-    """Return sums: each element, times the greatest weight that its coordinate permits, is added.
+    """Return sums of elements times the greatest weights that their coordinates permit.
 
-    It is added to the elements beside its coordinate. If the error is 1 or more, it is added to all
-    elements within the error, with the weight 1.
+    An element is added at the two indices around its coordinate, and at the next ones if the error
+    reaches them. If the error is 1 or more, it is added at all indices within the error, with the
+    weight 1.
     """
     far = at.errors >= 1
     if far.any():
@@ -142,8 +142,8 @@ def _rounded(
 ) -> Interval:
     """Return intervals around sums, in the output's type.
 
-    If FLOAT32 holds all intermediate sums, multiples of `quantum`, there is no error. If the error
-    scale exceeds the largest FLOAT32 number, a sum may overflow, so any result is right.
+    If FLOAT32 holds all multiples of `quantum` up to the error scale, there is no error. If a
+    finite error scale exceeds the largest FLOAT32 number, any result is right.
     """
     exact = (error_scales <= quantum * 2.0**PRECISION) & (quantum >= LEAST_NORMAL_FLOAT32)
     overflows = np.isfinite(error_scales) & (error_scales > LARGEST_FLOAT32)
@@ -159,9 +159,10 @@ def nearest_candidates(
 ) -> list[Interval]:
     """Return the candidates of NEAREST_NEIGHBOR: a gradient may belong to either of 2 elements.
 
-    A gradient is uncertain if the error of its coordinate reaches the boundary between two
-    elements. If several are near one boundary, one is near several, or there are more than
-    _MOST_CANDIDATES, the result is one interval, from the least to the greatest sum.
+    A gradient is near a boundary between two elements if the error of its coordinate reaches the
+    boundary. The result is one interval, from the least to the greatest sum, if several gradients
+    are near one boundary, if one gradient is near several boundaries, or if there are more than
+    _MOST_CANDIDATES.
     """
     values = wide(gradient)
     sides = [
@@ -179,14 +180,15 @@ def nearest_candidates(
 
 
 _Members = tuple[Array, Array]
-"""Gradients along an axis, and the element that each belongs to."""
+"""Indices of gradients along an axis, and the element to which each gradient belongs."""
 
 
 def _memberships(low: Array, high: Array) -> list[_Members]:
-    """Return the ways to assign gradients to elements, with and without gradients near a boundary.
+    """Return the ways to assign gradients to elements.
 
-    An element has two boundaries, so there are four ways: it gets the gradients near neither
-    boundary, near its upper one, near its lower one, or near both.
+    Without gradients near a boundary there is one way. Otherwise there are four: an element gets
+    the gradients near neither of its two boundaries, near the upper one, near the lower one, or
+    near both.
     """
     every = np.arange(len(low))
     near = low != high
@@ -204,7 +206,7 @@ def _joined(members: Sequence[_Members]) -> _Members:
 
 
 def _crowded(low: Array, high: Array) -> bool:
-    """Return whether several gradients along an axis are near one boundary, or one near several."""
+    """Return whether several gradients are near one boundary, or one gradient is near several."""
     near = low != high
     most = max(np.bincount(side[near], minlength=1).max() for side in (low, high))
     return bool(most > 1 or (high - low).max() > 1)
@@ -222,8 +224,8 @@ def _nearest_sums(values: Array, chosen: Sequence[_Members], output: TensorDesc)
         terms = terms * along(np.maximum(counts, 1), axis, values.ndim)
     errors = error_scales * (STEP * (terms - 1))
     quantum = float(np.min(quanta(values), initial=np.inf))
-    # Finite gradients beside an infinity may overflow to the opposite infinity; whether the sum is
-    # then NaN depends on the order.
+    # Finite gradients may overflow to infinity; whether a sum with the opposite infinity is then
+    # NaN depends on the order.
     return _rounded(sums, errors, error_scales, quantum, output, finite > LARGEST_FLOAT32)
 
 
@@ -237,12 +239,11 @@ def _summed(values: Array, axis: int, members: _Members, size: int) -> Array:
 
 
 def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) -> Interval:
-    """Return the least and the greatest sum; any result if inf or NaN may, but need not, be a term.
+    """Return the least and the greatest sum; any result where inf or NaN may be a term or not.
 
     Any result is also right if the sizes of finite terms may overflow.
 
-    A gradient may belong to any element within its coordinate's error. A kernel that looks for the
-    gradients of each element may add one gradient to several elements.
+    A gradient may belong to one or several of the elements within its coordinate's error.
 
     Measured on DirectML 1.13.1: with a scale of 2^-23 a coordinate of -0.25 is that of element 1.
     """

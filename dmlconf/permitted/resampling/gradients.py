@@ -25,9 +25,8 @@ def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
 
     With an infinite or NaN offset, any gradients are right.
 
-    With NEAREST_NEIGHBOR each gradient belongs to one element. If its coordinate is nearer to a
-    boundary between two elements than the error of FLOAT32, it may belong to either of them, as
-    a whole.
+    With NEAREST_NEIGHBOR each gradient belongs to one element. If the error of its coordinate
+    reaches the boundary between two elements, it may belong to either element.
     """
     if desc.InterpolationMode == "LINEAR" or not _finite_offsets(desc):
         return [_interval(desc)]

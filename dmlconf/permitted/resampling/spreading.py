@@ -1,4 +1,4 @@
-"""The elements to which a gradient of LINEAR may contribute if coordinates have errors."""
+"""The elements to which special gradients of LINEAR may contribute, such as infinity."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def elements_within_reach(marked: Array, axis: int, at: Coordinates, size: int) 
     """Return to which elements marked gradients may contribute along one axis.
 
     A marked gradient with the coordinate 2.5, between gradients at 1.5 and 3.5, may contribute to
-    the elements 0 to 5. The first gradient reaches to the first element, and the last one to the
-    last. Measured on DirectML 1.15.4: a gradient whose coordinate is outside the tensor also
-    contributes to elements further in, so it may contribute to all along the axis.
+    the elements 0 to 5. The first gradient reaches to the first element, and the last gradient to
+    the last element. A gradient whose coordinate is outside the tensor may contribute to all
+    elements along the axis, as measured on DirectML 1.15.4.
     """
     of_axis = np.moveaxis(marked, axis, 0)
     result = np.zeros((size, *of_axis.shape[1:]), bool)

@@ -33,18 +33,17 @@ __all__ = [
 ]
 
 _LONGEST_WHOLE: Final = 96
-"""A sum of more FLOAT16 products than this may be cut into slices. Measured on DirectML 1.15.4: the
-shortest sum that was cut, into 4 slices, has 108 to 144 products, depending on the sizes of all
-tensors; none of up to 105 was cut."""
+"""A sum of more FLOAT16 products than this may be cut into slices. Measured on DirectML 1.15.4:
+sums of 108 products are cut with some tensors; sums of up to 105 products never."""
 
 
 @of_fields(ConvolutionDesc)
 def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
     """Return the error scale: the sums of absolute values, carried through the activation.
 
-    Measured: FLOAT16 may hold the sum before the bias is added, and the activation's input. A
-    kernel may transform the window (Winograd), so sums of integers need not be exact. They are with
-    a window of one element, where the convolution is a product of matrices.
+    Measured: kernels may store the sum in FLOAT16 before the bias is added, and before the
+    activation. Sums of integers are exact for a window of one element only: with others, a kernel
+    may transform the window (Winograd).
 
     Derived in docs/bounds.md, Sums.
     """
@@ -81,8 +80,8 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             sums = summed(values, filter_, bias)
             scale = fused_error_scale(sums, scale, desc.FusedActivation, dtype)
         if desc.Direction == "BACKWARD":
-            # With zeros between the elements of the input, infinite weights give NaN, for which an
-            # activation may return a number.
+            # A kernel may multiply infinite weights by zeros between the input's elements. That is
+            # NaN, for which an activation may return a number.
             unbounded = ~np.isfinite(by_group(filter_, desc.GroupCount)).all(
                 (1, *range(3, filter_.ndim + 1))
             )
@@ -100,9 +99,9 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
 
 
 def _repeats(tensor: Array) -> bool:
-    """Return whether a number makes up much of a line along the channels, or of a whole item.
+    """Return whether `values_repeat` holds along the channels, or within an item of the first axis.
 
-    An item has one index of the first axis: an image, or the weights of an output channel.
+    An item is an image, or the weights of an output channel.
     """
     tensor = tensor.astype(np.float32, copy=False)
     return values_repeat(tensor, 1) or values_repeat(tensor.reshape(len(tensor), -1), 1)

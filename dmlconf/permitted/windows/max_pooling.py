@@ -30,10 +30,10 @@ __all__ = [
 
 @of_fields(MaxPooling2Desc)
 def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], ...]:
-    """Return the intervals of `max_pooling2_interval`, and others with NaN for windows of NaN.
+    """Return the intervals of `max_pooling2_interval`, and others with NaN for windows of NaN only.
 
-    Such a window has no other elements, except padding. Without one, there are no intervals with
-    NaN.
+    A window of NaN only may also contain padding. Without such windows, there are no further
+    intervals.
     """
     over = desc.windows()
     (least, most), *indices = _intervals(desc, over)
@@ -51,8 +51,8 @@ def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[Interval, ...]:
     """Return the intervals of the maximum of each window and of its index.
 
     If a window has no number above negative infinity, the output may be negative infinity or the
-    lowest finite number. Any index is right for such a window, for one of padding alone, and for
-    one whose maximum is the lowest FLOAT32 number.
+    lowest finite number. Any index is right for such a window, for a window of padding alone, and
+    for a window whose maximum is the lowest FLOAT32 number.
     """
     return _intervals(desc, desc.windows())
 
@@ -80,8 +80,8 @@ def max_pooling_grad_error_scale(
 ) -> ErrorScale:
     """Return the error scale: the sums of the gradients' absolute values.
 
-    Measured: the gradient of a dilated window that sees nothing but padding may be added to the
-    first element of the tensor, so any result is right for that element.
+    Measured: the gradient of a dilated window of padding alone may be added to the first element of
+    the tensor. So any result is right for that element.
 
     Derived in docs/bounds.md, Sums.
     """

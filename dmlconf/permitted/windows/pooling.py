@@ -35,7 +35,7 @@ __all__ = [
 
 @of_fields(AveragePooling1Desc)
 def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
-    """Return the error scale: the means of absolute values. Sums may overflow before the division.
+    """Return the error scale: the means of absolute values.
 
     Derived in docs/bounds.md, Averages.
     """
@@ -53,7 +53,7 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
 def average_pooling_grad_error_scale(
     InputGradientTensor: Array, OutputGradientTensor: TensorDesc, **attributes: Any
 ) -> Array:
-    """Return the error scale: for each element, the sum of the sizes of its shares of gradients.
+    """Return the error scale: the gradient of absolute values.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -63,14 +63,14 @@ def average_pooling_grad_error_scale(
 
 @of_fields(LpPooling1Desc)
 def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
-    """Return the candidates: roots of sums of |x|^P, where kernels compute exp2(P * log2(|x|)).
+    """Return the candidates of (sum of |x|^P)^(1 / P), with x^y as exp2(y * log2(x)).
 
-    A power that is subnormal in FLOAT32 may count as 0. If the sum may exceed the largest FLOAT32
-    number, infinity is right too, but no number between the root and infinity.
+    A subnormal power may count as 0. If the sum may overflow FLOAT32, infinity is right too, but no
+    number between the root and infinity.
 
-    With a P of 0, some devices give NaN for the power of an x of 0 or infinity, since 0 times an
-    infinite log2(|x|) is NaN; and for the root of 1, since infinity times log2(1) is NaN. So any
-    value is right if the window sees a 0, an infinity or NaN, or only one element.
+    With a P of 0, some devices compute NaN: 0 * log2(0), 0 * log2(infinity), and infinity * log2(1)
+    for the root of 1. So any value is right if the window contains 0, infinity or NaN, or only one
+    element.
 
     Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
     """
