@@ -1,4 +1,4 @@
-"""What excuses failures: a substrate's limits, known faults, a target's deviations, and waivers.
+"""What excuses failures: limits of a substrate, known faults, deviations of a target, and waivers.
 
-Findings (known mistakes of other runtimes) explain failures and excuse none.
+Findings, the known mistakes of other runtimes, explain failures but do not excuse them.
 """

@@ -19,16 +19,16 @@ def computed_elements(
     relative: float = 0.0,
     absolute: float = 0.0,
 ) -> Array:
-    """Return a mask of the elements that a prediction has too, in every bit or within an error.
+    """Return a mask of the elements that equal a prediction, in every bit or within an error.
 
-    All NaN are equal. Elements that a prediction leaves unknown are in the mask too.
+    All NaN are equal. The mask includes elements that a prediction leaves unknown.
 
     Args:
-        predicted: outputs that a formula may give; the mask has the elements of each.
+        predicted: the possible outputs of a formula.
         output: the name of the output.
-        actual: what the runtime returned for it.
+        actual: the runtime's output of this name.
         relative: the permitted error as a share of the predicted number.
-        absolute: an error that is permitted in addition.
+        absolute: an error that is added to the relative one.
     """
     mask = np.zeros(actual.shape, bool)
     for prediction in predicted:

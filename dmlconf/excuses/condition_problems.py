@@ -1,4 +1,4 @@
-"""What is wrong with the operators and the condition of an entry in a file of excuses."""
+"""Problems of the operators and the condition of an entry, such as a waiver."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def condition_problems(
     operators: Collection[str] = (),
     cases: Collection[str] = (),
 ) -> Iterator[Problem]:
-    """Yield problems of a condition: that it cannot be read, or has a name that its cases lack.
+    """Yield problems of a condition: it cannot be read, or has a name that its cases lack.
 
-    If the entry names cases but no operators, names are checked only if none of the cases may be a
-    graph, whose tensors may have any name.
+    Names are not checked if the entry has no operators and one of its cases may be a graph, since
+    tensors of graphs may have any name.
 
     Args:
         where: the key of the condition.
         operators: the operators that the entry names.
-        cases: the cases that it names; their operators count if it names no operators.
+        cases: the cases that the entry names; their operators count if `operators` is empty.
     """
     try:
         condition = read_condition(text)

@@ -1,7 +1,7 @@
 """Find the elements of an output that a deviation or a finding concerns.
 
-Each function of `ELEMENTS` returns a mask of the output's sizes; its docstring says where the mask
-is True.
+Each function of `ELEMENTS` returns a mask of the output's sizes. The docstring of the function says
+where the mask is True.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _ulp(
     float32: float,
     float16: float,
 ) -> Array:
-    """Elements off by at most `float32` ULP, or `float16` ULP as FLOAT16, or NaN in both outputs.
+    """Elements off by at most `float32` ULP or, in FLOAT16, `float16` ULP; and NaN in both outputs.
 
     An output of integers has none.
     """
@@ -65,7 +65,7 @@ def _ulp(
 def _nan_before_activation(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Elements that are NaN before or after an activation, such as infinity - infinity in GEMM."""
+    """Elements that are NaN before or after an activation."""
     before = activation_of(case)[1]
     if before is None:
         return np.zeros(right.shape, bool)
@@ -79,7 +79,7 @@ def _all(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -
 
 
 def _nan(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements where an input is NaN; all, if an input of other sizes has NaN."""
+    """Elements where an input is NaN; all elements if an input of other sizes has NaN."""
     return _reached(inputs, right, np.isnan)
 
 
@@ -104,7 +104,7 @@ def _not_a_number(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _infinite(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements where an input is infinite; all, if an input of other sizes has infinity."""
+    """Elements where an input is infinite; all elements if an input of other sizes has infinity."""
     return _reached(inputs, right, np.isinf)
 
 
@@ -182,7 +182,7 @@ def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual
 def _power_out_of_range(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Integers with real exponents if the power is NaN or beyond the output's type: (-8) ^ 0.5."""
+    """Powers with float exponents that are NaN or beyond the output's integer type: (-8) ^ 0.5."""
     out = np.zeros(right.shape, bool)
     exponent = inputs["ExponentTensor"]
     if right.dtype.kind not in "iu" or exponent.dtype.kind != "f":
@@ -221,7 +221,7 @@ def _halfway_region(case: Case, inputs: Mapping[str, Array], right: Array, actua
 
 
 def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Integers that are one more or one less than the right one: 16 for 17."""
+    """Integers that differ by 1 from the right integer: 16 for 17."""
     if right.dtype.kind not in "iu":
         return np.zeros(right.shape, bool)
     low, high = np.minimum(right, actual), np.maximum(right, actual)
@@ -230,7 +230,7 @@ def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Indices that TOP_K gives just once, of elements equal to the right ones."""
+    """Indices that TOP_K gives only once, of elements equal to the right elements."""
     tensor, axis = inputs["InputTensor"], case.desc["Axis"]
     if not np.array_equal(right, evaluate(case)["OutputIndexTensor"]):
         return np.zeros(right.shape, bool)  # This output has no indices.
@@ -286,7 +286,7 @@ def _flushed(array: Array) -> Array:
 
 
 def _gathered_beyond(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that GATHER and its kin take by an index beyond the axis: 4 or -5 of 4 rows."""
+    """Elements that a gather operator takes by an index beyond the axis: 4 or -5 of 4 rows."""
     tensor, indices, desc = inputs["InputTensor"], inputs["IndicesTensor"], case.desc
     wide = indices.astype(object) if indices.dtype == np.uint64 else indices.astype(np.int64)
     if "Axis" not in desc:
@@ -337,4 +337,4 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "quotient that is not a number": _nan_quotient,
     "gathered beyond the axis": _gathered_beyond,
 }
-"""The functions by their names in `schemas/targets/*.yaml` and `schemas/findings/*.yaml`."""
+"""The functions, by the names that `schemas/targets/*.yaml` and `schemas/findings/*.yaml` use."""

@@ -1,9 +1,9 @@
 """Deviations: where the specification of ONNX or WebNN differs from DirectML's documentation.
 
-Each deviation quotes a sentence of the target's specification, with a link. A refusal is waived
-if a deviation permits it; wrong values, if the case no longer fails once the right elements replace
-those that deviations concern. `deviating_elements` and `computed_elements` find these elements, and
-`permitted_refusals` the inputs for which a target may refuse a case.
+Each deviation quotes a sentence of the target's specification, with a link. A refusal is waived if
+a deviation permits it (`permitted_refusals`). For wrong values, the elements that deviations
+concern (`deviating_elements`, `computed_elements`) are replaced by the right elements. If the case
+then passes, the failure is waived.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ __all__ = [
 _DIRECTML: Final = "directml"
 
 _TOLERANCES: Final = frozenset({"near", "ulp"})
-"""Names in `ELEMENTS` of elements within an error of the right ones. A deviation with one of them
-does not excuse an output that looks as if the operator had not run, such as zeros."""
+"""Names in `ELEMENTS` of elements within an error of the right elements. A deviation with such a
+name excuses only failures of the kind WRONG_VALUES."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,11 @@ class Deviation:
 
     Attributes:
         scope: the cases that it may concern.
-        elements: names in `ELEMENTS`; elements that all these functions find may differ.
-        arguments: further arguments of these functions, or the errors that `formula` may have.
-        formula: computes the elements that the target may give instead; None if there is none.
-        refuses: for which inputs the target may refuse the case: a name in `REFUSALS`, or empty.
+        elements: names in `ELEMENTS`; an element may differ if all these functions find it.
+        arguments: further arguments of the functions in `ELEMENTS`, or the permitted errors of
+            `formula`.
+        formula: computes the elements that the target may give instead.
+        refuses: a name in `REFUSALS`, if the target may refuse the case for some inputs; or empty.
         says: the sentence, and what it leaves open.
         link: the address of the sentence.
     """
@@ -75,8 +76,8 @@ class Deviation:
     def concerned(self, case: Case, computed: Results) -> Callable[[str, Array], Array]:
         """Return a function of an output's name and its actual elements.
 
-        It returns a mask of the elements that may differ from the right ones. Predictions of the
-        formula are computed once, when they are first needed.
+        The function returns a mask of the elements that may differ from the right elements. The
+        formula's predictions are computed once.
         """
         from dmlconf.excuses.computed_elements import computed_elements
         from dmlconf.excuses.deviating_elements import ELEMENTS
@@ -157,10 +158,10 @@ NO_DEVIATIONS: Final = Deviations()
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A case's inputs and right outputs, from which concerned elements are found.
+    """A case's inputs and right outputs.
 
     Attributes:
-        operands: the inputs as the operator's function takes them.
+        operands: the inputs, with ScaleBias applied.
         right: the right outputs.
     """
 
@@ -171,13 +172,11 @@ class Results:
 def patched(
     case: Case, outcome: Outputs, deviations: list[Deviation]
 ) -> tuple[list[Deviation], Outputs]:
-    """Return the deviations that concern wrong elements, and an outcome with these elements
-    corrected.
+    """Return the deviations that concern wrong elements, and the outcome with corrected elements.
 
-    Elements count as wrong if any bit differs from the right one, even if their rule permits them.
-    A deviation is returned only if it concerns a wrong element that none before it concerns.
-    Outputs of other sizes or another data type than the right ones stay as they are, and so do
-    samples of outputs.
+    Elements count as wrong if any bit differs, even if their rule permits them. A deviation is
+    returned only if it concerns a wrong element that no deviation before it concerns. Samples of
+    outputs, and outputs with wrong sizes or data types, are not corrected.
     """
     results = Results(_operands(case), evaluate(case))
     elements = [(each, each.concerned(case, results)) for each in deviations]
@@ -201,7 +200,7 @@ def patched(
 
 
 def _operands(case: Case) -> Mapping[str, Array]:
-    """Return the inputs as the operator's function takes them: after ScaleBias, if it has one.
+    """Return the inputs; if the desc has a ScaleBias, it is applied to InputTensor.
 
     With a Scale of 3, 2e38 becomes infinity. Integers stay as they are.
     """
@@ -228,7 +227,7 @@ def _waived(verdict: Verdict, deviations: list[Deviation]) -> Verdict:
 def deviations_of(environment: Environment | Mapping[str, Any]) -> Deviations:
     """Return the deviations of the target that a backend's environment names.
 
-    There are none for the backend `directml`, or if the environment names no known target.
+    There are none for the backend `directml`, and none without a known target.
 
     Raises:
         InvalidFilesError: the target's file cannot be read.
@@ -253,7 +252,7 @@ def read_deviations(target: str) -> Deviations:
 
 
 def formula_of(data: Mapping[str, Any]) -> Formula | None:
-    """Return the formula that a deviation's or a finding's entry names; None if it names none."""
+    """Return the formula that an entry of a deviation or finding names; None if there is none."""
     if "computed_by" not in data:
         return None
     from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS

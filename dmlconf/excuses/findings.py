@@ -1,7 +1,7 @@
 """Findings: results of runtimes other than DirectML that contradict their own specification.
 
-A finding explains a failure and excuses nothing: the case keeps its status, and its reason names
-the finding. `schemas/findings/*.yaml` lists them by runtime; docs/findings.md shows them.
+A finding explains a failure, but excuses nothing: the case keeps its status, and its reason names
+the finding. The findings are in `schemas/findings/*.yaml`, and docs/findings.md shows them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Finding:
     """A known mistake of a runtime.
 
     Attributes:
-        wrong: the finding's name, its cases and, for wrong values, its elements or its formula.
+        wrong: the finding's name and cases, and for wrong values the elements or the formula.
         title: what the runtime does.
         fails: the kind of the failures.
         message: a regular expression that is searched for in the failure's message.
         example: the identifier of a small case that fails in this way.
-        code: the same mistake in a few lines of the runtime's own API.
+        code: a few lines that show the mistake through the runtime's own API.
     """
 
     wrong: Deviation
@@ -58,12 +58,12 @@ class Findings:
     """The findings in a runtime.
 
     Attributes:
-        runtime: the backend's name; empty if there is no list for it.
+        runtime: the backend's name; empty in NO_FINDINGS.
         version: the runtime's version in which the findings were seen.
         details: entries that the environment's details must have.
         title: the runtime's name in texts.
         runs: the runs that gave the findings, and how many cases had each status.
-        note: what else the page of findings says of these runs.
+        note: further text on `runs` for the page of findings.
     """
 
     runtime: str = ""
@@ -85,7 +85,7 @@ class Findings:
         """Return the verdict; if findings explain the whole failure, its reason names them.
 
         Args:
-            deviations: those of the target, which may explain some of the wrong elements.
+            deviations: the target's deviations, which may explain some of the wrong elements.
         """
         reason = verdict.reason
         if not self.findings or not verdict.status.fails_run or reason is None:

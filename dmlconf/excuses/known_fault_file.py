@@ -42,7 +42,7 @@ _GRAPH: Final = "graph"
 def known_faults(environment: Environment) -> KnownFaults:
     """Return the known faults of the DirectML that a backend runs, or that a recording comes from.
 
-    There are none if it is not DirectML, or if its version is not known.
+    There are none if the backend is not DirectML, or if the version is unknown.
 
     Raises:
         InvalidFilesError: the list cannot be read.
@@ -58,10 +58,9 @@ def known_faults(environment: Environment) -> KnownFaults:
 def faults_of_version(version: Version, path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the known faults of a version of DirectML.
 
-    An untested version has the faults of the tested ones before and after it: 1.14.0 those of
-    1.13.1 and of 1.14.1. A version older than all tested ones has those of the oldest; a newer one
-    has none, since it may have fixed them. One that only adds a number to the newest tested one has
-    its faults: 1.15.4.1 those of 1.15.4.
+    An untested version has the faults of the tested versions before and after it: 1.14.0 has those
+    of 1.13.1 and of 1.14.1. A version older than all tested versions has the faults of the oldest.
+    A version newer than all tested versions has none, but 1.15.4.1 has those of 1.15.4.
 
     Args:
         path: a list to read instead of `schemas/known-faults.yaml`.
@@ -82,7 +81,7 @@ def faults_of_version(version: Version, path: Path | None = None) -> tuple[Known
 
 @cache
 def measured_versions(path: Path | None = None) -> tuple[Version, ...]:
-    """Return the versions of DirectML on which each fault's example was run, the oldest first.
+    """Return the tested versions of DirectML, the oldest first.
 
     Raises:
         InvalidFilesError: the list cannot be read.
@@ -103,7 +102,7 @@ def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
 
 
 def lint_known_faults(path: Path | None = None) -> list[Problem]:
-    """Return the problems of the list; if it does not fit its schema, only those of its form."""
+    """Return the problems of the list: where it does not fit its schema, else of its contents."""
     return problems_in(lambda: _document(path))
 
 
@@ -141,7 +140,7 @@ def _problems(document: Document) -> Iterator[Problem]:
 def _condition_problems(
     document: Document, data: Mapping[str, Any], where: tuple[str | int, ...]
 ) -> Iterator[Problem]:
-    """Yield problems of operators and conditions of a fault, or of its `node` or `constant`."""
+    """Yield problems of the operators and the condition of a fault, a `node` or a `constant`."""
     for index, name in enumerate(data.get("operators", ())):
         try:
             operator_name(name)

@@ -1,10 +1,8 @@
 """Waive failures that known faults of DirectML explain, whatever the device.
 
-`known_fault_file` reads the list of faults by version, for the backend `directml` and recordings of
-it. A failure is waived if it shows as the fault does and the case or one of its nodes meets the
-fault's conditions. If the fault has a function in `dmlconf.faults`, wrong values are waived
-only if the function computes them. A case that passes despite a listed fault has passed, since a
-driver's metacommand may replace the wrong kernel.
+`known_fault_file` reads the list of faults. A failure is waived if it has the fault's kind of
+outcome, and if the case or one of its nodes meets the fault's conditions. If the fault has a
+function in `dmlconf.faults`, wrong values are waived only if the function computes them.
 """
 
 from __future__ import annotations
@@ -62,9 +60,7 @@ _OF_UNDEFINED: Final = frozenset(
         ReasonKind.GUARD_BAND_TOUCHED,
     }
 )
-"""Failures about unwritten or varying elements or bytes beyond an output's end; see
-`_is_undefined`.
-"""
+"""Failures about unwritten elements, varying elements, or bytes beyond an output's end."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
@@ -79,11 +75,11 @@ class NodeCondition:
     """A condition that at least one node of a graph must meet.
 
     Attributes:
-        operators: the operators of which the node must have one.
-        when: a condition over the node's desc and three names: `Consumers`, how many nodes read its
-            outputs; `OutputNumbers`, the indices of the graph's outputs that it feeds;
-            `NumbersWritten`, the indices of outputs to which DirectML writes sequences, as
-            `faults.sequences.numbers_written` returns them for the node's operator.
+        operators: the node has one of these operators.
+        when: a condition over the node's desc and three names. `Consumers`: how many nodes read the
+            node's outputs. `OutputNumbers`: the indices of the graph's outputs that the node feeds.
+            `NumbersWritten`: the indices of outputs that `faults.sequences.numbers_written` returns
+            for the operator.
     """
 
     operators: frozenset[str]
@@ -119,8 +115,8 @@ class ConstantCondition:
     """A condition that at least one constant of a graph must meet.
 
     Attributes:
-        when: a condition over `ByteCount`, `ElementCount` and `DataType` of the constant, and
-            `BytesRead`, the most bytes that any one input of a node reads of it.
+        when: a condition over the constant's `ByteCount`, `ElementCount` and `DataType`, and
+            `BytesRead`, the size of the largest node input that reads the constant.
     """
 
     when: Expression
@@ -157,9 +153,9 @@ class KnownFault:
         first: the first tested version with the fault.
         last: the last tested version with the fault.
         operators: the operators that have the fault, alone or as nodes; `GRAPHS` for graphs.
-        outcome: how the fault shows: `outputs` if they are wrong, `accepted` if a case runs that
-            must be refused, `output not written`, `input changed`, `crash`, `device removed`, or a
-            refusal such as `E_INVALIDARG by CreateOperator`.
+        outcome: how the fault shows: `outputs` for wrong outputs, `accepted` for a case that runs
+            but must be refused, `output not written`, `input changed`, `crash`, `device removed`,
+            or a refusal such as `E_INVALIDARG by CreateOperator`.
         cases: the affected cases, as in `Scope`; None for all.
         when: a condition on the desc of affected cases and nodes; None for all.
         node: affected cases are graphs with a node that meets this condition; None for all.
@@ -169,8 +165,8 @@ class KnownFault:
         circumstance: the only circumstance under which the fault shows; None if any run shows it.
         graph: whether the fault shows only in operators that are compiled as graphs.
         nodes: whether the fault also shows in nodes of graphs.
-        alone: whether affected cases may harm others in the same process.
-        title: what DirectML does, in a few words that continue `span`.
+        alone: whether affected cases may harm other cases in the same process.
+        title: what DirectML does; `span` and `title` make a sentence.
         kernels: the devices on whose kernels the fault was seen.
         instead: what an application can do to get right results.
         example: the identifier of a small case that shows the fault.
@@ -251,7 +247,7 @@ class KnownFault:
         """Return whether the fault explains why a case did not pass.
 
         Args:
-            circumstance: that under which the case failed; None for its plain run.
+            circumstance: the circumstance under which the case failed; None for the plain run.
             as_graph: whether single operators are compiled as graphs.
         """
         if self.circumstance not in (None, circumstance):
@@ -267,7 +263,7 @@ class KnownFault:
             case Outputs() if self.outcome == _ACCEPTED:
                 return isinstance(case.expectation, ExpectedRejection)
             case Outputs() if self.outcome == _NOT_WRITTEN:
-                # What a node leaves unwritten gives wrong values where another node reads it.
+                # If a node leaves elements unwritten, nodes that read them give wrong values.
                 return bool(case.nodes) or _observed(FaultKind.NOT_WRITTEN, outcome)
             case Outputs() if self.outcome == _INPUT_CHANGED:
                 return _observed(FaultKind.INPUT, outcome)
@@ -293,7 +289,7 @@ class KnownFault:
         return bool(case.nodes) and (unsteady or reason in OF_VALUES)
 
     def computed(self, case: Case) -> Computed | None:
-        """Return a case's outputs with the fault; None if unknown, or if it does not apply."""
+        """Return a case's outputs with the fault; None if it has no formula or does not apply."""
         if self.formula is None or case.operator_name not in self.operators:
             return None
         if self.when is not None and not Scope(None, None, self.when).covers(case):
@@ -323,10 +319,11 @@ def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
 
 
 def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
-    """Return whether the known fault explains a fault that the backend observed.
+    """Return whether a prediction explains a fault that the backend observed.
 
-    It explains varying or unwritten elements that the right or the wrong outputs leave undefined.
-    It explains a changed guard band if the wrong outputs are longer than the buffer.
+    Varying or unwritten elements are explained if the prediction leaves them unknown, or if a rule
+    permits any value for them. A changed guard band is explained if the predicted outputs are
+    longer than the buffer (`spills`).
     """
     if fault.kind is FaultKind.GUARD_BAND:
         return prediction.spills
@@ -372,8 +369,7 @@ class KnownFaults:
     """The faults of the DirectML under test.
 
     Attributes:
-        version: the version of DirectML, for messages; empty if it is unknown, or if no DirectML is
-            tested.
+        version: the version of DirectML, for messages; empty if it is unknown.
         as_graph: whether the backend compiles single operators as graphs.
     """
 
@@ -386,7 +382,7 @@ class KnownFaults:
     ) -> KnownFault | None:
         """Return the fault that explains why the case did not pass; None if there is none.
 
-        Several faults that explain a graph together are returned as one.
+        If several faults explain a graph together, their names and reasons are joined in one fault.
         """
         for fault in self.faults:
             if fault.explains(case, outcome, circumstance, as_graph=self.as_graph):

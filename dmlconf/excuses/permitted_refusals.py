@@ -1,4 +1,4 @@
-"""Inputs for which a target may refuse a case; each function tells whether its docstring holds."""
+"""Inputs for which a target may refuse a case."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def _zero_divisor(case: Case, inputs: Mapping[str, Array]) -> bool:
 
 
 def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
-    """An index is outside [-s, s-1], where s is the size of its axis or of the flat output.
+    """An index is outside [-s, s - 1], where s is the size of the axis or of the flat output.
 
-    In a graph this holds for one of its nodes.
+    In a graph: an index of one of its nodes.
     """
     if case.nodes:
         nodes = evaluate_nodes(case, evaluate).cases.values()
@@ -69,4 +69,4 @@ REFUSALS: Final[Mapping[str, Callable[[Case, Mapping[str, Array]], bool]]] = {
     "batch out of bounds": _batch_out_of_bounds,
     "sequence too long": _sequence_too_long,
 }
-"""The functions by their names in `schemas/targets/*.yaml`."""
+"""The functions, by the names that `schemas/targets/*.yaml` uses."""

@@ -1,4 +1,4 @@
-"""What an entry in a file of excuses covers: cases (`Scope`), and versions (`VersionRange`)."""
+"""What an entry in a file of excuses covers: cases (`Scope`) and versions (`VersionRange`)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _NUMBER: Final = re.compile("[0-9]{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The cases that meet all of these conditions; None stands for no condition.
+    """The cases that meet all conditions; None is no condition.
 
     Attributes:
         operators: names of operators.
         cases: identifiers, `gather/matrix` for all cases of that matrix, or patterns with `*` and
             `?`.
-        where: a condition over the names of `dmlconf.cases.facts.names_of`; a case for which it
-            cannot be evaluated does not meet it.
+        where: a condition over the names of `dmlconf.cases.facts.names_of`. It is false for a case
+            if it cannot be evaluated.
     """
 
     operators: frozenset[str] | None = None
@@ -46,7 +46,7 @@ class Scope:
     where: Expression | None = None
 
     def covers(self, case: Case, facts: Facts | None = None) -> bool:
-        """Return whether a case meets all of the conditions; several scopes can share its facts."""
+        """Return whether a case meets all conditions; scopes may share `facts` of the case."""
         if self.operators is not None and case.operator_name not in self.operators:
             return False
         if self.cases is not None and not _matcher(self.cases)(case.identifier):
@@ -58,7 +58,7 @@ _matcher = cache(identifier_matcher)
 
 
 class Facts:
-    """The facts that conditions on a case read; the conditions share one budget of computation."""
+    """The facts of a case that conditions read; all conditions share one budget of computation."""
 
     def __init__(self, case: Case) -> None:
         """The facts are derived when the first condition needs them."""
@@ -70,12 +70,12 @@ class Facts:
         return names_of(self._case)
 
     def meet(self, condition: Expression) -> bool:
-        """Return whether a condition holds; one that cannot be evaluated does not."""
+        """Return whether a condition holds; False if it cannot be evaluated."""
         return condition.holds(self._names, self._budget)
 
 
 def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]:
-    """Return the names in a scope that match none of these identifiers and no matrix of theirs."""
+    """Return the names in a scope that match no identifier and no matrix of an identifier."""
     exact: set[str] = set()
     for identifier in identifiers:
         exact |= {identifier, identifier.partition("[")[0]}
@@ -90,14 +90,14 @@ def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]
 class VersionRange:
     """Versions from `first` to `last`, both included; `1.15` as the last includes 1.15.4.
 
-    None as an end stands for no bound.
+    None is no bound.
     """
 
     first: Version | None = None
     last: Version | None = None
 
     def holds(self, version: Version) -> bool:
-        """Return whether a version is among these."""
+        """Return whether the range includes a version."""
         if self.first is not None and version < self.first:
             return False
         return self.last is None or version[: len(self.last)] <= self.last

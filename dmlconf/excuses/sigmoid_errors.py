@@ -1,7 +1,7 @@
-"""Find the elements of an output that are off as if a runtime's sigmoids were.
+"""Find the elements of an output that errors of a runtime's sigmoids may explain.
 
-ONNX Runtime's sigmoid is off by up to 2.4e-7, even where the right value is 1e-8. A product with
-it, such as that of a gate of LSTM, is off by the other factor times as much.
+ONNX Runtime's sigmoid is off by up to 2.4e-7, even where the right value is 1e-8. In a gate of
+LSTM, the product x * sigmoid(y) is then off by |x| * 2.4e-7.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SIGMOIDS: Final = frozenset({_SIGMOID, "ACTIVATION_SWISH"})
 _LAYERS: Final = frozenset({"GRU", "LSTM", "RNN"})
 
 _SAMPLES: Final = 8
-"""How many times a graph or a layer is evaluated, each time with random signs of the errors."""
+"""How many times a graph or a layer is evaluated, with random signs of the errors."""
 
 
 def near_sigmoids(
@@ -37,9 +37,9 @@ def near_sigmoids(
 ) -> Array:
     """Elements of a sigmoid or of x * sigmoid(a * x), also fused, within the error of a sigmoid.
 
-    If a sigmoid is off by `absolute`, the product is off by |x| times as much. In a graph and in a
-    recurrent layer, an element may be off by four times the worst of `_SAMPLES` evaluations whose
-    sigmoids are off by `absolute`. To each of these errors one ULP is added.
+    The error is `absolute` for a sigmoid, and |x| * `absolute` for x * sigmoid(a * x). In a graph
+    or a recurrent layer, it is 4 times the largest error of `_SAMPLES` evaluations with sigmoids
+    that are off by `absolute`. One ULP is added to each error.
     """
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
@@ -62,7 +62,7 @@ def _within(right: Array, actual: Array, error: Array) -> Array:
 
 
 def _behind_sigmoids(case: Case, right: Array, actual: Array, absolute: float) -> Array:
-    """Return a mask of the elements that errors of sigmoids reach and may explain."""
+    """Return a mask of the elements that errors of sigmoids may explain."""
     if not _has_sigmoid(case):
         return np.zeros(right.shape, bool)
     same = (name for name, each in evaluate(case).items() if each.tobytes() == right.tobytes())
@@ -87,7 +87,7 @@ def _has_sigmoid(case: Case) -> bool:
 
 
 _Pair = tuple[Mapping[str, Array], Mapping[str, Array]]
-"""The outputs with exact sigmoids and those with errors, FLOAT64."""
+"""The outputs with exact sigmoids, and those with errors, FLOAT64."""
 
 
 def _graph_samples(case: Case, absolute: float) -> Iterator[_Pair]:

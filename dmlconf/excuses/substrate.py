@@ -1,7 +1,7 @@
 """The limits of the layers below DirectML; cases that fail because of them are `unsupported`.
 
-A substrate is everything under DirectML on a machine: Direct3D 12, the driver, the device. Its
-known limits are in a file, whose form is `schemas/substrate.schema.json`.
+A substrate is everything under DirectML on a machine: Direct3D 12, the driver, the device. A file
+lists its known limits; the file's JSON Schema is `schemas/substrate.schema.json`.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Limit:
 
     Attributes:
         reason: why, as a sentence.
-        stage: the call in which it shows, `Execute` for wrong values; for a single operator
+        stage: the call in which the limit shows; `Execute` for wrong values. For a single operator,
             CompileOperator includes CompileGraph.
-        hresult: the name of the HRESULT; `S_OK` if the case runs and fails, as by wrong values.
+        hresult: the name of the HRESULT; `S_OK` if the case runs, but fails.
         operators: names of affected operators; None for any.
-        data_types: the affected data types, by the tensor's field; None for any. Fields that a case
-            lacks do not matter.
+        data_types: the affected data types of each tensor's field; None for any. Fields that a case
+            lacks are ignored.
         cases: as in `Scope`; None for all.
         where: as in `Scope`; None for all.
-        circumstance: the only circumstance under which it shows; None if any run shows it.
+        circumstance: the only circumstance under which the limit shows; None if any run shows it.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Limit:
         """Return whether the limit explains why a case did not pass.
 
         Args:
-            circumstance: that under which the case failed; None for its plain run.
+            circumstance: the circumstance under which the case failed; None for the plain run.
         """
         if self.circumstance is not None and self.circumstance != circumstance:
             return False
@@ -85,7 +85,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Substrate:
-    """The layers below DirectML: what they consist of, and what they cannot do."""
+    """The layers below DirectML: a description, and what they cannot do."""
 
     description: str
     limits: tuple[Limit, ...] = ()

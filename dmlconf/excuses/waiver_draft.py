@@ -44,9 +44,9 @@ def draft(
 ) -> str | None:
     """Return a waiver file for failed and broken cases; None if there are none.
 
-    There is a waiver for each operator and kind of failure and, for refusals, each HRESULT and
-    call. A waiver names the cases, and holds for errors as large as the run's, on the run's
-    adapter, driver and DirectML as far as the log names them.
+    There is a waiver for each operator and kind of failure; for refusals, also for each HRESULT and
+    call. A waiver names the cases, and its bound is the largest error of the run. It holds for the
+    adapter, the driver and the DirectML that the log names.
 
     Args:
         link: where the failures are tracked.
@@ -124,9 +124,9 @@ def _waiver(
 
 
 def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """Return the largest of each figure: at least 1 element, and ULP rounded up.
+    """Return the largest figures: at least 1 element, and ULP rounded up.
 
-    ULP and shares that are infinite or 0 are left out.
+    If the largest ULP or share is infinite or 0, it is left out.
     """
     figures = [figures for verdict in verdicts for figures in verdict.figures.values()]
     bound: dict[str, Any] = {"elements": max([1, *(each.differing for each in figures)])}

@@ -1,6 +1,6 @@
-"""Read files of waivers, and check that their operators, cases and names in conditions exist.
+"""Read and check files of waivers: operators, cases and names in conditions must exist.
 
-Their JSON Schema is `schemas/waivers.schema.json`. `waivers` says what a waiver does to a verdict.
+Their JSON Schema is `schemas/waivers.schema.json`. The module `waivers` applies them to verdicts.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["NO_LINK", "REJECTIONS", "UNEXPLAINED", "WaiverFile", "read_waivers"]
 
 NO_LINK: Final = "none yet"
-"""What a waiver has instead of a link while its failure is not tracked."""
+"""The link of a waiver whose failure is not tracked yet."""
 
 UNEXPLAINED: Final = "TODO: say why these cases fail."
-"""How the reason of a draft begins until a person has written one."""
+"""The beginning of the reason in a draft, which a person must replace."""
 
 REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
-"""The kinds of failure with an HRESULT, which a waiver may name."""
+"""The kinds of failure for which a waiver may name an HRESULT."""
 
 _MOST_PATTERNS: Final = 1000
-"""The most patterns that all waivers of a file may have together."""
+"""The most patterns in all waivers of a file together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ class WaiverFile:
             store: keeps the contents of checked files, so that the suite is read quickly.
 
         Raises:
-            InvalidFilesError: with a problem for each such name, or those of an invalid case file.
+            InvalidFilesError: with a problem for each unknown name, or with those of an invalid
+                case file.
         """
         patterns = {
             name: ("waivers", number, "cases", index)
@@ -79,9 +80,9 @@ class WaiverFile:
 def _identifiers(
     paths: Sequence[Path], patterns: Iterable[str], store: Entries | None
 ) -> list[str]:
-    """Return the identifiers of all cases of the operators that the names begin with.
+    """Return the identifiers of all cases of the operators with which the patterns begin.
 
-    Those of graphs may be among them. If a name begins with a pattern, all operators count.
+    If the operator of a pattern contains `*` or `?`, all operators count.
     """
     operators: set[str] = set()
     for name in patterns:

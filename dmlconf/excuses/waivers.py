@@ -1,7 +1,7 @@
 """Waivers: known failures that are accepted on some devices, within a bound, until a date.
 
-A case that fails as its waiver says is `waived`. A case is `stale` if it passes although its waiver
-is not intermittent, fails otherwise or worse, or fails after its waiver has expired.
+A case that fails as its waiver says is `waived`. A case is `stale` if it fails otherwise or worse,
+if it fails after the waiver has expired, or if it passes and the waiver is not intermittent.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _OF_REJECTED: Final = frozenset(
         ReasonKind.BACKEND_ERROR,
     }
 )
-"""How a case that must be rejected can fail."""
+"""The kinds of failure of a case that must be rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
     """How wrong the values of each output may be; None for no bound.
 
-    Wrong values without a figure, as integers have no ULP, exceed every bound on that figure.
+    If wrong values have no figure, such as ULP for integers, they exceed every bound on it.
 
     Attributes:
         elements: how many elements may be outside the rule.
@@ -69,13 +69,13 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """The devices on which a failure is known; None, or no adapters, stands for any.
+    """The devices on which a failure is known; None, or an empty `adapters`, stands for any.
 
     Attributes:
         adapters: patterns of the adapter's description, or of its vendor and device, as
             `0x1002:0x73bf`; capitals count as small letters.
-        drivers: versions of the driver; an unknown one is not among them.
-        directml: versions of DirectML; with these, no other backend fits.
+        drivers: versions of the driver; an unknown version is not included.
+        directml: versions of DirectML; if given, only the backend `directml` fits.
     """
 
     adapters: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Devices:
     directml: VersionRange | None = None
 
     def include(self, environment: Environment) -> bool:
-        """Return whether an environment is one of these; for a recording, the recorded one."""
+        """Return whether the devices include that of an environment, or of a recording's."""
         tested = tested_environment(environment)
         if self.adapters and not self._adapter_fits(tested):
             return False
@@ -111,12 +111,12 @@ class Waiver:
 
     Attributes:
         reason: what fails and why, for people.
-        link: where the failure is tracked; `none yet` if it is not.
+        link: where the failure is tracked; `none yet` if nowhere.
         until: the last day of the waiver.
         scope: the cases that fail.
         failure: how these cases fail.
-        rejection: the HRESULT and the call, for cases that are rejected: `E_FAIL by Execute`.
-        bound: how wrong values may be.
+        rejection: for cases that are rejected, the HRESULT and the call: `E_FAIL by Execute`.
+        bound: how large the errors of wrong values may be.
         devices: the devices on which the failure is known.
         intermittent: whether a case may also pass.
         location: the file and line.
@@ -140,8 +140,8 @@ class Waiver:
     def covers(self, case: Case, facts: Facts) -> bool:
         """Return whether the waiver is about the case.
 
-        If a case must be rejected, a waiver of a failure that it cannot have covers it only by its
-        identifier.
+        A case that must be rejected is covered only if the scope has `cases`, or if the failure is
+        in `_OF_REJECTED`.
         """
         if isinstance(case.expectation, ExpectedRejection) and self.scope.cases is None:
             return self.failure in _OF_REJECTED and self.scope.covers(case, facts)
@@ -171,7 +171,7 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Waivers:
-    """The waivers that hold for a run's environment, and the day of the run in UTC."""
+    """The waivers for a run's environment, and the day of the run in UTC."""
 
     waivers: tuple[Waiver, ...] = ()
     day: date = date.min
@@ -179,7 +179,7 @@ class Waivers:
     def applied(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict; if a waiver covers the case, it may be `waived` or `stale`.
 
-        Only verdicts on cases that passed, failed or broke can change.
+        Other verdicts than `passed`, `failed` and `broken` stay.
         """
         if not (verdict.status is Status.PASSED or verdict.status.traits.excusable):
             return verdict
@@ -192,7 +192,7 @@ class Waivers:
         mismatches = [waiver.mismatch(outcome, verdict) for waiver in covering]
         fitting = [w for w, wrong in zip(covering, mismatches, strict=True) if wrong is None]
         if not fitting:
-            # "Worse than waived" says more than "another failure than waived".
+            # FAILS_WORSE says more than FAILS_OTHERWISE.
             worse = (w for w in mismatches if w and w.kind is ReasonKind.FAILS_WORSE)
             return _stale(verdict, next(worse, mismatches[0]))
         current = [waiver for waiver in fitting if self.day <= waiver.until]
@@ -251,7 +251,7 @@ def today() -> date:
 def effective_waivers(
     waivers: tuple[Waiver, ...], environment: Environment, day: date | None = None
 ) -> Waivers:
-    """Return the waivers that apply to a backend's environment; for a recording, the recorded one.
+    """Return the waivers that apply to an environment; for a recording, to the recorded one.
 
     Args:
         day: the day of the run, in UTC; None for today.

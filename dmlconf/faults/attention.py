@@ -17,9 +17,9 @@ _OUTPUT = "OutputTensor"
 
 @of_operators("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1")
 def mask_divided_by_scale(case: Case) -> Computed | None:
-    """Return OutputTensor as NaN for a BOOLEAN mask, RelativePositionBiasTensor and a Scale of 0.
+    """Return NaN for a BOOLEAN mask, RelativePositionBiasTensor and a Scale that is 0 or subnormal.
 
-    A score, Scale * (product + bias + mask / Scale), is then NaN; a subnormal Scale counts as 0.
+    A score is Scale * (product + bias + mask / Scale), which is then NaN.
     """
     desc = case.desc
     if desc["MaskType"] != "BOOLEAN" or desc["RelativePositionBiasTensor"] is None:

@@ -1,6 +1,6 @@
-"""Faults of CLIP and its gradient: wrong bounds, or integers compared in another order.
+"""Faults of CLIP and CLIP_GRAD: wrong bounds, or integers compared in another order.
 
-Here are the wrong bounds; the other order is that of `signed_low_words`.
+`clipped` and `passed_gradient` serve both; the other order is in `signed_low_words`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _FLOATS = {"FLOAT64", "FLOAT32", "FLOAT16"}
 
 
 _Held = Callable[[str, Array], Array]
-"""Takes the name of a bound (`Min` or `Max`) and its right value; returns the kernel's."""
+"""Takes the name of a bound (`Min` or `Max`) and the right bound; returns the kernel's bound."""
 
 
 def clipped(case: Case, key: Callable[[Array], Array]) -> Array:
     """Return the integers that CLIP gives with another order of numbers.
 
     Args:
-        key: maps the kernel's order to the right one: a comes before b in the kernel if key(a) <
-            key(b). It is its own inverse.
+        key: the kernel sorts by key(x): a comes before b if key(a) < key(b). `key` is its own
+            inverse.
     """
     tensor = case.desc["InputTensor"].DataType
     scaled = evaluate(_clip1(case, int(tensor.minimum), int(tensor.maximum)))["OutputTensor"]
@@ -41,7 +41,7 @@ def passed_gradient(case: Case, held: _Held, key: Callable[[Array], Array]) -> A
     """Return the gradient of integers that CLIP_GRAD gives with other bounds or another order.
 
     Args:
-        held: gives the kernel's bounds.
+        held: returns the kernel's bounds.
         key: as in `clipped`.
     """
     inputs, desc = case.inputs(), case.desc
@@ -75,9 +75,9 @@ def infinity_as_the_least_integer(case: Case) -> Computed | None:
     """Return the integers of CLIP or CLIP_GRAD if a bound above the greatest integer overflows.
 
     The bound becomes 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed
-    types. That happens to bounds of a floating-point type as wide as the integers, and to FLOAT32
-    bounds of 64-bit integers. Examples are infinity and, for INT32, 2147483647, which FLOAT32
-    rounds to 2147483648.
+    types. The fault concerns bounds of a floating-point type as wide as the integers, and FLOAT32
+    bounds of 64-bit integers. For INT32, the bound 2147483647 overflows: FLOAT32 rounds it to
+    2147483648.
     """
     tensor = case.desc["InputTensor"].DataType
     held_as = case.desc.get("MinMaxDataType", "FLOAT32")

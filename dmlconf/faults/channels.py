@@ -14,9 +14,9 @@ __all__ = ["bias_by_a_product"]
 
 
 def bias_by_a_product(case: Case) -> Computed | None:
-    """Return VALUE_SCALE_2D's outputs if each channel also adds the other biases times 0.
+    """Return VALUE_SCALE_2D's outputs if each channel also adds 0 times each other bias.
 
-    A bias that is infinite or NaN then makes all other channels NaN.
+    An infinite or NaN bias then makes all other channels NaN.
     """
     biases = np.array(case.desc["Bias"], np.float64)
     if np.isfinite(biases).all():

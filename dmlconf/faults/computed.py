@@ -1,7 +1,4 @@
-"""What a fault's function takes and returns, and which operators it applies to.
-
-`activation_of` finds the activation in a case, for functions that concern activations.
-"""
+"""Formulas: the functions of faults, what they return (`Computed`), and their operators."""
 
 from __future__ import annotations
 
@@ -23,14 +20,14 @@ class Computed:
     """The outputs of a case on a runtime with a fault.
 
     Attributes:
-        outputs: the outputs by tensor; those that the fault does not change are the reference's.
-        around: a case whose right outputs and rules say what is permitted; None if `terms` or
-            `allowance` do, or if every bit outside `unknown` is known.
+        outputs: the outputs by tensor; outputs without the fault are the reference's.
+        around: a case whose right outputs and rules say what is permitted. If `around`, `terms` and
+            `allowance` are None, every bit outside `unknown` is known.
         terms: the error scales of outputs that are sums, FLOAT64, by tensor.
         allowance: returns the allowance of an output by its name.
-        unknown: by tensor, which elements may have any value, BOOL.
-        spills: whether something is written past the end of an output.
-        others: yields the outputs of other kernels with the fault, if it is unknown which runs.
+        unknown: masks by tensor: True for elements that may have any value.
+        spills: whether the runtime writes past the end of an output.
+        others: yields the outputs of other kernels with the fault; any of them may run.
     """
 
     outputs: Mapping[str, Array]
@@ -46,16 +43,15 @@ Formula = Callable[[Case], Computed | None]
 """Computes the outputs of a case on a runtime with one fault; None if the fault does not concern
 it.
 
-The case is one operator with its inputs, perhaps a node of a graph; if the fault concerns several
-nodes together, it is the whole graph.
+The case is one operator or, if the fault concerns several nodes together, a graph.
 """
 
 
 def activation_of(case: Case) -> tuple[str, Array | None]:
     """Return the activation that an operator is or has fused, and its input.
 
-    The name is that of an operator, such as "ACTIVATION_RELU"; "" if there is no activation. The
-    input is None if there is no activation or if it has no InputTensor.
+    For example ("ACTIVATION_RELU", x). Without an activation ("", None). The input is also None if
+    the activation has no InputTensor.
     """
     if case.operator_name.startswith("ACTIVATION_"):
         return case.operator_name, case.inputs().get("InputTensor")

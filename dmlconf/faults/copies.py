@@ -21,11 +21,11 @@ __all__ = [
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
-    """Return SLICE1's outputs, wrong if the output leaves out elements along a merged axis.
+    """Return SLICE1's outputs if the kernel merges axes and ignores gaps.
 
     The kernel merges an axis that the window spans with the axis before, if both have the stride 1.
-    It then copies consecutive elements: from [[1, 2, 3, 4], [5, 6, 7, 8]] an output of sizes {2, 1}
-    gets [[1], [2]], not [[1], [5]]. None if no axes are merged.
+    It then copies consecutive elements: with a window over all of [[1, 2, 3, 4], [5, 6, 7, 8]], an
+    output of sizes {2, 1} is [[1], [2]], not [[1], [5]]. None if no axes are merged.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     sizes = desc["OutputTensor"].Sizes
@@ -39,7 +39,7 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 
 
 def window_written_without_gaps(case: Case) -> Computed | None:
-    """Return SLICE_GRAD's outputs, wrong if InputGradientTensor leaves out elements likewise.
+    """Return SLICE_GRAD's outputs if the kernel merges axes and ignores gaps.
 
     Axes are merged as in `window_read_without_gaps`: with a window over all of a 2x4 tensor, [[1],
     [5]] becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]]. None if no axes are
@@ -58,7 +58,7 @@ def window_written_without_gaps(case: Case) -> Computed | None:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """An axis, the window along it, and how many elements of the window are picked."""
+    """An axis, the window along the axis, and how many elements of the window are picked."""
 
     size: int
     offset: int
@@ -74,9 +74,9 @@ class _Axis:
 def _merged_axes(
     sizes: Sequence[int], desc: Mapping[str, Any], counts: Sequence[int]
 ) -> list[_Axis]:
-    """Return the axes; one that the window spans is merged with the one before.
+    """Return the axes; an axis that the window spans is merged with the axis before.
 
-    Both must have the stride 1. `counts` are how many elements are picked along each axis.
+    Both must have the stride 1. `counts` are the numbers of elements picked along each axis.
     """
     windows = zip(
         sizes,
@@ -108,8 +108,8 @@ def _merged_axes(
 def lengths_not_clamped(case: Case) -> Computed | None:
     """Return REVERSE_SUBSEQUENCES's outputs for a packed input if long lengths are not clamped.
 
-    For [4, 5, 6, 7] with a length of 9, the indices 8, 7, 6 and 5 are read from the next rows of
-    the tensor; after its end, zeros are read.
+    For the row [4, 5, 6, 7] with a length of 9, the outputs are the elements 8, 7, 6 and 5 after
+    the row's beginning: elements of the next rows, and zeros after the tensor's end.
     """
     inputs, axis = case.inputs(), case.desc["Axis"]
     tensor, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]

@@ -1,4 +1,4 @@
-"""The functions for DirectML's faults by the names that `schemas/known-faults.yaml` uses."""
+"""The functions for DirectML's faults, by the names that `schemas/known-faults.yaml` uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fault of graphs: ELEMENT_WISE_ADD is fused into a GEMM, but adds before its activation."""
+"""A fault of graphs: a sum is fused into a GEMM, but added before the GEMM's activation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _OPERANDS = {"ATensor": "BTensor", "BTensor": "ATensor"}
 
 
 def sum_before_the_activation(case: Case) -> Computed | None:
-    """Return a graph's outputs if ELEMENT_WISE_ADD is moved before the GEMM's FusedActivation.
+    """Return a graph's outputs if ELEMENT_WISE_ADD adds before a GEMM's FusedActivation.
 
-    The other operand of the ELEMENT_WISE_ADD becomes the CTensor of the GEMM. For a product of -2
-    and the operand 3, RELU(-2 + 3) = 1 is computed, not RELU(-2) + 3 = 3.
-    A GEMM without FusedActivation is left as it is, and so is one that has a CTensor already, or
-    whose result something else reads or returns. None if there is no other.
+    The other operand of the sum becomes the CTensor of the GEMM. For a product of -2 and the
+    operand 3, the result is RELU(-2 + 3) = 1, not RELU(-2) + 3 = 3. This concerns each GEMM with a
+    FusedActivation and without a CTensor, if only the sum reads its result. None if the graph has
+    no such GEMM.
     """
     graph = case.graph
     for edge in case.graph.intermediate_edges:

@@ -1,4 +1,4 @@
-"""A fault of GRU: it bounds the arguments of its activations, so NaN and infinity are lost."""
+"""A fault of GRU: arguments of its activations are clipped to finite numbers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["bounded_before_activations"]
 
 @of_operators("GRU")
 def bounded_before_activations(case: Case) -> Computed | None:
-    """Return GRU's outputs if arguments of activations are bounded by the largest finite numbers.
+    """Return GRU's outputs if arguments of activations are clipped to finite numbers.
 
-    NaN becomes the lowest number. SOFTSIGN of infinity is then 1 and not NaN, and a state stays
-    finite although the argument of a gate is NaN.
+    Infinity becomes the largest finite number, and NaN the lowest. So SOFTSIGN of infinity is 1,
+    not NaN.
     """
     desc = GruDesc(**arguments(case.entry, case, case.inputs()))
     largest = float(np.finfo(desc.InputTensor.dtype).max)
@@ -57,7 +57,7 @@ def _bounded_direction(
 
 
 class _Bounded:
-    """An arithmetic whose activations are given finite numbers."""
+    """An arithmetic that clips the arguments of activations to finite numbers."""
 
     def __init__(self, arithmetic: Arithmetic, largest: float) -> None:
         self._arithmetic, self._largest = arithmetic, largest

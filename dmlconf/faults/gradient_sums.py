@@ -1,6 +1,6 @@
-"""Faults of FLOAT16 gradients: DirectML adds up that of the bias, or also of the scale, in passes.
+"""Faults of batch normalization's FLOAT16 gradients: sums are computed in passes.
 
-The passes are those of `dmlconf/faults/passes.py`, and what a pass gives is truncated to FLOAT16.
+`passes` says what passes are. The result of each pass is truncated to FLOAT16.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INPUTS: Final = ("Input", "InputGradient", "Mean", "Variance", "Scale")
 
 
 def gradients_in_passes(case: Case) -> Computed | None:
-    """Return the gradients of a batch normalization with both sums in passes.
+    """Return the gradients if the sums for the bias and for the scale are computed in passes.
 
     None if the tensors are not FLOAT16, or if one pass is enough.
     """
@@ -34,11 +34,10 @@ def gradients_in_passes(case: Case) -> Computed | None:
 
 
 def gradient_of_bias_in_passes(case: Case) -> Computed | None:
-    """Return the gradients of a batch normalization with the sum for the bias in passes.
+    """Return the gradients if the sum for the bias is computed in passes.
 
-    In training, the gradient of the input may follow from that sum, or from one that is not
-    truncated; and from the sum for the scale, which may be truncated as a whole. None as for
-    `gradients_in_passes`.
+    In training, the gradient of the input may use this sum or one without passes. The sum for the
+    scale may be truncated to FLOAT16. None as for `gradients_in_passes`.
     """
     return _computed(case, both=False)
 
@@ -79,11 +78,11 @@ def _gradients(
     for_bias: Combine,
     for_mean: Combine,
 ) -> Computed:
-    """Return the gradients with three functions that add up FLOAT64 elements.
+    """Return the gradients with three functions that add up elements.
 
     Args:
         inputs: the tensors of `_INPUTS`, FLOAT64.
-        for_mean: adds up the gradients; in training, their mean is subtracted from each of them.
+        for_mean: adds up the gradients for their mean, which is used in training.
     """
     values, gradient, mean, variance, scale = inputs
     centred, root = values - mean, np.sqrt(variance + single(case.desc["Epsilon"]))

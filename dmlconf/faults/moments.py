@@ -1,4 +1,4 @@
-"""A fault of ADAM_OPTIMIZER: it writes the moments before it reads the parameters."""
+"""A fault of ADAM_OPTIMIZER: moments are written before the parameters are read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MOMENTS = ("OutputFirstMomentTensor", "OutputSecondMomentTensor")
 
 
 def moments_read_as_parameters(case: Case) -> Computed | None:
-    """Return the outputs if a moment shares the parameters' buffer and overwrites them first.
+    """Return the outputs if a moment shares the parameters' buffer, and is written first.
 
-    The operator then reads the moment as parameters, perhaps truncated to FLOAT16. That happens to
-    tensors of more than 4 dimensions.
+    The operator then reads the moment, perhaps truncated to FLOAT16, as parameters. None for
+    tensors of up to 4 dimensions.
     """
     moment = next((name for name in _MOMENTS if case.in_place.get(name) == _PARAMETERS), None)
     if moment is None or case.desc[_PARAMETERS].DimensionCount <= 4:
@@ -43,7 +43,7 @@ def moments_read_as_parameters(case: Case) -> Computed | None:
 
 
 def _moment(case: Case, name: str) -> Array:
-    """Return an updated moment as FLOAT64, before it is stored."""
+    """Return an updated moment before it is stored, FLOAT64."""
     inputs, desc = case.inputs(), case.desc
     gradient = inputs["GradientTensor"].astype(np.float64)
     beta, new = (

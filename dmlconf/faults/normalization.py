@@ -1,7 +1,4 @@
-"""A fault of mean-variance normalization: a single element is taken for its variance.
-
-Other faults of normalizations use `axes_of_mean` and `divides_by_root`.
-"""
+"""A fault of mean-variance normalization: an element is used in place of its variance."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ __all__ = ["axes_of_mean", "divides_by_root", "element_in_place_of_its_variance"
 
 
 def element_in_place_of_its_variance(case: Case) -> Computed | None:
-    """Return the outputs of a normalization along axes of one element, divided by the wrong root.
+    """Return the outputs of a normalization along axes of one element.
 
-    The root is that of the element plus Epsilon, not of its variance, 0, plus Epsilon. With an
-    Epsilon of 0.5, 3 becomes 0 / sqrt(3.5), which is right, and -3 becomes 0 / sqrt(-2.5), NaN.
+    Differences from the mean are divided by sqrt(element + Epsilon), not by sqrt(0 + Epsilon). With
+    an Epsilon of 0.5, 3 becomes 0 / sqrt(3.5), which is right, and -3 becomes 0 / sqrt(-2.5), NaN.
     """
     desc, inputs = case.desc, case.inputs()
     tensor = inputs["InputTensor"]
@@ -42,7 +39,7 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
 
 
 def axes_of_mean(desc: Desc) -> set[int]:
-    """Return the axes along which an operator adds up: Axes, or what other fields imply."""
+    """Return the axes along which an operator adds up."""
     if "Axes" in desc:
         return set(desc["Axes"])
     if "OutputMeanTensor" in desc:

@@ -24,9 +24,9 @@ __all__ = [
 def low_word_as_index(case: Case) -> Computed | None:
     """Return ONE_HOT's outputs if only the low word and the sign of an INT64 index count.
 
-    4294967297, whose low word is 1, selects the second of two elements. If the index is negative,
-    the axis size is added to its low word: of two elements, -4294967295 becomes 1 + 2, which
-    selects none.
+    4294967297 has the low word 1, and selects the second of two elements. If the index is negative,
+    the axis size is added to the low word: -4294967295 becomes 1 + 2, which selects none of two
+    elements.
     """
     inputs = case.inputs()
     if inputs["IndicesTensor"].dtype != np.int64:
@@ -57,7 +57,7 @@ def _with_low_words(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]
 def first_value_in_place_of_the_second(case: Case) -> Computed | None:
     """Return ONE_HOT's outputs in a graph if the last dimension of ValuesTensor has 1 element.
 
-    The second value is looked for along that dimension, so the first is read again.
+    The kernel looks for the second value along that dimension, and reads the first value again.
     """
     if case.desc["ValuesTensor"].Sizes[-1] != 1:
         return None
@@ -67,9 +67,9 @@ def first_value_in_place_of_the_second(case: Case) -> Computed | None:
 
 
 def second_value_after_the_first(case: Case) -> Computed | None:
-    """Return ONE_HOT's outputs if it steps from the first value by the last dimension's stride.
+    """Return ONE_HOT's outputs if the second value is read at the last dimension's stride.
 
-    If that dimension has 1 element, its stride may lead into a gap, which holds anything, or beyond
+    If that dimension has 1 element, its stride may lead into a gap with unknown content, or beyond
     the buffer, where zeros are read.
     """
     tensor = case.desc["ValuesTensor"]

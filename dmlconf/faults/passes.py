@@ -1,7 +1,6 @@
 """A fault of FLOAT16 means and sums: DirectML computes them in passes that each truncate.
 
-The order of adding was found by sums of 16384, -16384 and 1, where the 1 is lost if it is added to
-one of the other two first.
+Measured with sums of 16384, -16384 and 1: the 1 is lost if it is added to one of the others first.
 """
 
 from __future__ import annotations
@@ -36,23 +35,22 @@ _Order = tuple[int, ...]
 """A permutation of the axes."""
 
 _Passes = Sequence[tuple[Sequence[int], int]]
-"""Groups of adjacent axes, in the order of their passes, and how many elements the first pass of
-each combines."""
+"""Groups of adjacent axes in the order of their passes, each with the number of elements that its
+first pass combines."""
 
 MOST_WAYS: Final = 48
 """The most ways to divide the elements that are tried."""
 
 
 def first_pass_truncated(case: Case) -> Computed | None:
-    """Return the FLOAT16 sums and means of kernels that truncate what a first pass gives.
+    """Return the FLOAT16 sums or means of kernels that truncate the results of a first pass.
 
-    Along axes that are not the last ones, a first pass combines 2, 4, 8 or more elements that lie
-    equally far apart, and a second one combines what it gives. Of 6 rows, rows 0 and 3, 1 and 4,
-    and 2 and 5 are added first. Which power of two it is depends on the sizes, so all are tried,
-    in up to MOST_WAYS ways. Axes that are not adjacent have such passes one after the other. The
-    variance is a mean of squares. Where BATCH_NORMALIZATION_TRAINING needs one pass, FLOAT16 holds
-    the squares instead; its mean may also be computed in one pass where its variance is in two. For
-    other operators that need one pass, None is returned.
+    The first pass along axes before the last combines 2, 4, 8 or more elements at equal distances.
+    The second pass combines the results. With 6 rows, rows 0 and 3, 1 and 4, and 2 and 5 are added
+    first. The power of two depends on the sizes, so up to MOST_WAYS ways are tried. Groups of
+    adjacent axes have their passes one after the other. In BATCH_NORMALIZATION_TRAINING, squares
+    are stored in FLOAT16 if there is one pass; with two passes for the variance, the mean may have
+    one. For other operators with one pass, None.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")
@@ -77,7 +75,7 @@ def combinations_in_passes(
 ) -> list[Combine]:
     """Return the functions that combine FLOAT64 elements of a tensor along axes in passes.
 
-    What a pass gives is truncated to FLOAT16. The list is empty if one pass is enough.
+    The results of each pass are truncated to FLOAT16. The list is empty if there is one pass.
 
     Args:
         operation: `numpy.sum` or `numpy.mean`.
@@ -90,7 +88,7 @@ def combinations_in_passes(
 
 
 def _orders(tensor: TensorDesc) -> Iterator[_Order]:
-    """Yield the orders in which kernels take the axes: as they lie in memory, and as declared."""
+    """Yield the orders in which kernels take the axes: by stride, and as declared."""
     declared = tuple(range(len(tensor.Sizes)))
     strides = tensor.Strides or packed_strides(tensor.Sizes)
     yield from dict.fromkeys([tuple(sorted(declared, key=lambda axis: -strides[axis])), declared])
@@ -201,8 +199,8 @@ def _trained(
 def _trained_in_one_pass(desc: Desc, inputs: Mapping[str, Array]) -> Computed:
     """Return the outputs of BATCH_NORMALIZATION_TRAINING if FLOAT16 holds the squares.
 
-    Measured: 86% of the variances computed like this have DirectML's bits, and the others are off
-    by one ULP. The quotients may therefore be off by half a ULP more.
+    Measured: 86% of these variances have DirectML's bits, and the others are off by one ULP. So the
+    quotients may be off by half a ULP more.
     """
     combine = partial(_in_one_pass, axes=tuple(axes_of_mean(desc)))
     computed = _trained(desc, inputs, combine, toward_zero)

@@ -21,7 +21,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Prediction", "predictions"]
 
 _MOST_KERNELS: Final = 8
-"""The most kernels with a fault that are tried in a graph."""
+"""How many kernels with a fault are tried in a graph, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Prediction:
     """The outputs of a case with a fault.
 
     Attributes:
-        changed: the outputs that differ from the right ones in some bit, or that `unknown` lists.
-        allowance: returns what an output's rule permits around these outputs; None if changed
-            outputs must agree in every bit but those of `unknown`. It is never None if the formula
-            applies to single nodes of a graph.
-        unknown: by tensor, which elements may have any value. In a graph, elements that are
-            computed from such elements do not count.
-        spills: as in `Computed`; False if the formula applies to single nodes of a graph.
+        changed: the outputs that differ from the right outputs in some bit, or that `unknown`
+            lists.
+        allowance: returns what an output's rule permits around these outputs. If None, changed
+            outputs must agree in every bit outside `unknown`.
+        unknown: masks by tensor: True for elements that may have any value. In a graph, elements
+            that are computed from unknown elements are not marked.
+        spills: as in `Computed`; False if the formula was applied to the nodes of a graph.
     """
 
     outputs: Mapping[str, Array]
@@ -48,12 +48,13 @@ class Prediction:
 def predictions(
     case: Case, formula: Formula, right: Mapping[str, Array] | None = None
 ) -> Iterator[Prediction]:
-    """Yield the outputs that a case may have on a runtime with a fault that changes them.
+    """Yield the outputs of a case on a runtime with a fault; none if the fault changes nothing.
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
-        formula: returns the wrong outputs; None if they are right, or follow from a graph's nodes.
-        right: the right outputs, if they are known.
+        formula: returns the outputs with the fault. If None for a graph, the formula is applied to
+            its nodes.
+        right: the right outputs; computed if None.
     """
     computed = formula(case)
     if computed is None:
@@ -68,7 +69,7 @@ def predictions(
 
 
 def _around(computed: Computed) -> Callable[[str], Allowance] | None:
-    """Return a function from an output's name to its allowance; None if no attribute gives one."""
+    """Return a function from an output's name to its allowance; None if every bit is known."""
     if computed.allowance is not None:
         return computed.allowance
     if computed.around is not None:
@@ -80,7 +81,7 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
 
 
 def _of_graph(case: Case, formula: Formula, right: Mapping[str, Array]) -> Iterator[Prediction]:
-    """Yield what a graph gives if all its nodes with the fault run the same kernel of several."""
+    """Yield a graph's outputs for each kernel with the fault; all nodes run the same kernel."""
     nodes = evaluate_nodes(case, partial(_outputs, formula))
     yield from _of_kernel(case, formula, nodes, right)
     each_node = nodes.cases.values()
@@ -100,7 +101,7 @@ def _kernels(computed: Computed | None) -> Iterator[Computed]:
 
 
 def _numbered(formula: Formula, number: int, node: Case) -> Computed | None:
-    """Return what the kernel with a number gives, or the first if a node has fewer kernels."""
+    """Return a node's outputs with kernel `number`, or kernel 0 if it has fewer."""
     first = formula(node)
     return next(islice(_kernels(first), number, None), first)
 
@@ -133,7 +134,7 @@ def _of_kernel(
 
     @cache
     def candidates() -> Mapping[str, Sequence[Interval]]:
-        # Few runs have such a fault, and not all of them ask what is permitted around it.
+        # Few runs need this module.
         from dmlconf.permitted.graphs.allowance import graph_candidates
 
         return graph_candidates(case, partial(_outputs, formula), permitted)
@@ -157,7 +158,7 @@ def _changed(
 
 
 def _one_of(values: Array, intervals: Sequence[Interval]) -> Allowance:
-    """Return an allowance that requires each element to be in one of several intervals."""
+    """Return an allowance: each element must be in one of the intervals."""
     return Allowance(right=values, interval=intervals[0], candidates=intervals)
 
 

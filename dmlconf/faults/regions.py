@@ -1,4 +1,4 @@
-"""A fault of ROI_POOLING: it computes the ends of a region's parts in 32 bits."""
+"""A fault of ROI_POOLING: the bounds of a region's parts overflow 32 bits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _WRAP: Final = 1 << 32
 
 
 def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
-    """Return ROI_POOLING's outputs if the ends of parts are computed in 32 bits.
+    """Return ROI_POOLING's outputs if the bounds of parts are computed in 32 bits.
 
-    Each output is the maximum of a part of a region. Along a row of a region with w columns, part i
-    begins i * w // PooledSize.Width columns after the region, and ends ((i + 1) * w +
-    PooledSize.Width - 1) // PooledSize.Width columns after it; heights do the same along a column.
-    Dividends wrap around at 2^32. A part that then ends before it begins counts as outside the
-    tensor. None if no dividend wraps around, or if a region's corner does not fit INT32.
+    Each output is the maximum of a part of a region. Let a region begin at column c and have w
+    columns, and let p be PooledSize.Width. Part i has the columns from c + i * w // p to c + ((i +
+    1) * w + p - 1) // p, without the last; rows are alike. The dividends wrap around at 2^32. A
+    part that then ends before it begins counts as outside the tensor. None if no dividend wraps
+    around, or if a corner does not fit INT32.
     """
     desc, inputs = case.desc, case.inputs()
     _, corners = scaled_regions(inputs["ROITensor"], desc["SpatialScale"])
@@ -44,7 +44,7 @@ def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
 
 
 def _wrapped(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
-    """Return where each part of each region begins, and how many elements it has."""
+    """Return the first index and the number of elements of each part of each region."""
     extent = np.maximum(last - first + 1, 1).astype(np.int64)[:, np.newaxis]
     part, start = np.arange(parts), first[:, np.newaxis]
     begin = part * extent % _WRAP // parts + start

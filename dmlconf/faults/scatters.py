@@ -20,27 +20,27 @@ from dmlconf.tensors.layout import element_offsets, packed_strides
 __all__ = ["scattered_by_other_tuples", "scattered_by_other_tuples_in_a_graph"]
 
 _KNOWN_DIMENSIONS: Final = 4
-"""The most dimensions that SCATTER_ND's kernel for inputs of few dimensions can address."""
+"""The most dimensions that the faulty kernel of SCATTER_ND can address."""
 
 
 def scattered_by_other_tuples(case: Case) -> Computed | None:
-    """Return SCATTER_ND's outputs if the input has up to 4 dimensions, and updates or indices more.
+    """Return SCATTER_ND's outputs if only updates or indices have more than 4 dimensions.
 
     An index tuple selects one block of the input: an element, or a tensor of its last dimensions.
     The kernel addresses only the last 4 dimensions of the updates: of updates {3, 1, 2, 2, 2},
     which are 3 rows of 2x2x2 blocks, it writes only the first row.
 
     If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. An element with the
-    coordinate c along the first dimension of its block takes the tuple that begins at number c of
-    the flattened IndicesTensor; if blocks are single elements, c is 0. Past the end, the last
-    number is read again. For the indices [2, 0], both rows {10, 20} and {30, 40} are written to
-    column 0 of row 2 and column 1 of row 0, so that 30 and 40 stay there.
+    coordinate c along its block's first dimension takes the tuple that begins at number c of the
+    flattened IndicesTensor; for blocks of one element, c is 0. Past the end, the last number is
+    read. For the indices [2, 0], elements in column 0 of the rows {10, 20} and {30, 40} go to row
+    2, those in column 1 to row 0. So 30 and 40 stay there.
 
-    Numbers are read at multiples of the last stride, also in gaps. If blocks are single elements,
-    updates with strides are read at wrong addresses too.
+    Numbers are read at multiples of the last stride, also in gaps. For blocks of one element,
+    updates with strides are also read at wrong addresses.
 
-    None if the input has more dimensions, or if IndicesDimensionCount is at most 4 and all updates
-    are written.
+    None if the input has more than 4 dimensions, or if IndicesDimensionCount is at most 4 and all
+    updates are written.
     """
     scatter = _Scatter.of(case, compiled_as_graph=False)
     if scatter is None:
@@ -60,11 +60,10 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
 def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
     """Return SCATTER_ND's outputs in a graph if IndicesDimensionCount exceeds 4.
 
-    They are those of `scattered_by_other_tuples`, except that the stride of a dimension of size 1
-    is 0. If each tuple is one number, every element therefore takes the first tuple: for the
-    indices [2, 0], both rows are written to row 2. Along an input's dimension of size 1, every
-    index counts as 0. CompileGraph may pack indices or updates with strides before the kernel reads
-    them; it is not known when.
+    The outputs are those of `scattered_by_other_tuples`, but the stride of a dimension of size 1 is
+    0. So if each tuple is one number, all elements take the first tuple: for the indices [2, 0],
+    both rows are written to row 2. Along an input's dimension of size 1, each index counts as 0.
+    CompileGraph may pack indices or updates with strides first.
     """
     if case.desc["IndicesDimensionCount"] <= _KNOWN_DIMENSIONS:
         return None
@@ -83,7 +82,7 @@ class _Scatter:
     """A SCATTER_ND whose input has at most 4 dimensions.
 
     Attributes:
-        indices: the indices; along the last dimension lie the numbers of a tuple.
+        indices: the indices; the last dimension has the numbers of a tuple.
         used: the sizes of the last InputDimensionCount dimensions of the input.
         compiled_as_graph: whether the strides of dimensions of size 1 are 0.
     """
@@ -125,11 +124,11 @@ class _Scatter:
 
     @property
     def written_count(self) -> int:
-        """How many updates the kernel writes: as many as their last 4 dimensions have."""
+        """How many updates the kernel writes: the product of their last 4 sizes."""
         return math.prod(self.updates.shape[-_KNOWN_DIMENSIONS:])
 
     def by_other_tuples(self, *, indices_packed: bool, updates_in_order: bool) -> Computed:
-        """Return the outputs if each element takes a tuple by its coordinate in its block.
+        """Return the outputs if an element's coordinate in its block selects the index tuple.
 
         Args:
             indices_packed: whether the indices are packed before the kernel reads them.
@@ -160,10 +159,10 @@ class _Scatter:
         anything: Array | None = None,
         anywhere: Array | None = None,
     ) -> Computed:
-        """Return the outputs; of several values for one element, the last one stays.
+        """Return the outputs; if several values are written to one element, the last value stays.
 
         Args:
-            numbers: for each number of an index tuple, an array with that number for each value.
+            numbers: one array for each number of an index tuple, with an element for each value.
             values: the values, in the order of the updates.
             anything: which of the values are unknown; None if all are known.
             anywhere: which of the values have an unknown index; None if all indices are known.
@@ -198,13 +197,13 @@ class _Scatter:
         return tuple(0 if size == 1 else it for size, it in zip(desc.Sizes, strides, strict=True))
 
     def _read_by_three_axes(self) -> tuple[Array, Array]:
-        """Return the updates as a kernel reads them that merges the first two of four axes.
+        """Return the updates as read by a kernel that merges the first two of four axes.
 
-        Element 15 of 2x2x2x2 is read at 3 times the second stride, plus the third and the last one,
-        instead of at the sum of all four strides. Past the end of the memory, zeros are read.
+        Of sizes {2, 2, 2, 2}, element (a, b, c, d) is read at (2 a + b) * s2 + c * s3 + d * s4,
+        with s2 to s4 as the last three strides. Past the end of the memory, zeros are read.
 
         Returns:
-            The elements, and which of them lie in gaps of the memory, whose content is unknown.
+            The elements, and which of them are unknown, since they lie in gaps of the memory.
         """
         strides = self._strides(self.updates_desc)
         *_, rows, columns = self.updates.shape
@@ -221,10 +220,10 @@ def _element_count(desc: TensorDesc) -> int:
 
 
 def _read(tensor: Array, desc: TensorDesc, addresses: Array) -> tuple[Array, Array]:
-    """Return what a tensor's memory holds at addresses, and which addresses hold no element.
+    """Return the elements at addresses of a tensor's memory, and which addresses have no element.
 
     Args:
-        addresses: counted in elements; 0 is returned where they hold no element.
+        addresses: counted in elements; 0 is returned for addresses without an element.
     """
     own = element_offsets(desc.Sizes, desc.Strides or packed_strides(desc.Sizes)).ravel()
     order = np.argsort(own, kind="stable")

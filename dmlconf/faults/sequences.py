@@ -24,11 +24,11 @@ _SEQUENCE: Final = "FILL_VALUE_SEQUENCE"
 
 
 def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
-    """Return the index of the graph output to which DirectML writes each sequence, by node.
+    """Return by node the index of the graph output to which DirectML writes a sequence.
 
-    DirectML numbers the graph's inputs, then its constants, then its sequences, from 0, and takes a
-    sequence's number for the index of an output, which the graph may lack. A sequence that is no
-    output has a number too, but is not written.
+    DirectML numbers the graph's inputs, constants and sequences in that order, from 0. It writes a
+    sequence to the output whose index is the sequence's number, which the graph may lack. Sequences
+    that are not outputs are numbered, but not written.
 
     Args:
         operator_name: the operator that makes the sequences.
@@ -42,11 +42,11 @@ def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
 def sequences_in_place_of_each_other(case: Case) -> Computed | None:
     """Return the outputs of a graph if DirectML writes its sequences to the wrong outputs.
 
-    With the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs or constants is 1, 3,
-    5, although the second sequence feeds it. Each sequence is laid out by its own desc, so it may
-    leave elements of an output unwritten, and extend past the output's end. None if each is written
-    to its own output, or if `numbers_written` gives other indices than those of the outputs that
-    sequences feed.
+    In a graph without inputs and constants, output 0 is the first sequence, even if the second
+    sequence feeds output 0. A sequence is laid out by its own desc: it may leave elements of the
+    output unwritten, or extend past the output's end. None if each sequence is written to its own
+    output. None if `numbers_written` has other indices than those of the outputs that sequences
+    feed.
     """
     graph = case.graph
     names = list(graph.outputs)
@@ -111,7 +111,7 @@ class _Image:
         """Return the elements of the output; zeros where the sequence writes nothing.
 
         Args:
-            values: the sequence, or one end of its intervals, whose type may be wider than the
+            values: the sequence, or one end of its interval; its type may be wider than the
                 tensor's.
         """
         wide = values.dtype.itemsize * 8 // self.tensor.DataType.bits
@@ -131,11 +131,11 @@ class _Image:
         return unwritten
 
     def intervals(self, ends: Interval, right: Array) -> Iterator[Interval]:
-        """Yield intervals for the output's elements; a permitted element lies in at least one.
+        """Yield intervals for the output's elements; an element must lie in at least one.
 
         Args:
-            right: the reference's sequence; if data types differ, its bits and those of each end
-                are permitted.
+            right: the reference's sequence. If data types differ, the bits of `right` and of each
+                end are permitted.
         """
         if self.tensor.DataType == self.seen_as.DataType:
             yield self.seen(ends[0]), self.seen(ends[1])

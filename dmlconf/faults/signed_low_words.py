@@ -1,7 +1,7 @@
 """A fault of INT64 comparisons: DirectML compares the low words as signed numbers.
 
-Right kernels compare the high words as signed, and then the low words as unsigned numbers. In
-DirectML, 2147483648, whose low word is 0x80000000, comes before 1, since -2147483648 < 1.
+For a right order, the high words are compared as signed, the low words as unsigned numbers. In
+DirectML, 2147483648 has the low word 0x80000000 and comes before 1, since -2147483648 < 1.
 
 Let x' be x with bit 31 inverted. DirectML's order of a and b is the right order of a' and b', so
 its maximum of a and b is max(a', b')'.
@@ -39,7 +39,8 @@ _CHOSEN: Final[Mapping[str, frozenset[str]]] = {
     "TOP_K": frozenset({"OutputValueTensor"}),
     "TOP_K1": frozenset({"OutputValueTensor"}),
 }
-"""The outputs of each operator that are elements of its inputs; others are indices or Booleans."""
+"""The outputs of each operator that are elements of its inputs; other outputs are indices or
+Booleans."""
 
 _REDUCTIONS: Final[Mapping[str, frozenset[str]]] = {
     "MIN": frozenset({"OutputTensor"}),
@@ -58,8 +59,8 @@ _CLIPPING: Final = frozenset({"ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"})
 def low_words_compared_as_signed(case: Case) -> Computed | None:
     """Return the outputs of an operator that compares INT64 numbers in the wrong order.
 
-    The operators are those of `_CHOSEN`, CLIP and its gradient, and REDUCE with MIN, MAX, ARGMIN or
-    ARGMAX. None for others, or if no input is INT64.
+    None if no input is INT64, or if the operator is none of `_CHOSEN`, CLIP, CLIP_GRAD and REDUCE
+    with a function of `_REDUCTIONS`.
     """
     inputs = case.inputs()
     if not any(array.dtype == np.int64 for array in inputs.values()):
@@ -89,10 +90,10 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 
 
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
-    """Return a kernel's comparison and the number it starts from; None if it has no such number.
+    """Return a kernel's comparison and the number from which it starts; None if it has none.
 
     In the wrong order, some elements are beyond that number: 0x7fffffff00000000 exceeds the
-    greatest INT64, whose low word is -1 if signed.
+    greatest INT64, since the low word 0 exceeds -1.
     """
     limits = np.iinfo(np.int64)
     if case.operator_name in _POOLING or case.desc.get("Function") == "MAX":
@@ -101,7 +102,7 @@ def _start(case: Case) -> tuple[np.ufunc, int] | None:
 
 
 def _chosen(case: Case) -> frozenset[str] | None:
-    """Return the outputs that are elements of the inputs; None if the operator compares nothing."""
+    """Return the outputs that are elements of the inputs; None for other operators."""
     if case.operator_name == "REDUCE":
         return _REDUCTIONS.get(case.desc["Function"])
     return _CHOSEN.get(case.operator_name)

@@ -28,9 +28,9 @@ __all__ = [
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs if the filter has the input's spatial sizes and is applied once.
 
-    Elements of the input and of the filter are multiplied in order, without the dilation; with
-    padding before the input, the products are 0. For an input {3, 5} and a filter {7, 11} that
-    begins 1 element before the input, the output is 0, not 3 * 11.
+    The output is the sum of input element i times filter element i, without dilation. With padding
+    before the input, it is 0: for an input {3, 5} and a filter {7, 11} that begins 1 element before
+    the input, 0 instead of 3 * 11.
     """
     desc = case.desc
     if not _is_one_product(desc):
@@ -56,9 +56,9 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
 def first_group_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs for groups of a filter with the input's spatial sizes.
 
-    With G groups of n outputs, output i < n is the first group's input times the filter with the
-    number G * i, and all others are 0, before the bias is added. For an input {1, 10} in two groups
-    and the filters {2, 3, 4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
+    With G groups of n outputs, output i < n is the first group's input times filter G * i; the
+    other outputs are 0, plus the bias. For an input {1, 10} in two groups and the filters {2, 3, 4,
+    5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
     """
     desc, inputs = case.desc, case.inputs()
     groups = desc["GroupCount"]
@@ -74,8 +74,8 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
 def _is_one_product(desc: Desc) -> bool:
     """Return whether a forward cross-correlation has one window, as large as the input.
 
-    A backward convolution of one group with strides of 1 is one as well, with the first two axes of
-    the filter swapped; the order of its elements stays if one of these axes has the size 1.
+    A backward convolution also counts, with one group, strides of 1, and the size 1 for one of the
+    filter's first two axes: swapping these axes then leaves the elements in order.
     """
     kind = desc["Mode"], desc["Direction"]
     filters = desc["FilterTensor"].Sizes
@@ -96,19 +96,18 @@ def zeros_of_a_dilation_of_zero(case: Case) -> Computed | None:
 
 
 _SLICE = 16
-"""The number of squares in a slice that is not empty is a multiple of this."""
+"""Slices have a multiple of this many squares."""
 
 
 def squares_left_out(case: Case) -> Computed | None:
-    """Return the gradient of a local response normalization that adds up one slice of the squares.
+    """Return the gradient of a local response normalization that uses one slice of the squares.
 
-    DirectML adds up the LocalSize * LocalSize squares of each window row by row, in slices that
-    include squares outside the tensor, and uses only the first slice. If this slice holds no
-    element of the tensor, the base of the power is Bias. The size of a slice depends on the kernel
-    and is not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
+    DirectML cuts the LocalSize * LocalSize squares of a window, row by row, into slices, and uses
+    only the first. Squares outside the tensor are 0. The size of a slice depends on the kernel.
+    Measured: multiples of 16, from 32 of 169 to 288 of 1089 squares.
 
-    With `g` for InputGradientTensor, `x` for the input, `b` for the base and a sum over the window,
-    this is `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
+    With `g` for InputGradientTensor, `x` for the input, `b` for the base and a sum over the window:
+    `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
     """
     desc = case.desc
     if desc["CrossChannel"]:
@@ -148,8 +147,7 @@ def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:
-    """Yield the sums of squares in each window's first slice: zeros for an empty slice, then the
-    sums for each size that leaves squares out.
+    """Yield the sums of squares in each window's first slice: zeros, then the sums for each size.
     """
     height, width = squares.shape[-2:]
     before, after = (size - 1) // 2, size // 2
