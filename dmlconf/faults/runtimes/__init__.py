@@ -1,1 +1,1 @@
-"""Formulas of wrong or deviating results of runtimes other than DirectML."""
+"""Formulas of results of other runtimes that differ from DirectML's documentation."""

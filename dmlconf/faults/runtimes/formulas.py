@@ -1,4 +1,4 @@
-"""The formulas for runtimes other than DirectML, by the names that findings and targets use."""
+"""The formulas for other runtimes than DirectML, by the names that findings and targets use."""
 
 from __future__ import annotations
 

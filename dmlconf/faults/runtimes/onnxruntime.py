@@ -1,6 +1,6 @@
 """Formulas of wrong results of ONNX Runtime's CPU provider.
 
-Others are in `onnxruntime_quantization`.
+`onnxruntime_quantization` has those of quantized operators.
 """
 
 from __future__ import annotations
@@ -57,12 +57,11 @@ def zeros_without_sign(case: Case) -> Computed | None:
 
 @of_operators("FOLD")
 def columns_by_dilated_windows(case: Case) -> Computed | None:
-    """Return FOLD's outputs if elements of columns are numbered over the dilated extent of windows.
+    """Return FOLD's outputs if the elements of a column are numbered over the dilated window.
 
-    For each channel, a column has an element for each element of a window. Those of windows
-    {2, 2, 2} with Dilations {2, 2, 2} are numbered as in windows {3, 3, 3}: element 3 is at
-    (0, 1, 0), not (0, 1, 1). What lies beyond the output is left out; two spatial dimensions are
-    right.
+    For each channel, a column has one element for each window element. With windows {2, 2, 2} and
+    Dilations {2, 2, 2}, they are numbered as in windows {3, 3, 3}: element 3 is at (0, 1, 0), not
+    (0, 1, 1). Elements beyond the output are left out. None for two spatial dimensions.
     """
     desc = case.desc
     rank = desc["DimensionCount"]
@@ -102,7 +101,7 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
 
 @of_operators("DYNAMIC_QUANTIZE_LINEAR")
 def scale_of_1_for_zeros(case: Case) -> Computed | None:
-    """Return DYNAMIC_QUANTIZE_LINEAR's outputs for nothing but zeros: the scale is 1, not 0."""
+    """Return DYNAMIC_QUANTIZE_LINEAR's outputs for an input of zeros: the scale is 1, not 0."""
     if case.inputs()["InputTensor"].any():
         return None
     right = evaluate(case)
@@ -150,7 +149,7 @@ def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
 def integer_reductions_in_float64(case: Case) -> Computed | None:
     """Return REDUCE's outputs if sums and products of INT32 and INT64 are computed in FLOAT64.
 
-    Results that the type lacks become the nearest integer: 2147483647 + 1 is 2147483647.
+    Results beyond the type are clamped: 2147483647 + 1 is 2147483647 in INT32.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if desc["Function"] not in _COMBINED or tensor.dtype not in (np.int32, np.int64):
@@ -174,11 +173,11 @@ def integer_reductions_in_float64(case: Case) -> Computed | None:
 
 @of_operators("LOCAL_RESPONSE_NORMALIZATION")
 def running_sums_of_squares(case: Case) -> Computed | None:
-    """Return LOCAL_RESPONSE_NORMALIZATION's outputs with a running sum of squares in FLOAT32.
+    """Return the outputs of LOCAL_RESPONSE_NORMALIZATION with a running sum in FLOAT32.
 
-    It starts with Bias; each channel adds the square that enters its window and subtracts the one
-    that leaves it. What a large square rounds away stays lost: after an infinite square the sum is
-    NaN, and of channels [1e20, 2, -3] with LocalSize 3, the last output is NaN.
+    The sum starts with Bias. Each channel adds the square that enters the window, and subtracts the
+    square that leaves it. Digits that a large square rounds away stay lost: for the channels [1e20,
+    2, -3] with LocalSize 3, the last output is NaN.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if not desc["CrossChannel"]:
@@ -219,8 +218,8 @@ def sums_with_0_left_out(case: Case) -> Computed | None:
 def parts_bounded_in_float32(case: Case) -> Computed | None:
     """Return ROI_POOLING's outputs if the bounds of parts are FLOAT32 numbers.
 
-    Part i of a region begins at floor(i (extent / parts)), not at floor(i extent / parts): of 7,525
-    columns in 8,209 parts, part 8,185 begins at 7,503, not at 7,502.
+    Part i of a region begins at floor(i * (extent / parts)), not at floor((i * extent) / parts). Of
+    7,525 columns in 8,209 parts, part 8,185 begins at 7,503, not at 7,502.
     """
     desc, inputs = case.desc, case.inputs()
     regions = inputs["InputTensor"], inputs["ROITensor"], desc["SpatialScale"], desc["PooledSize"]
@@ -230,7 +229,7 @@ def parts_bounded_in_float32(case: Case) -> Computed | None:
 
 
 def _parts_in_float32(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
-    """Return where each part of each region begins within an axis, and how many elements it has."""
+    """Return the first index and the number of elements of each part of each region."""
     extent = np.maximum(last - first + 1, 1)[:, np.newaxis].astype(np.float32)
     width, part = extent / np.float32(parts), np.arange(parts + 1).astype(np.float32)
     begin = np.floor(part[:-1] * width).astype(np.int64) + first[:, np.newaxis]
@@ -242,8 +241,8 @@ def _parts_in_float32(first: Array, last: Array, parts: int, size: int) -> tuple
 def scaled_elus_by_products_of_attributes(case: Case) -> Computed | None:
     """Return a scaled ELU, alone or fused, as `(Gamma * Alpha) * (exp(x) - 1)` for x <= 0.
 
-    3.4e38 * 1.5 is infinite, which makes -0.1 negative infinity, and 0 NaN. None if Gamma * Alpha
-    is finite, or if there is no such activation of floating-point numbers.
+    If Gamma * Alpha is infinite, -0.1 becomes negative infinity, and 0 becomes NaN. None if Gamma *
+    Alpha is finite, or if there is no scaled ELU of floating-point numbers.
     """
     name, before = activation_of(case)
     if name != "ACTIVATION_SCALED_ELU" or before is None or before.dtype.kind != "f":

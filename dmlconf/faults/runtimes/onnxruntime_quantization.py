@@ -1,4 +1,4 @@
-"""Formulas of quantized outputs that ONNX Runtime's providers round or limit in another way."""
+"""Formulas of quantized outputs that ONNX Runtime's providers round or clamp in another way."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ _BEYOND_INT32: Final = 2.0**31
 
 @of_operators("ELEMENT_WISE_QUANTIZED_LINEAR_ADD")
 def quantized_sums_by_ratios(case: Case) -> Computed | None:
-    """Return a quantized sum as MLAS computes it: ratios of scales, and zero points first.
+    """Return a quantized sum as MLAS computes it.
 
     MLAS is ONNX Runtime's library of CPU kernels. With the ratios p = AScale / OutputScale and
     q = BScale / OutputScale it computes
 
         (OutputZeroPoint - (p AZeroPoint + q BZeroPoint)) + p A + q B
 
-    in FLOAT32, where each product and the sum that it is added to may be rounded together. Then it
-    becomes an INT32, the lowest for all that INT32 lacks: 2e9 gives 255 as UINT8, and 3e9 gives 0.
-    None if a scale has several elements.
+    in FLOAT32; a product and its sum may be rounded together. The result becomes an INT32, or the
+    lowest INT32 if it is out of range: 2e9 gives 255 as UINT8, and 3e9 gives 0. None if a scale has
+    several elements.
     """
     desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
     if max(desc.AScaleTensor.size, desc.BScaleTensor.size, desc.OutputScaleTensor.size) > 1:
@@ -77,8 +77,8 @@ def _added(x: Array, factor: Array, to: Array) -> Array:
 def _added_at_once(x: Array, factor: Array, to: Array) -> Array:
     """Return `to + x * factor`, computed in FLOAT64 and then rounded to FLOAT32.
 
-    That is what one rounding of the exact result gives, but for results very near the middle of two
-    FLOAT32 numbers.
+    Apart from results very near the middle of two FLOAT32 numbers, the exact result is rounded
+    once.
     """
     double = to.astype(np.float64) + x.astype(np.float64) * factor
     single: Array = double.astype(np.float32)
@@ -87,10 +87,10 @@ def _added_at_once(x: Array, factor: Array, to: Array) -> Array:
 
 @of_operators("QUANTIZED_LINEAR_MATRIX_MULTIPLY")
 def quantized_products_by_ratios(case: Case) -> Computed | None:
-    """Return a quantized product of matrices as MLAS computes it: sums times a ratio of scales.
+    """Return a quantized matrix product as MLAS computes it.
 
-    The ratio AScale * BScale / OutputScale is a FLOAT32 number. Where it is infinite, a sum of 0
-    gives NaN, which becomes the least integer.
+    The sums are multiplied by AScale * BScale / OutputScale in FLOAT32. If that ratio is infinite,
+    a sum of 0 gives NaN, which becomes the least integer.
     """
     desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
     limits = np.iinfo(desc.OutputTensor.DataType.dtype)
@@ -110,10 +110,10 @@ def quantized_products_by_ratios(case: Case) -> Computed | None:
     "QUANTIZED_LINEAR_AVERAGE_POOLING",
 )
 def zero_point_before_rounding(case: Case) -> Computed | None:
-    """Return the output of a quantized operator that adds the zero point before it rounds.
+    """Return the outputs of a quantized operator that adds the zero point before it rounds.
 
-    2.5 with the zero point 1 becomes round(3.5) = 4, not round(2.5) + 1 = 3; halves are rounded to
-    even. The sum may be rounded to FLOAT32 before: 0.50000006 + 12 becomes 12.5.
+    2.5 with the zero point 1 becomes round(3.5) = 4, not round(2.5) + 1 = 3. The sum may be rounded
+    to FLOAT32 first: 0.50000006 + 12 becomes 12.5.
     """
     quotient, zero_point = _QUOTIENTS[case.operator_name](case)
     if zero_point is None:
@@ -131,10 +131,10 @@ def zero_point_before_rounding(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_QUANTIZE_LINEAR", "QUANTIZE")
 def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
-    """Return quantized elements that wrap to the greatest integer where the scale is negative.
+    """Return quantized elements if a negative scale turns the least integer into the greatest.
 
-    Elements below the least integer become the greatest: with scale -1 and zero point 0, 5 becomes
-    255 as UINT8, not 0. Some models compare before they round, so that 0.1 becomes 255 too.
+    With the scale -1 and the zero point 0, 5 becomes 255 as UINT8, not 0. Some models compare
+    before they round, and also turn 0.1 into 255.
     """
     scale, zero_point = _scales_and_zero_points(case)
     quotient = single_quotient(case.input("InputTensor"), scale)
@@ -168,10 +168,9 @@ def halves_rounded_up(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_QUANTIZE_LINEAR", "QUANTIZE")
 def unsigned_without_zero_points(case: Case) -> Computed | None:
-    """Return INT8 elements that a model without a zero point quantizes as UINT8.
+    """Return INT8 elements if a model without a zero point quantizes as UINT8.
 
-    In ONNX, outputs without a zero point are UINT8: -9 becomes 0, and 200 becomes -56, the INT8
-    number with the same bits.
+    -9 becomes 0, and 200 becomes -56, the INT8 number with the bits of 200.
     """
     quotient, zero_point = _single_quotient(case)
     if zero_point is not None or case.desc["OutputTensor"].DataType != DataType.INT8:
@@ -210,4 +209,4 @@ _QUOTIENTS: Final = {
     "QUANTIZE": _single_quotient,
     "QUANTIZED_LINEAR_AVERAGE_POOLING": _quantized_mean,
 }
-"""Functions that return the quotients to round and the zero points to add, by operator."""
+"""Functions that return the quotients and the zero points, by operator."""

@@ -1,6 +1,6 @@
 """Formulas of wrong results of ONNX Runtime's OpenVINO provider.
 
-Others are in the modules `openvino_...`.
+The modules `openvino_...` have those of activations, graphs and integers.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ __all__ = [
     *("ELEMENT_WISE_LOGICAL_GREATER_THAN", "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"),
 )
 def nan_taken_for_greater(case: Case) -> Computed | None:
-    """Return the outputs of operators for which `a > b` or `a >= b` is true if a or b is NaN.
+    """Return the outputs if `a > b` and `a >= b` are true where a or b is NaN.
 
-    ACTIVATION_RELU_GRAD passes the gradient on for NaN; for ELEMENT_WISE_CLIP_GRAD, every number
-    exceeds a Min of NaN.
+    ACTIVATION_RELU_GRAD then passes the gradient on for NaN. For ELEMENT_WISE_CLIP_GRAD, each
+    number exceeds a Min of NaN.
     """
     inputs = case.inputs()
     if any(array.dtype.kind != "f" for array in inputs.values()):
@@ -59,8 +59,8 @@ def nan_taken_for_greater(case: Case) -> Computed | None:
 def recurrent_parts_left_out(case: Case) -> Computed | None:
     """Return the outputs of GRU, LSTM and RNN without the fields that the runtime ignores.
 
-    It ignores LSTM's peepholes and CoupleInputForget; a second direction has the activations of the
-    first.
+    The runtime ignores LSTM's peepholes and CoupleInputForget. A second direction uses the first
+    direction's activations.
     """
     activations = case.desc["ActivationDescs"]
     if case.desc["Direction"] == "BIDIRECTIONAL":
@@ -78,10 +78,10 @@ def recurrent_parts_left_out(case: Case) -> Computed | None:
 
 @of_operators("DEQUANTIZE")
 def interleaved_blocks(case: Case) -> Computed | None:
-    """Return DEQUANTIZE's output if element i of n blocks belongs to block i modulo n.
+    """Return DEQUANTIZE's output if element i belongs to block i modulo n, of n blocks.
 
-    Only the second axis has such blocks: of six elements in two blocks, 0, 2 and 4 belong to the
-    first.
+    Of six elements in two blocks, 0, 2 and 4 belong to block 0. None unless only the second axis
+    has blocks.
     """
     inputs = case.inputs()
     sizes = inputs["InputTensor"].shape
@@ -99,9 +99,9 @@ def interleaved_blocks(case: Case) -> Computed | None:
 
 @of_operators("LOCAL_RESPONSE_NORMALIZATION")
 def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
-    """Return LOCAL_RESPONSE_NORMALIZATION's output with odd windows and a whole Bias.
+    """Return LOCAL_RESPONSE_NORMALIZATION's output with an odd window and a whole Bias.
 
-    With a LocalSize of 4, three squares are added up and divided by 4; a Bias of 0.5 becomes 0.
+    With a LocalSize of 4, three squares are added up and divided by 4. A Bias of 0.5 becomes 0.
     None if Bias is infinite or NaN, or if windows do not cross channels.
     """
     desc = case.desc
@@ -116,7 +116,7 @@ def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
-    """Return REDUCE's input as its output if there is no axis: L2 of -4 gives -4, not 4."""
+    """Return REDUCE's input if there is no axis: L2 of -4 gives -4, not 4."""
     output, tensor = case.desc["OutputTensor"], case.inputs()["InputTensor"]
     if case.desc["AxisCount"] or tensor.dtype != output.DataType.dtype:
         return None
@@ -125,9 +125,9 @@ def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def extremes_of_infinities(case: Case) -> Computed | None:
-    """Return REDUCE's FLOAT32 output with the least finite number for a MAX of -infinity alone.
+    """Return the FLOAT32 output of REDUCE with MAX or MIN if infinities are made finite.
 
-    A MIN of infinity alone gives the greatest finite number.
+    A MAX of -infinity is the least finite number, and a MIN of infinity the greatest.
     """
     function, right = case.desc["Function"], evaluate(case)["OutputTensor"]
     if function not in ("MAX", "MIN") or right.dtype != np.float32:
@@ -140,10 +140,10 @@ def extremes_of_infinities(case: Case) -> Computed | None:
 
 @of_operators("MAX_POOLING1", "MAX_POOLING2")
 def no_index_of_the_lowest_integer(case: Case) -> Computed | None:
-    """Return the outputs of MAX_POOLING1 and MAX_POOLING2 if the lowest integer has no index.
+    """Return the outputs of MAX_POOLING1 and MAX_POOLING2 if the lowest integer's index is wrong.
 
-    Windows of nothing but this integer, such as 0 as UINT8, get the index of their channel's first
-    element.
+    If a window's maximum is the lowest integer, such as 0 for UINT8, its index is that of the
+    channel's first element.
     """
     right = evaluate(case)
     greatest, indices = right["OutputTensor"], right.get("OutputIndicesTensor")
@@ -158,7 +158,7 @@ def no_index_of_the_lowest_integer(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_IDENTITY", "ELEMENT_WISE_IF", "PADDING", "TILE")
 def held_subnormals_as_0(case: Case) -> Computed | None:
-    """Return an output with 0 for -0 and subnormal numbers that the model holds."""
+    """Return the outputs if -0 and subnormal numbers in constants of the model are 0."""
     tensors = case.graph.inputs
     flushed = {
         name: np.where(np.abs(array) < np.finfo(array.dtype).tiny, 0, array)
@@ -170,9 +170,9 @@ def held_subnormals_as_0(case: Case) -> Computed | None:
 
 @of_operators("FILL_VALUE_CONSTANT", "FILL_VALUE_SEQUENCE")
 def sequences_that_saturate(case: Case) -> Computed | None:
-    """Return a constant or a sequence of integers whose sums and products saturate.
+    """Return a constant or a sequence of integers if sums and products saturate.
 
-    They do at the limits of their type, and INT64 and UINT32 at those of INT32.
+    INT64 and UINT32 saturate at the limits of INT32, other types at their own limits.
     """
     right = evaluate(case)["OutputTensor"]
     dtype = right.dtype
@@ -197,7 +197,7 @@ def sequences_that_saturate(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_QUANTIZE_LINEAR")
 def zero_for_infinite_scales(case: Case) -> Computed | None:
-    """Return quantized elements that are 0 where the scale is infinite, not the zero point."""
+    """Return quantized elements with 0, not the zero point, where the scale is infinite."""
     scale, right = case.inputs().get("ScaleTensor"), evaluate(case)["OutputTensor"]
     if scale is None:
         return None

@@ -1,4 +1,4 @@
-"""Formulas of wrong results of ONNX Runtime's OpenVINO provider: functions of one number."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider: activations and EXP."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, float]]] = {
     "ACTIVATION_HARD_SWISH": {"Alpha": 0.2, "Beta": 0.5},
     "ACTIVATION_SCALED_ELU": {"Alpha": 1.6732632423543772, "Gamma": 1.0507009873554805},
 }
-"""ONNX's defaults of the attributes of HardSigmoid, which also computes HARD_SWISH, and Selu."""
+"""ONNX's default attributes of HardSigmoid, for HARD_SIGMOID and HARD_SWISH, and of Selu."""
 
 
 @of_operators(*_DEFAULTS)
 def default_for_attributes_of_0(case: Case) -> Computed | None:
-    """Return an activation's output with ONNX's defaults for attributes of 0.
+    """Return an activation's output if attributes of 0 become ONNX's defaults.
 
     Attributes of ACTIVATION_HARD_SIGMOID are rounded to the input's data type first: in FLOAT16, an
     Alpha of 1e-9 becomes 0, and then 0.2.
@@ -48,7 +48,7 @@ def default_for_attributes_of_0(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_EXP")
 def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
-    """Return ELEMENT_WISE_EXP's output with infinity for powers beyond 2^127.5 and for NaN."""
+    """Return ELEMENT_WISE_EXP's output with infinity from 2^127.5 on, and for NaN."""
     tensor, by = case.inputs()["InputTensor"].astype(np.float32), case.desc["ScaleBias"]
     if by is not None:
         with np.errstate(invalid="ignore"):
@@ -69,10 +69,10 @@ def infinite_gelu_as_nan(case: Case) -> Computed | None:
 
 
 def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
-    """Return the outputs of activations that multiply by 0 or 1 instead of choosing.
+    """Return the outputs of activations that multiply by 0 or 1 where they should choose.
 
-    Since 0 times infinity is NaN, ACTIVATION_THRESHOLDED_RELU gives NaN for -infinity, and
-    ACTIVATION_SHRINK for both infinities. Both give NaN for NaN.
+    0 times infinity is NaN: ACTIVATION_THRESHOLDED_RELU is NaN for -infinity, ACTIVATION_SHRINK for
+    both infinities, and both for NaN.
     """
     activation, before = activation_of(case)
     if before is None or before.dtype.kind != "f":

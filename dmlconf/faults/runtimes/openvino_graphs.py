@@ -1,4 +1,4 @@
-"""Formulas of wrong results of ONNX Runtime's OpenVINO provider: several nodes of a graph."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider for graphs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _POWERS: Final = {"ELEMENT_WISE_MULTIPLY": 1, "ELEMENT_WISE_DIVIDE": -1}
 
 
 def data_of_unread_inputs(case: Case) -> Computed | None:
-    """Return the outputs of a graph whose nodes read the data of earlier inputs than theirs.
+    """Return the outputs of a graph if unread inputs shift the data of other inputs.
 
-    Data is assigned as if no node read the last inputs. If nodes read B and C of the inputs A, B
-    and C, B gets the data of A, and C that of B. Data that the model holds is no input.
+    If nodes read only B and C of the inputs A, B and C, then B gets the data of A, and C the data
+    of B. Constants of the model do not count as inputs.
     """
     inputs, graph = case.inputs(), case.graph
     order = [name for name in inputs if not graph.inputs[name].Owned]
@@ -44,12 +44,12 @@ def data_of_unread_inputs(case: Case) -> Computed | None:
 
 
 def constants_combined_first(case: Case) -> Computed | None:
-    """Return the only output of two operators if their second operands are combined first.
+    """Return the output of a graph of two operators if their second operands are combined first.
 
-    These are constants, or inputs of the graph whose data the model holds.
+    The second operands are constants of the model.
 
-    (x + c) - d becomes x + (c - d), and (x * c) / d becomes x * (c / d), which overflow for other
-    numbers. None if the first operator's result is an output too.
+    (x + c) - d becomes x + (c - d), and (x * c) / d becomes x * (c / d). None if the first
+    operator's result is also an output.
     """
     if len(case.graph.operator_nodes) != 2 or len(case.graph.outputs) != 1:
         return None
@@ -113,9 +113,9 @@ def _with_nodes(graph: Graph, changed: dict[str, Node]) -> Graph:
 
 
 def products_merged_with_the_transposed(case: Case) -> Computed | None:
-    """Return the outputs of a graph that computes products with B and with B transposed only once.
+    """Return the outputs of a graph if products with B and with B transposed are merged.
 
-    Two GEMM with the same inputs, TransA, Alpha and Beta both use the TransB of the first.
+    If two GEMM have the same inputs, TransA, Alpha and Beta, both use the first one's TransB.
     """
     graph = case.graph
     sources = graph.sources()

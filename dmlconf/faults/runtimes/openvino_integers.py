@@ -1,4 +1,4 @@
-"""Formulas of wrong results of ONNX Runtime's OpenVINO provider, nearly all for integers."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider for integers and remainders."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ _COMPARISONS: Final[Mapping[str, np.ufunc]] = {
     *("ELEMENT_WISE_LOGICAL_LESS_THAN", "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "REDUCE"),
 )
 def integers_in_float32(case: Case) -> Computed | None:
-    """Return outputs that are computed in FLOAT32 from integers' low 32 bits, taken as signed.
+    """Return the outputs if integers' low 32 bits are taken as signed, and computed in FLOAT32.
 
-    16777217 becomes 16777216, UINT32 numbers from 2^31 on are negative, and a sum that INT32 lacks
-    becomes the lowest INT32.
+    16777217 becomes 16777216, UINT32 numbers from 2^31 on become negative, and results out of
+    INT32's range become the lowest INT32.
     """
     desc, inputs = case.desc, case.inputs()
     if any(array.dtype.kind not in "iu" for array in inputs.values()):
@@ -101,7 +101,7 @@ def integers_in_float32(case: Case) -> Computed | None:
                 real = combine.reduce(number, axis=tuple(desc["Axes"]), keepdims=True)
             case _:
                 least = 0 if desc["InputTensor"].DataType.dtype.kind == "u" else -np.inf
-                # Seen: a Max that INT64 lacks counts as 0.
+                # Seen: a Max of 2^63 or more counts as 0.
                 most = 0 if float(desc["Max"]) >= 2.0**63 else desc["Max"]
                 low, high = np.float32(max(desc["Min"], least)), np.float32(most)
                 real = np.minimum(np.maximum(words[0], low), high)
@@ -110,7 +110,7 @@ def integers_in_float32(case: Case) -> Computed | None:
 
 
 def _addends(function: str, tensor: Array) -> Array:
-    """Return what REDUCE combines, FLOAT32; squares wrap around in INT32."""
+    """Return the numbers that REDUCE combines, FLOAT32; squares wrap around in INT32."""
     words = tensor.astype(np.int32)
     if function == "SUM_SQUARE":
         return np.square(words).astype(np.float32)
@@ -120,11 +120,11 @@ def _addends(function: str, tensor: Array) -> Array:
 
 @of_operators("REDUCE")
 def sums_by_steps_in_float32(case: Case) -> Computed | None:
-    """Return sums of integers along several axes that become INT32 after each step along the first.
+    """Return sums of integers along several axes, with steps along the first axis.
 
-    Each step adds the FLOAT32 sum along the other axes to the INT32 sum so far. A sum that INT32
-    lacks becomes the lowest INT32. In which order FLOAT32 adds up is unknown, so results may be
-    four units in the last place off.
+    Each step adds the FLOAT32 sum along the other axes, and truncates the result to INT32. A sum
+    out of range becomes the lowest INT32. The order of adding is unknown, so results may be off by
+    4 ULP.
     """
     function, axes = case.desc["Function"], case.desc["Axes"]
     tensor = case.inputs()["InputTensor"]
@@ -142,9 +142,9 @@ def sums_by_steps_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def powers_in_float32(case: Case) -> Computed | None:
-    """Return INT32 powers computed in FLOAT32, one unit in the last place off there at most.
+    """Return INT32 powers that are computed in FLOAT32, off by at most 1 ULP.
 
-    Powers that INT32 lacks become the lowest INT32. The exponents may have another integer type.
+    Powers out of range become the lowest INT32. The exponents may have another integer type.
     """
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
@@ -157,10 +157,10 @@ def powers_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_DIVIDE")
 def quotients_in_float32(case: Case) -> Computed | None:
-    """Return quotients of integers, computed in FLOAT32 from their low 32 bits as signed numbers.
+    """Return quotients of integers' low 32 bits, taken as signed, in FLOAT32.
 
-    A quotient that INT32 lacks becomes the lowest INT32. Quotients of 8-bit integers are rounded to
-    nearest in some layouts, and truncated in others.
+    A quotient out of INT32's range becomes the lowest INT32. Quotients of 8-bit integers are
+    rounded to nearest in some layouts, and truncated in others.
     """
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]
@@ -177,10 +177,10 @@ def quotients_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE")
 def remainders_in_float32(case: Case) -> Computed | None:
-    """Return remainders as a - q b, with the quotient q and each step rounded to FLOAT32.
+    """Return remainders as a - q * b, with the quotient q and each step rounded to FLOAT32.
 
     Integers become their low 32 bits, signed; constants of the model become the nearest INT32. For
-    real numbers, q is truncated; MODULUS_FLOOR then adds b to a remainder of the other sign.
+    floats, q is truncated; MODULUS_FLOOR then adds b to a remainder whose sign is not b's.
     """
     inputs = case.inputs()
     dtype = inputs["ATensor"].dtype
@@ -205,9 +205,8 @@ def remainders_in_float32(case: Case) -> Computed | None:
 def integers_in_int32(case: Case) -> Computed | None:
     """Return the outputs of an operator that computes INT64 and UINT32 in INT32.
 
-    Inputs become their low 32 bits, signed, and constants of the model the nearest INT32: 2^63 - 1
-    becomes -1 or 2^31 - 1. A constant that is subtracted or negated is first
-    negated, and then becomes the nearest INT32.
+    Inputs become their low 32 bits, signed: 2^63 - 1 becomes -1. Constants of the model become the
+    nearest INT32: 2^31 - 1. A constant that is subtracted or negated is negated before that.
     """
     if case.nodes:
         return None
@@ -242,8 +241,8 @@ def _word(array: Array, *, held: bool) -> Array:
 def shifts_by_arithmetic(case: Case) -> Computed | None:
     """Return the outputs of shifts that multiply or divide by powers of 2.
 
-    Products of UINT8 saturate, 255 for 200 shifted left by 1, and quotients of UINT8 are rounded in
-    some layouts, 4 for 7 shifted right by 1. Quotients of UINT32 go through INT32 and FLOAT32.
+    UINT8 products saturate: 200 << 1 is 255. UINT8 quotients are rounded in some layouts: 7 >> 1 is
+    4. UINT32 quotients go through INT32 and FLOAT32.
     """
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]
@@ -262,7 +261,7 @@ def shifts_by_arithmetic(case: Case) -> Computed | None:
 
 @of_operators(*_LOGICAL)
 def negative_integers_as_false(case: Case) -> Computed | None:
-    """Return the outputs of logical operators for which UINT32 numbers from 2^31 on are false."""
+    """Return the outputs of logical operators if UINT32 numbers from 2^31 on are false."""
     inputs = case.inputs()
     true = {
         name: np.where(array < 2**31, array, array.dtype.type(0))
@@ -274,10 +273,10 @@ def negative_integers_as_false(case: Case) -> Computed | None:
 
 @of_operators("CONVOLUTION_INTEGER", "MATRIX_MULTIPLY_INTEGER")
 def sums_of_products_in_float32(case: Case) -> Computed | None:
-    """Return integer sums of products in FLOAT32, two units in the last place off there at most.
+    """Return integer sums of products that are computed in FLOAT32, off by at most 2 ULP.
 
-    Sums that INT32 lacks become the greatest or least FLOAT32 that it holds: 2^31 becomes 2^31 -
-    128. A sum next to that may also become the lowest INT32.
+    Sums are clamped to FLOAT32 numbers in INT32's range: 2^31 becomes 2^31 - 128. A sum next to
+    that may also become the lowest INT32.
     """
     desc, inputs = case.desc, case.inputs()
     if case.operator_name == "MATRIX_MULTIPLY_INTEGER":
@@ -308,9 +307,9 @@ def saturating_integers(case: Case) -> Computed | None:
 
 
 def _near(real: Array, *, steps: int, dtype: Any = np.int32) -> Computed:
-    """Return FLOAT32 numbers as integers, and as `others` those up to `steps` ULP away.
+    """Return FLOAT32 numbers as integers; `others` are the numbers up to `steps` ULP away.
 
-    Numbers that INT32 lacks become its lowest.
+    Numbers out of INT32's range become the lowest INT32.
     """
 
     def moved() -> Iterator[Computed]:
@@ -324,7 +323,7 @@ def _near(real: Array, *, steps: int, dtype: Any = np.int32) -> Computed:
 
 
 def _int32(real: Array) -> Array:
-    """Return numbers truncated to INT32; those that INT32 lacks, and NaN, become its lowest."""
+    """Return numbers truncated to INT32; NaN and numbers out of range become the lowest INT32."""
     wide = real.astype(np.float64)
     held = (wide > -(2.0**31) - 1) & (wide < 2.0**31)
     return np.where(held, wide, -(2.0**31)).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Results of recurrent layers whose activations a runtime computes otherwise."""
+"""Outputs of recurrent layers whose activations a runtime computes in another way."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _LAYERS: Final[Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {
 _OUTPUTS: Final = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
 
 _LARGEST_EXPONENT: Final = float(np.log(np.finfo(np.float32).max))
-"""Beyond this x, about 88.72, exp(x) is infinite in FLOAT32."""
+"""Above this number, about 88.72, exp is infinite in FLOAT32."""
 
 
 def layer_results(case: Case, arithmetic: Arithmetic) -> dict[str, Array]:
-    """Return the outputs of GRU, LSTM or RNN in some arithmetic, FLOAT64, by tensor."""
+    """Return the outputs of GRU, LSTM or RNN as an arithmetic computes them, FLOAT64, by tensor."""
     desc_of, direction = _LAYERS[case.operator_name]
     desc = desc_of(**arguments(case.entry, case, case.inputs()))
     results = zip(_OUTPUTS, layer_outputs(desc, direction, arithmetic), strict=False)
@@ -53,7 +53,7 @@ def softplus_of_infinite_powers(case: Case) -> Computed | None:
 
 
 class _InfinitePowers(ExactArithmetic):
-    """Computes the equations of a layer with softplus of infinite powers."""
+    """An arithmetic whose softplus is infinite where exp overflows FLOAT32."""
 
     def activated(self, sums: Values, activation: Activation) -> Values:
         """Return the activation of sums."""

@@ -1,4 +1,4 @@
-"""Formulas of results that a specification, such as ONNX, defines otherwise than DirectML."""
+"""Formulas of results that another specification, such as ONNX, defines otherwise than DirectML."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def greatest_of_crossed_bounds(case: Case) -> Computed | None:
-    """Return what ONNX demands of a clip, alone or fused, if Min exceeds Max: Max everywhere."""
+    """Return ONNX's output of a clip, alone or fused, if Min exceeds Max: Max everywhere."""
     desc = case.desc.get("FusedActivation") or case.desc
     name = desc["operator"] if desc is not case.desc else case.operator_name
     if name not in ("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"):
@@ -51,15 +51,12 @@ _COMPARING: Final = (
     "ELEMENT_WISE_MIN",
     "ELEMENT_WISE_THRESHOLD",
 )
-"""Element-wise operators that compute the greater or the lesser of two numbers."""
+"""Operators that compute the greater or the lesser of two numbers for each element."""
 
 
 @of_operators(*_COMPARING, "REDUCE")
 def maxima_of_nan(case: Case) -> Computed | None:
-    """Return the outputs if the maximum or minimum of NaN and a number is NaN.
-
-    This concerns maxima and minima, clamps, and activations that compare.
-    """
+    """Return the outputs if the maximum or minimum of NaN and a number is NaN."""
     nan = _nan_among_compared(case)
     if nan is None:
         return None
@@ -68,7 +65,7 @@ def maxima_of_nan(case: Case) -> Computed | None:
 
 
 def _nan_among_compared(case: Case) -> Array | None:
-    """Return which elements of the output compare a NaN of an input; None if no element does."""
+    """Return which output elements are computed by comparing a NaN; None if there is none."""
     compared: list[Array] = []
     if case.operator_name in _COMPARING:
         compared = list(case.inputs().values())
@@ -81,10 +78,9 @@ def _nan_among_compared(case: Case) -> Array | None:
 
 @of_operators("DYNAMIC_QUANTIZE_LINEAR")
 def ranges_of_nan(case: Case) -> Computed | None:
-    """Return NaN for the scale of an input with NaN, as if the maximum of NaN and numbers were NaN.
+    """Return NaN as the scale of an input with NaN.
 
-    The quantized elements and the zero point, which would be NaN, may be any integer. What is
-    dequantized with that scale is NaN.
+    The quantized elements and the zero point may be any integers.
     """
     if not np.isnan(case.inputs()["InputTensor"]).any():
         return None
@@ -100,9 +96,9 @@ def ranges_of_nan(case: Case) -> Computed | None:
 
 @of_operators("CONVOLUTION")
 def computed_output_padding(case: Case) -> Computed | None:
-    """Return a backward convolution whose OutputPadding first takes back EndPadding.
+    """Return a backward convolution if EndPadding and OutputPadding cancel.
 
-    With an OutputPadding of 3 and an EndPadding of 1, the output is that of 2 and 0.
+    An OutputPadding of 3 with an EndPadding of 1 gives the output of 2 and 0.
     """
     desc = case.desc
     further, behind = desc["OutputPadding"], desc["EndPadding"]
@@ -131,9 +127,9 @@ def logarithms_of_sums_as_written(case: Case) -> Computed | None:
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
 def nearest_interpolated_integers(case: Case) -> Computed | None:
-    """Return interpolated integers that are rounded to the nearest integer, not truncated.
+    """Return interpolated integers if they are rounded to nearest, not truncated.
 
-    Halves may become the even integer or the greater one.
+    Halves are rounded to even, or up.
     """
     tensor = case.inputs()["InputTensor"]
     if tensor.dtype.kind not in "iu" or case.desc["InterpolationMode"] != "LINEAR":
@@ -148,7 +144,7 @@ def nearest_interpolated_integers(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW")
 def powers_of_zero_as_in_c(case: Case) -> Computed | None:
-    """Return powers if 0 ^ 0 is 1 and 0 ^ -1 is infinite, as in C; DirectML gives 0 for both."""
+    """Return powers if 0^0 is 1 and 0^-1 is infinite, as in C; DirectML gives 0 for both."""
     inputs = case.inputs()
     base = scaled(inputs["InputTensor"], case.desc["ScaleBias"])
     exponent = np.asarray(inputs.get("ExponentTensor", case.desc.get("Exponent")))
@@ -178,7 +174,7 @@ def scatters_by_clamped_indices(case: Case) -> Computed | None:
 def scaled_integers_that_wrap_around(case: Case) -> Computed | None:
     """Return the outputs if `x * Scale + Bias` wraps around in the integers' own type.
 
-    UINT32's 4294967295 * 2 + 3 becomes 1; DirectML gives the greatest integer.
+    In UINT32, 4294967295 * 2 + 3 becomes 1; DirectML gives 4294967295.
     """
     tensor, by = case.inputs()["InputTensor"], case.desc["ScaleBias"]
     if tensor.dtype.kind not in "iu" or is_identity(by):

@@ -1,7 +1,6 @@
-"""Formulas of activations that a specification, such as ONNX, defines otherwise than DirectML.
+"""Formulas of activations that another specification, such as ONNX, defines otherwise.
 
-Each takes an activation alone or fused into another operator, unless `of_operators` limits it to
-activations alone.
+A formula with `of_operators` takes activations alone; the others also take fused activations.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ __all__ = [
 
 @of_operators("ACTIVATION_HARD_SIGMOID", "ACTIVATION_LEAKY_RELU")
 def attributes_of_float16(case: Case) -> Computed | None:
-    """Return the output of a FLOAT16 activation whose attributes are rounded to FLOAT16."""
+    """Return a FLOAT16 activation's output if its attributes are rounded to FLOAT16."""
     tensor, desc = case.inputs()["InputTensor"], case.desc
     if tensor.dtype != np.float16:
         return None
@@ -47,7 +46,7 @@ def attributes_of_float16(case: Case) -> Computed | None:
 
 
 def celu_as_written(case: Case) -> Computed | None:
-    """Return NaN where `max(0, x) + min(0, Alpha * (exp(x / Alpha) - 1))` has NaN as an operand.
+    """Return NaN where `Alpha * (exp(x / Alpha) - 1)` is NaN.
 
     With an Alpha of 0, 2 / 0 is infinite, and 0 * infinity is NaN.
     """
@@ -62,7 +61,7 @@ def celu_as_written(case: Case) -> Computed | None:
 def elu_as_written(case: Case) -> Computed | None:
     """Return NaN where `Alpha * (exp(x) - 1)` is NaN for x < 0.
 
-    With an infinite Alpha and -1e-40, whose exp is 1 in FLOAT32, this is infinity times 0.
+    For x = -1e-40, exp(x) is 1 in FLOAT32. With an infinite Alpha, the result is infinity * 0.
     """
 
     def product(x: Array, attributes: Mapping[str, float]) -> Array:
@@ -78,9 +77,9 @@ def _linear(x: Array, attributes: Mapping[str, float]) -> Array:
 
 
 def selu_as_written(case: Case) -> Computed | None:
-    """Return NaN where `Gamma * (Alpha * exp(x) - Alpha)` for x <= 0, else `Gamma * x`, is NaN.
+    """Return NaN where `Gamma * (x if x > 0 else Alpha * exp(x) - Alpha)` is NaN.
 
-    With an infinite Alpha, infinity minus infinity is NaN.
+    With an infinite Alpha, this is infinity - infinity.
     """
 
     def scaled(x: Array, attributes: Mapping[str, float]) -> Array:
@@ -93,7 +92,7 @@ def selu_as_written(case: Case) -> Computed | None:
 def _nan_where(
     case: Case, activation: str, written: Callable[[Array, Mapping[str, float]], Array]
 ) -> Computed | None:
-    """Return the right output, with NaN where an expression of the activation's input is NaN."""
+    """Return the right output, with NaN where `written` of the activation's input is NaN."""
     found, before = activation_of(case)
     if found != activation or before is None or before.dtype.kind != "f":
         return None
@@ -108,9 +107,9 @@ def _nan_where(
 
 
 def nan_before_clamping(case: Case) -> Computed | None:
-    """Return NaN where Alpha * x + Beta, which is clamped next, is NaN in FLOAT32; alone or fused.
+    """Return NaN where `Alpha * x + Beta` is NaN in FLOAT32; alone or fused.
 
-    Infinity minus infinity is NaN, and so is 0 times infinity.
+    Examples are infinity - infinity and 0 * infinity.
     """
     name, _ = activation_of(case)
     if name not in ("ACTIVATION_HARD_SIGMOID", "ACTIVATION_HARD_SWISH"):
@@ -120,7 +119,7 @@ def nan_before_clamping(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_PARAMETERIZED_RELU")
 def prelu_as_written(case: Case) -> Computed | None:
-    """Return NaN where `max(0, x) + slope * min(0, x)` is NaN, as for 1 and an infinite slope.
+    """Return NaN where `max(0, x) + slope * min(0, x)` is NaN, as for x = 1 and an infinite slope.
 
     The maximum of 0 and NaN is NaN.
     """
@@ -135,9 +134,9 @@ def prelu_as_written(case: Case) -> Computed | None:
 
 
 def shrink_of_negative_thresholds(case: Case) -> Computed | None:
-    """Return what ONNX demands of ACTIVATION_SHRINK, alone or fused, if Threshold is negative.
+    """Return ONNX's output of ACTIVATION_SHRINK, alone or fused, if Threshold is negative.
 
-    Numbers below -Threshold give x + Bias; others above Threshold give x - Bias. NaN gives 0.
+    x < -Threshold gives x + Bias; any other x > Threshold gives x - Bias. NaN gives 0.
     """
     activation, before = activation_of(_with_float32_output(case))
     if activation != "ACTIVATION_SHRINK" or before is None or before.dtype.kind != "f":
@@ -164,7 +163,7 @@ def thresholded_relu_as_written(case: Case) -> Computed | None:
 
 
 def _with_float32_output(case: Case) -> Case:
-    """Return a case whose output, and so the input of its activation, is not rounded to FLOAT16."""
+    """Return the case with an output of FLOAT32 in place of FLOAT16."""
     if (
         "OutputTensor" not in case.desc
         or case.desc["OutputTensor"].DataType is not DataType.FLOAT16
@@ -175,10 +174,9 @@ def _with_float32_output(case: Case) -> Case:
 
 
 def softplus_of_infinite_products(case: Case) -> Computed | None:
-    """Return a softplus, alone or fused, that is +infinity where x times its factor is +infinity.
+    """Return a softplus, alone or fused, with +infinity where x * Steepness or x * Beta overflows.
 
-    The factor is Steepness or Beta. 3.4e38 times a Steepness of 1.5 is infinite, and so is the
-    quotient of that by 1.5.
+    For x = 3.4e38 and a Steepness of 1.5, the product is infinite, and so is the output.
     """
     activation, before = activation_of(case)
     field = {"ACTIVATION_SOFTPLUS": "Steepness", "ACTIVATION_PARAMETRIC_SOFTPLUS": "Beta"}

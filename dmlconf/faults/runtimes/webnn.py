@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _SMALL_RESULTS: Final = 80.0
-"""The exponential has subnormal steps only for x below -80, where it is at most 1.8e-35."""
+"""Intermediates of exp(x) are subnormal only for x below -80, where exp(x) is at most 1.8e-35."""
 
 _MEANS: Final = (
     "MEAN_VARIANCE_NORMALIZATION",
@@ -49,7 +49,7 @@ _MEANS: Final = (
     "MEAN_VARIANCE_NORMALIZATION2",
 )
 _FUSED: Final = ("BATCH_NORMALIZATION", "CONVOLUTION", "ELEMENT_WISE_ADD1", "GEMM", *_MEANS)
-"""Operators that WebNN expresses and that an activation may be fused into."""
+"""Operators with FusedActivation that WebNN can express."""
 _POOLS: Final = ("LP_POOLING", "LP_POOLING1")
 _SOFTMAX: Final = ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_SOFTMAX1")
 
@@ -58,7 +58,7 @@ _SOFTMAX: Final = ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1", "ACTIVAT
 def exponentials_up_to_88(case: Case) -> Computed | None:
     """Return a case's outputs if exp(x) is infinite for x > 88.376.
 
-    It is 0 where it would be subnormal, and for NaN.
+    exp(x) is 0 where it would be subnormal, and for NaN.
     """
     return with_flaw(case, Flaw.EXPONENTIAL)
 
@@ -74,7 +74,7 @@ def logarithms_up_to_88(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_SIGMOID", "ACTIVATION_SWISH")
 def sigmoids_without_subnormal_steps(case: Case) -> Computed | None:
-    """Return a case's outputs if e^x = 2^n (1 + t + ...) loses 2^n t where that is subnormal.
+    """Return a case's outputs if e^x = 2^n (1 + t + ...) becomes 2^n where 2^n t is subnormal.
 
     n is the integer nearest to x / ln 2, and t is x - n ln 2. e^-85.2, 9.96e-38, becomes
     2^-123, 9.40e-38.
@@ -110,13 +110,13 @@ def roots_of_large_numbers(case: Case) -> Computed | None:
 
 @of_operators("CONVOLUTION", "GEMM")
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return outputs if sums of products are made finite; some NaN become the greatest number."""
+    """Return outputs if sums of products become finite, and some NaN the greatest number."""
     return with_flaw(case, Flaw.PRODUCTS)
 
 
 @of_operators("GEMM")
 def factors_of_0(case: Case) -> Computed | None:
-    """Return GEMM's outputs if an Alpha or a Beta of 0 leaves out what it multiplies."""
+    """Return GEMM's outputs if an Alpha or a Beta of 0 leaves out its term, even if it is NaN."""
     return with_flaw(case, Flaw.FACTORS)
 
 
@@ -130,9 +130,9 @@ def factors_of_0_for_subnormal_ones(case: Case) -> Computed | None:
 
 @of_operators(*_POOLS)
 def roots_scaled_to_whole_windows(case: Case) -> Computed | None:
-    """Return LP_POOLING's outputs if a window with padding counts as a whole one.
+    """Return LP_POOLING's outputs if windows with padding are scaled up to whole windows.
 
-    A window of 3 with the elements 1 and 2 gives the root of (1 + 4) * 3 / 2, not of 1 + 4.
+    A window of 3 with the elements 1 and 2 gives sqrt((1 + 4) * 3 / 2), not sqrt(1 + 4).
     """
     return with_flaw(case, Flaw.WINDOWS)
 
@@ -155,7 +155,7 @@ def averages_that_count_padding(case: Case) -> Computed | None:
 
 @of_operators("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1")
 def transpositions_of_constants_left_out(case: Case) -> Computed | None:
-    """Return the outputs of DEPTH_TO_SPACE and SPACE_TO_DEPTH if a constant's elements stay put."""
+    """Return the outputs of DEPTH_TO_SPACE and SPACE_TO_DEPTH if constants are only reshaped."""
     if not case.desc["InputTensor"].Owned:
         return None
     sizes = case.desc["OutputTensor"].Sizes
@@ -185,10 +185,7 @@ def zero_minus_numbers(case: Case) -> Computed | None:
 
 @of_operators("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def greatest_of_infinities_as_0(case: Case) -> Computed | None:
-    """Return MAX_POOLING's outputs with padding if windows of only negative infinities give 0.
-
-    So do windows with NaN.
-    """
+    """Return MAX_POOLING's outputs with padding if windows of -infinity alone or with NaN give 0."""
     desc, right = case.desc, evaluate(case)
     if not any((*desc["StartPadding"], *desc["EndPadding"])):
         return None
@@ -207,7 +204,7 @@ def greatest_of_infinities_as_0(case: Case) -> Computed | None:
 def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
     """Return ELEMENT_WISE_CONSTANT_POW's outputs if infinite powers become finite in FLOAT32.
 
-    The greatest finite FLOAT32 becomes infinity again in FLOAT16, so FLOAT16 outputs are right.
+    FLOAT16 outputs are right: the greatest FLOAT32 number becomes infinity in FLOAT16.
     """
     right = evaluate(case)["OutputTensor"]
     limits = np.finfo(np.float32)
@@ -253,17 +250,17 @@ def no_powers_beside_a_negative_exponent(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_ROUND")
 def zeros_without_sign_beyond_six_dimensions(case: Case) -> Computed | None:
-    """Return ELEMENT_WISE_ROUND's outputs for more than 6 dimensions: 0, not -0, for -0.3."""
+    """Return ELEMENT_WISE_ROUND's outputs for more than 6 dimensions: -0.3 becomes 0, not -0."""
     right = evaluate(case)["OutputTensor"]
     return None if right.ndim <= 6 else Computed({"OutputTensor": right + right.dtype.type(0)})
 
 
 @of_operators("SCATTER_ND")
 def updates_added_to_0(case: Case) -> Computed | None:
-    """Return SCATTER_ND's outputs if all updates with the same indices are added up, from 0.
+    """Return SCATTER_ND's outputs if updates with the same indices are added to 0.
 
-    -0 and updates that are subnormal in FLOAT32 become 0, and three updates of 52 with equal
-    indices become 156. None if an index is out of range.
+    Three updates of 52 with equal indices become 156. Updates of -0, and those that are subnormal
+    in FLOAT32, become 0. None if an index is out of range.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, indices, updates = (inputs[f"{name}Tensor"] for name in ("Input", "Indices", "Updates"))
@@ -304,10 +301,10 @@ def halves_away_from_zero(case: Case) -> Computed | None:
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
 def interpolations_with_the_next_element(case: Case) -> Computed | None:
-    """Return RESAMPLE's outputs if it interpolates even where a coordinate is an element's.
+    """Return RESAMPLE's outputs if whole coordinates are interpolated too.
 
-    At element a, which b follows, it computes a + (b - a) * 0, which is NaN if b is infinite. None
-    unless the last two of four axes are interpolated.
+    At an element a with the next element b, the result is a + (b - a) * 0, which is NaN if b is
+    infinite. None unless the tensor has four axes and the first two keep their sizes.
     """
     if case.desc["InterpolationMode"] != "LINEAR":
         return None

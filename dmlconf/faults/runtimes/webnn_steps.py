@@ -1,8 +1,8 @@
-"""Compute cases as WebNN in Chromium does: by the kernels of LiteRT and XNNPACK, with their flaws.
+"""Compute cases with the kernels of WebNN in Chromium (LiteRT and XNNPACK) and their flaws.
 
-Within a graph, WebNN computes float16 tensors in float32. A kernel's flaw also changes the
-results of later kernels, so a case is computed with all flaws and with all except one, and with
-that one alone and with none.
+WebNN computes float16 tensors in float32. A flaw of a kernel also changes the results of later
+kernels. So a case is computed with all flaws, with all except one, with that one alone, and with
+none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Flaw", "with_flaw"]
 
 
 class Flaw(Enum):
-    """A wrong result of a kernel; the functions of `webnn` that name a flaw say what it is."""
+    """A wrong result of a kernel; the functions of `webnn` that use a flaw describe it."""
 
     EXPONENTIAL = auto()
     LOGARITHM = auto()
@@ -36,9 +36,7 @@ class Flaw(Enum):
     SOFTPLUS = auto()
     PRODUCTS = auto()
     FACTORS = auto()
-    """An Alpha or a Beta of 0 leaves out what it would multiply."""
     WINDOWS = auto()
-    """Roots of sums over windows with padding are scaled to whole windows."""
 
 
 _ALL: Final = frozenset(Flaw)
@@ -53,10 +51,10 @@ _TINY: Final = np.finfo(np.float32).tiny
 
 
 def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
-    """Return a case's outputs with all flaws where this flaw matters, and right ones elsewhere.
+    """Return the outputs with all flaws where this flaw changes them, else the right outputs.
 
-    The result is None if WebNN cannot express the case, if its program has an unknown operation, or
-    if an output is not of a floating-point type.
+    None if WebNN cannot express the case, if its program has an unknown operation, or if an output
+    has no floating-point type.
     """
     try:
         program = translated(case, "webnn")
@@ -66,7 +64,7 @@ def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
         wrong = _run(case, program, _ALL)
         if wrong is None:
             return None
-        # Either of two flaws may turn NaN into the same 0, and one alone suffices.
+        # Two flaws may turn NaN into the same 0, so each is also tried alone.
         pairs = [(_ALL, _ALL - {flaw}), (frozenset({flaw}), frozenset[Flaw]())]
         runs = [[_run(case, program, flaws) or wrong for flaws in pair] for pair in pairs]
     right, outputs = evaluate(case), {}
@@ -80,17 +78,17 @@ def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
 
 
 def _equal(one: Array, other: Array) -> Array:
-    """Return where elements are equal; all NaN are."""
+    """Return where elements are equal; NaN equals NaN."""
     equal: Array = (one == other) | (np.isnan(one) & np.isnan(other))
     return equal
 
 
 @dataclass(frozen=True, slots=True)
 class _Kernels:
-    """Kernels with some flaws; methods for one operator have WebNN's name of it.
+    """Kernels with some flaws; methods have the names of WebNN's operators.
 
     Attributes:
-        case: the case, from which sums of products and windows are computed.
+        case: the case, for products and windows.
         owned: the names of the tensors that are constants.
     """
 
@@ -200,9 +198,9 @@ _PRODUCTS: Final = frozenset({"conv2d", "convTranspose2d", "gemm"})
 
 
 def _beyond_float32(desc: Mapping[str, Any], inputs: Mapping[str, Array], product: Array) -> Array:
-    """Return GEMM's product, but infinity or NaN where adding in FLOAT32 leaves its range.
+    """Return GEMM's product, with infinity or NaN where a FLOAT32 sum overflows on the way.
 
-    Added in order in FLOAT32, 3e38 * 2 + 3e38 * 3 - infinity is NaN.
+    In FLOAT32, 3e38 * 2 + 3e38 * 3 - infinity is NaN.
     """
     left, right = (inputs[name].astype(np.float32) for name in ("ATensor", "BTensor"))
     left = left if desc["TransA"] == "NONE" else left.swapaxes(-1, -2)
@@ -224,7 +222,7 @@ def _softmax(x: Array, axis: int) -> Array:
 
 
 def _greatest(x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the greatest element along axes; after each NaN, the search begins again.
+    """Return the greatest element along axes; the search begins again after each NaN.
 
     NaN if the last element is NaN.
     """
@@ -244,7 +242,7 @@ def _normalized(
 
 
 def _reduced(kernels: _Kernels, operation: str, x: Array, axes: tuple[int, ...]) -> Array | None:
-    """Return a reduction, whose sums are computed in FLOAT64; None if it is unknown."""
+    """Return a reduction with sums in FLOAT64; None if the operation is unknown."""
 
     def total(values: Array) -> Array:
         return np.asarray(np.sum(values.astype(np.float64), axis=axes, keepdims=True), np.float32)
