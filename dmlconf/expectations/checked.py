@@ -1,11 +1,9 @@
 """Find expectations that the reference contradicts, and needless disputes; cache the results.
 
-`dmlconf.judging.contradictions` decides whether an output contradicts the reference; `valid_files`
-remembers which files `dmlconf validate` need not check at all. The result for a file and an
-operator is cached under a digest of both, of the recordings that are checked with them, and of
-everything that determines what the rules permit. It is not cached if other files may hold data of
-the cases, or if a case did not fit into memory. Expectations are what case files state and, if
-asked for, what recordings hold.
+Expectations are stated in case files, or held by recordings. `dmlconf.judging.contradictions`
+decides whether an output contradicts the reference. The result for a file and an operator is cached
+under a digest of both, of the recordings, and of everything that the rules depend on. Results are
+not cached if other files may hold data of the cases, or if a case did not fit into memory.
 """
 
 from __future__ import annotations
@@ -75,18 +73,16 @@ def expectation_problems(
 ) -> Iterator[Problem]:
     """Yield a problem for each entry of a case file whose expectations contradict the reference.
 
-    An entry may have two problems: one for its stated outputs, and one for its recorded outputs. An
-    entry that disputes the reference has a problem if it states outputs or is checked with
-    recordings, whether these have its cases or not, and no output contradicts the reference. Cases
-    that must be rejected, or do not fit into memory, are not checked; a dispute of an entry with a
-    case that does not fit is no problem.
+    An entry may have two problems: one for its stated outputs, and one for its recorded outputs. If
+    an entry disputes the reference, the dispute is a problem where no output contradicts the
+    reference. That needs stated outputs or recordings, and all cases of the entry must fit into
+    memory. Cases that must be rejected, or do not fit into memory, are not checked.
 
     Args:
         suite: whole case files without other problems.
-        recordings: recordings, of which the first that has a case gives the outputs that the case
-            does not state; these are checked as well. Cases with the tag `model` are left out,
-            because that takes long, and those with a relation that state and
-            dispute nothing.
+        recordings: recorded outputs that a case does not state are checked too, from the first
+            recording that has the case. That leaves out cases with the tag `model`, which take
+            long, and cases with a relation that state and dispute nothing.
         store: the cache of results; None to cache nothing.
 
     Raises:
@@ -160,9 +156,9 @@ def _checked(
 
 
 def _recorded(case: Case, recordings: Sequence[RecordingAgainst]) -> dict[str, Array | Sample]:
-    """Return the outputs in the first recording with the case, without those the case states.
+    """Return the outputs in the first recording that has the case, without outputs that it states.
 
-    There are none if no recording has the case, or if the first has another outcome than outputs.
+    Empty if no recording has the case, or if the first has another outcome than outputs.
     """
     answers = (recording(case) for recording in recordings)
     answer = next((answer for answer in answers if answer is not None), None)
@@ -214,7 +210,7 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
 
 
 def fingerprint() -> bytes:
-    """Return a digest of what the checks of all case files depend on.
+    """Return a digest of everything on which the checks of all case files depend.
 
     These are the sources, the schemas, the version of NumPy, the processor's architecture and the
     format of cached results.

@@ -1,7 +1,7 @@
-"""Write the outputs that a device gave into case files, where their cases then expect them.
+"""Write the outputs of a device into case files as the expectations of the cases.
 
-Which entries and outputs are unsuitable is found as well. The texts of the files are returned; only
-large arrays are saved, by a function of the caller.
+The new texts of the files are returned. Large arrays are saved by a function of the caller. Entries
+and outputs that are unsuitable are reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Refusal", "changed_files", "device_name", "expected_of", "unsuitable"]
 
 MOST_LISTED: Final = 256
-"""An output with more elements is written to a file of its own, and not as a list in the case file.
+"""An output with more elements is written to a file of its own, not into the case file.
 
 The outputs of an array, such as `OutputTensors` of SPLIT, are always written as lists."""
 
@@ -48,7 +48,7 @@ class Refusal:
 
 
 def unsuitable(plan: Iterable[PlannedCase]) -> Iterator[Problem]:
-    """Yield the problems of entries that recorded outputs cannot be written into.
+    """Yield a problem for each reason why outputs cannot be written into an entry.
 
     Raises:
         InvalidFilesError: a case file cannot be read any more.
@@ -96,9 +96,9 @@ _REFUSED: Final = (
 
 
 def device_name(environment: Mapping[str, Any]) -> str:
-    """Return what computed the outputs, for a case's field `recorded`, such as `DirectML 1.15.4`.
+    """Return the text of a case's field `recorded`, such as `DirectML 1.15.4`.
 
-    It has no version if the environment has none.
+    Without a version in the environment, the text is the backend's name alone.
     """
     name = str(environment["backend"])
     shown = "DirectML" if name == "directml" else name
@@ -106,7 +106,7 @@ def device_name(environment: Mapping[str, Any]) -> str:
 
 
 def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
-    """Return the outputs to write into a case, by tensor's name, or why none may be written.
+    """Return the outputs to write into a case, by tensor, or why none may be written.
 
     Outputs that contradict the reference may be written only if the case disputes it.
     """
@@ -145,12 +145,11 @@ def changed_files(
 ) -> Iterator[tuple[Path, str] | Refusal]:
     """Yield the path and the new text of each case file that has recorded cases.
 
-    If no lines can be inserted into a file, a refusal is yielded for each of these instead.
+    If no lines can be inserted into a file, yield a refusal for each of its recorded cases.
 
     Args:
-        device: what computed the outputs, as `device_name` returns it.
-        save: writes an array that is too large for a list, given the path of its file; called
-            before the case file's text is yielded.
+        device: the text that `device_name` returns.
+        save: writes a large array to the given path; called before the case file's text is yielded.
 
     Raises:
         InvalidFilesError: a case file cannot be read any more.
@@ -180,9 +179,7 @@ def changed_files(
 
 @dataclass(slots=True)
 class _Additions:
-    """Additions to one case file: lines by the index of their entry, and large arrays by the name
-    of the file, next to the case file, that will hold them.
-    """
+    """Additions to one case file: lines by entry, and large arrays by the name of their file."""
 
     cases: list[PlannedCase] = field(default_factory=list)
     lines: dict[int, list[str]] = field(default_factory=dict)
@@ -194,13 +191,14 @@ class _FileNames:
     """Names of new files of arrays.
 
     Attributes:
-        taken: by folder, the texts of the case files that can be read, and names that are used now.
+        taken: by folder, the texts of its case files, and the new names; a name in these texts is
+            taken.
     """
 
     taken: dict[Path, str] = field(default_factory=dict)
 
     def new(self, folder: Path, stem: str) -> str:
-        """Return a name that begins with `stem`, and that `taken` does not have."""
+        """Return a name that begins with `stem`, and does not occur in `taken`."""
         if folder not in self.taken:
             self.taken[folder] = ""
             for file in folder.glob("*.yaml"):

@@ -28,10 +28,9 @@ class LeftOut:
     """A case that is not recorded.
 
     Attributes:
-        broken: whether the backend broke down or misbehaved; false if the case is left out for
-            another reason, such as a missing feature level or a known fault, even if that is a
-            breakdown.
-        reason: the kind of reason, one of a fixed set of texts.
+        broken: whether the backend broke down or misbehaved. False for all other reasons, and for
+            known faults.
+        reason: the kind of reason.
         message: the particulars; the name of a known fault or of a limit of the substrate.
     """
 
@@ -49,9 +48,9 @@ def record(
     """Run cases, and return the recording and the cases that it leaves out.
 
     Args:
-        engine: the engine, with a run whose outcomes are not judged.
+        engine: an engine whose outcomes are not judged.
         substrate: the layers below DirectML; outcomes that their limits explain are not recorded.
-        on_case: called after every case, with its `broken` if it is left out, otherwise False.
+        on_case: called after each case, with `broken` of a case that is left out, otherwise False.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -82,7 +81,7 @@ def record(
 def recording_head(backend: OpenBackend) -> Recording:
     """Return a recording of a backend without entries.
 
-    It has the backend's feature level and data types: a recording can answer no case beyond them.
+    It has the backend's feature level and data types.
     """
     capabilities = backend.capabilities
     return Recording(

@@ -1,4 +1,4 @@
-"""Update a recording that has a file for each operator when some cases are recorded anew."""
+"""Update a recording with a file for each operator, if only some cases are recorded anew."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Part", "parts_kept", "renewed"]
 class Part:
     """The file with the recording of one operator's cases.
 
-    If `content` is None, the file has the same outcomes already and stays as it is.
+    If `content` is None, the file stays as it is, since it has the same outcomes.
     """
 
     path: Path
@@ -32,10 +32,10 @@ class Part:
 def parts_kept(
     path: Path, plan: Sequence[PlannedCase], source: Recording
 ) -> Mapping[str, Mapping[str, Entry]]:
-    """Return, by operator, the entries to keep: those of cases that exist but are not in the plan.
+    """Return by operator the entries to keep: those of existing cases that are not in the plan.
 
-    An operator is left out if no case of it is in the plan, or if it has no file, a damaged file,
-    or one without other cases. If none of its other cases exists any more, it has no entries.
+    An operator is left out if the plan has no case of it, or if its file is missing, damaged or
+    without other cases. If none of the other cases exists any more, the operator has no entries.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
@@ -70,14 +70,13 @@ def parts_kept(
 def renewed(
     path: Path, recording: Recording, others: Mapping[str, Mapping[str, Entry]]
 ) -> Iterator[Part]:
-    """Yield the file of each operator of which cases were recorded now.
+    """Yield the file of each operator in a new recording.
 
-    A file that has the same outcomes from the same source stays as it is. New bytes could differ
-    only in what says nothing about the source, such as Python's version, or in compression.
+    A file with the same outcomes from the same source stays as it is.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
-        recording: what was recorded now, of all operators.
+        recording: the new recording, with all operators.
         others: the entries to keep, by operator, from `parts_kept`.
 
     Raises:
@@ -92,7 +91,7 @@ def renewed(
 
 
 def _readable(path: Path) -> Recording | None:
-    """Return a recording; None if there is none, or if it is damaged and will be replaced."""
+    """Return a recording; None if there is none, or if it is damaged."""
     try:
         return read_recording(path) if path.is_file() else None
     except BackendError:
@@ -100,9 +99,9 @@ def _readable(path: Path) -> Recording | None:
 
 
 def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set[str]:
-    """Return the identifiers of the cases of an operator, chosen or not, that some folders have.
+    """Return the identifiers of all cases of an operator in some folders.
 
-    These are the folders of the chosen cases, and `folder` if it has case files.
+    The folders are those of the chosen cases, and `folder` if it has case files.
     """
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
     if any(folder.glob("*.yaml")) or shared_files([folder]):

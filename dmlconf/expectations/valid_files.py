@@ -1,8 +1,7 @@
-"""Remember the case files in which `validate` has found nothing wrong.
+"""Remember case files without problems, so that `validate` skips them.
 
-Checking 50,000 cases takes a minute, and few files have changed since the last time. A file is
-remembered by a digest of its name, its folder's name, its content and everything else that its
-check depends on.
+Checking 50,000 cases takes a minute, and few files change. The key of a file is a digest of its
+name, its folder's name, its content and everything else that the check depends on.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = ["ValidFiles"]
 
 @dataclass(frozen=True, slots=True)
 class ValidFiles:
-    """The files without problems and without warnings; without a store, none is remembered."""
+    """The files without problems and warnings; without a store, none is remembered."""
 
     store: Entries | None
 
@@ -30,7 +29,7 @@ class ValidFiles:
         return self.store is not None and self.store.get(_key(path, content)) == []
 
     def add(self, path: Path) -> None:
-        """Remember that a file is valid, unless other files may hold data of its cases.
+        """Remember that a file is valid, if no other file can hold data of its cases.
 
         Raises:
             OSError: the file cannot be read.

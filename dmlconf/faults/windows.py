@@ -147,7 +147,7 @@ def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:
-    """Yield the sums of squares in each window's first slice: zeros, then the sums for each size."""
+    """Yield the sums of squares in windows' first slices: zeros, then the sums for each size."""
     height, width = squares.shape[-2:]
     before, after = (size - 1) // 2, size // 2
     sums = np.zeros_like(squares)

@@ -1,1 +1,1 @@
-"""Verdicts on cases, their statuses and figures, and how they are written as JSON."""
+"""Verdicts on cases: their statuses, their figures, and their form in JSON."""

@@ -1,4 +1,4 @@
-"""Find in a log the breakdowns of worker processes for which no case got the blame."""
+"""Find breakdowns of worker processes that are blamed on no case."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["UnexplainedBreakdown", "unexplained_breakdowns"]
 
 @dataclass(frozen=True, slots=True)
 class UnexplainedBreakdown:
-    """A worker process that broke down, for which no suspected case got the blame.
+    """A breakdown of a worker process that is blamed on no case.
 
-    Earlier cases in the process may have left a state that made a case break down.
+    A state that earlier cases of the process left may have caused it.
 
     Attributes:
-        kind: how it broke down.
+        kind: how the process broke down.
         process: the number of the process.
-        sequence: the number of the first of `cases` among all cases of the process.
+        sequence: the number of `cases[0]` among all cases of the process.
         cases: the cases that had no outcome yet, in their order.
-        worker: the worker of the fleet that had the process; None if the run's own machine did.
+        worker: the fleet's worker that had the process; None for the run's own machine.
     """
 
     kind: ReasonKind
@@ -37,10 +37,10 @@ class UnexplainedBreakdown:
 def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreakdown]:
     """Return the breakdowns that no case explains, in the order of processes.
 
-    The suspects of a breakdown are the cases that had no outcome yet. A breakdown is left out in
-    three cases: one of its suspects got the blame for any breakdown; one is also a suspect of
-    another unexplained breakdown, which has fewer suspects; or it is a hang with several suspects,
-    which may have exceeded the time limit only together.
+    The suspects of a breakdown are the cases that had no outcome yet. A breakdown is left out if a
+    suspect was blamed for any breakdown. It is left out if a suspect is also a suspect of another
+    breakdown with fewer suspects. A hang with several suspects is left out: they may have exceeded
+    the time limit only together.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()

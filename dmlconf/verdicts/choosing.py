@@ -1,4 +1,4 @@
-"""Choose and count verdicts, without making each verdict of a very large log."""
+"""Choose and count verdicts. For very large logs, only the chosen verdicts are made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES: Final = {Identity: "identity", Judgement: "judgement", Execution: "execu
 
 
 class LazyVerdicts(Sequence[Verdict]):
-    """Verdicts that are made when they are asked for, and that can be chosen before."""
+    """Verdicts that are made on demand, and can be chosen before they are made."""
 
     @abstractmethod
     def where(self, part: type[Part], wanted: Callable[[Part], bool]) -> Sequence[Verdict]:
@@ -40,11 +40,11 @@ class LazyVerdicts(Sequence[Verdict]):
 def where(
     verdicts: Iterable[Verdict], part: type[Part], wanted: Callable[[Part], bool]
 ) -> Sequence[Verdict]:
-    """Return the verdicts of which a part is wanted, in their order.
+    """Return the verdicts with a wanted part, in their order.
 
     Args:
-        wanted: takes the part. It must not depend on what is a case's own: its identifier, facts,
-            figures, output digests, seconds and sequence.
+        wanted: says whether a part is wanted. It must not read fields that differ from case to
+            case: identifier, facts, figures, output digests, seconds and sequence.
     """
     if isinstance(verdicts, LazyVerdicts):
         return verdicts.where(part, wanted)
@@ -65,7 +65,7 @@ def failing(verdicts: Iterable[Verdict]) -> Sequence[Verdict]:
 
 
 def with_reason(verdicts: Iterable[Verdict]) -> Sequence[Verdict]:
-    """Return the verdicts that have a reason: all but passes."""
+    """Return the verdicts that have a reason."""
     return where(verdicts, Judgement, lambda judgement: judgement.reason is not None)
 
 

@@ -16,11 +16,12 @@ class ErrorMap:
     """The worst error in each cell of a grid over an output.
 
     Attributes:
-        rows: a text for each row of cells, with a digit for each cell: 0 for equal bits or two NaN;
-            1 for an error below 1e-8 of the largest expected number, up to 9 for 0.1 or more, or if
-            the error is not finite. The largest counts as 1 if it is 0.
-        axes: how many of the output's axes, from the first, the rows run over; the columns run over
-            the others.
+        rows: a text for each row of cells, with a digit for each cell. 0 stands for equal bits or
+            two NaN. 1 stands for an error below 1e-8 times the largest expected number, and each
+            further digit for ten times more. 9 also stands for an error that is not finite. If the
+            largest expected number is 0, it counts as 1.
+        axes: the rows run over the first `axes` axes of the output, the columns over the other
+            axes.
     """
 
     rows: tuple[str, ...]
@@ -30,33 +31,32 @@ class ErrorMap:
 
 @dataclass(frozen=True, slots=True)
 class Figures(Positional):
-    """What was measured when an output was compared, as `schemas/run-log.schema.json` describes it.
+    """The results of comparing an output, as `schemas/run-log.schema.json` describes them.
 
     Logs of older versions have None for `margin`, `source`, `expectation`, `open` and `loose`.
 
     Attributes:
         differing: how many elements are outside the rule.
-        worst_ulp: the greatest distance in ULP; None for integers, infinite if a NaN is expected
-            and a number returned, or the reverse.
+        worst_ulp: the greatest distance in ULP; None for integers, infinite for a NaN against a
+            number.
         rule: the kind of rule, such as `ulp`.
         limit: as in `PrecisionRule`.
-        margin: the share of the limit that the worst element or, if more, the mean square uses;
-            at least 1 if the output is outside the rule.
+        margin: the share of the limit that the worst element or the mean square uses, whichever is
+            more; at least 1 if the output is outside the rule.
         source: where the rule comes from.
-        open: how many elements any value would satisfy.
+        open: for how many elements any value is right.
         loose: how many elements have a room of more than a tenth of the output's largest number.
-        typical: the largest share of the limit that measured devices use; None if not stated.
+        typical: the largest share of the limit that measured devices use.
         typical_margin: the share of the limit that the worst element uses, divided by `typical`.
         products: for `accumulate`, how many terms are added up for each element.
         sample: how many elements a recording has, if it does not have all.
         histogram: numbers of elements by their distance in ULP, as in `Comparison`, with text as
-            keys: `{"0": 98, "4": 2}` says that 2 elements are 4 to 7 ULP off; `NaN` is the key of
-            a NaN against a number.
-        same_bits: for a relation, how many elements have the same bits in both forms.
-        unfused_same_bits: for a graph, how many elements have the bits that its nodes return when
-            they run one by one.
-        by_nodes: for a graph, how many elements are outside what its rules permit although each
-            node is right for the inputs that it got, so that the verdict counts them as right.
+            keys. `{"0": 98, "4": 2}`: 98 elements are equal, and 2 are off by 4 to 7 ULP. `NaN` is
+            the key of a NaN against a number.
+        same_bits: for a relation, how many elements have the same bits in both forms of the graph.
+        unfused_same_bits: for a graph, how many elements have the same bits in the unfused run.
+        by_nodes: for a graph, how many elements are outside the rules, but count as right since
+            each node is right for the inputs that it got.
     """
 
     elements: int

@@ -1,8 +1,8 @@
 """Turn dataclasses into JSON objects (records) and back, for the run log and the JSON report.
 
-A field that has its default is not written, unless it is marked `ALWAYS`. A class may state another
-order of its record's fields as `RECORD_ORDER`. JSON lacks infinities and NaN, so they are text, as
-in `"worst_ulp": "inf"`. Reading ignores fields that the class does not have.
+A field with its default value is written only if it is marked `ALWAYS`. A class may state the order
+of the fields in `RECORD_ORDER`. JSON lacks infinities and NaN, so they are written as text:
+`"worst_ulp": "inf"`. Reading ignores fields that the class does not have.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ ALWAYS: Final[Mapping[str, bool]] = {"always": True}
 """Metadata of a field that is written even if it has its default."""
 
 PART: Final[Mapping[str, bool]] = {"part": True}
-"""Metadata of a field that holds a dataclass, whose fields are written in its place."""
+"""Metadata of a field that holds a dataclass: the dataclass's fields are written in its place."""
 
 NUMBERS: Final = "numbers"
-"""An annotation of plain values in which text such as `inf` is a number."""
+"""An annotation of values in which text such as `inf` is a number."""
 
 _Value = TypeVar("_Value")
 _Convert = Callable[[Any], Any]
 
 
 class Positional:
-    """The base of dataclasses that are pickled as a call of the class with their values.
+    """The base of dataclasses that are pickled as a call of the class with all values.
 
-    For the thousands of verdicts that workers send, the default of dataclasses with slots is too
-    slow.
+    The default way to pickle dataclasses with slots is too slow for thousands of verdicts.
     """
 
     __slots__ = ()
@@ -62,7 +61,7 @@ class Rounded:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """How a field is written and read; `write` and `read` are None if JSON has the value itself."""
+    """How a field is written and read; `write` or `read` is None if the value stays as it is."""
 
     name: str
     write: _Convert | None
@@ -87,11 +86,11 @@ def record_of(value: Any) -> dict[str, Any]:
 def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _Value:
     """Return the dataclass that `record_of` wrote; `values` are fields that the record lacks.
 
-    Types of values are not checked: one of another JSON type may raise any error, or none.
+    Types of values are not checked: a value of another JSON type may raise any error, or none.
 
     Raises:
         TypeError: a field without a default is missing.
-        ValueError: a value is none of an enumeration's.
+        ValueError: an enumeration lacks a value.
     """
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is not None:
@@ -104,9 +103,9 @@ def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _V
 
 @cache
 def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
-    """Return each field of a record, in order, after the name of the `PART` that holds it.
+    """Return each field of a record in order, with the name of the `PART` that holds it.
 
-    The name is empty if none does.
+    The name is empty for a field outside of parts.
     """
     leaves: list[tuple[str, _Field]] = []
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.

@@ -12,10 +12,10 @@ __all__ = ["with_statuses"]
 
 
 def with_statuses(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema of run logs or of reports whose lists of statuses are those of `Status`.
+    """Return a schema of run logs or of reports with the statuses of `Status`.
 
-    The summary of a report then needs each status. The files under `schemas/` have the same lists,
-    for readers other than dmlconf.
+    The summary of a report then requires each status. The files under `schemas/` have the same
+    lists for other programs.
     """
     filled = deepcopy(dict(schema))
     names = [str(status) for status in Status]

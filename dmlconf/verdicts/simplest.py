@@ -1,4 +1,4 @@
-"""Choose which of several failures a report names: the one on the simplest case."""
+"""Choose the verdict on the simplest case, as the one failure of several that a report names."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ _FEW_ELEMENTS: Final = 1000
 
 
 def simplest(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on the simplest of some cases, of which there is at least one.
+    """Return the verdict on the simplest case; there must be at least one verdict.
 
-    The simplest case has the fewest elements in its inputs and outputs, then the shortest
-    identifier. But among cases of few elements, as among larger ones, those for pairs and triples
-    of values come last. After all these come cases whose desc the log lacks. Cases with the tag
-    `invalid` come last: leaving something out may make them valid.
+    Cases are compared by these facts, in this order; the first of two is simpler:
+
+    - without the tag `invalid`, or with it: a part of an invalid case may be valid
+    - with known facts, or without
+    - at most 1,000 elements in inputs and outputs, or more
+    - not made for pairs or triples of values, or made for them
+    - fewer elements, a shorter identifier, an earlier identifier in the alphabet
     """
     return min(verdicts, key=_key)
 
 
 def simplest_first(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Return verdicts with that on the simplest case first, the others in the order given."""
+    """Return verdicts with the simplest case's first, and the others in the order given."""
     ordered = list(verdicts)
     if ordered:
         ordered.insert(0, ordered.pop(ordered.index(simplest(ordered))))

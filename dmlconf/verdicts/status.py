@@ -1,4 +1,4 @@
-"""The statuses of verdicts: what each means, and all that follows from it."""
+"""The statuses of verdicts, and what follows from each."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ class StatusTraits:
     Attributes:
         meaning: when a case has the status, in the words of the documentation.
         fails_run: whether one such verdict makes the run fail.
-        judged: whether such a verdict counts as saying that the backend was right or wrong.
-        gravity: the higher, the more severe; of a case's variants the most severe status counts.
+        judged: whether such a verdict says that the backend was right or wrong.
+        gravity: the severity. If a case's variants have several statuses, the highest gravity
+            counts.
         junit: the element of JUnit XML; None for a test that passed.
-        junit_of_run: the element of JUnit XML for a run that ended before cases which then have the
-            status, although no verdict says so; None if there are no such cases.
-        style: the status's style in the terminal, as Rich takes it.
-        colors: the status's colors on light pages and on dark ones.
-        checked: whether the case was found right, or its failure is waived; a run of which no case
-            is checked, and none fails, shows nothing.
+        junit_of_run: the element of JUnit XML for a whole run that ended before some cases ran,
+            which gives these cases the status; None for other statuses.
+        style: the style in the terminal, for Rich.
+        colors: the colors on light and on dark pages.
+        checked: whether the case was found right, or its failure is waived. A run without checked
+            and failing cases shows nothing.
         excusable: whether a known fault or a waiver may excuse the failure.
-        fails_on_demand: whether `--fail-on` may name the status, which fails no run otherwise.
+        fails_on_demand: whether `--fail-on` may name the status, so that it fails the run.
         always_shown: whether tables have a column for the status even if no case has it.
     """
 
@@ -46,13 +47,13 @@ class StatusTraits:
 class Status(StrEnum):
     """The judgement on one case.
 
-    A new status is an entry here and in the lists in `schemas/`, and the code that gives it.
+    A new status also needs an entry in the lists in `schemas/`, and the code that gives it.
     """
 
     traits: StatusTraits
 
     def __new__(cls, name: str, traits: StatusTraits | None = None) -> Status:
-        """Make a member; looking one up, as `Status("passed")` does, needs no traits."""
+        """Make a member; `Status("passed")` looks one up, and needs no traits."""
         assert traits is not None
         member = str.__new__(cls, name)
         member._value_ = name

@@ -28,7 +28,7 @@ __all__ = [
 
 
 class ReasonKind(StrEnum):
-    """Why a verdict is not `passed`; the texts are part of logs and reports and must not change."""
+    """Why a verdict is not `passed`; logs and reports have the texts, which must not change."""
 
     WRONG_VALUES = "wrong values"
     WRONG_SIZES = "wrong sizes"
@@ -78,7 +78,7 @@ class ReasonKind(StrEnum):
 OF_VALUES: Final = frozenset(
     {ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED}
 )
-"""The reasons of outputs whose values are wrong, or look as if the operator had not run."""
+"""Reasons for wrong values, or for values that look as if the operator had not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class Reason:
 
     Attributes:
         message: the particulars, one sentence.
-        differences: for values that differ, the first such elements; each has at least `tensor`,
-            `coordinates` and `expected`.
-        diagnostics: of a breakdown, what the backend's process wrote to standard error, a traceback
-            or debug messages; of an error of dmlconf, its trace; otherwise empty.
+        differences: the first elements that differ; each has at least `tensor`, `coordinates` and
+            `expected`.
+        diagnostics: of a breakdown, the standard error of the backend's process, a traceback or
+            debug messages; of an error of dmlconf, the traceback; otherwise empty.
     """
 
     kind: ReasonKind
@@ -107,10 +107,9 @@ class VariantResult:
 
     Attributes:
         message: the particulars of the reason.
-        differing_bits: for each output of the same sizes and data type that differs, how many
-            elements have other bits than in the first variant that has outputs; empty if this
-            variant has none.
-        dispatch_seconds: how long each dispatch took by the device's own clock.
+        differing_bits: by output, how many elements have other bits than in the first variant with
+            outputs. Outputs with equal bits, other sizes or another data type are left out.
+        dispatch_seconds: how long each dispatch took by the device's clock.
     """
 
     status: Status
@@ -122,10 +121,10 @@ class VariantResult:
 
 
 def failing_variants(variants: Mapping[str, VariantResult]) -> str:
-    """Return which variants fail, as a text; empty if none fails, or all do.
+    """Return which variants fail, as a text; empty if none or all fail.
 
-    If options distinguish exactly the failing variants, the text is these options, such as
-    `metacommands=on`; otherwise it is the labels of all failing variants.
+    If all failing variants share options that no other variant has together, the text is these
+    options, such as `metacommands=on`. Otherwise it lists the labels of the failing variants.
     """
     failing = [label for label, result in variants.items() if result.status.fails_run]
     if not failing or len(failing) == len(variants):
@@ -142,15 +141,15 @@ class Identity(Positional):
     """The case that a verdict judges.
 
     Attributes:
-        origin: where the case's own expectation comes from, as the case states it, or None.
+        origin: where the case says that its expectation comes from, or None.
         files: SHA-256 in hexadecimal of the case's data files, by name.
         example: the number or name of the documentation's example that the case is, or None.
         facts: the facts of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty
             if the run did not reach the case.
         feature_level: the lowest feature level that supports all parts of the desc, such as `5_0`;
             None if the run did not reach the case.
-        disputes: `reference` if the case says that the reference is wrong where it contradicts the
-            case's expectation; None for nearly all cases.
+        disputes: `reference` if the case says that its expectation is right where the reference
+            contradicts it; otherwise None.
     """
 
     case: str
@@ -170,13 +169,13 @@ class Judgement(Positional):
     """The status of a case, with reasons and figures.
 
     Attributes:
-        unchecked_outputs: outputs that were not compared, since they have no independent expected
-            values, although other outputs were.
-        circumstance: the one to blame for a failure after a plain run that passed; None if none is.
-        circumstances: the case's result under each circumstance up to the first that fails: a
-            status, or `not applicable`; empty if there was only the plain run.
-        variants: the case's result in each variant of the backend, by label; empty if the backend
-            has only one.
+        unchecked_outputs: if some outputs were compared, those that were not, since they have no
+            independent expectation.
+        circumstance: the circumstance that failed after a plain run that passed; None if none
+            failed.
+        circumstances: the result under each circumstance up to the first that fails: a status, or
+            `not applicable`.
+        variants: the result in each variant of the backend, by label; empty if there is only one.
         attempts: the status of each run of a case that failed and was run again; empty otherwise.
     """
 
@@ -196,10 +195,10 @@ class LostProcess:
     """A worker process that broke down while a case ran in it or waited there.
 
     Attributes:
-        kind: how it broke down: a crash, a hang or a removed device.
+        kind: a crash, a hang or a removed device.
         process: the number of the process.
-        sequence: the number that the case would have had among the cases of the process.
-        together: how many cases of the process had no outcome yet: each may be the cause.
+        sequence: the number of the case among the cases of the process.
+        together: how many cases of the process had no outcome yet; each may be the cause.
         blamed: whether the case got the blame; if not, it ran again.
     """
 
@@ -218,17 +217,15 @@ class Execution(Positional):
     Verdicts are equal even if `process`, `sequence` and `lost_processes` differ.
 
     Attributes:
-        dispatch_seconds: how long each dispatch took by the device's own clock; empty if it has
-            none.
+        dispatch_seconds: how long each dispatch took by the device's clock; empty without such a
+            clock.
         output_digests: the first 16 hexadecimal digits of each output's `elements_digest`, for
             comparing two runs.
         warnings: the warnings of the driver or a debug layer; they do not fail the case.
-        worker: the worker of the fleet that ran the case; None if the run's own machine did.
+        worker: the fleet's worker that ran the case; None for the run's own machine.
         process: the number of the worker process that ran the case; None for dmlconf's own process.
-        sequence: the number of the case among those of that process, which may explain a result
-            that depends on earlier cases.
-        lost_processes: the worker processes that broke down while the case ran or waited in them,
-            in their order.
+        sequence: the number of the case among the cases of that process.
+        lost_processes: the worker processes that broke down while the case ran or waited in them.
     """
 
     seconds: Annotated[float, Rounded(6)] = field(default=0.0, metadata=ALWAYS)
@@ -242,7 +239,7 @@ class Execution(Positional):
 
     @property
     def last_process(self) -> int:
-        """The highest number of a process that this execution names; 0 if it names none."""
+        """The highest process number in this execution; 0 if there is none."""
         return max((self.process or 0, *(lost.process for lost in self.lost_processes)))
 
     def with_processes_after(self, last: int) -> Execution:
@@ -256,8 +253,7 @@ class Execution(Positional):
 class Verdict(Positional):
     """What a run says about one case; a line of a run log has the fields of all three parts.
 
-    Those that are read most often are also properties of the verdict: `verdict.status` is
-    `verdict.judgement.status`.
+    Some fields are also properties of the verdict: `verdict.status` is `verdict.judgement.status`.
     """
 
     identity: Identity = field(metadata=PART)
@@ -305,7 +301,7 @@ class Verdict(Positional):
 
     @property
     def expectation(self) -> Provenance | None:
-        """Where the expectation comes from that was used; None after a breakdown, for example."""
+        """Where the expectation that was used comes from; None after a breakdown, for example."""
         return self.judgement.expectation
 
     @property
@@ -320,7 +316,7 @@ class Verdict(Positional):
 
     @property
     def circumstance(self) -> str | None:
-        """The circumstance under which a case that passed its plain run failed; None for others."""
+        """The circumstance that failed after a plain run that passed; None if none failed."""
         return self.judgement.circumstance
 
     @property

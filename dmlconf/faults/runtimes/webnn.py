@@ -185,7 +185,7 @@ def zero_minus_numbers(case: Case) -> Computed | None:
 
 @of_operators("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def greatest_of_infinities_as_0(case: Case) -> Computed | None:
-    """Return MAX_POOLING's outputs with padding if windows of -infinity alone or with NaN give 0."""
+    """Return MAX_POOLING's outputs with padding if windows of -infinity, or with NaN, give 0."""
     desc, right = case.desc, evaluate(case)
     if not any((*desc["StartPadding"], *desc["EndPadding"])):
         return None
