@@ -65,6 +65,6 @@ def _known(names: Iterable[str]) -> list[str]:
 
 
 def _of_cases(cases: Iterable[str]) -> list[str]:
-    """Return the operators that identifiers or patterns begin with; none if one may be a graph."""
+    """Return the operators of identifiers or patterns; none if one may be a graph."""
     names = {case.partition("/")[0].upper() for case in cases}
     return sorted(names) if names.issubset(operator_names()) else []

@@ -172,7 +172,7 @@ def _quotient_by_zero(
 
 
 def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose index 0 is raised to 0 or to a negative number."""
+    """Powers of 0 to 0 or to a negative number."""
     base = inputs["InputTensor"]
     exponent = inputs.get("ExponentTensor", case.desc.get("Exponent"))
     zero: Array = (base == 0) & (np.asarray(exponent) <= 0)

@@ -76,8 +76,7 @@ class Deviation:
     def concerned(self, case: Case, computed: Results) -> Callable[[str, Array], Array]:
         """Return a function of an output's name and its actual elements.
 
-        The function returns a mask of the elements that may differ from the right elements. The
-        formula's predictions are computed once.
+        The function returns a mask of the elements that may differ from the right elements.
         """
         from dmlconf.excuses.computed_elements import computed_elements
         from dmlconf.excuses.deviating_elements import ELEMENTS

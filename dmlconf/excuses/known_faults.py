@@ -1,8 +1,8 @@
 """Waive failures that known faults of DirectML explain, whatever the device.
 
-`known_fault_file` reads the list of faults. A failure is waived if it has the fault's kind of
-outcome, and if the case or one of its nodes meets the fault's conditions. If the fault has a
-function in `dmlconf.faults`, wrong values are waived only if the function computes them.
+A failure is waived if it has the fault's kind of outcome, and if the case or one of its nodes meets
+the fault's conditions. If the fault has a function in `dmlconf.faults`, wrong values are waived
+only if the function computes them.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ class KnownFault:
             or a refusal such as `E_INVALIDARG by CreateOperator`.
         cases: the affected cases, as in `Scope`; None for all.
         when: a condition on the desc of affected cases and nodes; None for all.
-        node: affected cases are graphs with a node that meets this condition; None for all.
-        constant: affected cases are graphs with a constant that meets this condition; None for all.
+        node: affected graphs have a node that meets this condition; None for all.
+        constant: affected graphs have a constant that meets this condition; None for all.
         breaks: affected cases break at least one of these constraints and no others; None for all.
         formula: computes the wrong outputs; None if they are not known.
         circumstance: the only circumstance under which the fault shows; None if any run shows it.

@@ -35,7 +35,7 @@ _SAMPLES: Final = 8
 def near_sigmoids(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
 ) -> Array:
-    """Elements of a sigmoid or of x * sigmoid(a * x), also fused, within the error of a sigmoid.
+    """Elements of a sigmoid or of x * sigmoid(a * x), also fused, that a sigmoid's error explains.
 
     The error is `absolute` for a sigmoid, and |x| * `absolute` for x * sigmoid(a * x). In a graph
     or a recurrent layer, it is 4 times the largest error of `_SAMPLES` evaluations with sigmoids

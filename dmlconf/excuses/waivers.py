@@ -1,7 +1,7 @@
 """Waivers: known failures that are accepted on some devices, within a bound, until a date.
 
 A case that fails as its waiver says is `waived`. A case is `stale` if it fails otherwise or worse,
-if it fails after the waiver has expired, or if it passes and the waiver is not intermittent.
+or after the waiver has expired. It is also `stale` if it passes, unless the waiver is intermittent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Formulas: the functions of faults, what they return (`Computed`), and their operators."""
+"""Formulas: functions of faults, their results (`Computed`), and their operators."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 def window_written_without_gaps(case: Case) -> Computed | None:
     """Return SLICE_GRAD's outputs if the kernel merges axes and ignores gaps.
 
-    Axes are merged as in `window_read_without_gaps`: with a window over all of a 2x4 tensor, [[1],
-    [5]] becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]]. None if no axes are
-    merged, or if an element would be written before the tensor.
+    Axes are merged as in `window_read_without_gaps`: in a 2x4 tensor, [[1], [5]] becomes [[1, 5, 0,
+    0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]]. None if no axes are merged, or if an
+    element would be written before the tensor.
     """
     desc, gradient = case.desc, case.inputs()["InputGradientTensor"]
     sizes = desc["OutputGradientTensor"].Sizes
@@ -108,8 +108,8 @@ def _merged_axes(
 def lengths_not_clamped(case: Case) -> Computed | None:
     """Return REVERSE_SUBSEQUENCES's outputs for a packed input if long lengths are not clamped.
 
-    For the row [4, 5, 6, 7] with a length of 9, the outputs are the elements 8, 7, 6 and 5 after
-    the row's beginning: elements of the next rows, and zeros after the tensor's end.
+    With a length of 9, a row of 4 elements becomes the elements 8, 7, 6 and 5 after its beginning.
+    They belong to the next rows, or are zeros after the tensor's end.
     """
     inputs, axis = case.inputs(), case.desc["Axis"]
     tensor, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]

@@ -35,7 +35,7 @@ def low_word_as_index(case: Case) -> Computed | None:
 
 
 def unsigned_index_as_signed(case: Case) -> Computed | None:
-    """Return ONE_HOT's outputs if it takes UINT64 indices for INT64, by their low words.
+    """Return ONE_HOT's outputs if UINT64 indices are taken for INT64, by their low words.
 
     18446744073709551615 is then -1, which selects the last element.
     """
@@ -90,7 +90,7 @@ def second_value_after_the_first(case: Case) -> Computed | None:
 
 
 def _with_second(case: Case, second: Array | Any, first: Array | Any | None = None) -> Computed:
-    """Return ONE_HOT's output with another second value, and perhaps another first one."""
+    """Return ONE_HOT's output with another second value, and perhaps another first value."""
     inputs = case.inputs()
     if first is None:
         first = inputs["ValuesTensor"].ravel()[0]

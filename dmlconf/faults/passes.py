@@ -1,6 +1,6 @@
 """A fault of FLOAT16 means and sums: DirectML computes them in passes that each truncate.
 
-Measured with sums of 16384, -16384 and 1: the 1 is lost if it is added to one of the others first.
+Measured with sums of 16384, -16384 and 1: the 1 is lost unless it is added last.
 """
 
 from __future__ import annotations

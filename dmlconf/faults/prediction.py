@@ -158,7 +158,6 @@ def _changed(
 
 
 def _one_of(values: Array, intervals: Sequence[Interval]) -> Allowance:
-    """Return an allowance: each element must be in one of the intervals."""
     return Allowance(right=values, interval=intervals[0], candidates=intervals)
 
 

@@ -27,14 +27,14 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
     """Return SCATTER_ND's outputs if only updates or indices have more than 4 dimensions.
 
     An index tuple selects one block of the input: an element, or a tensor of its last dimensions.
-    The kernel addresses only the last 4 dimensions of the updates: of updates {3, 1, 2, 2, 2},
-    which are 3 rows of 2x2x2 blocks, it writes only the first row.
+    The kernel addresses only the last 4 dimensions of the updates: of updates {3, 1, 2, 2, 2}, only
+    the first 8 are written.
 
-    If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. An element with the
-    coordinate c along its block's first dimension takes the tuple that begins at number c of the
-    flattened IndicesTensor; for blocks of one element, c is 0. Past the end, the last number is
-    read. For the indices [2, 0], elements in column 0 of the rows {10, 20} and {30, 40} go to row
-    2, those in column 1 to row 0. So 30 and 40 stay there.
+    If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. Let c be an element's
+    coordinate along its block's first dimension, or 0 for blocks of one element. The element takes
+    the tuple that begins at number c of the flattened IndicesTensor. Past the end, the last number
+    is read. With the indices [2, 0] and the rows {10, 20} and {30, 40}, column 0 of both rows goes
+    to row 2, and column 1 to row 0. So 30 and 40 stay there.
 
     Numbers are read at multiples of the last stride, also in gaps. For blocks of one element,
     updates with strides are also read at wrong addresses.
@@ -199,8 +199,8 @@ class _Scatter:
     def _read_by_three_axes(self) -> tuple[Array, Array]:
         """Return the updates as read by a kernel that merges the first two of four axes.
 
-        Of sizes {2, 2, 2, 2}, element (a, b, c, d) is read at (2 a + b) * s2 + c * s3 + d * s4,
-        with s2 to s4 as the last three strides. Past the end of the memory, zeros are read.
+        Let s2 to s4 be the last three strides. Of sizes {2, 2, 2, 2}, element (a, b, c, d) is read
+        at (2 a + b) * s2 + c * s3 + d * s4. Past the end of the memory, zeros are read.
 
         Returns:
             The elements, and which of them are unknown, since they lie in gaps of the memory.

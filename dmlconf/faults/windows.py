@@ -29,8 +29,8 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs if the filter has the input's spatial sizes and is applied once.
 
     The output is the sum of input element i times filter element i, without dilation. With padding
-    before the input, it is 0: for an input {3, 5} and a filter {7, 11} that begins 1 element before
-    the input, 0 instead of 3 * 11.
+    before the input, it is 0. For an input {3, 5}, a filter {7, 11} and a StartPadding of 1, the
+    output is 0, not 3 * 11.
     """
     desc = case.desc
     if not _is_one_product(desc):
@@ -56,9 +56,9 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
 def first_group_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs for groups of a filter with the input's spatial sizes.
 
-    With G groups of n outputs, output i < n is the first group's input times filter G * i; the
-    other outputs are 0, plus the bias. For an input {1, 10} in two groups and the filters {2, 3, 4,
-    5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
+    With G groups of n outputs, output i < n is the first group's input times filter G * i. The
+    other outputs are 0. Then the bias is added. For an input {1, 10} in two groups and the filters
+    {2, 3, 4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
     """
     desc, inputs = case.desc, case.inputs()
     groups = desc["GroupCount"]
@@ -74,8 +74,8 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
 def _is_one_product(desc: Desc) -> bool:
     """Return whether a forward cross-correlation has one window, as large as the input.
 
-    A backward convolution also counts, with one group, strides of 1, and the size 1 for one of the
-    filter's first two axes: swapping these axes then leaves the elements in order.
+    A backward convolution also counts if it has one group, strides of 1, and the size 1 for one of
+    the filter's first two axes. Swapping these axes then keeps the order of elements.
     """
     kind = desc["Mode"], desc["Direction"]
     filters = desc["FilterTensor"].Sizes
@@ -106,8 +106,8 @@ def squares_left_out(case: Case) -> Computed | None:
     only the first. Squares outside the tensor are 0. The size of a slice depends on the kernel.
     Measured: multiples of 16, from 32 of 169 to 288 of 1089 squares.
 
-    With `g` for InputGradientTensor, `x` for the input, `b` for the base and a sum over the window:
-    `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
+    Let `g` be InputGradientTensor, `x` the input, and `b` the base; `sum` is over the window. The
+    gradient is `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
     """
     desc = case.desc
     if desc["CrossChannel"]:

@@ -43,8 +43,8 @@ def where(
     """Return the verdicts with a wanted part, in their order.
 
     Args:
-        wanted: says whether a part is wanted. It must not read fields that differ from case to
-            case: identifier, facts, figures, output digests, seconds and sequence.
+        wanted: whether a part is wanted. It must not read what differs from case to case:
+            identifier, facts, figures, output digests, seconds and sequence.
     """
     if isinstance(verdicts, LazyVerdicts):
         return verdicts.where(part, wanted)

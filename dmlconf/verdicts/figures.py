@@ -41,8 +41,8 @@ class Figures(Positional):
             number.
         rule: the kind of rule, such as `ulp`.
         limit: as in `PrecisionRule`.
-        margin: the share of the limit that the worst element or the mean square uses, whichever is
-            more; at least 1 if the output is outside the rule.
+        margin: the share of the limit that is used by the worst element or, if that is more, by the
+            mean square; at least 1 outside the rule.
         source: where the rule comes from.
         open: for how many elements any value is right.
         loose: how many elements have a room of more than a tenth of the output's largest number.

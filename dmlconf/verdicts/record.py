@@ -22,7 +22,7 @@ ALWAYS: Final[Mapping[str, bool]] = {"always": True}
 """Metadata of a field that is written even if it has its default."""
 
 PART: Final[Mapping[str, bool]] = {"part": True}
-"""Metadata of a field that holds a dataclass: the dataclass's fields are written in its place."""
+"""Metadata of a field that holds a dataclass, and is written as the dataclass's fields."""
 
 NUMBERS: Final = "numbers"
 """An annotation of values in which text such as `inf` is a number."""

@@ -1,4 +1,4 @@
-"""Choose the verdict on the simplest case, as the one failure of several that a report names."""
+"""Choose the verdict on the simplest case, for reports that name one of several failures."""
 
 from __future__ import annotations
 

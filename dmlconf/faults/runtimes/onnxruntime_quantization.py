@@ -77,8 +77,7 @@ def _added(x: Array, factor: Array, to: Array) -> Array:
 def _added_at_once(x: Array, factor: Array, to: Array) -> Array:
     """Return `to + x * factor`, computed in FLOAT64 and then rounded to FLOAT32.
 
-    Apart from results very near the middle of two FLOAT32 numbers, the exact result is rounded
-    once.
+    Nearly always, this is the exact result, rounded once.
     """
     double = to.astype(np.float64) + x.astype(np.float64) * factor
     single: Array = double.astype(np.float32)

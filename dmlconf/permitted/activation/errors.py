@@ -1,8 +1,7 @@
 """Errors of FLOAT32 hardware in an activation's formula, before the last rounding.
 
-Each step of the page's formula has an error: sums, products and reciprocals are rounded toward
-zero, and exp2, log2 and erf have the errors of `numbers.accuracy`. `operators` and `fused` use the
-errors.
+Each step of the page's formula has an error. Sums, products and reciprocals are rounded toward
+zero; exp2, log2 and erf have the errors of `numbers.accuracy`.
 
 Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
 """

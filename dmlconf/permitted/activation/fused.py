@@ -150,9 +150,9 @@ def results_of_limited_products(
 ) -> Iterator[Array]:
     """Yield the results of an activation if FLOAT16 limits products before a number is added.
 
-    90000 is stored as 65504, which with -40000 is 25504 instead of 50000. The sum may be limited
-    again before the activation. Without an activation the results are the sums; there are none if
-    no product exceeds 65504 in size.
+    90000 is stored as 65504; plus -40000, that is 25504 instead of 50000. The sum may also be
+    limited before the activation. Without an activation, yield the sums. If no product exceeds
+    65504 in size, yield nothing.
 
     Args:
         products: sums of products, FLOAT64.

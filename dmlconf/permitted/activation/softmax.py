@@ -58,8 +58,7 @@ def activation_softmax1_error_scale(
 
     Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21, and its
     argument is rounded; exp2 of 0 is 1. Measured: kernels store the sum of the powers in FLOAT16,
-    and DirectML 1.8.0 to 1.9.1 also `_PARTS` of it. A simulation that truncates only that sum and
-    the result to FLOAT16 gives the bits of DirectML 1.15.4 in most FLOAT16 cases.
+    and DirectML 1.8.0 to 1.9.1 also `_PARTS` of it.
     """
     with np.errstate(all="ignore"):
         shares, below = row_shares(InputTensor, Axes)

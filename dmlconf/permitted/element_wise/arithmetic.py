@@ -1,4 +1,4 @@
-"""Permitted results of arithmetic on two tensors, from ADD1 to SUBTRACT.
+"""Permitted results of arithmetic on two tensors, such as ADD1.
 
 Only DIVIDE also takes integers here. `modulus` has the remainders, `power` POW and ATAN_YX.
 """

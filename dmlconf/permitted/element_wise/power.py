@@ -55,9 +55,9 @@ def element_wise_pow_interval(
 ) -> Interval:
     """Return the interval of POW.
 
-    If a power of integers is outside the range of an output of 8 or 16 bits, any value is right. In
-    32 bits, a power outside the range wraps around; if scaling may round an operand, any value is
-    right for a power outside the range and for a negative base. With an exponent of 8 or 16 bits, a
+    If a power of integers is outside the range of an output of 8 or 16 bits, any value is right. A
+    power outside the range of 32 bits wraps around. If scaling may round an operand, any value is
+    right for such a power, and in 32 bits for a negative base. With an exponent of 8 or 16 bits, a
     FLOAT32 power beyond the largest FLOAT16 number may be infinite. A power of integers may also be
     0 if scaling makes the exponent negative infinity.
 
@@ -207,8 +207,7 @@ def _whole_power_interval(bases: Interval, exponents: Interval, output: TensorDe
         outside = np.maximum.reduce(powers) > limits.max
         outside |= np.minimum.reduce(powers) < limits.min
     if 8 * output.DataType.dtype.itemsize == _WORD:
-        # Powers wrap around, so the powers of an interval's ends need not enclose those between:
-        # any value is right if a power is outside 32 bits or the base may be negative.
+        # Powers wrap around, so the powers of an interval's ends need not enclose those between.
         rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
         outside = rounded & (outside | (bases[0] < 0))
     lowest[outside], highest[outside] = limits.min, limits.max

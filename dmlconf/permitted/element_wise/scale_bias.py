@@ -137,7 +137,7 @@ def _hull_of_results(
     output: TensorDesc,
     error: Callable[[Array], Array | float],
 ) -> Interval:
-    """Return the least and the greatest of what `_results` returns for several arguments."""
+    """Return the least and the greatest result of several arguments."""
     first = arguments[0]
     alike = all(each.dtype == first.dtype and each.shape == first.shape for each in arguments)
     if alike and output.DataType.is_float and first.size <= _MOST_TOGETHER:

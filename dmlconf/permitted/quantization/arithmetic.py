@@ -169,7 +169,7 @@ def quantized_sum_candidates(
 
     A kernel may multiply scales first, and the product may overflow. Measured: 1 times scales of
     3.4e38 and 1.18e-38, divided by 0.18, is 22, but DirectML 1.12.1 gives 127, since 3.4e38 / 0.18
-    is infinite. A sum of 0 gives the zero point on five releases.
+    is infinite. A sum of 0 gives the zero point, as measured on five releases.
 
     Args:
         sums: the sums of products (a - zero point) * (b - zero point), plus a bias if any.

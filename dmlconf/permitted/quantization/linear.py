@@ -43,9 +43,8 @@ def element_wise_quantize_linear_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of QUANTIZE_LINEAR.
 
-    A kernel computes `x / scale` or `x * (1 / scale)` in FLOAT32, rounded toward zero or to
-    nearest, and only then rounds to an integer. With a scale of 0 the page leaves the result
-    undefined.
+    A kernel computes `x / scale` or `x * (1 / scale)` in FLOAT32, and rounds the result to an
+    integer. With a scale of 0 the page leaves the result undefined.
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """

@@ -1,9 +1,9 @@
 """Simulate kernels of recurrent layers that store intermediates in FLOAT16.
 
 DirectML stores some intermediate results of LSTM, GRU and RNN in FLOAT16. A kernel is one choice of
-what is stored; the choice depends on the version and the desc. `gru`, `lstm` and `rnn` list the
-kernels. A result is right if it is near the result of the equations, or of a simulated kernel. A
-store removes small errors: 1.0002 and 1.0003 are both stored as 1.
+what is stored; the choice depends on the version and the desc. A result is right if it is near the
+result of the equations, or of a simulated kernel. A store removes small errors: 1.0002 and 1.0003
+are both stored as 1.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -81,8 +81,8 @@ class Kernels:
     def weighted(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Quantity:
         """Return the products of every step's input with the weights, plus the biases.
 
-        A kernel may store the products in FLOAT16, as the value `sum`, the sum of the biases as
-        `bias`, and the products plus the biases as `sum with bias`.
+        A kernel may store in FLOAT16 the products (`sum`), the sum of the biases (`bias`), and the
+        products plus the biases (`sum with bias`).
 
         Args:
             inputs: sizes {steps, rows, inputs}.

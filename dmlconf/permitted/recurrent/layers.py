@@ -31,8 +31,8 @@ _NEXT_TO_NOTHING: Final = 2.0**-100
 """The error scale of results that are nearly exact, in place of 0."""
 
 MOST_ERRORS: Final = 1 << 18
-"""The most numbers in the shared errors (`Spread.shared`) of a step of several kernels, so that the
-processor's cache holds them."""
+"""The most numbers in the shared errors (`Spread.shared`) of one step of several kernels. The
+processor's cache should hold them."""
 
 MOST_ERRORS_OF_PART: Final = 1 << 19
 """The most numbers in the shared errors of a FLOAT32 batch, 4 MiB; a larger batch is computed in
@@ -50,7 +50,7 @@ def error_scales(
     Args:
         direction: computes one direction of the layer.
         kernel_sites: what each known kernel stores in FLOAT16; unused for FLOAT32.
-        biases: how many terms the outputs' rules count in addition to those of the two products.
+        biases: how many biases the outputs' rules count as terms.
     """
     (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
     terms = biases + inputs + hidden
@@ -113,8 +113,8 @@ def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int
     """Return the error scale of several kernels, each with errors around its own values.
 
     The result has the least error scale of all kernels. If a kernel has the value v, and its error
-    is larger by d, it has the span from v - d to v + d. A result is right if it is near one of the
-    spans, by that error scale.
+    is larger by d, it has the span from v - d to v + d. A result is right if its distance from one
+    of the spans is within the limit of the error scale.
 
     Derived in docs/bounds.md, Recurrent layers.
     """
@@ -143,7 +143,8 @@ def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
     """Yield the kernels in groups: first the equations, then each kernel with each kind of store.
 
-    A group has as many kernels as MOST_ERRORS permits, at least one.
+    A group has as many kernels as MOST_ERRORS permits, at least one; `size` is the most numbers of
+    one kernel.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]
     kernels = (EQUATIONS, *holding)
@@ -180,7 +181,7 @@ def _simulations(
 def _error_scales_of(
     outputs: Sequence[Values], descs: Sequence[TensorDesc | None], terms: int
 ) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs; `descs` has None for an output that is not wanted."""
+    """Return the error scales of the outputs whose desc is not None."""
     return tuple(
         quantity_of(output).narrowed(terms)
         for output, desc in zip(outputs, descs, strict=True)

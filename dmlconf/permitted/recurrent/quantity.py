@@ -41,8 +41,8 @@ from dmlconf.tensors.float_limits import (
 __all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
 _STORES_APART: Final = 2.0
-"""How far two kernels' FLOAT16 stores of a value may be apart, in units in the last place, if the
-value carries errors of earlier stores: 5 standard deviations of the difference of two stores."""
+"""How far two kernels' FLOAT16 stores of a value with errors of earlier stores may be apart, in
+units in the last place. 2 units are 5 standard deviations of the difference of two stores."""
 
 _STORE_BIAS: Final = 0.5
 """The mean error of a store that rounds toward zero, in units in the last place."""
@@ -62,8 +62,7 @@ _MOST_CARRIED: Final = 2.0**200
 would be infinite after some hundred steps."""
 
 _TOGETHER: Final = 2.0**-20
-"""The error that an error scale of 1 stands for in a product of two errors: 16 roundings of
-HALF_STEP."""
+"""The error of an error scale of 1 in a product of two errors: 16 roundings of HALF_STEP."""
 
 _LEAST_REACH: Final = 2.0**-28
 """The least reach over which slopes are taken, as a share of the greater of 1 and the argument's
@@ -111,7 +110,6 @@ class Quantity(Values):
         return replace(total, terms=self._terms() + other._terms())
 
     def _terms(self) -> Array:
-        """Return the sum of the sizes of each value's terms."""
         return np.abs(self.value) if self.terms is None else self.terms
 
     def __mul__(self, other: Values) -> Quantity:
@@ -131,10 +129,10 @@ class Quantity(Values):
         return product._with_both_errors(self, other)
 
     def _with_both_errors(self, first: Quantity, second: Quantity) -> Quantity:
-        """Return the product of two factors, with the product of their errors added to its own.
+        """Return the product, with the product of the factors' errors added.
 
-        It matters where both errors exceed the values: an ELU may give -2^-24 for -1.6e-23, and the
-        product of two such results is 2^-48.
+        The added error matters where both errors exceed the values. An ELU may give -2^-24 for
+        -1.6e-23, and the product of two such results is 2^-48.
         """
         (single, half), (mine, held), (theirs, other_held) = (
             each._spreads() for each in (self, first, second)
@@ -389,9 +387,9 @@ class Quantity(Values):
         return replace(self, spreads=self._each(Spread.settled))
 
     def narrowed(self, terms: int) -> ErrorScale:
-        """Return the error scale with the likely errors where the worst-case errors are larger.
+        """Return the error scale with likely errors in place of larger worst-case errors.
 
-        The rule counts errors in the roundings of `terms` terms.
+        The rule counts the roundings of `terms` terms.
         """
         if self.spreads is None:
             return self.error_scale

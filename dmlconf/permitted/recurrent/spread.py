@@ -5,8 +5,7 @@ propagation of errors instead, with the signs and slopes at the values. Errors o
 roundings are independent, so their squares add up: 3 and 4 make 5. If one error reaches a value
 along several paths, its parts add up with their signs: 3 and -2 make 1.
 
-Source: JCGM 100:2008 (Guide to the expression of uncertainty in measurement), 5.1 and 5.2, for the
-propagation of independent and of correlated errors.
+Source: JCGM 100:2008 (Guide to the expression of uncertainty in measurement), 5.1 and 5.2.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ _MIXTURES: Final = 256
 
 _CHANCE: Final = 2.0
 """The factor by which mixtures are enlarged. Measured on an LSTM of 2 x 320 that enlarges errors
-from step to step: with 1.25, mixtures gave one tenth of the results a smaller limit than separate
-errors give; with 2, none."""
+from step to step: with 1.25, one tenth of the results had smaller limits than with separate errors;
+with 2, none."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Spread:
     Attributes:
         own: the error of each value alone, independent of all others; shaped like the values.
         shared: the change of each value by each of several independent errors, with its sign; sizes
-            {errors, ...}. For all values of a step, an index means the same error.
+            {errors, ...}. An index means the same error for all values of a step.
     """
 
     own: Array
@@ -193,7 +192,6 @@ def _present(errors: Array) -> Array:
 
 
 def _nonzero(errors: Array) -> Array:
-    """Return which errors are not 0 for every value."""
     present: Array = np.asarray(errors.any(axis=tuple(range(1, errors.ndim))))
     return present
 

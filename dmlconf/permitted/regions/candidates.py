@@ -34,7 +34,7 @@ _INTERPOLATION: Final = 6
 """FLOAT32 operations of an interpolation: a difference, a product and a sum for each axis."""
 
 _MOST_UNSURE: Final = 3
-"""The most samples of an output along an axis for which both sides of a boundary are tried."""
+"""The most unsure samples of an output along an axis that are tried on both sides."""
 
 _MOST_ELEMENTS: Final = 1 << 27
 """The most elements of all candidates together, for the sake of memory."""
@@ -79,7 +79,7 @@ class _Side:
 def reduced_candidates(
     reading: Reading, y: UncertainSamples, x: UncertainSamples, function: str
 ) -> Iterator[Candidate]:
-    """Yield averages or maxima of the samples of each output, a candidate for each choice of sides.
+    """Yield a candidate for each choice of sides: the averages or maxima of outputs' samples.
 
     An output with more unsure samples along an axis than `_MOST_UNSURE`, or than memory permits,
     may have any value between its least and its greatest result.

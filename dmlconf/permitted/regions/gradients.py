@@ -145,8 +145,8 @@ class _UncertainGradients(RoiGradients):
         """Set infinite errors for elements for which any result is right.
 
         If a region has undefined coordinates, these are all elements of its batch. If an output has
-        special numbers, these are the elements around its samples: a kernel may multiply a special
-        number by a share of 0 or skip it. A sample before the first element reads the first two
+        special numbers, these are the elements around its samples. A kernel may multiply a special
+        number by a share of 0, or skip it. A sample before the first element reads the first two
         elements, the second with a share of 0.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
@@ -213,9 +213,8 @@ class _UncertainGradients(RoiGradients):
     def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
         """Return the least and the greatest gradients of the start and the end of regions.
 
-        Sizes {regions, 2}. All samples of a row have the same y. For axis 0, x is chosen for each
-        sample, and y for each row of samples, to make the sum least or greatest; for axis 1 the
-        reverse.
+        Sizes {regions, 2}. For axis 0, each sample has the x, and each row of samples the y, that
+        makes the sum least or greatest. For axis 1, each sample has the y, and each column the x.
         """
         rows, columns = part.coordinates()
         coordinates = [[(y, x) for x in columns] for y in rows]

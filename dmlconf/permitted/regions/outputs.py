@@ -55,9 +55,11 @@ def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
     """Return the candidates: the outputs for coordinates with the rounding errors of FLOAT32.
 
     With NEAREST_NEIGHBOR, a sample near the middle between two elements reads either of them. A
-    sample near an end of the input may be outside. Any result is right for a region whose
-    coordinates are not finite in FLOAT32, for an output with a sample that may be off by more than
-    half an element, and for one that infinite, NaN or huge elements affect (`special_outputs`).
+    sample near an end of the input may be outside. Any result is right
+
+    - for a region whose coordinates are not finite in FLOAT32
+    - for an output with a sample that may be off by more than half an element
+    - for an output that infinite, NaN or huge elements affect (`special_outputs`)
     """
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):

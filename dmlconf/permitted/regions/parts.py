@@ -32,9 +32,9 @@ class UncertainPart(Part):
     """Samples whose coordinates are uncertain, and the gradients that they may get.
 
     Attributes:
-        in_doubt: the gradient of an output, for each of several samples that may be the first of
-            the greatest and get it; 0 for all other samples.
-        needed: the value that a sample needs to be possibly the first of the greatest; negative
+        in_doubt: the output's gradient for samples that may be the first of the greatest, if
+            several may be; 0 for all others.
+        needed: the least value with which a sample may be the first of the greatest; negative
             infinity if all samples get a share.
     """
 
@@ -150,14 +150,14 @@ def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
 
 
 def value_of_first_greatest(least: Array, used: Array) -> Array:
-    """Return the value that each sample needs to be possibly the first of an output's greatest.
+    """Return the least value with which each sample may be the first of its output's greatest.
 
-    It exceeds the least values of all earlier samples, and is not below those of later samples. For
-    samples of at least 3, 5 and 4 it is 5, 4, and just above 5.
+    It exceeds `least` of all earlier samples, and is not below `least` of later samples. For
+    `least` 3, 5 and 4, it is 5, 4, and just above 5.
 
     Args:
-        least: the least value of each sample, sizes {regions, samples, samples, rows, columns,
-            channels}, like the result.
+        least: the least value that each sample may have, sizes {regions, samples, samples, rows,
+            columns, channels}, like the result.
     """
     low = np.where(used, least, -np.inf).reshape(len(least), -1, *least.shape[3:])
     needed = np.full(low.shape, -np.inf)

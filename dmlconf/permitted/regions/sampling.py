@@ -207,11 +207,11 @@ def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 
 
 def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) -> Array:
-    """Return which outputs a special number affects with some kernels and not with others.
+    """Return which outputs a special number affects in only some kernels.
 
-    Interpolation may multiply a special number by a weight of 0, or skip it. Where the nearest
-    element is read, a sample with an uncertain coordinate may miss the special number. The sum of
-    several special numbers depends on their order.
+    A kernel may multiply a special number by a weight of 0, or skip it. A sample with an uncertain
+    coordinate may miss it as the nearest element. The sum of several special numbers depends on
+    their order.
     """
     marked = special(reading)
     outputs = np.zeros(output_sizes(reading, y, x), bool)

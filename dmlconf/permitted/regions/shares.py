@@ -63,7 +63,7 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
 
 
 def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:
-    """Return the coordinates at which a function that is linear between elements is extreme.
+    """Return the coordinates where a function that is linear between elements is least or greatest.
 
     These are the ends of each coordinate's interval, and the nearest element if the interval
     contains it. If no coordinate has an error, the result is the coordinates alone.

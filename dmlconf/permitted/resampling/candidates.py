@@ -1,7 +1,6 @@
 """Permitted results of RESAMPLE and UPSAMPLE_2D, whose coordinates are computed in FLOAT32.
 
-Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down. Measured: the
-lines on which DirectML interpolates if an InputPixelOffset is below 0 or above 1.
+Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down.
 """
 
 from __future__ import annotations
@@ -82,9 +81,9 @@ def linear_candidates(
 ) -> list[Interval]:
     """Return the candidates of LINEAR: one for each choice of a line along each axis.
 
-    An interpolated value lies on a straight line through two elements. Every value between the
-    lines is right along an axis that is interpolated in several steps, and along the last axes if
-    there are more than _MOST_CHOICES choices.
+    An interpolated value lies on a straight line through two elements. Along an axis with several
+    steps, every value between the lines is right. So it is along the last axes if there are more
+    than _MOST_CHOICES choices.
 
     Along an axis that does not change, a kernel may still compute `first + 0 * (second - first)`
     (`_also_averaged`). If an element is infinite, that is NaN, which is a further candidate.
@@ -151,14 +150,14 @@ def _also_averaged(
     steps: Sequence[Sequence[UncertainCoordinates]],
     input_offsets: Sequence[float],
 ) -> list[list[int]]:
-    """Return, for each kernel, the unchanged axes along which it interpolates all the same.
+    """Return, for each kernel, the unchanged axes along which it interpolates.
 
     Measured: if too few axes change, kernels interpolate along unchanged axes. UPSAMPLE_2D, and
     RESAMPLE of DirectML 1.8.0, need two axes, and take the last unchanged ones. RESAMPLE of
     DirectML 1.10.1 to 1.15.4 needs one axis, and takes the first.
 
-    RESAMPLE1 of DirectML 1.8.2 and 1.9.1 interpolates along an axis with InputPixelOffset 1 and
-    OutputPixelOffset -1, and with some other pairs whose sum is 0, but not with 0.5 and -0.5.
+    RESAMPLE1 of DirectML 1.8.2 and 1.9.1 also interpolates along an axis with offsets such as
+    InputPixelOffset 1 and OutputPixelOffset -1, but not with 0.5 and -0.5.
     """
     shifts = [_shift(offset) for offset in input_offsets]
     unchanged = [axis for axis, same in enumerate(_unchanged(sizes, steps, shifts)) if same]

@@ -30,7 +30,7 @@ class Estimate:
         errors: the greatest errors of FLOAT32 arithmetic, where it rounds.
         quanta: powers of two; all intermediates of an element are multiples of its quantum.
             Infinite for an element of 0; 0 if no such power is known.
-        spans: bounds of the absolute values of all intermediates; of no use where the quantum is 0.
+        spans: bounds of the absolute values of all intermediates; unused where the quantum is 0.
     """
 
     values: Array
@@ -104,12 +104,12 @@ def _exactness(
 def extrapolated_estimate(
     of: Estimate, axis: int, coordinate_errors: Array, starts: Array, weights: Array
 ) -> Estimate:
-    """Return points on lines, each through an element and the one after it.
+    """Return points on lines, each through an element and the next element.
 
     Args:
         coordinate_errors: how far each weight may be off.
         starts: indices of the first element of each line, whole FLOAT64 numbers.
-        weights: the weight of the second element of each line; below 0 or above 1 outside the two.
+        weights: the weight of the second element of each line; may be below 0 or above 1.
     """
     size, rank = of.values.shape[axis], of.values.ndim
     first, second = (index_within(index, size) for index in (starts, starts + 1))

@@ -1,4 +1,4 @@
-"""Permitted errors of the sums of FOLD.
+"""Permitted errors of FOLD.
 
 Derived in docs/bounds.md, Sums.
 """
