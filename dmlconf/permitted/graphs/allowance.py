@@ -5,13 +5,14 @@ intermediates, no larger than their nodes' rules permit. These evaluations are t
 (`samples`). If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples of y are 2.00 to 2.04. An
 element of an output may lie
 
-- between the least and the greatest sample; in some samples all errors have one sign;
+- between the least and the greatest sample;
 - up to 4 times the root mean square error of the random samples from the right value, since many
-  independent errors may add up; 1.25 times if these samples are all equally far off;
+  independent errors may add up; up to 1.25 times if each random sample has the same error;
 - around the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels
   (`float32_edges`);
 
-and in addition within the last node's own rule (`bands`). Some elements have other right values:
+The last node's own rule permits an error around each of these numbers (`bands`). Some elements have
+other right values:
 
 - any value, if an intermediate that leads to the element may have any value (`reach`);
 - values up to an infinity, if an intermediate may lie on either side of a pole (`poles`);
@@ -22,8 +23,7 @@ and in addition within the last node's own rule (`bands`). Some elements have ot
 - any of several elements whose ranges overlap, as the greatest or the next in order (`choices`);
 - other coordinates, and their count, if elements may be zero or not (`nonzero`).
 
-No negative number is right for a result such as a square (`signs`). Where no rule permits more than
-one value, as with small whole numbers, all samples are the same, and only they are right.
+No negative number is right for a result such as a square (`signs`).
 
 docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
 measure this.
@@ -66,12 +66,12 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 __all__ = ["WIDENING", "graph_candidates", "undefined_outputs"]
 
 WIDENING: Final = 4.0
-"""The greatest error, in root mean squares of the random samples, where many independent errors add
-up: their sum is nearly normal, and 4 standard deviations are exceeded once in 16,000 elements."""
+"""How many root mean square errors of the random samples are permitted where many errors add up.
+Such sums are nearly normal, and exceed 4 standard deviations once in 16,000 elements."""
 
 _LEAST_WIDENING: Final = 1.25
-"""The greatest error, in root mean squares, where a single error leads to an output: a function
-with a maximum inside the range may exceed all samples."""
+"""The same for a single error. It exceeds 1 since a result may be greatest inside the range, as
+cos(x) is for x from -0.1 to 0.1."""
 
 _FULLY_APART: Final = 2.3
 """`WIDENING` applies in full if the greatest random error is this many root mean squares or more.
@@ -122,11 +122,9 @@ def graph_candidates(
 def undefined_outputs(
     case: Case, evaluate: Evaluate, allowance_of: AllowanceOf
 ) -> dict[str, Array]:
-    """Return, by graph output, which elements follow from elements whose values may be far off.
+    """Return, by graph output, which elements follow from elements that `Band.beyond` marks.
 
-    `Band.beyond` marks the latter. What follows may be limited by an operator: 3 == y is 0 or 1,
-    whatever y is. Outputs without such elements are left out. The arguments are those of
-    `graph_candidates`.
+    Outputs without such elements are left out. The arguments are those of `graph_candidates`.
     """
     right = evaluate_nodes(case, evaluate)
     bands = _bands(right, allowance_of)
@@ -212,7 +210,7 @@ def _candidates(
 def _of_operator(node: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[Interval]:
     """Return the candidates that a node has as an operator alone; none if its rule is not `one of`.
 
-    A hull of [-inf, -3e38] and [1, 2] would permit 0, but not -3.4e38: its ends are finite.
+    The hull of [1, 2] and [5, 6] would permit 4 as well.
     """
     rule = node.rule(tensor)
     if rule.kind is not RuleKind.ONE_OF:
@@ -290,7 +288,7 @@ class _Evaluations:
         return np.fmin.reduce([low, *unstored]), np.fmax.reduce([high, *unstored])
 
     def follows_from_others(self, slot: Slot) -> bool:
-        """Return whether an output follows from numbers that may be off, or are not rounded."""
+        """Return whether an output follows from numbers that may be off or remain unrounded."""
         right = self.bands[slot].right
         if any(each.outputs[slot] is not right for each in self.values):
             return True
@@ -303,9 +301,9 @@ class _Evaluations:
 
 
 def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
-    """Yield what is right too where a sum in the last node may overflow: infinities and NaN.
+    """Yield infinities and NaN where a sum in the last node may overflow; for FLOAT16, also 65504.
 
-    In FLOAT16 the largest numbers are right as well.
+    In the outputs with 65504 and -65504, stores were toward zero.
     """
     overflows = [band.overflows for band in bands if band.overflows is not None]
     if not overflows:
@@ -313,7 +311,6 @@ def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
     where, right = np.logical_or.reduce(overflows), bands[0].right
     specials = [np.nan, np.inf, -np.inf]
     if right.dtype == np.float16:
-        # A store toward zero turns any greater number into the largest one.
         specials += [LARGEST_FLOAT16, -LARGEST_FLOAT16]
     for special in specials:
         value = np.where(where, right.dtype.type(special), right)
@@ -411,7 +408,7 @@ def _hull(
 ) -> Sequence[Interval]:
     """Return the hull of the samples, widened, and intervals for the infinities and NaN that occur.
 
-    The right band comes first in `bands`, and the random ones last.
+    `bands` has the right band first, and those of the random samples last.
     """
     band = bands[0]
     right = band.right.astype(np.float64)
@@ -453,8 +450,8 @@ def _hull(
 def _below_infinity(band: Band) -> Iterator[Array]:
     """Yield the largest finite number where a band reaches from a number near it to infinity.
 
-    Elsewhere the array has the band's other end. A store to nearest may turn a greater number into
-    infinity, and a store toward zero turns it into the largest number.
+    A FLOAT16 band of [60000, inf] gives 65504, to which a store toward zero turns greater numbers.
+    Elsewhere the array has the band's other end.
     """
     if band.right.dtype.kind != "f":
         return
@@ -472,7 +469,7 @@ def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[
     """Yield the bands, extended to the largest number where finite inputs overflow in some samples.
 
     If x may be 6e37 or 7e37, then 5 * x may be infinite or any number from 3e38 to the largest one.
-    Where inputs are infinite themselves, no finite number is right.
+    Bands of infinite inputs stay as they are.
     """
     finite = np.logical_or.reduce([np.isfinite(band.right) for band in bands])
     for band, case in zip(bands, cases, strict=True):
@@ -540,10 +537,7 @@ def _around_unrounded(exact: Array, band: Band) -> list[Array]:
 
 
 def _outward(low: Array, high: Array, like: Array) -> Interval:
-    """Return the ends, those of an integer output in its type.
-
-    Types of up to 32 bits get them rounded outward; FLOAT64 ends are too coarse for 64 bits.
-    """
+    """Return the ends; those of integer outputs in their type, rounded outward up to 32 bits."""
     if like.dtype.kind != "f":
         limits = np.iinfo(like.dtype)
         if like.dtype.itemsize == 8:

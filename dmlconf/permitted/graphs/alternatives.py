@@ -1,14 +1,13 @@
 """Other ways in which a right device may evaluate the nodes of a graph.
 
-Some choices of a device do not matter for one operator, but they matter for later nodes. MIN(0, -0)
-may be 0 or -0, which are equal, but 1 / MIN(0, -0) is then infinity or -infinity. So the whole
-graph is also evaluated
+Some choices of a device matter only for later nodes. MIN(0, -0) may be 0 or -0, so 1 / MIN(0, -0)
+may be infinity or -infinity. So the whole graph is also evaluated
 
 - with zeros instead of subnormal FLOAT32 inputs and attributes, for nodes that may flush them;
 - with zeros of the other sign, for nodes whose rule compares numbers and not bits.
 
-In an alternative, all nodes or some of them make such a choice. The results of each alternative are
-candidates of their own: a number between those of two alternatives need not be right.
+The results of each alternative are candidates of their own. Numbers between two of them need not be
+right.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ PASS_SIGNS_ON: Final = frozenset(
         "SPLIT",
     }
 )
-"""Operators whose results for 0 and -0 are equal, or zeros that differ only in their sign."""
+"""Operators that give equal numbers for 0 and -0, where 0 equals -0."""
 
 Signs = Callable[[Array, int], Array]
 """Takes an output and its node's number, and returns 1.0 or -1.0 for each element: the sign of the
@@ -185,7 +184,7 @@ def _signs_may_show(case: Case, right: NodeValues) -> bool:
 def _with_signs(case: Case, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
     """Return the nodes' outputs for other signs of zeros.
 
-    This is quicker than `_signed`, since only nodes behind such zeros are computed again.
+    Only nodes behind such zeros are computed again, so this is quicker than `_signed`.
     """
     numbers = _numbers(right)
 

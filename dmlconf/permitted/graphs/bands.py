@@ -1,9 +1,8 @@
 """Tolerance bands: the values that a node's rule permits for each element of its output.
 
 If the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. The band
-depends on the node's inputs, so each evaluation of a graph has its own. If elements are few, and
-the interval of each follows from one element of each input, the bands of all evaluations come from
-one call. For 17 evaluations that takes little longer than for one.
+depends on the node's inputs, so each evaluation of a graph has its own. For small element-wise
+nodes, one call computes the bands of all evaluations.
 """
 
 from __future__ import annotations
@@ -73,11 +72,10 @@ class Band:
     @property
     @np.errstate(all="ignore")
     def finite_ends(self) -> Interval:
-        """The ends of the band, with a finite number for an end that alone is infinite.
+        """The ends of the band; an infinite end becomes as far from the right value as the other.
 
-        Such an end becomes as far from the right value as the other end. If 1e22 may be 1% too
-        small, or infinite, the ends are 1% below and 1% above it. Around an infinite right value,
-        the ends stay as they are.
+        If 1e22 may be 1% too small, or infinite, the ends are 9.9e21 and 1.01e22. Around an
+        infinite right value, the ends stay as they are.
         """
         right, ends = self.right, (self.lowest, self.highest)
         if right.dtype.kind != "f" or np.isfinite(ends).all():
@@ -92,10 +90,10 @@ class Band:
     def moved(self, far: Array) -> Array:
         """Return the right values, moved toward the ends of the band as far as `far` says.
 
-        They move to the lowest permitted value for -1, to the highest for 1, and half way to it for
-        0.5. A part of the way to an infinite end is that part of the way to `finite_ends`. A part
-        of the way from an infinite right value, in a band with a finite end, leads to the largest
-        finite number. Elements that are open, or that would move to NaN, do not move.
+        For -1 they become the lowest permitted value, for 1 the highest; for 0.5 they move half way
+        to the highest. Parts of the way to an infinite end are measured to `finite_ends`. An
+        infinite right value becomes the largest finite number if the band's other end is finite
+        and `far` is between -1 and 1. Elements that are open, or whose end is NaN, do not move.
         """
         values = self.right
         ends = between = np.where(far > 0, self.highest, self.lowest)
@@ -110,9 +108,9 @@ class Band:
         return np.where(kept, values, stored(between, values))
 
     def _before_infinity(self, ends: Array, inside: Array) -> Array:
-        """Return ends, with the largest finite number where a right value alone is infinite.
+        """Return ends; of `inside` elements, the largest number where the right one is infinite.
 
-        That is where the other end of the band is a number; only elements `inside` change.
+        These elements change only if the other end of the band is finite.
         """
         if self.right.dtype.kind != "f" or not np.isinf(self.right).any():
             return ends
@@ -126,12 +124,12 @@ class Band:
 def stored(values: Array, like: Array) -> Array:
     """Return values in the data type of `like`; to integers they are truncated and clipped.
 
-    With integers, elements that equal those of `like` as FLOAT64 numbers become those of `like`.
+    FLOAT64 does not hold every 64-bit integer, so integers that equal those of `like` in FLOAT64
+    become those of `like`.
     """
     if like.dtype.kind == "f":
         return values.astype(like.dtype)
     limits = np.iinfo(like.dtype)
-    # FLOAT64 does not hold every 64-bit integer, so elements that do not move are copied.
     kept = (values == like) | (values <= limits.min) | (values >= float(limits.max))
     moved = np.where(kept, 0, values).astype(like.dtype)
     moved = np.where(values <= limits.min, like.dtype.type(limits.min), moved)
@@ -140,8 +138,8 @@ def stored(values: Array, like: Array) -> Array:
 
 
 _SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
-"""Operators that, of a line with a NaN along Axis, may return any element and any index. Samples
-contain few of these choices, so each element whose band has different ends is open."""
+"""Operators that may return any element and any index of a line with NaN. Samples show few of these
+results, so each element whose band has two different ends is open."""
 
 
 def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Band:

@@ -56,8 +56,8 @@ _TRUTH_VALUES: Final = frozenset(
 """Operators whose results are 0 or 1."""
 
 _MOST_PAIRS: Final = 1 << 22
-"""The most pairs of elements that are compared. Larger tensors are left to the samples, but for
-lines with elements that may be any number."""
+"""The most pairs of elements that are compared. With more, only lines with elements that may be any
+number have other right results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +125,9 @@ def index_choices(
 
     They hold indices, or the ones and zeros of HARDMAX. For NONZERO_COORDINATES see `nonzero`.
 
-    Comparisons with NaN are false. So if an element of a line may be any number or NaN, any other
-    element that may be first without it may come first. With TOP_K, if another element is NaN, or
-    if elements are compared in parts, any element may come first.
+    Comparisons with NaN are false. So where an element may be NaN, an element that may be first
+    without it may come first. Any element of such a line may come first for TOP_K, where another
+    element is NaN, and where elements are compared in parts.
 
     Args:
         moved: the evaluations of the graph, the right one and the samples.
@@ -173,10 +173,9 @@ def index_choices(
 def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
     """Return the ranges in which each element of an output lies, with their ends; none if unknown.
 
-    They are known if the output follows from an order: an index is that of an element of the line,
-    from 0 to 2 in a line of 3, and an element of HARDMAX is 0 or 1. Measured: that holds for NaN as
-    well, in 300 lines of 2 to 2,000 elements on DirectML 1.8.0, 1.13.1 and 1.15.4.
-    A truth value is 0 or 1 as well.
+    Indices in a line of 3 elements are 0 to 2. Truth values and elements of HARDMAX are 0 or 1.
+    Measured: that holds for 300 lines with NaN, of 2 to 2,000 elements, on DirectML 1.8.0, 1.13.1
+    and 1.15.4.
     """
     if case.operator_name in _TRUTH_VALUES:
         return (0, 0), (1, 1)
@@ -195,7 +194,7 @@ def _choices(
 
     The second result says for which elements any index of the line, or either mark, is right. Each
     element of the input lies between the `ends`, unless it is `unbounded`. With more than
-    `_MOST_PAIRS` pairs, there are no arrays, and any index is right in lines with `unbounded` ones.
+    `_MOST_PAIRS` pairs, there are no arrays, and lines with `unbounded` elements may have any.
     """
     axes = order.axes
     moved = np.moveaxis(unbounded, axes, range(-len(axes), 0)).shape
@@ -233,7 +232,7 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 def _marks(
     expected: Array, order: Order, moved: tuple[int, ...], ranks: tuple[Array, Array]
 ) -> list[Array]:
-    """Return two outputs: 1 for each element that may be first, and 0 for each that need not be.
+    """Return two outputs, with 1 where an element may be first, and with 0 where it need not be.
 
     Lines with NaN stay as expected. The sizes `moved` have the axes of lines at the end.
     """
@@ -248,9 +247,10 @@ def _marks(
 def _indices(
     expected: Array, order: Order, one_each: bool, ranks: tuple[Array, Array]
 ) -> list[Array]:
-    """Return, for each further index of a line, the expected array with it wherever it is right.
+    """Return, for each index of a line, the expected array with that index wherever it is right.
 
-    If `one_each`, there is one index for each line, else one for each rank along an axis.
+    Arrays equal to the expected one are left out. If `one_each`, the output has one index for each
+    line, else one for each rank along an axis.
     """
     at_least, at_most = ranks
     arrays = []
@@ -279,7 +279,7 @@ def _like(lines: Array, order: Order, moved: tuple[int, ...], expected: Array) -
 
 
 def _lines(values: Array, axes: Sequence[int]) -> Array:
-    """Return values with the axes merged, row-major, into one that comes last; reals in FLOAT64."""
+    """Return values with these axes merged into a last one, row-major; floats in FLOAT64."""
     wide = values.astype(np.float64) if values.dtype.kind == "f" else values
     last = np.moveaxis(wide, axes, range(-len(axes), 0))
     return last.reshape(*last.shape[: values.ndim - len(axes)], -1)
@@ -297,7 +297,7 @@ def _ranks(low: Array, high: Array, unordered: Array, *, last_first: bool) -> tu
     earlier = indices[:, None] < indices[None, :]
     if last_first:
         earlier = earlier.T
-    # The axes before the last two are those of lines; then the other element, then the element.
+    # The last two axes: the other element, then the element.
     certain = low[..., :, None] > high[..., None, :]
     certain |= (low[..., :, None] == high[..., None, :]) & earlier
     possible = high[..., :, None] > low[..., None, :]

@@ -1,11 +1,11 @@
 """Numbers in a graph that are equal within their errors: a device may decide either way.
 
-If x may be 0.999 to 1.001 and y is 1, x == y may be true or false. What follows from each outcome
-is right, such as A and B of an IF, and nothing between. So the graph is evaluated with either
-outcome, for up to three such comparisons with each combination of outcomes.
+If x may be 0.999 to 1.001 and y is 1, x == y may be true or false. Both values of an IF on x == y
+are then right, and nothing between them. So the graph is evaluated with either outcome; with up to
+three such comparisons, with each combination.
 
-Behind element-wise operators, each element that follows from one element of each comparison has one
-of these results. Behind others, such as a sum of several elements or a JOIN, elements are open.
+Behind element-wise operators, these results are candidates. Behind other operators, such as a sum
+of several elements or a JOIN, elements are open.
 """
 
 from __future__ import annotations
@@ -28,19 +28,18 @@ OUTCOMES: Final = (0, 1)
 """What a comparison may give: false and true."""
 
 COMPARISON: Final = "ELEMENT_WISE_LOGICAL_EQUALS"
-"""The operator whose outcomes are decided; those of other comparisons are not."""
+"""The operator whose outcomes are decided."""
 
 _MOST_COMPARISONS: Final = 3
-"""The most comparisons in doubt of which each combination is evaluated. With more, all that follows
-from the others is open."""
+"""The most comparisons that are decided. What follows from a fourth in doubt is open."""
 
 
 def next_in_doubt(
     jumps: Mapping[Slot, Array], right: NodeValues, decided: Mapping[Slot, Array]
 ) -> Slot | None:
-    """Return the first comparison with elements at a jump, and without decided elements.
+    """Return the first comparison with elements at a jump that is not yet decided.
 
-    None if there is none, or if `_MOST_COMPARISONS` have decided elements.
+    None if there is none, or if `_MOST_COMPARISONS` are decided.
     """
     if len(decided) >= _MOST_COMPARISONS:
         return None
@@ -63,7 +62,7 @@ def with_outcome(evaluate: Evaluate, comparison: Case, mask: Array, outcome: int
 
 
 def beyond_single_elements(right: NodeValues, decided: Mapping[Slot, Array]) -> set[Slot]:
-    """Return the later outputs of which elements may follow from several of a comparison."""
+    """Return the outputs whose elements may each follow from several elements of comparisons."""
     beyond: set[Slot] = set()
     # Outputs of which each element follows from one element, and whether that has the same index.
     following = {slot: _tensor(right, slot).Packed for slot in decided}

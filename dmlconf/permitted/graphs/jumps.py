@@ -4,8 +4,8 @@ The remainder of 1000.1 by 1 is 0.1. If the dividend may be off by 0.2, the rema
 and 0.3 or between 0.9 and 1. The gradient of a maximum goes to either of two elements that are
 equal within their errors. Samples of the graph show some of these results, but not all.
 
-Quotients by roots that may be NaN, coordinates of NONZERO_COORDINATES that may be undefined, and
-results of ELEMENT_WISE_LOGICAL_EQUALS may be at a jump too; `decisions` decides some of the last.
+Also at a jump are quotients by roots that may be NaN, undefined coordinates of NONZERO_COORDINATES,
+and results of ELEMENT_WISE_LOGICAL_EQUALS (see `decisions`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_ELEMENTS: Final = 1 << 10
 """The most elements of a window that is examined here; larger windows are left to the samples."""
 
 _BEYOND: Final = 0.25
-"""How far a quotient may lie beyond those of the samples, as a share of the samples' range."""
+"""How far the range of a quotient is extended on both sides, as a share of that range."""
 
 
 def elements_at_jumps(
@@ -115,10 +115,10 @@ def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 
 
 def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return the elements that may be the greatest of their window, if several may be.
+    """Return the elements of which several may be the greatest of a window, one of them uncertain.
 
-    One of these must be uncertain. None if all inputs are certain, a stride is 0, or windows have
-    more than `_MOST_ELEMENTS` elements.
+    None if all inputs are certain, a stride is 0, or windows have more than `_MOST_ELEMENTS`
+    elements.
     """
     low, high = (end.astype(np.float64) for end in ranges["InputTensor"])
     desc, rank = case.desc, low.ndim - 2

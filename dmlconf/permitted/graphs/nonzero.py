@@ -1,8 +1,8 @@
 """Permitted results of NONZERO_COORDINATES in a graph, where elements may be zero or not.
 
 If 2 elements are certainly not zero, and 2 others may be zero or not, the count is 2, 3 or 4. The
-first row may have the coordinates of any element that may be nonzero, and before which no element
-certainly is. NaN is not zero.
+first row has the coordinates of the first certainly nonzero element, or of an uncertain one before
+it. NaN is not zero.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
 
 
 def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
-    """Yield arrays of coordinates, numbered from 0, one more than there are uncertain elements.
+    """Yield arrays of coordinates, one more than there are uncertain elements.
 
-    The possible elements, those that may be nonzero, are numbered in row-major order. In array k,
-    row i has the coordinates of possible element i + k or, if more than i certain elements come
-    before that one, of the last that may be in row i. Rows beyond have those of the last element.
+    In array k, row i has the coordinates of possible element i + k, or of the last that may be in
+    row i if that comes earlier. All count from 0; elements are in row-major order. Rows beyond the
+    last possible element repeat it.
     """
     desc = case.desc["OutputCoordinatesTensor"]
     rows, columns = desc.Sizes[-2:]

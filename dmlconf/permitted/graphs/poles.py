@@ -27,8 +27,8 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Poles", "beyond_poles", "poles_of"]
 
 _BESIDE_ZERO: Final = frozenset({"ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW"})
-"""Operators that have a pole beside zero: 1e-30 to the power of -2 is infinite, and 0 to any power
-is 0, as measured."""
+"""Operators that have a pole beside zero. Measured: in FLOAT32, 1e-30 to the power of -2 is
+infinite, and 0 to the power of -2 is 0."""
 
 _ENDS: Final[Mapping[str, Sequence[float]]] = {
     "ELEMENT_WISE_ACOS": (-1.0, 1.0),
@@ -52,9 +52,9 @@ class Poles:
     """The results of a graph whose intermediates may be poles, or ends of a function's domain.
 
     Attributes:
-        zeros: what the nodes compute with +0, and with -0, in place of the intermediates that may
-            be 0; in graphs with an operator in `_BESIDE_ZERO`, with the numbers next to 0; then
-            with each number in `_ENDS` that an intermediate may be. Empty without such ones.
+        zeros: the nodes' results with other numbers in place of intermediates: +0 and -0; with an
+            operator in `_BESIDE_ZERO` the numbers next to 0; then the numbers in `_ENDS`. A number
+            replaces only intermediates that may have it.
         elements: by output of a node, where a result in `zeros` is infinite, and a result from an
             end of the intermediates' ranges is finite.
     """
@@ -169,8 +169,8 @@ def _at_ends(
 ) -> list[_Replaced]:
     """Return the replacements by the numbers that ScaleBias turns into those in `_ENDS`.
 
-    The number 0 is left out, since `_at_zero` tries it. Rules permit any value where rounding may
-    lead beyond the domain; such numbers are left out too.
+    The number 0 is left out, since `_at_zero` tries it. So are numbers for which the rule permits
+    any value.
     """
     replacements: list[_Replaced] = []
     for name, case in right.cases.items():
@@ -183,7 +183,7 @@ def _at_ends(
             at = dtype.type((end - bias) / scale) if scale else dtype.type(0)
             mask = _across(ranges[source], bands[source], float(at))
             if at == 0 or not mask.any():
-                continue  # Zeros are tried for every operator.
+                continue
             own = case.inputs()
             tried = case.with_data({**own, "InputTensor": np.full_like(own["InputTensor"], at)})
             if not allows_anything(tried):

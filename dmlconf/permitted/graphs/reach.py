@@ -26,29 +26,26 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Open", "open_elements"]
 
 _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0, 1024.0, -1024.0)
-"""Values that stand for all others: if one does not change a result that may vary, another does.
-
-Shares of a softmax are NaN for infinity, and 0 or 1 for large numbers.
-"""
+"""Values that are tried in open elements. A softmax gives NaN for infinity, and 0 or 1 for large
+numbers."""
 
 _MORE: Final = 2
 """Number of further evaluations, with random numbers, since equal numbers may hide an effect."""
 
 _MOST_ELEMENTS: Final = 1 << 23
-"""The most elements of all outputs in the evaluations in which an open index takes each value of
-its range: ONE_HOT marks an element for each."""
+"""The most elements of all outputs, summed over the evaluations that try each value of an open
+index. ONE_HOT marks another element for each value."""
 
 _FEW_INDICES: Final = 64
 """Up to so many values are tried, however many elements the outputs have."""
 
 _MIXED_INDICES: Final = (0.5, 0.5, 0.0, 0.0, 1.0, 1.0, 0.25, 0.75)
-"""For each evaluation in which open indices differ from element to element, the share of them that
-are the greatest of their range; the others are the least. Of several, one at least is the greatest
-and one the least: of two marks, one is 1."""
+"""By evaluation, the share of open indices that are the greatest of their range; the others are the
+least. Of two or more, at least one is the greatest, and one the least."""
 
 _MANY: Final = 4
-"""An element that a comparison reads, and that has this many values or more in the evaluations, may
-have any value: it may equal 3 although no evaluation gives 3."""
+"""An input of a comparison with this many values in the evaluations may have any value, such as 3
+although no evaluation gives 3."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators for which the values of the input decide which output elements are undefined."""
@@ -78,7 +75,7 @@ class Open:
     read: Mapping[Slot, Array]
 
     def joined(self, other: Open, outputs: Collection[Slot]) -> Open:
-        """Return these elements with those of another set: of its `reached`, only some outputs."""
+        """Return the union of two sets; the other's `reached` counts only for some `outputs`."""
         reached = {slot: mask for slot, mask in other.reached.items() if slot in outputs}
         return Open(_either(self.reached, reached), _either(self.read, other.read))
 
@@ -95,9 +92,11 @@ def open_elements(
 ) -> Open:
     """Return the open elements of the outputs of nodes.
 
-    These are elements at a jump, and results of unknown bits (`_of_unknown_bits`). In outputs that
-    later nodes read, they are also elements near a pole, and those for which a rule permits values
-    far from the right one. All elements that follow from these are open too.
+    These are
+
+    - elements at a jump, and results of unknown bits (`_of_unknown_bits`);
+    - of outputs that later nodes read, elements near a pole, and those that `Band.beyond` marks;
+    - all elements that follow from these.
 
     Args:
         poles: elements of outputs near a pole, which later nodes may read as any value.
@@ -180,8 +179,7 @@ def _count(masks: Mapping[Slot, Array]) -> int:
 def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Array]:
     """Return the elements that are open because of open elements in their line.
 
-    A line with open elements may be in any order. Evaluations try only a few combinations: if two
-    of three elements may be 0 or 1, the first of them alone is the greatest in one of four. The
+    A line with open elements may be in any order, and the evaluations do not show all orders. The
     logarithm of a softmax may be any number if one element of its line is NaN.
     """
     chosen: dict[Slot, Array] = {}
@@ -258,8 +256,7 @@ def _any_value(number: int, like: Array) -> Array:
     """Return what replaces open elements in the evaluation with this number, in a data type.
 
     First come `_VALUES` or, for integers, 0, the greatest, the least, 1, 2 and a third of the
-    greatest, then random numbers. The remainder of 1 differs from that of 0 for every divisor but 1
-    and -1, and 2 and the third are inside of bounds that exclude their ends.
+    greatest; then random numbers.
     """
     generator = np.random.Generator(np.random.PCG64([number]))
     if like.dtype.kind == "f":

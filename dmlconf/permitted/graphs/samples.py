@@ -91,8 +91,7 @@ def _choosers() -> Iterator[Chooser]:
 
 
 _SCALED_BY_EXTREMES: Final = frozenset({"DYNAMIC_QUANTIZE_LINEAR"})
-"""Operators whose results depend on the least and the greatest element, and on how each element
-compares with these."""
+"""Operators that scale all elements by the least and the greatest one."""
 
 _APART: Final = tuple(ends for ends in product((-1.0, 1.0), repeat=3) if len(set(ends)) > 1)
 """The directions in which the least, the greatest and all other elements move."""
@@ -129,9 +128,8 @@ _CHOOSE_ALIKE: Final = frozenset(
         "UPSAMPLE_2D",
     }
 )
-"""Operators whose kernels choose the same candidate for all elements, such as the line through an
-element and the one before it. In a sum of many elements such choices add up, as random ones do not.
-"""
+"""Operators whose kernels choose the same candidate for all elements. Their errors add up in a sum
+of many elements, where random errors partly cancel."""
 
 _MOST_ALIKE: Final = 16
 """The most candidates of an output that are tried for all elements."""
@@ -147,8 +145,8 @@ def _candidates(case: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[
 def _apart(candidates: Sequence[Interval]) -> list[int]:
     """Return the numbers of candidates that differ from the first and from each other.
 
-    Two candidates differ if there is an element in which they do not overlap. Of several that
-    overlap in all elements, only the first counts. There are at most `_MOST_ALIKE`.
+    Two candidates differ if they do not overlap in at least one element. Of several that overlap in
+    all elements, only the first counts. At most `_MOST_ALIKE` are returned.
     """
     apart: list[int] = []
     for number, (low, high) in enumerate(candidates):
@@ -239,8 +237,7 @@ def samples(
     """Yield samples: the nodes' results from moved intermediates; no sample if none can move.
 
     The last `RANDOM_SAMPLES` are the random ones. Some samples move only the last intermediates: if
-    all move, a number may cross a kink such as that of RELU at 0. It does not cross the kink in an
-    implementation whose errors come later.
+    earlier ones move too, a number may become negative, so that RELU hides its error.
 
     Args:
         bands: the bands of all outputs of nodes around `right`, the right evaluation.
@@ -289,9 +286,8 @@ def _with_truncated_stores(
 ) -> NodeValues:
     """Return the nodes' results if every store in FLOAT16 is truncated.
 
-    Measured: DirectML 1.15.4 truncates what FLOAT16 nodes store. Such errors follow from the
-    numbers that are stored, so they are not independent. The end of a chain of nodes may be off by
-    more than in a sample in which every intermediate moves as far as it may.
+    Measured: DirectML 1.15.4 truncates what FLOAT16 nodes store. At the end of a chain of nodes,
+    these errors may exceed those of all other samples.
     """
 
     def truncate(node: Node, own: Case, tensor: str, values: Array) -> Array:
@@ -322,10 +318,10 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
 
 @np.errstate(all="ignore")
 def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
-    """Return the nodes' results if edges that `with_float32_edges` changes are not all rounded.
+    """Return the nodes' results if FLOAT16 edges keep FLOAT32, as in fused kernels.
 
-    In the first item, none is. In the others, random elements are rounded up or down to FLOAT16, as
-    by kernels that fuse some nodes and store between others.
+    In the first item, no edge that `with_float32_edges` changes is rounded. In the others, random
+    elements are rounded up or down to FLOAT16.
     """
 
     def partly(sample: int) -> Mapping[Slot, Array]:

@@ -33,10 +33,10 @@ _ALWAYS: Final = frozenset(
 
 
 def never_negative(slot: Slot, right: NodeValues) -> Array | None:
-    """Return which elements of an output are known not to be negative.
+    """Return which elements of an output are never negative; None for integers.
 
-    None for integers, and for operators other than `_ALWAYS` and powers whose exponents are an
-    attribute or an input of the graph.
+    Known are those of `_ALWAYS`, and powers whose exponents are an attribute or an input of the
+    graph. None for other operators.
     """
     case, values = right.cases[slot[0]], right.outputs[slot]
     if values.dtype.kind != "f":

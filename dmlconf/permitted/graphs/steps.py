@@ -73,10 +73,9 @@ class StepCandidates:
     candidates: Sequence[Interval]
 
     def replacing_hull(self, intervals: Sequence[Interval]) -> list[Interval]:
-        """Return intervals with the candidates instead of the first one, the hull.
+        """Return intervals with the candidates in place of the first one, the hull.
 
-        The other intervals equal the hull for elements that they do not concern. These elements get
-        the first candidate instead.
+        Elements of other intervals that equal the hull become those of the first candidate.
         """
         hull, *others = intervals
         first, *_ = narrowed = [self._or_hull(each, hull) for each in self.candidates]
@@ -105,7 +104,7 @@ def steps_of(
 ) -> dict[Slot, StepCandidates]:
     """Return, by output, the permitted results that follow from the whole numbers of steps.
 
-    Results of later nodes are included only if each element of every step has few numbers.
+    Results of later nodes are included only if each element of every step has few numbers (`_few`).
 
     `range_of` gives the least and the greatest number that an output may be. `unstored` has the
     outputs if FLOAT16 edges keep FLOAT32; it is empty if no node stores FLOAT16.

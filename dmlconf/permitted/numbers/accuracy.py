@@ -28,7 +28,4 @@ LOG2_E_ERROR: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)
 
 ERF_ERROR: Final = 2.0**-20
 """The absolute error of erf(x) = 1 - p(x) * exp(-x^2): the errors of the polynomial p, 1.5e-7, and
-of exp, 2^-21, and five roundings of FLOAT32.
-
-Source: Abramowitz and Stegun, 7.1.26; Direct3D 11.3 functional specification, 22.10.
-"""
+of exp, 2^-21, and five roundings of FLOAT32."""

@@ -22,9 +22,8 @@ __all__ = [
 def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
     """Return the values that an attribute may become in a tensor's type, without dimensions.
 
-    The first of them is the result of `converted`. There are others only if a FLOAT32 attribute,
-    truncated, is beyond an integer type, or is infinite or NaN: -1.5 in UINT8 is 255 on x86-64, and
-    0 on ARM64.
+    The first of them is the result of `converted`. There are others only if a truncated FLOAT32
+    attribute does not fit an integer type: -1.5 in UINT8 is 255 on x86-64, and 0 on ARM64.
 
     Args:
         data_type: the attribute's own type: FLOAT32, or else that of the tensor.

@@ -30,7 +30,7 @@ LONGEST_WHOLE: Final = 128
 """The most terms of a sum that GEMM never cuts into slices."""
 
 _MANY_ROUNDINGS: Final = 2.0**-16
-"""256 roundings of FLOAT32, more than the sum of some thousand numbers is off by."""
+"""The relative error of 256 roundings of FLOAT32: more than that of a sum of some thousand terms."""
 
 _LOST: Final = 2.0**-40
 """More than what FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""
@@ -203,9 +203,8 @@ class ErrorScale(SumErrors):
     def spanned(self, *spans: Span) -> ErrorScale:
         """Return the error scale with spans of the output instead of errors of FLOAT16 stores.
 
-        Each element of the output lies in one of the spans before it is stored. For an element, a
-        span may have an end that is not finite, after an overflow. This span is then unknown: the
-        other spans of the element still count, and so do the errors of its stores.
+        Each element of the output lies in one of the spans before it is stored. Where a span has an
+        end that is not finite, it does not count, and the errors of stores stay.
         """
         known = np.logical_and.reduce([span.finite for span in spans])
         ends = tuple(
@@ -272,10 +271,9 @@ class ErrorScale(SumErrors):
 
     @np.errstate(invalid="ignore")
     def growing(self, factor: Array, values: Array) -> ErrorScale:
-        """Return the error scale with the growth of errors by a factor that `sums` contains.
+        """Return the error scale with `growth`, a factor of errors that `sums` contains.
 
-        Results that certainly overflow get none, since no error takes them below the largest
-        number.
+        It is 1 for results that overflow in spite of 256 roundings.
 
         Args:
             values: the results in FLOAT64.
@@ -294,10 +292,9 @@ def store_sizes(values: Array, exact: Array | bool = False) -> Array:
     """Return what intermediates that are stored in FLOAT16 add to the field `stored`, FLOAT64.
 
     A store is off by at most one ULP, 2^-10 times the largest power of two that does not exceed the
-    value. This power is the size, 2^-14 or more: for 11.3 it is 8, and the error at most 0.0078. It
-    is twice as large for values a little below a power of two, 7.96 for example, since they may
-    already have an error. The size is 0 for an exact value that FLOAT16 holds, and for a value that
-    is not finite.
+    value. This power is the size, 2^-14 or more: for 11.3 it is 8, and the error at most 0.0078.
+    For 7.96 it is 8 too, since earlier errors may have made that of 8. The size is 0 for an exact
+    value that FLOAT16 holds, and for a value that is not finite.
 
     Args:
         exact: which values are computed without an error before they are stored.

@@ -1,7 +1,7 @@
 """How kernels store numbers in FLOAT16: rounded toward zero or to the nearest number.
 
-Kernels compute in FLOAT32, so each number is rounded to FLOAT32 first. 99.9999966 becomes 100, and
-stays 100 when it is truncated to FLOAT16, which otherwise would give 99.9375.
+Kernels compute in FLOAT32, so each number is rounded to FLOAT32 first. So 99.9999966 becomes 100;
+truncated to FLOAT16 at once, it would become 99.9375.
 """
 
 from __future__ import annotations

@@ -44,13 +44,13 @@ STEP: Final = 2.0**-23
 """The greatest relative error of one FLOAT32 operation that rounds toward zero."""
 
 HALF_STEP: Final = 2.0**-24
-"""That of one FLOAT32 operation that rounds to nearest: the unit of the errors of sums."""
+"""The greatest relative error of one that rounds to nearest; the unit of the errors of sums."""
 
 _SUBNORMAL_STEPS: Final = 2.0**-148
 """The greatest error of two roundings toward zero of subnormal FLOAT32 numbers."""
 
 _NEAR_ZERO: Final = 2.0**-124
-"""Results below this, 4 times the least normal FLOAT32 number, also get `_SUBNORMAL_STEPS`."""
+"""Results of a size below 4 times the least normal FLOAT32 number also get `_SUBNORMAL_STEPS`."""
 
 _SINGLE: Final = np.dtype(np.float32)
 
@@ -73,7 +73,7 @@ def sizes_of(tensor: Array) -> Array:
 
 
 def finite_sum(sizes: Array, over: tuple[int, ...] = (-1,), *, keepdims: bool = False) -> Array:
-    """Return the sum of finite sizes along axes: beside an infinity, a kernel's may overflow."""
+    """Return the sum of the finite sizes along axes."""
     total: Array = sizes.sum(over, keepdims=keepdims, where=np.isfinite(sizes))
     return total
 
@@ -106,8 +106,7 @@ def underflow_error(*factors: Array) -> Array:
 
     A subnormal number has fewer digits, or is taken for zero, so the error is the whole product's
     absolute value, FLOAT64. It is 0 where no product of some factors is below 2^-126, and where
-    the whole product is not finite. 7 * 2^-149 times 9.3 is 65 * 2^-149 and not 65.1 * 2^-149; if
-    that is multiplied by 1e38, the relative error stays.
+    the whole product is not finite.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results may be flushed.
     """
@@ -126,9 +125,8 @@ def underflow_error(*factors: Array) -> Array:
 def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -> Interval:
     """Return the least and the greatest right value of each element, in the result's type.
 
-    If an error is permitted, the ends of FLOAT32 results close to zero are up to 2^-148 further,
-    and zero if the end is subnormal but `exact` is normal. A FLOAT16 result may be infinite if its
-    end exceeds 65504.
+    If an error is permitted, FLOAT32 results close to zero may be off by another 2^-148, and by
+    underflow may be zero. A FLOAT16 result may be infinite if its end exceeds 65504.
 
     Args:
         exact: what an infinitely precise computation gives, FLOAT64.

@@ -1,11 +1,10 @@
 """Interval arithmetic: all values that an intermediate may have after FLOAT16 stores.
 
 A kernel may keep an intermediate in FLOAT32, or store it in FLOAT16, truncated or rounded to
-nearest. It is not known which of these a device does, but each gives a number between two ends, and
-every further operation is applied to the ends. 0.1 becomes 0.09998 in FLOAT16, both truncated and
-rounded to nearest. So the intermediate is between 0.09998 and 0.1, and 10 times the intermediate is
-between 0.9998 and 1. The bound of the error scale is wider: a whole unit in the last place,
-0.00006, to either side.
+nearest. Each gives a number between two ends, and further operations are applied to these ends. 0.1
+becomes 0.09998 in FLOAT16. So an intermediate of 0.1 is between 0.09998 and 0.1, and 10 times the
+intermediate is between 0.9998 and 1. The bound of the error scale is wider: 0.00006, a unit in the
+last place, to either side.
 
 Source: IEEE 1788-2015 (interval arithmetic), 10.5.3, for operations on intervals. The ends here are
 FLOAT64; their own rounding errors are far below those of FLOAT32, and are left out.

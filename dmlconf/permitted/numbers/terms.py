@@ -27,26 +27,26 @@ _SAMPLE: Final = 128
 """The most terms of each sum whose last bytes are compared."""
 
 _MOST_LINES: Final = 256
-"""Of more lines than this, at least so many are examined for numbers that repeat, and fewer than
-twice as many; these are evenly spaced."""
+"""Of more lines than this, 256 to 511 evenly spaced ones are examined for numbers that repeat."""
 
 _MOST_SUMS: Final = 1 << 12
-"""The most sums whose terms are examined; of more, only the outputs are, by `precision.compare`."""
+"""The most sums whose terms are examined."""
 
 
 def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     """Return whether the terms of each sum differ in their last bits.
 
     Adding a term to a partial sum drops the bits of the term below the unit in the last place (ULP)
-    of the sum. Terms that agree in these bits all err alike, so that their errors add up. Terms
-    also err alike if the sum is so large that it does not change when they are added.
+    of the sum. Terms that agree in these bits all err alike, so that their errors add up. So do
+    terms that are too small to change the sum.
 
     Returns:
-        Whether there are 4,096 sums at most, and all of this holds for the n terms of each, as
-        FLOAT32: n is at least 64; a sample of at most 128 terms has more different last bytes than
-        half its terms; no term but 0 occurs more than r times; the sizes of the terms below h are
-        together at most r * h, where r is sqrt(n), rounded down, and h is 2^-24 times the sum of
-        all sizes.
+        Whether there are at most 4,096 sums, and for the n terms of each, as FLOAT32:
+
+        - n is at least 64;
+        - a sample of at most 128 terms has more different last bytes than half its terms;
+        - no term but 0 occurs more than r times, r being sqrt(n) rounded down;
+        - sizes below h have a sum of at most r * h, h being 2^-24 times the sum of all sizes.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if count < _LEAST or terms.size // count > _MOST_SUMS:
@@ -63,9 +63,8 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
 def values_repeat(values: Array, axis: int) -> bool:
     """Return whether a number other than 0 makes up much of a line of FLOAT32 numbers.
 
-    Products of two factors are alike where both repeat. A line extends along the axis. In one of n
-    numbers, at least 64, the number occurs more than sqrt(n) times. Of more than 256 lines, at
-    least 256 and fewer than 512 are examined. False for other types.
+    A line extends along the axis. It has n numbers, at least 64, of which one occurs more than
+    sqrt(n) times. Of more than 256 lines, 256 to 511 are examined. False for other types.
     """
     count = values.shape[axis]
     if values.dtype != np.float32 or count < _LEAST:
@@ -96,9 +95,9 @@ def _some_err_alike(rows: Array) -> bool:
 def alike(terms: Array, over: Sequence[int]) -> float:
     """Return how many times larger a sum's error may be than that of a sum with independent errors.
 
-    If terms are alike, n errors add up to n and not to `roundings(n)`, which is 4 + 3 sqrt(n): the
-    result is 10 for 1,000 terms. It is 1 if `terms_vary`, and for fewer than 64 terms or more than
-    4,096 sums; and for FLOAT16 terms, since FLOAT32 hardly rounds sums of them.
+    If n terms are alike, it is n / `roundings(n)`: 10 for 1,000 terms. It is 1 if `terms_vary`, for
+    fewer than 64 terms, for more than 4,096 sums, and for FLOAT16 terms, since FLOAT32 hardly
+    rounds their sums.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if terms.dtype == np.float16 or count < _LEAST or terms.size // count > _MOST_SUMS:
