@@ -27,8 +27,8 @@ class CaseAllowances:
     """The allowances of one case's outputs; each part is computed when first needed.
 
     Attributes:
-        permitted: by output, the last expected values that the rule was found to permit around what
-            the reference computes. `contradiction_of` fills it, and does not compare them again.
+        permitted: by output, the last expected values that `contradiction_of` found to be
+            permitted, so that it compares them once.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class CaseAllowances:
 class _Limits:
     """The parts from which the allowances of one case are computed.
 
-    An allowance refers to these limits, and the limits refer to no allowance. Without a cycle of
-    references, arrays are freed with the last allowance, and not at the next garbage collection.
+    Limits refer to no allowance. Without a cycle of references, arrays are freed with the last
+    allowance, and not at the next garbage collection.
     """
 
     def __init__(

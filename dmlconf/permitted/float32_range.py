@@ -4,10 +4,9 @@ The reference computes in FLOAT64, in which (3e38 + 3e38) * 0.01 is 6e36, and 1e
 is 1e-30. A kernel that computes the page's formula in FLOAT32 gets infinity and 0, which is right
 too.
 
-Here each sum, difference, product and quotient, and what they are computed from, is infinite if its
-size exceeds the largest FLOAT32 number, and 0 if it is below the least normal one. The sign stays,
-and digits are not rounded. Of a sum of many terms, the terms and the result are limited, but not
-the partial sums; of a product of matrices, the factors and the result.
+Here the operands and results of sums, differences, products and quotients become infinite if they
+exceed the largest FLOAT32 number in size, and 0 if they are below the least normal one. The sign
+stays, and digits are not rounded. Partial sums of long sums and of matrix products are not limited.
 
 Source: Direct3D 11.3 functional specification, 3.1: results that overflow are infinite, and
 subnormal ones are flushed to 0.
@@ -29,8 +28,7 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 __all__ = ["outputs_in_float32_range"]
 
 _FAMILIES: Final = ("normalization.", "recurrent.", "training")
-"""Families of operators whose formulas have several steps. Rules of others, such as activations,
-say themselves what may overflow."""
+"""Families of operators whose formulas have several steps."""
 
 _ARITHMETIC: Final = frozenset(
     {
@@ -43,14 +41,12 @@ _ARITHMETIC: Final = frozenset(
         np.subtract,
     }
 )
-"""Functions such as exp are left out: kernels compute log(1 + exp(x)) without an overflow."""
+"""The functions that are limited to the range. Others, such as exp, are not: kernels compute
+log(1 + exp(x)) without an overflow."""
 
 
 def outputs_in_float32_range(case: Case, right: Mapping[str, Array]) -> dict[str, Array] | None:
-    """Return the right outputs, changed where the range of FLOAT32 makes an infinity, a NaN or a 0.
-
-    An element also changes if it is an infinity, a NaN or a 0 without that range, and another value
-    with it.
+    """Return the right outputs, changed where the range makes or removes an infinity, NaN or 0.
 
     None for graphs, for operators of other families than `_FAMILIES`, and if no element changes.
 

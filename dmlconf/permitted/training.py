@@ -50,10 +50,9 @@ class _Held(NamedTuple):
 def adam_optimizer_candidates(desc: AdamOptimizerDesc) -> tuple[Sequence[Interval], ...]:
     """Return the candidates for the parameters, and one interval for each of the moments.
 
-    The moments may be rounded to their type before the parameters are computed. FLOAT16 parameters
-    thus have a candidate for each way to hold both moments: in FLOAT32, truncated to FLOAT16, and
-    rounded to the nearest FLOAT16 number. If V may have either sign, or a step may overflow before
-    it is divided, there are candidates for that as well.
+    FLOAT16 parameters have a candidate for each way to hold both moments until they are computed:
+    in FLOAT32, truncated to FLOAT16, and rounded to the nearest FLOAT16 number. There are further
+    candidates if V may have either sign, or if a step may overflow before it is divided.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
     Measured: DirectML 1.15.4 truncates the moments in tensors of more than 4 dimensions.
@@ -94,11 +93,11 @@ def _held(moments: _Moments, dtype: np.dtype[Any]) -> Iterator[_Held]:
 
 
 def _of_the_other_sign(desc: AdamOptimizerDesc, moments: _Moments) -> Iterator[_Held]:
-    """Yield the moments with a V of 0 where a negative V may come out as 0 or more.
+    """Yield the moments with another V where errors may change its sign.
 
-    Then yield them with a V of -1 where a V of 0 or more may come out negative: the root of any
-    negative V is NaN. Each of the two is yielded only if an element has such a V. Measured: with a
-    Beta2 of 1.4e-45, a V of -0.5 and a gradient of 0, DirectML 1.12.1 flushes the new V to 0.
+    A negative V that may be 0 becomes 0. A V of 0 or more that may be negative becomes -1, since
+    the root of any negative V is NaN. Measured: with a Beta2 of 1.4e-45, a V of -0.5 and a gradient
+    of 0, DirectML 1.12.1 flushes the new V to 0.
     """
     m, v, m_error, v_error = moments
     m_reach, v_reach = np.abs(m) * STEP + m_error, np.abs(v) * STEP + v_error
@@ -154,7 +153,7 @@ def _parameters(
     # Measured: with an infinite LearningRate, such an M of 0 makes NaN as well.
     may_be_nan = around_zero | np.isinf(rate)
     undefined |= (m_least < m_most) & (m_least <= 0) & (m_most >= 0) & may_be_nan
-    # Kernels may compute powers with logarithms, which a negative Beta lacks. With a Beta above 1,
+    # Kernels may compute powers with logarithms, and a negative Beta has none. With a Beta above 1,
     # a bias correction may be negative or NaN, and with a Beta1 of 1 it is infinite.
     undefined |= not (0 <= desc.Beta1 <= 1 and 0 <= desc.Beta2 <= 1 and np.isfinite(alpha))
     return _undefined((lowest, highest), undefined)

@@ -301,9 +301,9 @@ class _Evaluations:
 
 
 def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
-    """Yield infinities and NaN where a sum in the last node may overflow; for FLOAT16, also 65504.
+    """Yield infinities and NaN where a sum in the last node may overflow.
 
-    In the outputs with 65504 and -65504, stores were toward zero.
+    In FLOAT16 also yield 65504 and -65504, which a store toward zero gives instead.
     """
     overflows = [band.overflows for band in bands if band.overflows is not None]
     if not overflows:

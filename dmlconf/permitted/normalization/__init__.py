@@ -1,5 +1,5 @@
 """Permitted errors of normalisations.
 
-`spans` and `gradient_spans` have what FLOAT16 stores permit. What several normalisations share is
-in `parameters`, and in `mean_variance` if it concerns stores of means or variances.
+`spans` and `gradient_spans` have what FLOAT16 stores permit. Several normalisations share
+`parameters`, and functions of `mean_variance`.
 """

@@ -68,7 +68,7 @@ _TERMS: Final = 6
 def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
     """Return the error scale of `(x - mean) * scale / sqrt(variance + Epsilon) + bias`.
 
-    It is that after FusedActivation.
+    FusedActivation is included.
 
     Derived in docs/bounds.md, Normalisation.
     """
@@ -249,7 +249,7 @@ def _held(moments: _Moments, quotient: Array) -> Array:
     """Return the sizes of FLOAT16 stores up to that of `(x - mean) / deviation`.
 
     Kernels may store the mean, `x - mean`, the variance, its root and the quotient. Each size is
-    multiplied by how much the quotient changes with what is stored.
+    multiplied by the derivative of the quotient with respect to the stored number.
     """
     deviation = moments.deviation
     held = store_sizes(moments.mean, moments.exact)

@@ -47,8 +47,8 @@ def batch_normalization_grad_error_scale(
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
     """Return the error scales of the gradients for the input, the scale and the bias.
 
-    They are the gradients' formulas with absolute values; for the scale, the lesser of that and a
-    second bound. Measured: kernels store the sum for the scale in FLOAT16 before they divide it.
+    They are the gradients' formulas with absolute values. Measured: kernels store the sum for the
+    scale in FLOAT16 before they divide it.
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
@@ -105,8 +105,8 @@ def batch_normalization_training_grad_error_scale(
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
     """Return the error scales of the gradients for the input, the scale and the bias.
 
-    They are the gradients' formulas with absolute values; for the scale, the lesser of that and a
-    second bound. Kernels may store the sums, the means, the terms and their differences in FLOAT16.
+    They are the gradients' formulas with absolute values. Kernels may store the sums, the means,
+    the terms and the differences of terms in FLOAT16.
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
@@ -220,7 +220,7 @@ def _parameter_error_scales(
 def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
     """Return the sizes of partial sums stored in FLOAT16; 0 if the dimensions are adjacent.
 
-    Of the two orders that `parts_of` yields, the one with the greater sizes counts.
+    Of the two orders that `parts_of` yields, the greater size counts.
     """
     total: Array = np.zeros_like(terms.sum(over, keepdims=True))
     for first, second in parts_of(over, terms.shape):

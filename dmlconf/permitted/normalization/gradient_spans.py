@@ -1,6 +1,6 @@
 """The values that gradients of batch normalisation may have if FLOAT16 holds intermediates.
 
-They are those for the scale and, of BATCH_NORMALIZATION_TRAINING, for the input.
+These are the gradients for the scale and for the input.
 
 Derived in docs/bounds.md, What FLOAT16 holds.
 """
@@ -46,10 +46,12 @@ class GradientInputs:
     def of_input(self, exact: Array) -> Iterator[Span]:
         """Yield spans of OutputGradientTensor for each way to store the mean gradient.
 
-        A kernel may also store these in FLOAT16: the sum of products, before or after one of its
-        two divisions; `x - mean`, and its product with that sum; the gradient less its mean; the
-        deviation, and `scale / deviation`. The last two, and `x - mean`, count only with a mean
-        gradient in FLOAT32.
+        A kernel may also store in FLOAT16
+
+        - the sum of products, whole, or divided by the deviation or by the count;
+        - the product of that sum and `x - mean`;
+        - the gradient less its mean;
+        - if the mean gradient is FLOAT32: `x - mean`, the deviation and `scale / deviation`.
 
         Args:
             exact: which mean gradients are the same however they are computed.

@@ -69,10 +69,9 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
 def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -> ErrorScale:
     """Return the error scale: the terms' sizes, each times the errors of its inner sum and power.
 
-    Measured for FLOAT16: kernels store squares, their sums and the base in FLOAT16, truncated. A
-    simulation of this gives every recorded element but one. The results of the simulation are right
-    too, and so are those of one that rounds to nearest, and the numbers half way between either of
-    them and the results without stores.
+    Measured for FLOAT16: kernels store squares, their sums and the base in FLOAT16, truncated.
+    Results with such stores are right too, truncated or rounded to nearest, and so are the numbers
+    half way from these to the results without stores.
 
     Any result is right for an element if, in its window, an intermediate overflows or may be NaN.
 
@@ -133,8 +132,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
 def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
     """Return the error of a base that is stored in FLOAT16, in units of 2^-10, the ULP of 1.
 
-    It is 0 unless a square, a sum or the base lies so near to the boundary between two FLOAT16
-    numbers that the rounding errors of FLOAT32 reach it.
+    It is 0 where rounding errors of FLOAT32 do not change which FLOAT16 numbers are stored.
     """
     squares = np.square(desc.InputTensor, dtype=np.float64)
     # Measured: a square that is a FLOAT16 number may come out smaller, as if it were computed as a
@@ -173,8 +171,8 @@ def _stored_sign_in_doubt(
 
     With a whole Beta, all bases that may be 0 or negative count.
 
-    Measured: DirectML 1.12.1 leaves out the gradient of an element with Beta -1 and a base of
-    0.0004, which comes out as 0 since FLOAT16 stores the sum in it.
+    Measured: with Beta -1, DirectML 1.12.1 leaves out the gradient of an element whose base of
+    0.0004 becomes 0 by a FLOAT16 store of the sum.
     """
     ends = [base]
     for store, error in zip(STORES, errors, strict=True):
@@ -188,11 +186,13 @@ def _stored_sign_in_doubt(
 def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     """Return where an intermediate does not fit into FLOAT32, so that any result is right.
 
-    The sum of squares may overflow, or its product with Alpha, or the base. Subnormal squares may
-    count as 0. With a Beta of 0 or less, bases of 0, of infinity and of NaN count as well: the
-    logarithm of 0 or of infinity is infinite, and times an exponent of 0, or a subnormal one that
-    counts as 0, it is NaN. So is the logarithm of 1 times an infinite exponent: measured on
-    DirectML 1.8.0.
+    That is where
+
+    - the sum of squares, its product with Alpha, or the base overflows;
+    - subnormal squares may count as 0;
+    - Beta is less than the least normal number, so that it may count as 0, and the base is 0,
+      infinite or NaN: 0 * log(0) is NaN;
+    - Beta is infinite and the base near 1: log(1) times infinity is NaN (DirectML 1.8.0).
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)

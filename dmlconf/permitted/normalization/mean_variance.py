@@ -60,8 +60,8 @@ __all__ = [
 def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Desc) -> ErrorScale:
     """Return the error scale of `(x - mean) / sqrt(variance + Epsilon) * scale + bias`.
 
-    It is that after FusedActivation. Without UseMean there is no mean, without UseVariance no
-    division.
+    FusedActivation is included. Without UseMean no mean is subtracted, and without UseVariance
+    nothing is divided.
 
     Derived in docs/bounds.md, Normalisation.
     """
@@ -148,8 +148,8 @@ class _Normalized:
         largest: the largest intermediates of each result, to see which overflow.
         undefined: the quotients for which any value is right.
         others: quotients that are right as well.
-        of_single_elements: the quotients if kernels take an element for its own variance. None
-            unless all right ones are 0 / 0: each element is its own mean, and Epsilon is 0.
+        of_single_elements: if each element is its own mean and Epsilon is 0, the quotients with x
+            as its own variance; else None.
     """
 
     values: Array
@@ -203,8 +203,7 @@ def _divided(
     others = saturated(centred.values, variance, sums, desc.Epsilon, dtype)
     of_single_elements = None
     if desc.UseMean and count == 1 and epsilon == 0:
-        # The result is 0 / 0. Measured: DirectML takes the element itself for its variance; what
-        # follows from that is right as well.
+        # Measured: instead of 0 / 0, DirectML takes the element itself for its variance.
         of_single_elements = centred.values / np.sqrt(desc.InputTensor.astype(np.float64))
         others = [of_single_elements, *others]
     return _Normalized(
@@ -346,7 +345,7 @@ def lp_normalization_error_scale(
             norm = np.sqrt(square)
             share = share + store_sizes(norm) * norm / np.square(root)
         cancelled = cancellation_of(square, Epsilon)
-        # The root halves a relative error, which squaring the sum for P of 1 has doubled before.
+        # The root halves a relative error. For P of 1, squaring the sum has doubled it before.
         sums = size * (cancelled if P == 1 else (1 + cancelled) / 2)
         error_scale = ErrorScale(sums, size * share * cancelled)
         # If the norm overflows, the quotients are those of `saturated`, never infinite or NaN.
@@ -396,8 +395,8 @@ def saturated(
     """Return two arrays of quotients, FLOAT64, that are right if the variance overflows its type.
 
     A kernel that truncates stores the largest number instead, and divides by its root. A kernel
-    that rounds to nearest stores infinity, and its quotient is 0, as it is if the sum of squares
-    overflows FLOAT32. Where nothing overflows, both arrays have the right quotients.
+    that rounds to nearest stores infinity, which makes the quotient 0, and so does a sum of squares
+    that overflows FLOAT32. Where nothing overflows, both arrays have the right quotients.
 
     Args:
         centred: the dividends: `x - mean`, or x.

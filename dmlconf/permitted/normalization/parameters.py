@@ -54,8 +54,7 @@ def quotient_scale(
         centred, variance, deviation: `x - mean`, the variance, and the root of the variance plus
             epsilon, FLOAT64.
         terms: of how many elements the mean and the variance are taken.
-        alike: what `numbers.terms.alike` returns for x, and for the squares of `x - mean`; 1 if the
-            errors of their sum are independent.
+        alike: what `numbers.terms.alike` returns for x, and for the squares of `x - mean`.
     """
     quotient = np.abs(centred) / deviation
     step = roundings(terms) * HALF_STEP
@@ -88,10 +87,9 @@ def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
 def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
     """Return where `(x - mean) / deviation` may consist of rounding errors alone.
 
-    There, 3 or more numbers that are not all 0 have the deviation 0; with an Epsilon of 0, they are
-    equal. Measured: the mean of 31 FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon
-    of 0 DirectML 1.15.4 gives -1 and not NaN. The mean of one number, of two equal ones and of
-    zeros is exact.
+    There, 3 or more numbers that are not all 0 have the deviation 0. Measured: the mean of 31
+    FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon of 0 DirectML 1.15.4 gives -1 and
+    not NaN. The mean of one number, of two equal ones and of zeros is exact.
     """
     alone: Array = (deviation == 0) & (partial > 0) & (terms > 2)
     return alone

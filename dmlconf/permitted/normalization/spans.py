@@ -66,11 +66,10 @@ class Statistics:
 
 
 def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes]]:
-    """Yield both ways to reduce dimensions that are not adjacent in two steps.
+    """Yield both ways to reduce dimensions in two steps; nothing if all are adjacent.
 
-    For the dimensions 0 and 2, these are first 2 and then 0, and first 0 and then 2. Dimensions of
-    size 1 do not count, and adjacent ones are reduced in one step, so that nothing is yielded.
-    Measured: the first step of a sum of gradients is stored in FLOAT16.
+    For the dimensions 0 and 2, these are (2,) before (0,) and (0,) before (2,). Dimensions of size
+    1 do not count. Measured: the first step of a sum of gradients is stored in FLOAT16.
     """
     counted = [axis for axis in over if shape[axis] > 1]
     between = range(counted[0], counted[-1]) if counted else ()
@@ -87,8 +86,7 @@ def means_of(
 ) -> Iterator[list[Span]]:
     """Yield the means that a kernel may use, a list for each way to compute and store them.
 
-    The first are in FLOAT32; the others are those that stores in FLOAT16 give. A stored mean that
-    equals an earlier one is left out, unless `of_held_sums` adds it.
+    The first are in FLOAT32; the others are those that stores in FLOAT16 give.
 
     Args:
         exact: which means are the same however they are computed.

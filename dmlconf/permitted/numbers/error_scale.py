@@ -30,7 +30,8 @@ LONGEST_WHOLE: Final = 128
 """The most terms of a sum that GEMM never cuts into slices."""
 
 _MANY_ROUNDINGS: Final = 2.0**-16
-"""The relative error of 256 roundings of FLOAT32: more than that of a sum of some thousand terms."""
+"""The relative error of 256 roundings of FLOAT32, more than that of a sum of some thousand terms.
+"""
 
 _LOST: Final = 2.0**-40
 """More than what FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""

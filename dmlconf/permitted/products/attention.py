@@ -66,8 +66,8 @@ _ROUNDINGS: Final = 16
 """The error of a sum of about 16 products, in half ULPs of its error scale."""
 
 _LARGEST_LOSS: Final = 0.125
-"""The greatest error of a query's scores, as a mean weighted by the shares, that moves shares in
-proportion; beyond it, any result is right."""
+"""The greatest error of a query's scores, averaged with the shares as weights, for which shares
+change in proportion. With a larger one, any result is right."""
 
 
 def multihead_attention1_error_scale(
@@ -75,11 +75,10 @@ def multihead_attention1_error_scale(
 ) -> tuple[Array | ErrorScale, ...]:
     """Return the error scales of the outputs; those of the present tensors are absolute values.
 
-    Measured: kernels store queries, keys and values with their bias in FLOAT16, and the shares that
-    the softmax gives. DirectML 1.15.4 also stores what is added to scores for positions and masks,
-    DirectML 1.13.1 the scores and the sum of powers. All of these stores truncate. Simulations give
-    99.8% of the elements with the same bits; those of 1.13.1, with stores that truncate or round to
-    nearest, are candidates.
+    Measured: kernels truncate to FLOAT16 the queries, keys and values with their bias, and the
+    shares of the softmax. DirectML 1.15.4 also truncates what is added to scores for positions and
+    masks, DirectML 1.13.1 the scores and the sum of powers. Simulated results of 1.13.1, truncated
+    or rounded to nearest, are candidates.
 
     Derived in docs/bounds.md, Softmax.
     """
@@ -162,8 +161,8 @@ def _weighted_values(
         undefined = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
         values = values.overflowing_where(undefined)
     if fields["MaskType"] == OF_QUERIES and np.isinf(single(fields["MaskFilterValue"])):
-        # By the page the mask does not change scores of keys that are seen; measured, they become
-        # NaN.
+        # By the page, the mask does not change scores of keys that are seen. Measured: an infinite
+        # filter value makes them NaN.
         values = values.overflowing_where(np.ones(values.sums.shape, bool))
     alone = _left_alone(fields)
     if alone is not None and alone.any():
@@ -176,9 +175,8 @@ def _weighted_values(
 def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | None:
     """Return the span of outputs whose error scales exceed FLOAT32, although the outputs do not.
 
-    None if no error scale does. Without a span, such an error scale would count as that of a sum
-    that overflowed. For a value of 3.4e38 with a share of 0.2, the output is 7e37; if the score is
-    100, the error scale is 7e39.
+    None if no error scale does. With a value of 3.4e38, a share of 0.2 and a score of 100, the
+    output is 7e37 and the error scale 7e39, as if the sum overflowed.
     """
     steep = np.isfinite(sums) & (sums > LARGEST_FLOAT32) & (sums < ANY_RESULT)
     if not steep.any():
@@ -284,11 +282,14 @@ def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Arr
 def _held_sums(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
     """Yield the scores as kernels store them.
 
-    Measured on DirectML 1.13.1; in brackets, how many of 512 elements a simulation gives: a mask is
-    stored before it is added (512). With RelativePositionBiasTensor, the stored mask is divided by
-    Scale and stored again, and its sum with that bias is stored before it is multiplied with Scale
-    (510). That bias is divided by Scale too. If a quotient of the mask overflows FLOAT16, or Scale
-    is 0, neither is divided. Without a mask, products may be stored before that bias is added.
+    With store S, products F, RelativePositionBiasTensor P, mask M and Scale s, they are
+
+    - without P: S(F), or with a mask S(F + S(M));
+    - with P alone: S(F + P), or S(S(F) + P);
+    - with P and a mask: S(F + s * S(P / s + S(S(M) / s)));
+    - with P and a mask, if s is 0 or S(M) / s overflows FLOAT16: S(F + P + S(M)).
+
+    Measured on DirectML 1.13.1.
     """
     fit, position, mask = score_terms(parts, fields)
     if position is None:
@@ -335,9 +336,8 @@ def _shares_error_scale(
 ) -> ErrorScale:
     """Return the error scale of the shares.
 
-    `change_of_shares` says how the errors of scores move shares. One share may have all the weight,
-    so an error of its score counts as a whole, however many products an output has. Infinite scores
-    have no error. Subnormal shares may count as 0.
+    `change_of_shares` says how the errors of scores move shares. Infinite scores have no error.
+    Subnormal shares may count as 0.
 
     Args:
         head_size: how many products there are in a score.
@@ -371,7 +371,7 @@ def _shares_error_scale(
 def _sizes(parts: Heads, fields: Mapping[str, Any]) -> Array:
     """Return the error scale of each score, given heads and fields with absolute values.
 
-    It is the sum of the score's terms, times their number, in which a mask of 0 does not count.
+    It is the sum of the terms' sizes times the number of terms. A mask of 0 is not counted.
     """
     fit, position, mask = score_terms(parts, fields)
     sizes: Array = np.abs(fit)
