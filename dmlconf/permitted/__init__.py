@@ -1,8 +1,8 @@
 """Compute what implementations may return besides the reference's outputs, since they round.
 
 `dmlconf.reference` computes as if nothing were ever rounded; this package computes what FLOAT32 and
-FLOAT16 arithmetic may give instead. Its modules have the paths of the reference's: the operators of
-`reference/products/attention.py` are in `permitted/products/attention.py`.
+FLOAT16 arithmetic may give instead. Modules of operators have the same path in both: the functions
+for `reference/products/attention.py` are in `permitted/products/attention.py`.
 
 An operator has a function here for each of its precision rules that needs one; `exact` does not.
 The function takes the operator's fields, as the reference function does. Its name is the

@@ -1,15 +1,16 @@
 """The limit of a sum's error, from its terms, its stores and its last rounding.
 
-Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16; FLOAT64 outputs are added up
-in FLOAT64, and FLOAT16 ones in FLOAT16 if a backend may. So the error of an element has up to three
-parts, here for sums in FLOAT32:
+Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
+has up to three parts:
 
 - the additions: roundings of 2^-24 of the error scale, 13 for 9 terms and 34 for 100;
 - the stores of FLOAT16 values between two steps, in kernels known to do so: one ULP of each value;
 - the last store in FLOAT16, rounded to nearest or toward zero: one ULP of the result, and half an
   ULP for the rounding of the expected value.
 
-docs/bounds.md derives them; `dmlconf.permitted` computes the error scales of each operator.
+FLOAT64 outputs are added up in FLOAT64, and FLOAT16 ones in FLOAT16 if a backend may do so.
+
+docs/bounds.md derives the limits; `dmlconf.permitted` computes the error scales.
 
 Sources: IEEE 754-2019, 4.3 (roundings); Higham and Mary, A new approach to probabilistic rounding
 error analysis (2019), for the root of the number of terms; TOSA 1.1, dot products, for sums of
@@ -34,8 +35,8 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 __all__ = ["Accumulation", "float16_ulps", "roundings"]
 
 _UNIT_ROUNDOFF: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
-"""The relative error of one addition, by the output's type: sums of both types are computed in
-FLOAT32, those of other types in FLOAT64. With `half`, FLOAT16 has another one."""
+"""The relative error of one addition, by the output's type. Sums of both types are computed in
+FLOAT32, unless `half` permits FLOAT16."""
 
 _ANYTHING: Final = 2.0**300
 """The error scale above which any result of a sum computed in FLOAT32 is right.
@@ -58,8 +59,7 @@ _PER_ROOT: Final = 3.0
 n additions are about 0.41 sqrt(n) roundings, and hardly ever more than 3 sqrt(n)."""
 
 _VARIANCE: Final = 0.8
-"""The greatest mean of the squared errors, in squared roundings, is this for each term, half of
-what TOSA permits, plus `_CONSTANT`."""
+"""For n terms, the mean of squared errors may be `_VARIANCE * n + _CONSTANT` squared roundings."""
 
 _NEARLY: Final = 1 - 2.0**-10
 """A sum of this share of the largest number may overflow by its rounding errors."""
@@ -68,8 +68,8 @@ _ITERATIONS: Final = 3
 """How often the end of an interval is computed at most if its limit depends on that end."""
 
 _TOSA_VARIANCE: Final = 1.6
-"""What TOSA permits for each term. It applies, without the constant, to sums computed in FLOAT16
-and to sums of fewer than 5 terms, for which it permits less."""
+"""TOSA permits `_TOSA_VARIANCE * n`. That applies to sums computed in FLOAT16, and to sums of fewer
+than 5 terms, for which it is less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class Accumulation:
     def may_overflow(self) -> bool:
         """Whether results far off may be right, since some intermediate may overflow.
 
-        Also true if a finite sum of sizes exceeds FLOAT32, whatever type sums are computed in, and
-        whenever `errors` has an array of overflows, even if it marks no element.
+        Also true if a finite error scale exceeds FLOAT32, or if `errors` has an array of overflows
+        that marks no element.
         """
         if self.errors.overflows is not None:
             return True
@@ -113,8 +113,8 @@ class Accumulation:
         """Return the least and the greatest right values, both infinite if every value is right.
 
         In FLOAT32, a lower end of -2^128 or less is -infinity, and an upper end of 2^128 or more is
-        infinity, unless both are so far off; in FLOAT16 that holds from 2^16 on. Infinities and NaN
-        may lie outside of the ends although `overflowing` calls them right.
+        infinity, but never both; in FLOAT16 the bounds are -2^16 and 2^16. Infinities and NaN that
+        only `overflowing` permits may lie outside of the ends.
 
         Args:
             expected: the expected values in the output's type; if `dtype` is given, FLOAT64 values
@@ -194,9 +194,8 @@ class Accumulation:
         The permitted deviation limits the root mean square of the errors of many elements. The
         expected values may be FLOAT64 numbers that have not been rounded to the output's type.
 
-        Infinity counts as the number that `_beyond` returns. If an intermediate may overflow, or
-        the error scale exceeds the largest number of a sum, infinities and NaN are right as well.
-        Of open elements, any value is right.
+        Infinity counts as the number that `_beyond` returns. Infinities and NaN are right where
+        `overflowing` permits them. Of open elements, any value is right.
         """
         dtype, beyond = actual.dtype, _beyond(actual.dtype)
         with np.errstate(all="ignore"):

@@ -1,7 +1,6 @@
 """Allowances: what rules permit besides expected values.
 
-Here are the types, and how they are read. `dmlconf.permitted.allowance` makes the allowances of a
-case.
+`dmlconf.permitted.allowance` makes the allowances of a case.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ class SumErrors:
         stored: the sum of the magnitudes of the values that a kernel stores in FLOAT16 between two
             steps, each multiplied by how much the output changes with that value. The stores lose
             at most 2^-10 of the sum. None if nothing is stored.
-        deviation: the root of the sum of the squares of the products that `stored` adds up, since
-            the errors of several stores rarely have the same sign. None if it equals `stored`.
+        deviation: the root of the sum of the squares of the same products, for errors of stores
+            whose signs differ. None if it equals `stored`.
         quantum: a power of two that all terms are multiples of: sums up to 2^24 quanta are exact in
             FLOAT32 in any order. 0 if there is none, or if no rule needs it.
         overflows: for each element, whether an intermediate may overflow, so that infinities and
@@ -55,16 +54,12 @@ class SumErrors:
         others: other outputs, in the output's data type, each element of which is as right as the
             reference's.
         terms_vary: whether each sum is known to have many terms whose roundings are independent.
-        sums_shared: whether many elements have the same error, that of a sum or a factor which all
-            of them contain.
-        spans: FLOAT64 intervals in which an output may lie before it is stored, for instance if
-            intermediates are stored in FLOAT16. All numbers in them are as right as the
-            reference's. NaN ends stand for a span that is not known, which permits nothing.
-        growth: the factor by which later steps multiply a sum, which `sums` includes: 300 for
-            300 * sum(x). A sum that does not overflow has terms up to 3.4e38, so `sums` counts up
-            to 3.4e38 times this. None for 1.
-        terms_repeat: whether a sum may have many equal terms, whose additions may all err in one
-            direction, although the output's elements differ.
+        sums_shared: whether many elements contain the same sum or factor, and so the same error.
+        spans: FLOAT64 intervals, of which all numbers are as right as the reference's before the
+            output is stored. NaN ends permit nothing.
+        growth: the factor by which later steps multiply a sum: 300 for 300 * sum(x). `sums`
+            includes the factor, and counts up to 3.4e38 times the factor. None for 1.
+        terms_repeat: whether a sum may have many equal terms, whose errors may have one sign.
         by_sign: FLOAT64 bounds of the sums of the negative and of the positive terms, before later
             steps multiply them. An overflow gives infinity only if the positive terms exceed the
             largest number, negative infinity only if the negative ones do, and NaN only if both
@@ -192,8 +187,7 @@ class Allowance:
     def in_range(self) -> Array | None:
         """The right values, with infinities, NaN and zeros that the range of FLOAT32 makes.
 
-        None if it makes none, for a graph, if the operator's rule says itself what may overflow,
-        and if they were not given.
+        None if there are none, or if they were not given.
         """
         return _value(self._in_range)
 

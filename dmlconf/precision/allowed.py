@@ -29,7 +29,7 @@ Ends = tuple[float | int, float | int]
 def allowed_at(
     expected: Array, rule: PrecisionRule, allowance: Allowance, indices: Sequence[int]
 ) -> list[list[Ends]]:
-    """Return the intervals of right values of some elements, without those that `room` leaves out.
+    """Return the intervals of right values of some elements, as far as they count as `room`.
 
     Args:
         indices: the elements, by their indices in row-major order.
@@ -65,10 +65,9 @@ def off_by(
 ) -> tuple[float | int | None, str]:
     """Return how far a value is from the expected one, and the unit of that distance.
 
-    For floating-point types, the unit is `ULP` with a rule of the kind `ulp`, and `relative` with
-    one of the kind `relative` unless 0 is expected. Else the distance is the difference itself, and
-    the unit is empty. If either value is NaN or infinite, the distance is None, and
-    the unit is empty.
+    For floating-point types, the unit is `ULP` under a rule `ulp`, and `relative` under a rule
+    `relative` unless 0 is expected. Other distances are differences, with an empty unit. The
+    distance is None, with an empty unit, if either value is NaN or infinite.
 
     Args:
         like: an array of the output's data type.

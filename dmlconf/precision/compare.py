@@ -147,8 +147,9 @@ class _AppliedRule:
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
-        """The right values with flushed operands and in the range of FLOAT32, as far as the rule
-        permits them, beside the expected ones, flat; empty if it permits neither.
+        """The right values with flushed operands, and in the range of FLOAT32, flat.
+
+        The plain right values come first. Empty if the rule permits no others.
         """
         flushed = (self._allowance.flushed if self.rule.flushes else None) or ()
         in_range = self._allowance.in_range

@@ -32,8 +32,8 @@ class Room:
 
     Attributes:
         open: elements for which any value is right.
-        loose: elements, open ones included, whose lowest and highest permitted values are further
-            apart than a tenth of the largest finite expected magnitude of the output.
+        loose: elements, open ones included, whose room exceeds a tenth of the largest finite
+            expected magnitude of the output.
     """
 
     open: int = 0
@@ -65,8 +65,7 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
         loose = width > limit
     open_elements = undefined(lowest, highest)
     if rule.kind == RuleKind.ONE_OF:
-        # If one candidate is the data type's lowest number and another its highest, the values
-        # between them are still not permitted.
+        # Candidates at both ends of a data type do not permit the values between them.
         candidates = permitted_intervals(rule.kind, allowance)
         open_elements = np.any([undefined(a.ravel(), b.ravel()) for a, b in candidates], axis=0)
     return Room(int(np.count_nonzero(open_elements)), int(np.count_nonzero(loose)))
@@ -76,7 +75,7 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
 def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
     """Return the lowest and the highest permitted value of each element; `expected` is flat.
 
-    What does not count as room (`room`) is not taken into account.
+    Values that do not count as room are left out (see `room`).
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.

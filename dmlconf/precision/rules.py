@@ -28,8 +28,8 @@ def used(
 ) -> Array:
     """Return for each element its error as a share of the limit; above 1 it is too large.
 
-    The arrays are flat. Where a rule other than `exact` flushes subnormal numbers, one against zero
-    has no error. Where the rule tells signed zeros apart, -0 against +0 has an infinite one.
+    The arrays are flat. A subnormal number against zero has no error if the rule flushes and is not
+    `exact`. -0 against +0 has an infinite error if the rule tells signed zeros apart.
 
     Args:
         distance: the distance of each pair in ULP; None for integers.
