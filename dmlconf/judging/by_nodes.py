@@ -1,10 +1,8 @@
-"""Judge a graph by its nodes: each node is right for the inputs that it got.
+"""Judge a graph by its nodes: it is right if each node is right for the inputs that it got.
 
-What a graph permits is found by samples of its nodes' errors (`dmlconf.permitted.graphs`), which
-may miss a right result. So a graph with wrong values is run again, with every intermediate as an
-output and, if that does not settle it, node by node. If each node is then right for the inputs that
-it got, the outputs of this run are right, and so is each element of the first run with the same
-bits.
+The samples of `dmlconf.permitted.graphs` may miss a right result. So a graph with wrong values runs
+again: with every intermediate as an output, and then node by node. If each node of such a run is
+right, so are the run's outputs, and each element of the first run with the same bits.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ def judge_by_nodes(
 def _are_right(case: Case, computed: Mapping[Slot, Array], *, half: bool) -> bool:
     """Return whether each node is right for its inputs.
 
-    Outputs of nodes that are not known, since nothing reads them, count as right.
+    Outputs of nodes that `computed` lacks count as right.
     """
     values = dict(computed)
     for node in case.graph.in_order():

@@ -1,10 +1,11 @@
 """Judge dispatches under circumstances, and decide whether a circumstance is to blame.
 
-Each dispatch is judged by what the case expects or, if it had other inputs, by what the source of
-expected outcomes gives for them. Outputs of other inputs are not judged if no data of the case has
-a seed or a shift (`is_judged`): then only their faults count. Outputs of the case's own inputs
-without faults whose bits are the plain run's, except those of NaNs, are not judged again. A
-circumstance is to blame for a wrong dispatch only if a plain run with the same inputs is right or
+A dispatch with the case's own inputs is judged by what the case expects. It is not judged again if
+it has no fault and gives the bits of the plain run, NaNs aside. A dispatch with other inputs is
+judged by the source of expected outcomes. Only its faults count if no data of the case has a seed
+or a shift (`is_judged`).
+
+A circumstance is to blame for a wrong dispatch only if a plain run with the same inputs is right or
 excused.
 """
 
@@ -42,7 +43,7 @@ INAPPLICABLE: Final = "not applicable"
 
 @dataclass(frozen=True, slots=True)
 class _Concern:
-    """What calls for a verdict under a circumstance: a dispatch, or the whole run there.
+    """A dispatch, or a whole run under a circumstance, that needs a verdict of its own.
 
     Attributes:
         variation: which inputs the dispatch had, as in `varied`; 0 for the case's own.
@@ -181,8 +182,8 @@ def _with_other_inputs(
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
     """Yield a case, and then the case under each circumstance, one at a time.
 
-    So a crash tells which circumstance caused it; no circumstance is tried after a breakdown, nor
-    any if the plain run gives no outputs: its outcome is then returned.
+    So a crash tells which circumstance caused it. After a breakdown no further one is tried. If the
+    plain run gives no outputs, its outcome is returned.
     """
     plain: Outcome = yield case
     if not isinstance(plain, Outputs):

@@ -112,9 +112,8 @@ class Conclusion:
     def judging(self, case: Case) -> JudgeOne:
         """Return a function that judges as `judge` does.
 
-        Unless the reference is under test, what the case expects, and what its rules permit, is
-        computed once for all its outcomes: a failing graph is judged again unfused, and without
-        what deviations and findings explain.
+        What the case expects, and what its rules permit, is computed once for all its outcomes,
+        unless the reference is under test.
         """
         if self.is_reference:
             return self.judge
@@ -141,8 +140,8 @@ class Conclusion:
     ) -> Verdict:
         """Return the verdict, which known faults, deviations and a substrate's limits may excuse.
 
-        A finding only changes the reason, and a dispute excuses only the reference's own outputs.
-        Nothing here excuses a failure whose reason is a contradiction. Waivers are applied later.
+        A finding only changes the reason. A dispute excuses only the reference's own outputs.
+        Contradictions are not excused. Waivers are applied later.
 
         Args:
             judge: judges other outcomes of the case, if not `self.judge`.
@@ -203,8 +202,7 @@ class Conclusion:
     ) -> Steps[Verdict]:
         """Return the verdict, or another one if a graph's nodes show that its values are right.
 
-        The values of the reference are judged as they are, and so are those of a relation, which
-        compares two forms of the same graph.
+        Outputs of the reference, and of graphs with a relation, keep their verdict.
         """
         if not verdict.status.fails_run or not isinstance(outcome, Outputs) or not case.forms:
             return verdict
@@ -238,9 +236,9 @@ def _disputed(verdict: Verdict) -> Verdict:
 
 
 def broken_down(case: Case, breakdown: Breakdown, waivers: Waivers = NO_WAIVERS) -> Verdict:
-    """Return the verdict on a case with which a process that runs and judges cases was lost.
+    """Return the verdict on a case during which the process that judges cases was lost.
 
-    Nothing is known of the backend in it, so waivers alone may excuse the breakdown.
+    Only waivers may excuse the breakdown, since nothing is known of the backend.
     """
     return waivers.applied(case, breakdown, judge(case, breakdown, lambda case: None))
 

@@ -36,9 +36,9 @@ class Contradiction:
 
     Attributes:
         comparison: that of the expected values with the reference's outputs.
-        message: one sentence about the first element that contradicts the reference or, if each
-            is near enough, about the mean of their squared errors.
-        differences: the first such elements, if any, as in a verdict, without the backend's value:
+        message: one sentence about the first element outside the rule or, if there is none, about
+            the mean of squared errors.
+        differences: the first elements outside the rule, as in a verdict but without `actual`:
             `expected` is what the case expects, `allowed` what the rules permit.
     """
 

@@ -14,12 +14,13 @@ __all__ = ["error_map"]
 
 MOST_ROWS: Final = 16
 MOST_COLUMNS: Final = 32
-"""A cell has several elements of an output with more rows or columns than these."""
+"""The most rows and columns of a grid. In a larger output, a cell has several elements."""
 
 _DECADES: Final = 8
-"""Errors have levels from 1, below 1e-8 of the largest expected number, to 9, from 0.1 of it on
-or if the error is not finite. Equal bits and two NaN have level 0. The largest counts as 1 if it
-is 0, or if no expected number is finite.
+"""Levels are those of s, an error divided by the largest finite expected magnitude.
+
+Level 1 is s < 1e-8, level 2 s < 1e-7, and so on to level 9: s >= 0.1, and errors that are not
+finite. Equal bits and two NaN have level 0. A largest magnitude of 0, or none, counts as 1.
 """
 
 

@@ -2,16 +2,15 @@
 
 Its key is a digest of all that the figures depend on: the case, the expected values, the backend's
 values, whether FLOAT16 outputs may be computed in FLOAT16, the sources of dmlconf that matter,
-NumPy's version and the processor's architecture. For example, a
-second run of 1,000 cases of GEMM on `numpy` computes no limit of any sum. Outputs that fail, have
-faults or look as if the operator had not run are not cached.
+NumPy's version and the processor's architecture. Outputs that fail, have faults or look as if the
+operator had not run are not cached.
 
 There are three kinds of record:
 
 - `cases`: values that follow from a case's entry and its data files alone, such as its facts
 - `figures`: the figures of a comparison
 - `judged`: the key of such figures, by digests of the case's entry, its data files, the outputs and
-  the source of expected values, which then need not be read or computed
+  the source of expected values; with it, no expected value is computed
 
 The key is no secret, so whoever can write to the user's cache folder can make a wrong output pass
 (docs/security.md). Certificates are judged without the cache.
@@ -84,9 +83,8 @@ _MOST_GROUPS: Final = 8
 """At most so many groups are in memory; the cases of a group follow each other in a plan."""
 
 _MOST_OVERFLOWS: Final = 2
-"""When a group has become too large this often, all its records are of this run, and no more of
-them are kept: storing a large group for every few thousand cases would take a tenth of a run.
-"""
+"""Once a group has been too large this often, no more of its records are kept: they would only
+replace others of this run."""
 
 _KEY_DIGITS: Final = 32
 """The hexadecimal digits of a record's key."""
@@ -291,7 +289,7 @@ class FigureCache:
             self.store.prune()  # Runs that were killed did not.
 
     def _is_full(self, group: str) -> bool:
-        """Return whether new records of a group would only replace others of this run."""
+        """Return whether no more records of a group are kept in this run."""
         return self._overflows[group] >= _MOST_OVERFLOWS
 
     def _group(self, group: str) -> _Group:

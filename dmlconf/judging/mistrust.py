@@ -37,8 +37,7 @@ def suspicions(
     """Yield reasons to mistrust an output that meets its rule, such as zeros everywhere.
 
     Args:
-        allowance: what the rule permits around the reference; recorded values, which may be off,
-            are not used.
+        allowance: what the rule permits around the reference.
     """
     if actual.size < _LEAST_ELEMENTS:
         return

@@ -116,8 +116,8 @@ def intermediates(case: Case, relation: Relation) -> Steps[dict[Slot, Array] | S
     """Return what the nodes of a graph give in another form, by output, or why there is nothing.
 
     Args:
-        relation: `EXPORTED`, which lacks outputs that are neither read nor given by the graph, or
-            `UNFUSED`.
+        relation: `UNFUSED`, or `EXPORTED`, without the outputs that neither a node nor the graph
+            uses.
     """
     if relation is Relation.UNFUSED:
         alone = yield from _node_by_node(case)
@@ -217,13 +217,17 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
 
 
 def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool) -> Steps[Verdict]:
-    """Return the verdict on a relation: whether another form of the graph gives outputs
-    that differ no more than the rules permit.
+    """Return the verdict on a relation: whether another form of the graph gives the same outputs.
 
-    If it does, the graph passes, unless its own values are wrong. If the other form does not run,
-    the graph fails; but unless its own values are wrong, it is `unsupported` if the backend cannot
-    express the form, and `unchecked` if a recording lacks it. A verdict with a reason that
-    `_COMPARED` lacks is returned as it is. The cases of the other form are yielded.
+    A failing verdict stays a failure, and one with a reason that `_COMPARED` lacks is kept.
+    Otherwise the graph
+
+    - is `unsupported` if the backend cannot express the other form;
+    - is `unchecked` if a recording lacks the form;
+    - fails if the form does not run, or if outputs differ by more than the rules permit;
+    - passes otherwise.
+
+    The cases of the other form are yielded.
 
     Args:
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
@@ -313,10 +317,13 @@ def with_unfused(
 ) -> Steps[Verdict]:
     """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
 
-    Unless the expectation contradicts the reference, a failure's reason then says what is at fault:
-    the graph compiler if the nodes are right one by one, a node if it has a fault alone, or if the
-    nodes are wrong with the same bits. If neither, it says that the nodes are wrong too or, if they
-    did not run, why. It says nothing if the outputs of the nodes are `unchecked`.
+    The reason of a failure, except of a contradiction, then says what is at fault:
+
+    - the graph compiler, if the nodes are right one by one;
+    - a node, if a node has a fault alone, or if the nodes are wrong with the same bits.
+
+    Else it says that the nodes are wrong too, or why they did not run. If the outputs of the nodes
+    are `unchecked`, the reason stays as it is.
     """
     alone = yield from _node_by_node(case)
     unfused = alone if isinstance(alone, Stopped) else _given(case, alone.computed)
