@@ -1,16 +1,16 @@
 """A cache of the figures of right outputs, and of facts about cases.
 
-Its key is a digest of all that the figures depend on: the case, the expected values, the backend's
-values, whether FLOAT16 outputs may be computed in FLOAT16, the sources of dmlconf that matter,
-NumPy's version and the processor's architecture. Outputs that fail, have faults or look as if the
-operator had not run are not cached.
+Its key is a digest of all that the figures depend on: the case, the expected and the actual values,
+whether FLOAT16 outputs may be computed in FLOAT16, dmlconf's sources, NumPy's version and the
+processor's architecture. Outputs that fail, have faults or look as if the operator had not run are
+not cached.
 
 There are three kinds of record:
 
 - `cases`: values that follow from a case's entry and its data files alone, such as its facts
 - `figures`: the figures of a comparison
 - `judged`: the key of such figures, by digests of the case's entry, its data files, the outputs and
-  the source of expected values; with it, no expected value is computed
+  the source of expected values, which need not be computed then
 
 The key is no secret, so whoever can write to the user's cache folder can make a wrong output pass
 (docs/security.md). Certificates are judged without the cache.
@@ -87,7 +87,6 @@ _MOST_OVERFLOWS: Final = 2
 replace others of this run."""
 
 _KEY_DIGITS: Final = 32
-"""The hexadecimal digits of a record's key."""
 
 _CASES, _FIGURES, _JUDGED = "cases", "figures", "judged"
 """The parts of a group."""
@@ -318,7 +317,6 @@ _level: Final = lru_cache(FeatureLevel.parse)
 
 @lru_cache
 def _data_types(text: str) -> frozenset[DataType]:
-    """Return data types from their names, such as `FLOAT32,UINT32`."""
     return frozenset(map(DataType, text.split(",")))
 
 
@@ -373,7 +371,6 @@ def _digest_of(array: Array | Sample) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a JSON form of a value that JSON does not know."""
     if isinstance(value, np.ndarray):
         return _digest_of(value)
     if is_dataclass(value) and not isinstance(value, type):

@@ -454,7 +454,6 @@ def _unchecked(case: Case, expected: ExpectedOutputs) -> tuple[str, ...]:
 def _with_actual(
     case: Case, differences: Iterable[Mapping[str, Any]], outcome: Outputs
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the differences for which the backend has a value, with this value."""
     for difference in differences:
         name, coordinates = difference["tensor"], tuple(difference["coordinates"])
         array = outcome.arrays.get(name)
@@ -473,7 +472,7 @@ _Complaints = list[tuple[ReasonKind, str]]
 
 
 def _conduct(outcome: Outputs) -> _Complaints:
-    """Return the faults that the backend observed; they count even if the values are right."""
+    """Return the faults that the backend observed."""
     return [(_FAULTS[fault.kind], fault.message) for fault in outcome.faults]
 
 

@@ -104,7 +104,6 @@ def _open(case: Case, name: str, allowance: Allowance) -> Array:
 
 
 def _intervals(kind: RuleKind, allowance: Allowance) -> Iterator[Interval]:
-    """Yield the permitted intervals in the shape of the output."""
     shape = allowance.right.shape
     for least, greatest in permitted_intervals(kind, allowance):
         yield least.reshape(shape), greatest.reshape(shape)

@@ -174,13 +174,11 @@ def _node_by_node(case: Case) -> Steps[_NodesAlone | Stopped]:
 
 
 def _given(case: Case, computed: Mapping[Slot, Array]) -> dict[str, Array]:
-    """Return the graph's outputs, given what its nodes gave."""
     values = {**computed, **_held(case)}
     return {name: values[slot] for name, slot in case.graph.output_sources().items()}
 
 
 def _held(case: Case) -> dict[Slot, Array]:
-    """Return the data of the graph's constants."""
     return {(node.name, name): node.data for node in case.graph.constants for name in node.outputs}
 
 

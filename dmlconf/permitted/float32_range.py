@@ -4,9 +4,9 @@ The reference computes in FLOAT64, in which (3e38 + 3e38) * 0.01 is 6e36, and 1e
 is 1e-30. A kernel that computes the page's formula in FLOAT32 gets infinity and 0, which is right
 too.
 
-Here the operands and results of sums, differences, products and quotients become infinite if they
-exceed the largest FLOAT32 number in size, and 0 if they are below the least normal one. The sign
-stays, and digits are not rounded. Partial sums of long sums and of matrix products are not limited.
+Here the operands and results of sums, differences, products and quotients are limited. A size above
+the largest FLOAT32 number becomes infinite, one below the least normal number 0. The sign stays,
+and digits are not rounded. Partial sums of long sums and of matrix products are not limited.
 
 Source: Direct3D 11.3 functional specification, 3.1: results that overflow are infinite, and
 subnormal ones are flushed to 0.

@@ -50,9 +50,9 @@ class _Held(NamedTuple):
 def adam_optimizer_candidates(desc: AdamOptimizerDesc) -> tuple[Sequence[Interval], ...]:
     """Return the candidates for the parameters, and one interval for each of the moments.
 
-    FLOAT16 parameters have a candidate for each way to hold both moments until they are computed:
-    in FLOAT32, truncated to FLOAT16, and rounded to the nearest FLOAT16 number. There are further
-    candidates if V may have either sign, or if a step may overflow before it is divided.
+    FLOAT16 parameters have a candidate for each way to hold both moments before: in FLOAT32,
+    truncated to FLOAT16, and rounded to the nearest FLOAT16 number. There are further candidates if
+    V may have either sign, or if a step may overflow before it is divided.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
     Measured: DirectML 1.15.4 truncates the moments in tensors of more than 4 dimensions.
@@ -122,7 +122,6 @@ def _to_nearest_or_infinity(values: Array) -> Array:
 def _parameters(
     desc: AdamOptimizerDesc, held: _Held, ends_of_alpha: tuple[float, float]
 ) -> Interval:
-    """Return the least and the greatest right parameters for moments that are held."""
     epsilon, rate = single(desc.Epsilon), single(desc.LearningRate)
     alpha = bias_correction(desc)
     least, most = (np.sqrt(np.maximum(end, 0)) for end in held.v_ends)
@@ -160,11 +159,10 @@ def _parameters(
 
 
 def _infinite_steps(desc: AdamOptimizerDesc, moments: _Moments, finite: Interval) -> list[Interval]:
-    """Return a candidate with infinities where LearningRate * Alpha * M overflows.
+    """Return a candidate with infinities where LearningRate * Alpha * M overflows, if it does.
 
-    A kernel may multiply before it divides. Measured on DirectML 1.8.2: with 2 * 3.4e38 / 1.6e7 the
-    step is infinite. Elsewhere the candidate is the interval `finite`. Without such elements, there
-    is no candidate.
+    Elsewhere the candidate is the interval `finite`. Measured on DirectML 1.8.2: the step
+    2 * 3.4e38 / 1.6e7 is infinite, since the product comes first.
     """
     m = np.abs(moments.m) * (1 + STEP) + moments.m_error
     product = np.abs(single(desc.LearningRate) * bias_correction(desc)) * m
@@ -194,9 +192,8 @@ def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tup
 def _never_negative(desc: AdamOptimizerDesc) -> Array:
     """Return where no way of rounding gives a negative V.
 
-    That is so if the old V is not negative and Beta2 is from 0 to 1.
-    `Beta2 V + (1 - Beta2) G G` has no negative term. `V + (1 - Beta2) (G G - V)` is not negative
-    either, since `G G - V` is at least -V.
+    That needs V >= 0 and Beta2 from 0 to 1. Then `Beta2 V + (1 - Beta2) G G` has no negative term,
+    and the second term of `V + (1 - Beta2) (G G - V)` is at least -V.
     """
     never: Array = (desc.InputSecondMomentTensor >= 0) & (0 <= desc.Beta2 <= 1)
     return never
@@ -206,7 +203,7 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
     """Return the updated moments and their errors, infinite where an intermediate may overflow.
 
     Kernels compute `M + (1 - Beta) * (G - M)` or, as on the operator's page,
-    `Beta * M + (1 - Beta) * G`; every operation is rounded. The greater error of the two counts.
+    `Beta * M + (1 - Beta) * G`. The greater error of the two counts.
     """
     slopes = desc.GradientTensor.astype(np.float64)
     values, errors = [], []

@@ -55,7 +55,7 @@ _OWN_STORE: Final = 1.0
 
 _CONSTANT: Final = 4.0
 _PER_ROOT: Final = 3.0
-"""A sum of n > 5 terms may be off by `_CONSTANT + _PER_ROOT * sqrt(n)` roundings: random errors of
+"""A sum of n > 5 terms may be off by `_CONSTANT + _PER_ROOT * sqrt(n)` roundings. Random errors of
 n additions are about 0.41 sqrt(n) roundings, and hardly ever more than 3 sqrt(n)."""
 
 _VARIANCE: Final = 0.8
@@ -112,9 +112,9 @@ class Accumulation:
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
         """Return the least and the greatest right values, both infinite if every value is right.
 
-        In FLOAT32, a lower end of -2^128 or less is -infinity, and an upper end of 2^128 or more is
-        infinity, but never both; in FLOAT16 the bounds are -2^16 and 2^16. Infinities and NaN that
-        only `overflowing` permits may lie outside of the ends.
+        In FLOAT32, a lower end of -2^128 or less becomes -infinity, and an upper end of 2^128 or
+        more infinity, unless both are so far off. In FLOAT16 the bounds are -2^16 and 2^16.
+        Infinities and NaN that only `overflowing` permits may lie outside of the ends.
 
         Args:
             expected: the expected values in the output's type; if `dtype` is given, FLOAT64 values

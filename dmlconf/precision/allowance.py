@@ -41,11 +41,11 @@ class SumErrors:
 
     Attributes:
         sums: the sum of the magnitudes of the values that a kernel adds up.
-        stored: the sum of the magnitudes of the values that a kernel stores in FLOAT16 between two
-            steps, each multiplied by how much the output changes with that value. The stores lose
-            at most 2^-10 of the sum. None if nothing is stored.
-        deviation: the root of the sum of the squares of the same products, for errors of stores
-            whose signs differ. None if it equals `stored`.
+        stored: the sum of `|v * d|` over the values v that a kernel stores in FLOAT16 between two
+            steps, with the derivative d of the output with respect to v. The stores lose at most
+            2^-10 of the sum. None if nothing is stored.
+        deviation: the root of the sum of the squares of `v * d`, for errors whose signs differ.
+            None if it equals `stored`.
         quantum: a power of two that all terms are multiples of: sums up to 2^24 quanta are exact in
             FLOAT32 in any order. 0 if there is none, or if no rule needs it.
         overflows: for each element, whether an intermediate may overflow, so that infinities and

@@ -35,8 +35,8 @@ def allowed_at(
         indices: the elements, by their indices in row-major order.
 
     Returns:
-        For each of these elements, the least and the greatest right value of each interval; one
-        interval or, for a rule `one of`, the first `MOST_INTERVALS` at most.
+        For each of these elements, the least and the greatest right value of each interval. A rule
+        `one of` has at most `MOST_INTERVALS` here, other rules have one.
 
     Raises:
         ValueError: a rule `accumulate` or `interval` needs something that the allowance does not

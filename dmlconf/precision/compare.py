@@ -64,10 +64,9 @@ class Comparison:
         spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0
             if there are too few different values. A block of 2^15 elements counts as 0 if one is
             too far off and the rule has alternatives, such as flushed subnormal numbers.
-        histogram: the number of elements by their distance from the expected value: the key 0
-            stands for equal elements, 1 for 1 ULP, 2 for 2 or 3 ULP, 4 for 4 to 7 ULP and so on;
-            infinity for a NaN against a number. Empty for integers, and if all elements have the
-            expected bits.
+        histogram: the number of elements by their distance from the expected value in ULP. The key
+            2 stands for 2 or 3 ULP, 4 for 4 to 7 ULP and so on; infinity for a NaN against a
+            number. Empty for integers, and if all elements have the expected bits.
     """
 
     elements: int
@@ -231,7 +230,6 @@ class _AppliedRule:
     def _alternative_shares(
         self, limits: Accumulation, block: slice, values: Array
     ) -> tuple[Array, Array]:
-        """Return the shares of errors from the nearest right value in `others` or the spans."""
         shares, apart = limits.shares(values, self.others[0][block])
 
         def keep_least(more: tuple[Array, Array]) -> None:
@@ -347,7 +345,6 @@ def _varied(values: Array) -> bool:
 
 
 def _histogram(distance: Array) -> dict[float, int]:
-    """Return the number of elements by distance, as `Comparison.histogram` has it."""
     nan = int(np.count_nonzero(distance == UNORDERED[distance.itemsize]))
     bounds = [0, *(1 << power for power in range(int(distance.max()).bit_length()))]
     # How many distances are at or beyond each bound; the next bound's number is subtracted below.

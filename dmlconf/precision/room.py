@@ -135,7 +135,6 @@ def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 
 
 def _one_of(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """Return the lowest and the highest value of all candidates."""
     candidates = [
         (lowest.ravel(), highest.ravel())
         for lowest, highest in permitted_intervals(rule.kind, allowance)
@@ -187,7 +186,6 @@ def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
 
 
 def _largest(expected: Array) -> float:
-    """Return the largest finite magnitude, 0 where there is none."""
     magnitude = np.abs(expected.astype(np.float64) if expected.dtype.kind != "f" else expected)
     largest = float(magnitude.max(initial=0))
     if not np.isfinite(largest):

@@ -1,13 +1,12 @@
 """Permitted outputs of a graph: the errors of its nodes, carried through later nodes.
 
-The graph is evaluated many times, as in Monte Carlo arithmetic, each time with other errors of the
-intermediates, no larger than their nodes' rules permit. These evaluations are the samples
-(`samples`). If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples of y are 2.00 to 2.04. An
-element of an output may lie
+The graph is evaluated many times, each time with other permitted errors of the intermediates. These
+evaluations are the samples (`samples`). If y = 2 * x, and the rule of x permits 1.00 to 1.02,
+samples of y are 2.00 to 2.04. An element of an output may lie
 
 - between the least and the greatest sample;
 - up to 4 times the root mean square error of the random samples from the right value, since many
-  independent errors may add up; up to 1.25 times if each random sample has the same error;
+  independent errors may add up (1.25 times if each random sample has the same error);
 - around the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels
   (`float32_edges`);
 
@@ -273,11 +272,11 @@ class _Evaluations:
         return list(_from_the_largest(own, cases)) if cases[0].operator_name in _CONTINUOUS else own
 
     def each(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
-        """Return the interval of each evaluation's band, and each fused result, as candidates."""
+        """Return the interval of each evaluation's band, and each fused result."""
         return _each(own, self._fused_values(slot))
 
     def hull(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
-        """Return the hull of all evaluations' bands, and the infinities and NaN that occur."""
+        """Return the hull of all evaluations' bands, then the infinities and NaN that occur."""
         return _hull(own, self._fused_values(slot), never_negative(slot, self.values[0]))
 
     def range_of(self, slot: Slot) -> Interval:
@@ -318,7 +317,6 @@ def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
 
 
 def _nan_candidates(bands: Sequence[Band]) -> Iterator[Interval]:
-    """Yield NaN where it is one of the candidates of the last node."""
     where = [band.nan for band in bands if band.nan is not None]
     if where:
         right = bands[0].right
@@ -327,7 +325,6 @@ def _nan_candidates(bands: Sequence[Band]) -> Iterator[Interval]:
 
 
 def _with_open(interval: Interval, reached: Array) -> Interval:
-    """Return an interval in which the reached elements may have any value of their data type."""
     dtype = interval[0].dtype
     if dtype.kind == "f":
         return anything_where(reached, interval)
@@ -345,7 +342,6 @@ def _open_within(
 
 
 def _within(interval: Interval, reached: Array, ends: tuple[int, int]) -> Interval:
-    """Return an interval in which the reached elements lie between two `ends`."""
     low, high = (
         np.where(reached, end, old).astype(old.dtype)
         for end, old in zip(ends, interval, strict=True)
@@ -391,7 +387,6 @@ _GIVE_INDICES: Final = frozenset({"ARGMAX", "ARGMIN", "NONZERO_COORDINATES"})
 
 
 def _each(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
-    """Return the interval of each sample's band, and each fused result, as candidates."""
     others = [(values, values) for values in fused]
     ends = [(stored(r.lowest, r.right), stored(r.highest, r.right)) for r in bands]
     return _distinct([*ends, *others])

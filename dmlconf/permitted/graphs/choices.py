@@ -2,8 +2,8 @@
 
 If 1.0, 1.1 and 0.9 may each be off by 0.2, each may be the greatest, so ARGMAX may be 0, 1 or 2.
 Samples move all elements of an intermediate at once, so they show only some of these results. The
-ranges of the elements show all: an element may have rank r if at most r others certainly come
-before it, and at least r may come before it. `nonzero` has the choices of NONZERO_COORDINATES.
+ranges of the elements show all. An element may have rank r if at most r others certainly come
+before it, and at least r may. `nonzero` has the choices of NONZERO_COORDINATES.
 """
 
 from __future__ import annotations
@@ -53,11 +53,10 @@ _TRUTH_VALUES: Final = frozenset(
         "ELEMENT_WISE_LOGICAL_XOR",
     }
 )
-"""Operators whose results are 0 or 1."""
 
 _MOST_PAIRS: Final = 1 << 22
 """The most pairs of elements that are compared. With more, only lines with elements that may be any
-number have other right results."""
+number are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,7 @@ def _choices(
 
     The second result says for which elements any index of the line, or either mark, is right. Each
     element of the input lies between the `ends`, unless it is `unbounded`. With more than
-    `_MOST_PAIRS` pairs, there are no arrays, and lines with `unbounded` elements may have any.
+    `_MOST_PAIRS` pairs, there are no arrays, and any index is right in lines with `unbounded` ones.
     """
     axes = order.axes
     moved = np.moveaxis(unbounded, axes, range(-len(axes), 0)).shape
@@ -221,7 +220,6 @@ def _choices(
 
 
 def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Return the least and the greatest value of a data type; -inf and inf if it is a float."""
     if dtype.kind == "f":
         infinity = dtype.type(np.inf)
         return -infinity, infinity

@@ -20,8 +20,8 @@ __all__ = [
 def with_float32_edges(case: Case) -> GraphCase:
     """Return the graph with FLOAT32 instead of FLOAT16 inputs and outputs of most nodes.
 
-    A node with an attribute of the tensors' data type stays as it is, and so do constants and the
-    output of CAST, whose purpose is to round.
+    Constants, the output of CAST, and nodes with an attribute of the tensors' data type stay as
+    they are.
     """
     graph = case.graph
     nodes = tuple(

@@ -93,7 +93,6 @@ _DIVIDE_BY_ROOTS: Final = frozenset(
         "MEAN_VARIANCE_NORMALIZATION2",
     }
 )
-"""Operators that divide by a root."""
 
 
 def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
@@ -115,10 +114,10 @@ def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 
 
 def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return the elements of which several may be the greatest of a window, one of them uncertain.
+    """Return the elements that compete with others to be the greatest of a window.
 
-    None if all inputs are certain, a stride is 0, or windows have more than `_MOST_ELEMENTS`
-    elements.
+    At least one competitor is uncertain. None if all inputs are certain, a stride is 0, or windows
+    have more than `_MOST_ELEMENTS` elements.
     """
     low, high = (end.astype(np.float64) for end in ranges["InputTensor"])
     desc, rank = case.desc, low.ndim - 2
@@ -187,7 +186,6 @@ def _range(
     right: NodeValues,
     moved: Sequence[NodeValues],
 ) -> Interval:
-    """Return the least and the greatest value of a node's input in all samples and in its band."""
     own = case.inputs()[tensor]
     values = [own, *(each.cases[name].inputs()[tensor] for each in moved)]
     source = right.sources[name, tensor]

@@ -69,8 +69,8 @@ def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
 def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
     """Yield arrays of coordinates, one more than there are uncertain elements.
 
-    In array k, row i has the coordinates of possible element i + k, or of the last that may be in
-    row i if that comes earlier. All count from 0; elements are in row-major order. Rows beyond the
+    In array k, row i has the coordinates of possible element min(i + k, last), where `last` is the
+    last that may be in row i. All count from 0; elements are in row-major order. Rows beyond the
     last possible element repeat it.
     """
     desc = case.desc["OutputCoordinatesTensor"]

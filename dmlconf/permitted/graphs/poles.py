@@ -52,9 +52,9 @@ class Poles:
     """The results of a graph whose intermediates may be poles, or ends of a function's domain.
 
     Attributes:
-        zeros: the nodes' results with other numbers in place of intermediates: +0 and -0; with an
-            operator in `_BESIDE_ZERO` the numbers next to 0; then the numbers in `_ENDS`. A number
-            replaces only intermediates that may have it.
+        zeros: the nodes' results with other numbers in place of intermediates that may have them.
+            They are +0 and -0; with an operator in `_BESIDE_ZERO`, the numbers next to 0; then the
+            numbers in `_ENDS`.
         elements: by output of a node, where a result in `zeros` is infinite, and a result from an
             end of the intermediates' ranges is finite.
     """
@@ -206,7 +206,6 @@ def _beside_zero(interval: Interval, like: Array, end: float) -> Array:
 
 
 def _range(slot: Slot, band: Band, moved: Sequence[NodeValues]) -> Interval:
-    """Return the least and the greatest value of an intermediate in all samples and in its band."""
     values = [each.outputs[slot] for each in moved]
     return np.fmin.reduce([*values, band.lowest]), np.fmax.reduce([*values, band.highest])
 

@@ -2,8 +2,7 @@
 
 A rule may permit any value for an element of an intermediate, for instance if a sum overflows. Then
 the elements that later nodes compute from it are open too. To find them, the graph is evaluated
-with extreme and with random values in the open elements: every element that then differs from the
-expected one is open.
+with extreme and with random values in the open elements. Every element that then differs is open.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ _MORE: Final = 2
 """Number of further evaluations, with random numbers, since equal numbers may hide an effect."""
 
 _MOST_ELEMENTS: Final = 1 << 23
-"""The most elements of all outputs, summed over the evaluations that try each value of an open
-index. ONE_HOT marks another element for each value."""
+"""The most elements of all outputs, summed over the evaluations that try values of an open index.
+"""
 
 _FEW_INDICES: Final = 64
 """Up to so many values are tried, however many elements the outputs have."""
@@ -165,7 +164,6 @@ def open_elements(
 
 
 def _either(one: Mapping[Slot, Array], other: Mapping[Slot, Array]) -> dict[Slot, Array]:
-    """Return which elements are in at least one of two sets."""
     both = dict(one)
     for slot, mask in other.items():
         both[slot] = mask | both[slot] if slot in both else mask
@@ -210,8 +208,7 @@ def _axes_of_lines(case: Case) -> tuple[int, ...] | None:
 def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
     """Return how many values are tried for open indices: 3 for indices in a line of 3 elements.
 
-    The longest range counts, as far as `_FEW_INDICES` and `_MOST_ELEMENTS` permit. 0 if
-    `ranges_at_most` knows the range of no open element.
+    The longest range counts, as far as `_FEW_INDICES` and `_MOST_ELEMENTS` permit.
     """
     most = 0
     for (name, tensor), mask in starts.items():
@@ -223,10 +220,7 @@ def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
 
 
 def _index(case: Case, tensor: str, number: int) -> Array | None:
-    """Return an index that elements of an output may be: `number`, or the last if that is less.
-
-    None if `ranges_at_most` knows no range of the output.
-    """
+    """Return an index that elements of an output may be: `number`, or the last if that is less."""
     ranges = ranges_at_most(case, tensor)
     if not ranges:
         return None
@@ -236,10 +230,7 @@ def _index(case: Case, tensor: str, number: int) -> Array | None:
 
 
 def _mixed_indices(case: Case, tensor: str, mask: Array, number: int) -> Array | None:
-    """Return an index for each element of an output, the least or the greatest of its range.
-
-    None if `ranges_at_most` knows no range of the output.
-    """
+    """Return an index for each element of an output, the least or the greatest of its range."""
     ranges = ranges_at_most(case, tensor)
     if not ranges:
         return None
@@ -275,7 +266,7 @@ def _of_unknown_bits(
 ) -> dict[Slot, Array]:
     """Return the elements of bitwise operators whose floating-point inputs may be off or NaN.
 
-    The bits of the graph's inputs and constants are known, so these are left out.
+    The bits of the graph's inputs and constants are known.
     """
     unknown: dict[Slot, Array] = {}
     for name, case in right.cases.items():

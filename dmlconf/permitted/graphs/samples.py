@@ -1,10 +1,9 @@
 """Evaluations of a graph with perturbed intermediates, to see how far errors move its outputs.
 
 The method is that of Monte Carlo arithmetic (Parker 1997): repeat a computation with random
-rounding errors, and look at how the results spread. Here each error is that of a whole node: a
-sample moves each element of its output to the lowest or the highest permitted value, or a random
-part of the way. For y = sqrt(a + b) with a + b = 4, whose rule permits 3.9 to 4.1, one sample has
-sqrt(3.9) = 1.975, another sqrt(4.1) = 2.025, and others lie between.
+rounding errors, and look at how the results spread. A sample moves each element of a node's output
+to the lowest or the highest permitted value, or a random part of the way. If the rule of x permits
+3.9 to 4.1, samples of sqrt(x) are 1.975, 2.025 and numbers between.
 
 docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
 measure the choice.
@@ -49,12 +48,11 @@ _INSIDE_SAMPLES: Final = 4
 values."""
 
 _FUSED_SAMPLES: Final = 6
-"""Samples in which random elements of FLOAT16 edges keep their FLOAT32 values, as in a kernel that
-computes both nodes of an edge at once."""
+"""Samples in which random elements of FLOAT16 edges keep their FLOAT32 values, as in fused kernels.
+"""
 
 _FIRST_INSIDE: Final = 1000
-"""The first seed of the samples that move a part of the way; those that move all the way have the
-seeds 0 to 7."""
+"""The first seed of the samples that move a part of the way."""
 
 _MOST_KEPT: Final = 1 << 10
 """Random numbers for up to this many elements are kept for the next graph."""

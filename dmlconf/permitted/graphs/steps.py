@@ -1,9 +1,9 @@
 """Elements of a graph at steps: operators such as FLOOR round uncertain numbers to whole ones.
 
 If a quotient is 1 with an error of 2^-23, its FLOOR is 0 or 1, and nothing between or beyond. So
-FLOOR is applied to both ends of the quotient's range, and each whole number from one result to the
-other is a candidate of its own. The same holds for a later node that depends on this number alone:
-3 * FLOOR is 0 or 3. `of_choices` finds what follows from the other right values of `choices`.
+FLOOR is applied to both ends of the quotient's range, and each whole number between the results is
+a candidate. The same holds for a later node that depends on this number alone: 3 * FLOOR is 0 or 3.
+`of_choices` finds what follows from the other right values of `choices`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MOVE_ELEMENTS: Final = frozenset(
 """Operators that only move elements: each output element is an input element."""
 
 _MOST: Final = 8
-"""The most whole numbers of an element that are tried; wider ranges are left to the samples."""
+"""The most whole numbers of an element that are tried."""
 
 _MOST_ELEMENTS: Final = 1 << 22
 """The most elements of all arrays of other right values of an output that are tried."""
@@ -315,7 +315,7 @@ def _reads_alike(case: Case, name: str, right: NodeValues, outputs: set[Slot]) -
 def _exact_descendants(
     bands: Mapping[Slot, Band], right: NodeValues, uncertain: set[Slot], starts: set[Slot]
 ) -> list[Slot]:
-    """Return the exact outputs that follow from one start output only, also on several paths."""
+    """Return the exact outputs that follow from one start output only."""
     roots = {slot: slot for slot in starts}
     for name, tensor in bands:
         case = right.cases[name]

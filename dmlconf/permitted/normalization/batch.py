@@ -69,8 +69,6 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
     """Return the error scale of `(x - mean) * scale / sqrt(variance + Epsilon) + bias`.
 
     FusedActivation is included.
-
-    Derived in docs/bounds.md, Normalisation.
     """
     with np.errstate(all="ignore"):
         scale, deviation = wide(desc.ScaleTensor), deviation_of(desc.VarianceTensor, desc.Epsilon)
@@ -108,10 +106,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
 def batch_normalization_training_error_scale(
     desc: BatchNormalizationTrainingDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the error scales of the three outputs: the normalised values, means and variances.
-
-    Derived in docs/bounds.md, Normalisation.
-    """
+    """Return the error scales of the three outputs: the normalised values, means and variances."""
     over = shared_dimensions(desc.ScaleTensor)
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
@@ -165,9 +160,9 @@ class _Moments:
         partial: what `partial_mean` returns for the elements.
         exact: which means are the same however they are computed.
         overflows: for which means the sum of the elements may overflow.
-        size: the absolute value of each element plus `mean_size`.
-        centred: the differences from the mean; `squares` has their squares.
-        deviation: the roots of `variance + Epsilon`.
+        size: `|x| + mean_size` for each element x.
+        centred: `x - mean`; `squares` has the squares of these differences.
+        deviation: `sqrt(variance + Epsilon)`.
     """
 
     over: tuple[int, ...]
@@ -231,7 +226,6 @@ def _variance_error_scale(moments: _Moments) -> ErrorScale:
 
 
 def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moments) -> ErrorScale:
-    """Return the error scale of `(x - mean) / deviation`."""
     variance, deviation = moments.variance, moments.deviation
     quotient = np.abs(moments.centred) / deviation
     # The root halves the relative error of the sum with a negative Epsilon.
@@ -302,8 +296,7 @@ def _batches_first(
     Means and variances are FLOAT16, and quotients FLOAT64.
 
     Measured: DirectML 1.8.0 averages the elements that differ only in their batch, stores these
-    averages in FLOAT16, truncated, and averages them along the other dimensions. A simulation gives
-    all 24 means and variances of numbers up to 320 with the same bits.
+    averages in FLOAT16, truncated, and averages them along the other dimensions.
     """
     rest = tuple(axis for axis in over if axis != 0)
 
@@ -340,8 +333,6 @@ def _training_spans(
 
 def _variance_scale(variance: Array, centred: Array, mean: Array, terms: int) -> Array:
     """Return the error scale of a variance.
-
-    Derived in docs/bounds.md, Normalisation.
 
     Args:
         centred: the mean of `|x - mean|` over the elements x.

@@ -49,8 +49,6 @@ def batch_normalization_grad_error_scale(
 
     They are the gradients' formulas with absolute values. Measured: kernels store the sum for the
     scale in FLOAT16 before they divide it.
-
-    Derived in docs/bounds.md, Gradients of normalisation.
     """
     with np.errstate(all="ignore"):
         over = shared_dimensions(desc.ScaleTensor)
@@ -107,8 +105,6 @@ def batch_normalization_training_grad_error_scale(
 
     They are the gradients' formulas with absolute values. Kernels may store the sums, the means,
     the terms and the differences of terms in FLOAT16.
-
-    Derived in docs/bounds.md, Gradients of normalisation.
     """
     over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):
@@ -175,7 +171,6 @@ def _underflow_of_terms(
 
 
 def _inputs(desc: BatchNormalizationGradDesc) -> GradientInputs:
-    """Return the values from which kernels compute gradients in FLOAT16."""
     return GradientInputs(
         desc.InputTensor,
         desc.InputGradientTensor,

@@ -77,7 +77,6 @@ class GradientInputs:
                 yield (plain * held.or_any([factor])).rounded()
 
     def _products(self) -> Span:
-        """Return the sums of `gradient * (x - mean)`."""
         terms = wide(self.gradient) * (wide(self.tensor) - wide(self.mean))
         sizes = sizes_of(self.gradient) * (sizes_of(self.tensor) + sizes_of(self.mean))
         quantum = min(quantum_of(self.tensor), quantum_of(self.mean))

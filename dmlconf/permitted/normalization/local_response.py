@@ -42,10 +42,7 @@ _POWER: Final = 2.0**-19
 
 @of_fields(LocalResponseDesc)
 def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorScale:
-    """Return the error scale: each result's size, times the relative errors of sum and power.
-
-    Derived in docs/bounds.md, Local response normalisation.
-    """
+    """Return the error scale: each result's size, times the relative errors of sum and power."""
     with np.errstate(all="ignore"):
         values = np.abs(desc.InputTensor, dtype=np.float64)
         base = power_base(desc, values)
@@ -74,8 +71,6 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
     half way from these to the results without stores.
 
     Any result is right for an element if, in its window, an intermediate overflows or may be NaN.
-
-    Derived in docs/bounds.md, Local response normalisation.
     """
     dtype = desc.OutputGradientTensor.DataType.dtype
     info = np.finfo(dtype)
@@ -214,7 +209,6 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
 
 
 def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
-    """Return the sum of the sizes of the terms of the base."""
     return power_base(replace(desc, Alpha=abs(desc.Alpha), Bias=abs(desc.Bias)), values)
 
 

@@ -62,8 +62,6 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
 
     FusedActivation is included. Without UseMean no mean is subtracted, and without UseVariance
     nothing is divided.
-
-    Derived in docs/bounds.md, Normalisation.
     """
     over = tuple(sorted(set(desc.Axes)))
     with np.errstate(all="ignore"):
@@ -103,12 +101,11 @@ class _Centred:
     """The elements x less their mean, or x itself without UseMean; numbers are FLOAT64.
 
     Attributes:
-        terms: the absolute values that are added up: `|x| + mean(|x|)`, or `|x|`.
+        terms: `|x| + mean(|x|)`, or `|x|` without UseMean.
         size: `|x|`.
         added: the sums of the finite `|x|`.
         partial: what `partial_mean` returns for x; 0 without UseMean.
-        held: the sizes of what kernels may store in FLOAT16: the mean and the differences from it,
-            or x.
+        held: the sizes of FLOAT16 stores of the mean and of the differences from it, or of x.
         exact: which means are exact; None without UseMean.
     """
 
@@ -143,7 +140,6 @@ class _Normalized:
     """The quotients before they are scaled, or `x - mean` without UseVariance.
 
     Attributes:
-        values: the quotients, FLOAT64.
         growth: by how much the quotient multiplies the errors of `x - mean`.
         largest: the largest intermediates of each result, to see which overflow.
         undefined: the quotients for which any value is right.
@@ -212,10 +208,7 @@ def _divided(
 
 
 def _steps(desc: MeanVarianceNormalization2Desc) -> int:
-    """Return how often a result is rounded at most: root, quotient and product with the scale.
-
-    Root and quotient also count without UseVariance, where there are none.
-    """
+    """Return how often a result is rounded at most: root, quotient and product with the scale."""
     return 2 if desc.ScaleTensor is None else 3
 
 
@@ -243,7 +236,7 @@ def _activated(
         spans = _normalized_spans(desc.InputTensor, scale, bias, over, centred.exact, epsilon)
         fused_scale = fused_scale.spanned(*(fused_span(each, activation) for each in spans))
     if normalized.of_single_elements is not None and activation is not None:
-        # `fused_error_scale` above has computed the activation's error for 0 / 0, NaN.
+        # The error scale above is that of the activation of NaN.
         sums = _scaled(normalized.of_single_elements, scale, bias)
         fused_scale = fused_scale.spanned(activated_span(sums, activation))
     results = (fused(_scaled(other, scale, bias), activation) for other in others)
@@ -278,8 +271,7 @@ def root_of_either_sign(
 def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> list[Array]:
     """Return the quotients of FLOAT16 kernels that compute averages in several passes.
 
-    There are none if the dimensions `over` are adjacent. Measured: DirectML 1.8.0 may also truncate
-    the inverse of the root.
+    Measured: DirectML 1.8.0 may also truncate the inverse of the root.
     """
     quotients = []
     for averaged in in_passes(over, lambda values, axes: values.mean(axes, keepdims=True)):
@@ -308,8 +300,8 @@ def _normalized_spans(
     product with the scale before it adds the bias.
 
     Args:
-        exact: which means are the same in every order of adding; None if no mean is subtracted.
-        epsilon: the operator's epsilon; None if nothing is divided by the deviation.
+        exact: which means are the same in every order of adding; None without UseMean.
+        epsilon: the operator's epsilon; None without UseVariance.
     """
     statistics = Statistics.of(wide(tensor), over, exact)
     one = [Span.of(np.ones(1))]
@@ -330,8 +322,6 @@ def lp_normalization_error_scale(
     """Return the error scale of `x / sqrt(norm ** 2 + Epsilon)`.
 
     FLOAT16 kernels may store the norm, its square and the root.
-
-    Derived in docs/bounds.md, Lp normalisation.
     """
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
@@ -377,7 +367,6 @@ def _root_may_vanish(square: Array, epsilon: float, order: int) -> Array:
 
 
 def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[Span]:
-    """Yield a span of the quotients for each way to store norm, square and root."""
     terms = np.abs(values) if order == 1 else np.square(values)
     sums = terms.sum(axis, keepdims=True)
     exact = sums <= quantum_of(terms) * 2.0**24

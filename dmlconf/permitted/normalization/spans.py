@@ -139,7 +139,6 @@ def sums_of(terms: Array, sizes: Array, over: _Axes, exact: Array | bool) -> Spa
 
 
 def _mean(values: Span, over: _Axes, exact: Array | bool) -> Span:
-    """Return the span of means that FLOAT32 arithmetic may give."""
     means = []
     for end in values.ends:
         mean, sizes = (part.mean(over, keepdims=True) for part in (end, np.abs(end)))

@@ -1,9 +1,10 @@
 """Error scales: the numbers to which the rounding errors of sums are proportional.
 
-To first order a sum of n terms t is off by at most n u S, with the unit roundoff u and the sum S of
-the terms' absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 4.2). S is the
-error scale: 6 for 1 + 2 - 3. The functions `..._error_scale` return such numbers for operators;
-docs/bounds.md derives them.
+To first order, a sum of n terms is off by at most n u S, where u is the unit roundoff. S, the sum
+of the terms' absolute values, is the error scale: 6 for 1 + 2 - 3. docs/bounds.md derives it for
+operators.
+
+Source: Higham, Accuracy and Stability of Numerical Algorithms, 4.2.
 """
 
 from __future__ import annotations
@@ -44,9 +45,8 @@ _ABOVE: Final = 1 + 2.0**-7
 class ErrorScale(SumErrors):
     """The fields of `SumErrors`, with methods for what an operator does next with the sums.
 
-    The error scale of a sum of two outputs is the sum of their error scales, and that of `3 x` is
-    three times that of `x`. Methods that say which fields they return leave the other fields at
-    their defaults.
+    The error scale of `x + y` is the sum of both error scales; that of `3 x` is three times that of
+    `x`. Methods that say which fields they return leave the other fields at their defaults.
     """
 
     @property
@@ -243,8 +243,8 @@ class ErrorScale(SumErrors):
             squares: the sums of the squares of the terms.
             terms: how many terms each sum has.
             longest: the most terms of a sum that is not cut.
-            added: the absolute value of what the slices are added to, such as a bias, or 0; None if
-                a kernel may keep the sums of slices in FLOAT32, where none overflows.
+            added: the absolute value of what the slices are added to, such as a bias. None if a
+                kernel may keep the sums of slices in FLOAT32.
         """
         if terms <= longest:
             return self

@@ -169,8 +169,8 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
 def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, ...]:
     """Return FLOAT64 values rounded toward zero, where finite ones stay finite, and to nearest.
 
-    To FLOAT16 they are rounded to nearest at once and by way of FLOAT32: 102.90625004 is 102.9375,
-    but FLOAT32 rounds it to 102.90625, half-way between 102.875 and 102.9375.
+    To FLOAT16 they are rounded to nearest at once and by way of FLOAT32: 102.90625004 is 102.9375
+    at once, and 102.875 by way of 102.90625, which is half-way.
     """
     if dtype == np.float64:
         return (values,)

@@ -79,8 +79,6 @@ def multihead_attention1_error_scale(
     shares of the softmax. DirectML 1.15.4 also truncates what is added to scores for positions and
     masks, DirectML 1.13.1 the scores and the sum of powers. Simulated results of 1.13.1, truncated
     or rounded to nearest, are candidates.
-
-    Derived in docs/bounds.md, Softmax.
     """
     output: TensorDesc = fields["OutputTensor"]
     dtype, heads = output.DataType.dtype, (QueryHeadCount, KeyValueHeadCount)
@@ -139,8 +137,7 @@ def _weighted_values(
 ) -> ErrorScale:
     """Return the error scale of the values times their shares, by head.
 
-    Args:
-        absolute: the heads of the absolute values of all tensors.
+    `absolute` has the heads of the absolute values.
     """
     dtype = fields["OutputTensor"].DataType.dtype
     value = absolute.spread(absolute.value)
@@ -195,7 +192,7 @@ def multihead_attention1_interval(
     The ends are the reference's output or, with BiasTensor, one ULP away, since its addition may
     round the other way. Any value is right where a present tensor is not written. If
     PastSequenceLengthsTensor has 2 for a batch with 3 new keys, the batch writes the positions 2, 3
-    and 4 of the present keys and values, and leaves the others as they were.
+    and 4 of the present keys and values.
 
     Source: measured on DirectML 1.15.4.
     """
@@ -229,9 +226,9 @@ def _left_alone(fields: Mapping[str, Any]) -> Array | None:
 
 
 def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorScale, Array]:
-    """Return error scales and scores; where a score of a row is `beyond`, any result is right.
+    """Return error scales and scores; any result is right for queries with a score `beyond`.
 
-    The scores of such a row, which are those of a query, are set to 0.
+    The scores of these queries are set to 0.
     """
     rows = np.asarray(beyond.any(KEYS, keepdims=True))
     return sizes.open_where(rows), np.where(rows, 0.0, scores)

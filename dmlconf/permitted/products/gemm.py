@@ -30,8 +30,6 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
     """Return the error scale: the sums of absolute values, carried through the fused operator.
 
     Measured: FLOAT16 may hold the sum of products before C is added, and the activation's input.
-
-    Derived in docs/bounds.md, Sums.
     """
     alpha, beta = single(desc.Alpha), single(desc.Beta)
     c = None if desc.CTensor is None else wide(desc.CTensor)
