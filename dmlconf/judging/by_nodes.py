@@ -1,8 +1,8 @@
 """Judge a graph by its nodes: it is right if each node is right for the inputs that it got.
 
 The samples of `dmlconf.permitted.graphs` may miss a right result. So a graph with wrong values runs
-again: with every intermediate as an output, and then node by node. If each node of such a run is
-right, so are the run's outputs, and each element of the first run with the same bits.
+again: with every intermediate as an output, and then node by node. If each node is right for its
+inputs in such a run, the run's outputs are right, and elements of the first run with equal bits.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _concern(
 
 
 def _same_outputs(one: Outcome, other: Outcome) -> bool:
-    """Return whether both outcomes are outputs of equal bits, except of NaNs, without faults."""
+    """Return whether both outcomes are outputs without faults and with equal bits, NaNs aside."""
     if not isinstance(one, Outputs) or not isinstance(other, Outputs):
         return False
     digests = [

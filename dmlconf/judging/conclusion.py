@@ -48,8 +48,7 @@ class JudgeOptions:
         waivers: failures that are accepted.
         compare_unfused: whether the nodes of a graph also run one by one, unless the graph must be
             refused or has a relation.
-        circumstances: those under which each case that `exercises_of` takes also runs; the backend
-            must support them.
+        circumstances: those under which cases also run; the backend must support them.
         known_faults: whether a known fault of DirectML waives a failure.
         cache: the figures of earlier comparisons; if None, all outputs are compared.
     """
@@ -247,8 +246,7 @@ def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) 
     """Run a case or an exercise, and return the verdict on it.
 
     Args:
-        item: the case or exercise; if the plain run passes, the verdict names the first
-            circumstance that is to blame for a failure.
+        item: the case or exercise.
         execute: runs the item, as `OpenBackend.execute` does; nothing else may be running.
     """
     run_one = alone_on(execute)

@@ -1,7 +1,7 @@
 """Find expected values that the rules do not permit around what the reference computes.
 
-Otherwise a backend that is wrong in the same way as an expected value would pass.
-`CaseAllowances.permitted` remembers right expectations, which are not compared again.
+A backend that is wrong in the same way would pass such a case. `CaseAllowances.permitted` keeps
+right expectations, which are not compared again.
 """
 
 from __future__ import annotations

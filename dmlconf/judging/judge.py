@@ -83,7 +83,7 @@ Against = Callable[[Case], Outcome | Recorded | None]
 """Gives the expected outcome of a case that does not state all of its outputs; None if there is no
 source for it.
 
-All outcomes but those that the reference has just computed are `Recorded`.
+Outcomes are `Recorded`, unless the reference has just computed them.
 """
 
 JudgeOne = Callable[[Case, Outcome], Verdict]

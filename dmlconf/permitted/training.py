@@ -50,9 +50,9 @@ class _Held(NamedTuple):
 def adam_optimizer_candidates(desc: AdamOptimizerDesc) -> tuple[Sequence[Interval], ...]:
     """Return the candidates for the parameters, and one interval for each of the moments.
 
-    FLOAT16 parameters have a candidate for each way to hold both moments before: in FLOAT32,
-    truncated to FLOAT16, and rounded to the nearest FLOAT16 number. There are further candidates if
-    V may have either sign, or if a step may overflow before it is divided.
+    FLOAT16 parameters have a candidate for each way to hold both moments: in FLOAT32, truncated to
+    FLOAT16, and rounded to the nearest FLOAT16 number. There are further candidates if V may have
+    either sign, or if a step may overflow before it is divided.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
     Measured: DirectML 1.15.4 truncates the moments in tensors of more than 4 dimensions.

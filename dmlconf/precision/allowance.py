@@ -118,7 +118,7 @@ class Allowance:
     """What is permitted for one output of one case besides the expected values.
 
     Each part may be given as a value or as a function, which is called when the part is first
-    needed: few cases need more than one of them.
+    needed.
 
     Attributes:
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
@@ -233,8 +233,7 @@ def elements_at(array: Array, indices: Array | slice) -> Array:
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
     """Return the intervals of a rule of the kind `interval` or `one of`; none for other kinds.
 
-    There are none either if the allowance lacks them. If there are any, each right element lies in
-    at least one of them.
+    None also if the allowance lacks them. Each right element lies in at least one of the intervals.
     """
     if kind == RuleKind.ONE_OF:
         return tuple(allowance.candidates)

@@ -1,6 +1,6 @@
 """The values that a rule allows for single elements, and how far off a wrong element is.
 
-Reports show these for elements that differ; `room` computes the ends for whole outputs.
+`room` computes the ends for whole outputs.
 """
 
 from __future__ import annotations

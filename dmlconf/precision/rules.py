@@ -1,6 +1,6 @@
 """Evaluate precision rules: what share of its limit each element uses.
 
-The limits of the rule `accumulate` are in `accumulation`; `compare` adds up the shares.
+The limits of the rule `accumulate` are in `accumulation`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ samples of y are 2.00 to 2.04. An element of an output may lie
 - up to 4 times the root mean square error of the random samples from the right value, since many
   independent errors may add up (1.25 times if each random sample has the same error);
 - around the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels
-  (`float32_edges`);
+  (`float32_edges`).
 
 The last node's own rule permits an error around each of these numbers (`bands`). Some elements have
 other right values:
@@ -69,8 +69,8 @@ WIDENING: Final = 4.0
 Such sums are nearly normal, and exceed 4 standard deviations once in 16,000 elements."""
 
 _LEAST_WIDENING: Final = 1.25
-"""The same for a single error. It exceeds 1 since a result may be greatest inside the range, as
-cos(x) is for x from -0.1 to 0.1."""
+"""How many root mean square errors are permitted for a single error. A result may be greatest
+inside the range, as cos(x) is for x from -0.1 to 0.1."""
 
 _FULLY_APART: Final = 2.3
 """`WIDENING` applies in full if the greatest random error is this many root mean squares or more.

@@ -5,8 +5,7 @@ rounding errors, and look at how the results spread. A sample moves each element
 to the lowest or the highest permitted value, or a random part of the way. If the rule of x permits
 3.9 to 4.1, samples of sqrt(x) are 1.975, 2.025 and numbers between.
 
-docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
-measure the choice.
+docs/decisions/0026-which-samples-of-a-graph.md measures the choice of samples.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Sample:
 
     Attributes:
         values: the outputs of the nodes.
-        beyond: by output of a node, where a permitted intermediate need not be near these values.
+        beyond: by output of a node, the elements that `Band.beyond` marks in this evaluation.
     """
 
     values: NodeValues
@@ -141,7 +140,7 @@ def _candidates(case: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[
 
 
 def _apart(candidates: Sequence[Interval]) -> list[int]:
-    """Return the numbers of candidates that differ from the first and from each other.
+    """Return the indices of candidates that differ from the first and from each other.
 
     Two candidates differ if they do not overlap in at least one element. Of several that overlap in
     all elements, only the first counts. At most `_MOST_ALIKE` are returned.

@@ -195,7 +195,6 @@ def _uncertain(
 
 
 def _sources_among(name: str, right: NodeValues, among: set[Slot]) -> set[Slot]:
-    """Return which of some outputs a node reads."""
     sources = (right.sources[name, tensor] for tensor in right.cases[name].inputs())
     return {source for source in sources if not isinstance(source, str) and source in among}
 

@@ -20,9 +20,9 @@ def compared_in_parts(sizes: Sequence[int], axes: Sequence[int]) -> bool:
     """Return whether rows of a tensor are compared in parts.
 
     A row has the elements along the axes, of which a maximum or minimum is taken. It is compared in
-    parts if it has more than 512 elements, or more than one along each of several axes. A
-    comparison with NaN is false: if a part begins with NaN, NaN stays the result of the part. Which
-    elements form a part depends on the kernel.
+    parts if it has more than 512 elements, or if two or more of the axes have sizes above 1. A
+    comparison with NaN is false, so a part that begins with NaN has the result NaN. Which elements
+    form a part depends on the kernel.
     """
     along = [sizes[axis] for axis in set(axes)]
     return math.prod(along) > _LONGEST_WHOLE or sum(size > 1 for size in along) > 1

@@ -30,8 +30,8 @@ def in_passes(
 
     Each pass is truncated to FLOAT16. If the axes are all adjacent, nothing is yielded.
 
-    Measured: DirectML 1.8.0 and 1.9.1 compute so. For the axes 0 and 2, their first pass is over
-    axis 0; for the axes 0, 1 and 3, it is over axis 3.
+    Measured on DirectML 1.8.0 and 1.9.1: for the axes 0 and 2, the first pass is over axis 0; for
+    the axes 0, 1 and 3, it is over axis 3.
 
     Args:
         combined: sums or averages an array over some axes, and keeps these with a size of 1.

@@ -79,11 +79,7 @@ def finite_sum(sizes: Array, over: tuple[int, ...] = (-1,), *, keepdims: bool = 
 
 
 def finite_sizes(tensor: Array) -> Array:
-    """Return the absolute values of finite elements, and 0 for others, FLOAT64.
-
-    These show whether finite terms beside an infinity may overflow to the opposite infinity: the
-    sum is then NaN.
-    """
+    """Return the absolute values of finite elements, and 0 for others, FLOAT64."""
     return np.where(np.isfinite(tensor), np.abs(tensor, dtype=np.float64), 0.0)
 
 

@@ -3,8 +3,7 @@
 A kernel may keep an intermediate in FLOAT32, or store it in FLOAT16, truncated or rounded to
 nearest. Each gives a number between two ends, and further operations are applied to these ends. 0.1
 becomes 0.09998 in FLOAT16. So an intermediate of 0.1 is between 0.09998 and 0.1, and 10 times the
-intermediate is between 0.9998 and 1. The bound of the error scale is wider: 0.00006, a unit in the
-last place, to either side.
+intermediate is between 0.9998 and 1.
 
 Source: IEEE 1788-2015 (interval arithmetic), 10.5.3, for operations on intervals. The ends here are
 FLOAT64; their own rounding errors are far below those of FLOAT32, and are left out.

@@ -64,7 +64,7 @@ def values_repeat(values: Array, axis: int) -> bool:
     """Return whether a number other than 0 makes up much of a line of FLOAT32 numbers.
 
     A line extends along the axis. It has n numbers, at least 64, of which one occurs more than
-    sqrt(n) times. Of more than 256 lines, 256 to 511 are examined. False for other types.
+    sqrt(n) times. False for other types.
     """
     count = values.shape[axis]
     if values.dtype != np.float32 or count < _LEAST:
