@@ -48,7 +48,7 @@ class JudgeOptions:
         waivers: failures that are accepted.
         compare_unfused: whether the nodes of a graph also run one by one, unless the graph must be
             refused or has a relation.
-        circumstances: those under which cases also run; the backend must support them.
+        circumstances: under which cases also run; the backend must support all of them.
         known_faults: whether a known fault of DirectML waives a failure.
         cache: the figures of earlier comparisons; if None, all outputs are compared.
     """

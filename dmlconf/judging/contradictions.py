@@ -35,7 +35,7 @@ class Contradiction:
     """An output whose expected values the rules do not permit around the reference.
 
     Attributes:
-        comparison: that of the expected values with the reference's outputs.
+        comparison: how the expected values differ from the reference's outputs.
         message: one sentence about the first element outside the rule or, if there is none, about
             the mean of squared errors.
         differences: the first elements outside the rule, as in a verdict but without `actual`:

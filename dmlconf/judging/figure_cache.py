@@ -347,7 +347,6 @@ def _read(store: Entries, group: str) -> _Group:
 
 
 def _newest(group: _Group) -> _Group:
-    """Return the newer half of the records of each part."""
     return {
         part: dict(islice(records.items(), (len(records) + 1) // 2, None))
         for part, records in group.items()

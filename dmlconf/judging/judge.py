@@ -152,7 +152,7 @@ def judge(
         against: gives the expected outcome of cases that do not state all of their outputs.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout;
             without effect if there are `allowances`, which say so themselves.
-        allowances: those of the case, for a caller that judges many of its outcomes.
+        allowances: the allowances of the case, which several judgements may share.
         expected: replaces the expectations of the case and of `against`.
         cache: the figures of earlier comparisons; if None, all outputs are compared.
         source_of: returns a digest of all that `against` gives for an operator's cases; None if
@@ -349,7 +349,7 @@ def _judge_outputs(
     cache: FigureCache | None,
     judgement_key: str | None,
 ) -> Verdict:
-    """Return the verdict on outputs; those that the cache knows to be right are not compared."""
+    """Return the verdict on outputs; outputs that the cache knows to be right are not compared."""
     if cache is None or outcome.faults:
         return _compare_outputs(case, outcome, expected, allowances)
     key = cache.key(case, outcome, expected, half=allowances.half_precision)

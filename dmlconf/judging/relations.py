@@ -148,7 +148,7 @@ class _NodesAlone:
     """What the nodes of a graph gave one by one.
 
     Attributes:
-        computed: their outputs.
+        computed: the outputs of the nodes.
         faults: a text for each fault of a node, such as a lost device.
     """
 

@@ -146,13 +146,11 @@ class _Limits:
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
-        """The least and the greatest right values of each output, in their order."""
         intervals = self._call("interval")
         return intervals if isinstance(intervals[0], tuple) else (intervals,)
 
     @cached_property
     def candidates(self) -> tuple[Sequence[Interval], ...]:
-        """Several intervals for each output; every right element lies in at least one of them."""
         if self._case.nodes:
             # Few cases are graphs.
             from dmlconf.permitted.graphs.allowance import graph_candidates
@@ -171,10 +169,7 @@ class _Limits:
 
     @cached_property
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
-        """The right outputs, and the right outputs if subnormal operands count as zeros.
-
-        None if no FLOAT32 input or attribute of the case is subnormal.
-        """
+        """What `Allowance.flushed` needs, for all outputs."""
         without = without_subnormals(self._case)
         return None if without is self._case else (self.right, evaluate(without))
 

@@ -323,8 +323,8 @@ class _Limits:
 
     Attributes:
         unit: the error of one rounding, times the limit of the rule.
-        additions: the greatest error of all additions together; in sums computed in FLOAT16, with
-            that of the stores.
+        additions: the greatest error of all additions together; for sums computed in FLOAT16, it
+            includes the stores.
         stores: ULPs that the last store may add; 0 if no error depends on a ULP.
         stored: the errors of intermediates that are stored in FLOAT16; 0 if `additions` has them.
         exact: where additions are exact, so that a store is off by one ULP at most; None for

@@ -393,7 +393,7 @@ def _each(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
 
 
 def _distinct(intervals: Sequence[Interval]) -> list[Interval]:
-    """Return the intervals, each once: of those whose ends have the same bits, one is kept."""
+    """Return the intervals without those that repeat the bits of an earlier one."""
     distinct = {(low.dtype, low.tobytes(), high.tobytes()): (low, high) for low, high in intervals}
     return list(distinct.values())
 
@@ -403,7 +403,7 @@ def _hull(
 ) -> Sequence[Interval]:
     """Return the hull of the samples, widened, and intervals for the infinities and NaN that occur.
 
-    `bands` has the right band first, and those of the random samples last.
+    `bands` has the right band first, and the bands of the random samples last.
     """
     band = bands[0]
     right = band.right.astype(np.float64)
@@ -532,7 +532,7 @@ def _around_unrounded(exact: Array, band: Band) -> list[Array]:
 
 
 def _outward(low: Array, high: Array, like: Array) -> Interval:
-    """Return the ends; those of integer outputs in their type, rounded outward up to 32 bits."""
+    """Return the ends; for an integer output in its type, rounded outward up to 32 bits."""
     if like.dtype.kind != "f":
         limits = np.iinfo(like.dtype)
         if like.dtype.itemsize == 8:

@@ -286,9 +286,9 @@ def _lines(values: Array, axes: Sequence[int]) -> Array:
 def _ranks(low: Array, high: Array, unordered: Array, *, last_first: bool) -> tuple[Array, Array]:
     """Return the least and the greatest rank of each element; the greatest element has rank 0.
 
-    The elements along the last axis lie between `low` and `high`; `unordered` ones may come before
-    all others or after. Elements of a line with NaN have no rank: the results are the number of
-    elements and -1.
+    The elements along the last axis lie between `low` and `high`; `unordered` elements may come
+    first or last. Elements of a line with NaN have no rank: the results are the number of elements
+    and -1.
     """
     count = low.shape[-1]
     indices = np.arange(count)

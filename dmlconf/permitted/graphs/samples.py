@@ -43,8 +43,7 @@ RANDOM_SAMPLES: Final = 8
 highest permitted value."""
 
 _INSIDE_SAMPLES: Final = 4
-"""Samples in which each element of each intermediate moves a random part of the way to one of these
-values."""
+"""Samples in which each element of each intermediate moves a random part of the way."""
 
 _FUSED_SAMPLES: Final = 6
 """Samples in which random elements of FLOAT16 edges keep their FLOAT32 values, as in fused kernels.
@@ -317,8 +316,8 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
 def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
     """Return the nodes' results if FLOAT16 edges keep FLOAT32, as in fused kernels.
 
-    In the first item, no edge that `with_float32_edges` changes is rounded. In the others, random
-    elements are rounded up or down to FLOAT16.
+    In the first item, no edge that `with_float32_edges` changes is rounded. In the other items,
+    random elements are rounded up or down to FLOAT16.
     """
 
     def partly(sample: int) -> Mapping[Slot, Array]:

@@ -147,7 +147,7 @@ def of_choices(
 ) -> dict[Slot, list[Interval]]:
     """Return, by later output, the permitted results that follow from `choices`.
 
-    `choices` has other right values by output, and `unstored` is that of `steps_of`.
+    `choices` has other right values by output. For `unstored` see `steps_of`.
     """
     few = {
         slot: arrays
@@ -170,7 +170,6 @@ def _of_each(
     numbers: Mapping[Slot, Sequence[Array]],
     after: Sequence[Slot],
 ) -> dict[Slot, list[Interval]]:
-    """Return the intervals of the outputs `after`, one for each choice among the `numbers`."""
     intervals: dict[Slot, list[Interval]] = {slot: [] for slot in after}
     for choice in range(max(map(len, numbers.values()))):
         values = _evaluated(case, evaluate, right, numbers, choice)

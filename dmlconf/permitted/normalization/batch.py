@@ -281,7 +281,6 @@ def _sum_error_scale(
 
 
 def _output_of(desc: BatchNormalizationTrainingDesc, quotient: Array) -> Array:
-    """Return OutputTensor if `(x - mean) / deviation` is the given quotient."""
     added = 0.0 if desc.FusedAddTensor is None else wide(desc.FusedAddTensor)
     values = quotient * wide(desc.ScaleTensor) + (wide(desc.BiasTensor) + added)
     output: Array = fused(values, desc.FusedActivation).astype(desc.OutputTensor.DataType.dtype)

@@ -156,7 +156,7 @@ def batch_normalization_training_grad_error_scale(
 def _underflow_of_terms(
     desc: BatchNormalizationGradDesc, difference: Array, sums: Array, count: int, deviation: Array
 ) -> Array:
-    """Return the error that subnormal products cause in the terms, before these are scaled."""
+    """Return the error that subnormal products cause in the terms before they are scaled."""
     centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
     at_end = desc.ScaleTensor, 1 / deviation
     change = np.abs(centred) / count / np.square(deviation)

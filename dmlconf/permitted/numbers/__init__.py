@@ -1,7 +1,7 @@
 """What arithmetic and comparisons may return, for several families of operators.
 
-- Sums: `error_scale` and `terms` have their errors, and `passes` sums along several axes.
-- Intervals: `rounding` has those of results, `span` those of intermediates.
+- `error_scale` and `terms` have the errors of sums, and `passes` sums along several axes.
+- `rounding` has the intervals of results, `span` the intervals of intermediates.
 - `accuracy` has the errors of exp2, log2 and erf.
 - `half` stores numbers in FLOAT16.
 - `attributes` converts attributes to integers, as each processor may do it.

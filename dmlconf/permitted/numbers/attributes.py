@@ -22,7 +22,7 @@ __all__ = [
 def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
     """Return the values that an attribute may become in a tensor's type, without dimensions.
 
-    The first of them is the result of `converted`. There are others only if a truncated FLOAT32
+    The first value is the result of `converted`. There are other values only if a truncated FLOAT32
     attribute does not fit an integer type: -1.5 in UINT8 is 255 on x86-64, and 0 on ARM64.
 
     Args:

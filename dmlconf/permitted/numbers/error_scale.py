@@ -232,9 +232,9 @@ class ErrorScale(SumErrors):
         """Return the error scale of long sums, which a kernel may cut into slices of FLOAT16.
 
         Measured on DirectML 1.8.0 to 1.15.4: for FLOAT16, GEMM cuts sums of 192 terms or more into
-        4 or 8 slices, and CONVOLUTION some of 108 or more. They add up each slice in FLOAT32,
-        truncate its sum to FLOAT16, and add up these sums. Where a slice ends depends on the
-        device, so its sum is estimated as that of terms with random signs.
+        4 or 8 slices, and CONVOLUTION some of 108 or more. Both add up each slice in FLOAT32,
+        truncate its sum to FLOAT16, and add up the truncated sums. Where a slice ends depends on
+        the device, so its sum is estimated as if its terms had random signs.
         Truncation limits sums to 65504 in size: -65504 - 2671 + 8104 is -57400, not -60071. So any
         result is right where a slice may exceed 65504 together with what it is added to.
 
@@ -294,8 +294,8 @@ def store_sizes(values: Array, exact: Array | bool = False) -> Array:
 
     A store is off by at most one ULP, 2^-10 times the largest power of two that does not exceed the
     value. This power is the size, 2^-14 or more: for 11.3 it is 8, and the error at most 0.0078.
-    For 7.96 it is 8 too, since earlier errors may have made that of 8. The size is 0 for an exact
-    value that FLOAT16 holds, and for a value that is not finite.
+    For 7.96 it is 8 too, since earlier errors may have turned 8 into 7.96. The size is 0 for an
+    exact value that FLOAT16 holds, and for a value that is not finite.
 
     Args:
         exact: which values are computed without an error before they are stored.

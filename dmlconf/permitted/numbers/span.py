@@ -120,8 +120,7 @@ class Span:
         """Yield the spans of stored values: one, or three if a greatest value exceeds 65504.
 
         A value above this largest FLOAT16 number is kept in FLOAT32, or stored as 65504 or as
-        infinity. No numbers between these are possible. Values below -65504 are stored as by
-        `held`.
+        infinity, but not as a number between. Values below -65504 are stored as by `held`.
         """
         held = self.held()
         beyond = self.greatest > LARGEST_FLOAT16

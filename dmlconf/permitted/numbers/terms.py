@@ -1,7 +1,7 @@
 """Whether the rounding errors of a sum's terms are independent, and errors of steps beside a sum.
 
-The errors of 10,000 equal terms all have the same sign and add up. Those of 10,000 different terms
-mostly cancel: their sum is about 100 errors, the square root.
+The errors of 10,000 equal terms all have the same sign and add up. The errors of 10,000 different
+terms mostly cancel: their sum is about 100 times one error.
 
 Derived in docs/bounds.md, Terms that differ and Steps around a sum.
 """

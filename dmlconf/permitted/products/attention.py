@@ -73,7 +73,7 @@ change in proportion. With a larger one, any result is right."""
 def multihead_attention1_error_scale(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Array | ErrorScale, ...]:
-    """Return the error scales of the outputs; those of the present tensors are absolute values.
+    """Return the error scales of the outputs; for the present tensors, the absolute values.
 
     Measured: kernels truncate to FLOAT16 the queries, keys and values with their bias, and the
     shares of the softmax. DirectML 1.15.4 also truncates what is added to scores for positions and
@@ -187,7 +187,7 @@ def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | Non
 def multihead_attention1_interval(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Interval, ...]:
-    """Return the intervals of the outputs, of which the rules use those of the present tensors.
+    """Return the intervals of the outputs; rules use only the intervals of the present tensors.
 
     The ends are the reference's output or, with BiasTensor, one ULP away, since its addition may
     round the other way. Any value is right where a present tensor is not written. If
