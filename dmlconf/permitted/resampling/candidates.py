@@ -131,7 +131,8 @@ def _lost(steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[floa
     for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):
         for at in of_axis if shift else ():
             far = (at.errors >= 1) | (np.abs(at.values) >= _FAR)
-            lost = lost | along(far, axis, len(steps))
+            # All elements of an earlier step may be read by each one of the last.
+            lost = lost | (along(far, axis, len(steps)) if at is of_axis[-1] else bool(far.any()))
     return lost
 
 

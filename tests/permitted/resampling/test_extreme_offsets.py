@@ -37,6 +37,19 @@ def test_a_value_far_beyond_the_elements_may_be_anywhere_on_their_lines(tmp_path
     assert not accepts(case, "OutputTensor", [0, 0, 8])
 
 
+ANTIALIASED = (
+    "InputTensor: {Sizes: [8], DataType: FLOAT32, values: [0, 2, 4, 6, 8, 12, 16, 100]}, "
+    "OutputTensor: {Sizes: [2], DataType: FLOAT32}, InterpolationMode: LINEAR, "
+    "RoundingDirection: DECREASING, Scales: [0.25], InputPixelOffsets: [1.0e+20], "
+    "OutputPixelOffsets: [-0.5], Antialiased: true"
+)
+
+
+def test_a_value_far_beyond_the_elements_of_several_steps_may_be_anywhere(tmp_path: Path) -> None:
+    case = single(tmp_path, "RESAMPLE3", ANTIALIASED)
+    assert accepts(case, "OutputTensor", [-2e20, -2e20])
+
+
 @pytest.mark.parametrize("offset", [".inf", "-.inf", ".nan"])
 @pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
 def test_offsets_that_are_not_finite_can_be_judged(tmp_path: Path, mode: str, offset: str) -> None:
