@@ -40,6 +40,7 @@ OUTPUTS = {
         Allowance(candidates=[(ONES, ONES), (floats(2, 2, 2, 3), floats(2, 2, 2, 3))]),
         [True, True, False, False],
     ),
+    # At 50, a ULP of FLOAT16 is 1/32: 50.03 is one off.
     "sums in FLOAT32": (
         FIFTIES,
         floats(50, 50.03, 51, 50, dtype=np.float16),
@@ -47,6 +48,7 @@ OUTPUTS = {
         Allowance(right=FIFTIES, errors=SumErrors(floats(50, 50, 50, 50))),
         [True, True, False, True],
     ),
+    # Sums in FLOAT16 of 9 products may be off by 2 * 9 roundings: 18 * 2^-11 * 50 = 0.44.
     "sums in FLOAT16": (
         FIFTIES,
         floats(50, 50.2, 60, 50, dtype=np.float16),

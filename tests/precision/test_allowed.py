@@ -44,7 +44,7 @@ def test_an_expected_value_that_is_no_candidate_allows_only_itself() -> None:
         assert not compare(single(1), single(7), ONE_OF, allowance(*candidates)).passed
 
 
-def test_nan_is_a_candidate_if_a_candidate_is_nan_or_any_value_is_right() -> None:
+def test_an_expected_nan_allows_all_candidates_if_one_is_nan_or_unbounded() -> None:
     of_nan = allowed(math.nan, (1, 2), (math.nan, math.nan))
     np.testing.assert_array_equal(of_nan, [(1, 2), (math.nan, math.nan)])
     assert allowed(math.nan, (-math.inf, math.inf)) == [(-math.inf, math.inf)]

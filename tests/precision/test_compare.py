@@ -46,7 +46,7 @@ def differing(actual: Array, expected: Array, precision: PrecisionRule) -> list[
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_equal_arrays_do_not_differ_under_these_four_rules(data_type: DataType) -> None:
+def test_equal_arrays_do_not_differ_under_any_of_four_rules(data_type: DataType) -> None:
     values = np.arange(12, dtype=data_type.dtype).reshape(3, 4)
     for precision in (EXACT, rule("ulp", 1), rule("absolute", 0.1), rule("relative", 0.1)):
         comparison = compare(values, values.copy(), precision)
@@ -65,7 +65,7 @@ def test_the_exact_rule_lists_differing_integers_in_row_major_order() -> None:
     assert comparison.worst_ulp is None
 
 
-def test_a_comparison_keeps_the_first_differences_and_counts_all() -> None:
+def test_a_comparison_lists_the_first_differences_and_counts_all() -> None:
     expected = np.zeros(100, np.uint8)
     comparison = compare(expected + np.uint8(1), expected, EXACT)
     assert comparison.differing == 100
@@ -126,7 +126,7 @@ def test_the_worst_element_is_the_farthest_one_and_not_the_first_that_fails() ->
     actual[1, 0] = 100
     comparison = compare(actual, expected, rule("ulp", 1))
     assert comparison.worst_coordinates == (1, 0)
-    # 100 is 2^6 * 1.5625, and each power of two from 1 on is 2^23 steps from the next.
+    # 100 is 2^6 * 1.5625, and from each power of two to the next are 2^23 steps.
     assert comparison.worst_ulp == (6 + 0.5625) * 2**23
 
 
@@ -153,12 +153,12 @@ def test_the_relative_rule_agrees_with_its_formula(a: float, e: float, limit: fl
     assert comparison.differing == int(abs(a - e) > limit * abs(e))
 
 
-@pytest.mark.parametrize(("kind", "far"), [("absolute", [3]), ("relative", [1, 3])])
-def test_absolute_and_relative_rules_also_apply_to_integers(kind: str, far: list[int]) -> None:
+@pytest.mark.parametrize(("kind", "indices"), [("absolute", [3]), ("relative", [1, 3])])
+def test_absolute_and_relative_rules_also_apply_to_integers(kind: str, indices: list[int]) -> None:
     limits = {"absolute": 2.0, "relative": 0.1}
     expected = np.array([100, 1, 0, -5], np.int32)
     actual = np.array([101, 2, 0, -8], np.int32)
-    assert differing(actual, expected, rule(kind, limits[kind])) == far
+    assert differing(actual, expected, rule(kind, limits[kind])) == indices
 
 
 @pytest.mark.parametrize("kind", ["absolute", "relative"])

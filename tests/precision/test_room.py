@@ -31,7 +31,7 @@ class Ends:
     high: float
 
 
-def half(*values: float) -> Array:
+def float16(*values: float) -> Array:
     return np.array(values, np.float16)
 
 
@@ -44,19 +44,20 @@ def counted(expected: Array, *ends: Ends) -> Room:
 
 def test_an_exact_rule_leaves_no_room() -> None:
     assert (
-        room(half(1, 0, math.nan), PrecisionRule(RuleKind.EXACT, 0, "test"), Allowance()) == NO_ROOM
+        room(float16(1, 0, math.nan), PrecisionRule(RuleKind.EXACT, 0, "test"), Allowance())
+        == NO_ROOM
     )
 
 
 def test_an_unbounded_interval_is_open_and_a_wide_one_is_loose() -> None:
     everything = Ends(-math.inf, math.inf)
-    actual = counted(half(1, 1, 10), everything, Ends(0.4, 1.5), Ends(9.6, 10.5))
+    actual = counted(float16(1, 1, 10), everything, Ends(0.4, 1.5), Ends(9.6, 10.5))
     assert actual == Room(open=1, loose=2)
 
 
 @pytest.mark.parametrize("ends", [Ends(0, math.inf), Ends(-math.inf, 2)])
 def test_an_interval_open_to_one_side_is_loose_but_not_open(ends: Ends) -> None:
-    assert counted(half(1), ends) == Room(open=0, loose=1)
+    assert counted(float16(1), ends) == Room(open=0, loose=1)
 
 
 def test_integers_are_open_if_the_interval_contains_all_of_their_type() -> None:
@@ -67,39 +68,42 @@ def test_integers_are_open_if_the_interval_contains_all_of_their_type() -> None:
 
 def test_whether_an_element_is_loose_depends_on_the_largest_finite_magnitude() -> None:
     narrow = Ends(1, 1.5)
-    assert counted(half(1, 100), narrow, Ends(100, 100)) == NO_ROOM
-    assert counted(half(1, -100), narrow, Ends(-100, -100)) == NO_ROOM
+    assert counted(float16(1, 100), narrow, Ends(100, 100)) == NO_ROOM
+    assert counted(float16(1, -100), narrow, Ends(-100, -100)) == NO_ROOM
     infinite = Ends(math.inf, math.inf)
-    assert counted(half(1, math.inf), narrow, infinite) == Room(open=0, loose=1)
+    assert counted(float16(1, math.inf), narrow, infinite) == Room(open=0, loose=1)
 
 
 def test_an_expected_value_outside_its_interval_leaves_no_room() -> None:
     """Only values equal to it pass."""
-    assert counted(half(5), Ends(1, 3)) == NO_ROOM
-    assert counted(half(0.5), Ends(1, 3)) == NO_ROOM
-    assert counted(half(math.nan), Ends(1, 3)) == NO_ROOM
+    assert counted(float16(5), Ends(1, 3)) == NO_ROOM
+    assert counted(float16(0.5), Ends(1, 3)) == NO_ROOM
+    assert counted(float16(math.nan), Ends(1, 3)) == NO_ROOM
 
 
 def test_an_expected_nan_with_an_unbounded_interval_is_open() -> None:
-    assert counted(half(math.nan), Ends(-math.inf, math.inf)) == Room(open=1, loose=1)
+    assert counted(float16(math.nan), Ends(-math.inf, math.inf)) == Room(open=1, loose=1)
 
 
 def test_an_interval_from_the_largest_number_to_infinity_is_not_loose() -> None:
-    assert counted(half(65504), Ends(65504, math.inf)) == NO_ROOM
-    assert counted(half(-65504), Ends(-math.inf, -65504)) == NO_ROOM
+    assert counted(float16(65504), Ends(65504, math.inf)) == NO_ROOM
+    assert counted(float16(-65504), Ends(-math.inf, -65504)) == NO_ROOM
 
 
 def test_a_sum_is_loose_if_its_error_scale_is_large_and_open_if_it_is_enormous() -> None:
-    """Each sum may be off by 12.5 * 2^-24 of its error scale, and by 1.5 ULP of FLOAT16."""
+    """Each sum may be off by 12.5 * 2^-24 of its error scale, and by 1.5 ULP of FLOAT16.
+
+    At an error scale of 2^18 that is more than 0.19, and so more than a tenth of the sum, 1.
+    """
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     error_scales = np.array([1.0, 2.0**18, 2.0**301])
-    actual = room(half(1, 1, 1), rule, Allowance(errors=SumErrors(error_scales)))
+    actual = room(float16(1, 1, 1), rule, Allowance(errors=SumErrors(error_scales)))
     assert actual == Room(open=1, loose=2)
 
 
 def test_a_sum_whose_partial_sums_may_overflow_float32_is_not_open() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
-    assert room(half(1), rule, Allowance(errors=SumErrors(np.array([1e39])))).open == 0
+    assert room(float16(1), rule, Allowance(errors=SumErrors(np.array([1e39])))).open == 0
 
 
 def test_candidates_at_the_ends_of_a_type_are_loose_and_not_open() -> None:
@@ -111,13 +115,13 @@ def test_candidates_at_the_ends_of_a_type_are_loose_and_not_open() -> None:
 
 def test_a_sum_of_zeros_leaves_no_room() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
-    assert room(half(0), rule, Allowance(errors=SumErrors(np.zeros(1)))) == NO_ROOM
+    assert room(float16(0), rule, Allowance(errors=SumErrors(np.zeros(1)))) == NO_ROOM
 
 
 @pytest.mark.parametrize("kind", ["interval", "accumulate"])
 def test_a_rule_without_the_allowance_that_it_needs_is_an_error(kind: str) -> None:
     with pytest.raises(ValueError, match=kind):
-        room(half(1), PrecisionRule(RuleKind(kind), 1, "test"), Allowance())
+        room(float16(1), PrecisionRule(RuleKind(kind), 1, "test"), Allowance())
 
 
 @pytest.mark.parametrize(
@@ -128,14 +132,14 @@ def test_values_between_the_permitted_ends_pass_and_values_outside_fail(
     kind: str, limit: float, values: list[float], size: float
 ) -> None:
     rule = PrecisionRule(RuleKind(kind), limit, "test", products=4)
-    expected = half(*values)
+    expected = float16(*values)
     allowed = Allowance(errors=SumErrors(np.abs(expected.astype(np.float64)) + size))
     low, high = permitted_ends(expected, rule, allowed)
     for ends in (low, high):
         inside = _between(expected, ends, 0.999)
         assert compare(inside, expected, rule, allowed).differing == 0
     for ends, side in ((low, -np.inf), (high, np.inf)):
-        # One step beyond larger ends may be infinite.
+        # The largest FLOAT16 number is 65504, so no finite number may lie beyond a larger end.
         for at in np.flatnonzero(np.abs(ends) < 60000):
             outside = expected.copy()
             while not _farther(outside[at], ends[at], expected[at]):

@@ -44,8 +44,8 @@ def test_an_interval_permits_the_values_within_and_no_others() -> None:
     assert (comparison.differing, comparison.margin) == (2, math.inf)
 
 
-def test_the_margin_in_an_interval_is_the_share_of_the_way_to_its_end() -> None:
-    """The way is that from the expected value, here 1, to the end on the side of the actual one."""
+def test_the_margin_in_an_interval_is_the_share_of_the_distance_to_its_end() -> None:
+    """From 1, a 2 is a third of the distance to 4, and 0.5 is half of that to 0."""
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     allowed = Allowance(interval=(floats(0), floats(4)))
     assert compare(floats(2), floats(1), rule, allowed).margin == pytest.approx(1 / 3)
@@ -83,19 +83,19 @@ def test_a_candidate_may_be_nan() -> None:
     assert not compare(floats(3), floats(math.nan), rule, allowed).passed
 
 
-def test_a_choice_of_another_candidate_uses_all_of_the_limit() -> None:
+def test_a_result_within_another_candidate_uses_all_of_the_limit() -> None:
     rule, allowed = one_of((floats(0), floats(4)), (floats(9), floats(9)))
     assert compare(floats(9), floats(1), rule, allowed).margin == 1
     assert compare(floats(0.5), floats(1), rule, allowed).margin == 0.5
 
 
-def test_the_rule_one_of_does_not_excuse_a_wrong_expectation() -> None:
+def test_an_expected_value_that_is_no_candidate_permits_only_itself() -> None:
     rule, allowed = one_of((floats(2), floats(2)), (floats(3), floats(3)))
     assert not compare(floats(2), floats(7), rule, allowed).passed
     assert compare(floats(7), floats(7), rule, allowed).passed
 
 
-def test_a_candidate_that_holds_all_numbers_leaves_the_element_undefined() -> None:
+def test_beside_an_unbounded_candidate_any_value_is_right_and_uses_none_of_the_limit() -> None:
     rule, allowed = one_of((floats(2), floats(2)), (floats(-math.inf), floats(math.inf)))
     for actual in (7, math.nan, -math.inf):
         comparison = compare(floats(actual), floats(2), rule, allowed)
@@ -121,6 +121,7 @@ def test_subnormal_results_and_no_others_may_be_zero_where_arithmetic_flushes() 
 
 
 def test_subnormal_inputs_may_be_taken_for_zero() -> None:
+    """`with_zeros` is what the operator gives if subnormal inputs count as 0."""
     expected, with_zeros = floats(0.5, 2, 3), floats(math.nan, math.inf, 3)
     rule = ulp(1, flushes=True)
     allowed = Allowance(flushed=(expected, with_zeros))
@@ -139,10 +140,11 @@ def test_the_expected_values_may_come_from_a_device_that_flushes() -> None:
     assert not compare(right, floats(math.nan, 7), rule, allowed).passed
 
 
-def test_an_interval_does_not_excuse_a_wrong_expectation() -> None:
+def test_an_expected_value_outside_its_interval_permits_only_itself() -> None:
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     allowed = Allowance(interval=(np.array([2]), np.array([3])))
     assert not compare(np.array([2]), np.array([7]), rule, allowed).passed
+    assert compare(np.array([7]), np.array([7]), rule, allowed).passed
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -161,6 +163,7 @@ def test_the_step_beyond_the_largest_number_is_infinity(sign: int) -> None:
 def test_margin_and_histogram_cover_all_elements(
     data_type: DataType, limit: int, steps: list[int]
 ) -> None:
+    """The histogram counts distances from 2^k to below 2^(k + 1) under 2^k, and 0 under 0."""
     width = data_type.dtype.itemsize
     start = np.full(len(steps), 1, data_type.dtype).view(f"i{width}")
     actual = (start + np.array(steps, f"i{width}")).view(data_type.dtype)
@@ -171,7 +174,8 @@ def test_margin_and_histogram_cover_all_elements(
     assert comparison.histogram == (powers if any(steps) else {})
 
 
-def test_the_histogram_counts_nan_separately() -> None:
+def test_the_histogram_counts_nan_as_infinitely_far() -> None:
+    """From 2 to 4 are 2^23 steps."""
     comparison = compare(floats(1, math.nan, 2), floats(1, 1, 4), ulp(1))
     assert comparison.histogram == {0.0: 1, 2.0**23: 1, math.inf: 1}
     assert comparison.worst_ulp == math.inf
@@ -191,7 +195,7 @@ def test_large_outputs_are_compared_to_their_last_element(size: int) -> None:
 
 
 @pytest.mark.parametrize("actual", [0.0, 1e38, -math.inf, math.nan])
-def test_any_value_of_an_undefined_element_is_right_and_uses_none_of_the_limit(
+def test_any_value_of_an_open_element_is_right_and_uses_none_of_the_limit(
     actual: float,
 ) -> None:
     allowed = Allowance(interval=(floats(-math.inf, 2), floats(math.inf, 4)))
@@ -203,7 +207,7 @@ def test_any_value_of_an_undefined_element_is_right_and_uses_none_of_the_limit(
 
 
 @pytest.mark.parametrize("actual", [-128, 5, 127])
-def test_an_integer_is_undefined_if_its_interval_is_the_whole_type(actual: int) -> None:
+def test_an_integer_is_open_if_its_interval_is_the_whole_type(actual: int) -> None:
     allowed = Allowance(interval=(np.array([-128], np.int8), np.array([127], np.int8)))
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     comparison = compare(np.array([actual], np.int8), np.array([7], np.int8), rule, allowed)
@@ -212,12 +216,12 @@ def test_an_integer_is_undefined_if_its_interval_is_the_whole_type(actual: int) 
 
 
 def test_zeros_of_different_signs_differ_only_if_the_rule_says_so() -> None:
-    zeros, others = floats(0.0, -0.0, 1), floats(-0.0, -0.0, 1)
-    allowed = Allowance(candidates=((others, others),))
+    both, negative = floats(0.0, -0.0, 1), floats(-0.0, -0.0, 1)
+    allowed = Allowance(candidates=((negative, negative),))
     for signed in (True, False):
         rule = PrecisionRule(RuleKind.ONE_OF, 0, "test", flushes=True, signed_zeros=signed)
-        assert compare(zeros, others, rule, allowed).differing == (1 if signed else 0)
-        assert compare(others, others, rule, allowed).passed
+        assert compare(both, negative, rule, allowed).differing == (1 if signed else 0)
+        assert compare(negative, negative, rule, allowed).passed
 
 
 @pytest.mark.parametrize("operator", ["ceil", "floor", "round"])

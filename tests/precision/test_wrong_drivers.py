@@ -264,7 +264,9 @@ def test_an_epsilon_outside_the_root_fails() -> None:
         ("mean_variance_normalization1/boundary/exact-in-float16", "OutputTensor"),
     ],
 )
-def test_each_nan_in_place_of_a_finite_result_is_wrong(identifier: str, output: str) -> None:
+def test_each_nan_in_place_of_a_finite_result_counts_as_a_difference(
+    identifier: str, output: str
+) -> None:
     case = case_of(identifier)
     right = evaluate(case)[output]
     assert np.isfinite(right).all()
@@ -278,8 +280,8 @@ def test_a_result_between_those_of_two_known_kernels_fails() -> None:
     layer = "gru/boundary/sequence-of-length-0[DataType=FLOAT16,Direction=FORWARD,"
     case = case_of(f"{layer}LinearBeforeReset=False]")
     right = evaluate(case)["OutputSequenceTensor"]
-    # Known kernels give -0.02532 or -0.02515 for the first element.
-    for value, wrong in ((-0.02531, 0), (-0.02514, 0), (-0.02523, 1)):
+    # For the first element known kernels give -0.02532 or -0.02515, and none a number between.
+    for value, differing in ((-0.02531, 0), (-0.02514, 0), (-0.02523, 1)):
         actual = right.copy()
         actual.flat[0] = value
-        assert comparison(case, "OutputSequenceTensor", actual).differing == wrong
+        assert comparison(case, "OutputSequenceTensor", actual).differing == differing
