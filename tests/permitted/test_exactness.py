@@ -27,7 +27,7 @@ LARGEST = 3.4028234663852886e38
 """The largest finite number of FLOAT32."""
 
 
-def pair(operator: str, a: float, b: float, data_type: DataType) -> tuple[float, float]:
+def ends_of_two(operator: str, a: float, b: float, data_type: DataType) -> tuple[float, float]:
     """Return the least and the greatest right result of an operator of two numbers."""
     low, high = hull(candidates(operator, a, b, data_type))
     return float(low[0]), float(high[0])
@@ -49,7 +49,7 @@ def permits(operator: str, a: float, b: float, expected: float, actual: float) -
     return bool(is_permitted(value, right, *candidates(operator, a, b, DataType.FLOAT32)).all())
 
 
-def single(operator: str, x: float, **attributes: Any) -> tuple[float, float]:
+def ends_of_one(operator: str, x: float, **attributes: Any) -> tuple[float, float]:
     """Return the least and the greatest right result of an operator of one FLOAT32 number."""
     low, high = function_of(operator, "interval")(
         InputTensor=np.array([x], np.float32),
@@ -67,24 +67,24 @@ def single(operator: str, x: float, **attributes: Any) -> tuple[float, float]:
 def test_exact_multiples_leave_no_remainder(
     operator: str, data_type: DataType, a: float, b: float
 ) -> None:
-    assert pair(operator, a, b, data_type) == (0, 0)
+    assert ends_of_two(operator, a, b, data_type) == (0, 0)
 
 
 @pytest.mark.parametrize("operator", MODULUS)
 def test_the_remainder_of_7_5_by_2_is_exact(operator: str) -> None:
-    assert pair(operator, 7.5, 2, DataType.FLOAT32) == (1.5, 1.5)
+    assert ends_of_two(operator, 7.5, 2, DataType.FLOAT32) == (1.5, 1.5)
 
 
 @pytest.mark.parametrize("operator", MODULUS)
 def test_a_remainder_may_be_off_by_the_divisor_if_its_quotient_has_24_bits(operator: str) -> None:
     """8388607 / 2 is 4194303.5, and FLOAT32 has no number between it and 4194304."""
-    assert pair(operator, 8388607, 2, DataType.FLOAT32) == (-1, 3)
+    assert ends_of_two(operator, 8388607, 2, DataType.FLOAT32) == (-1, 3)
 
 
 @pytest.mark.parametrize("operator", MODULUS)
 def test_quotients_next_to_a_whole_number_may_fall_on_either_side(operator: str) -> None:
     below = float(np.nextafter(np.float32(6), np.float32(0)))
-    low, high = pair(operator, below, 3, DataType.FLOAT32)
+    low, high = ends_of_two(operator, below, 3, DataType.FLOAT32)
     assert low <= below - 6 < 0 < 2.9999 < high <= 3
     right = below - 3
     assert permits(operator, below, 3, right, below - 6)
@@ -125,31 +125,31 @@ def test_a_quotient_by_one_of_the_largest_numbers_may_be_zero() -> None:
 @pytest.mark.parametrize("operator", MODULUS)
 @pytest.mark.parametrize("a", [1, 0, -1, math.inf])
 def test_the_remainder_of_a_zero_divisor_is_nan(operator: str, a: float) -> None:
-    assert all(map(math.isnan, pair(operator, a, 0, DataType.FLOAT32)))
+    assert all(map(math.isnan, ends_of_two(operator, a, 0, DataType.FLOAT32)))
 
 
 @pytest.mark.parametrize("operator", MODULUS)
 def test_any_remainder_is_right_if_the_quotient_overflows(operator: str) -> None:
-    assert pair(operator, 3e38, 1e-5, DataType.FLOAT32) == (-math.inf, math.inf)
+    assert ends_of_two(operator, 3e38, 1e-5, DataType.FLOAT32) == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize("x", [LARGEST, 3e38, 1e38, 2.0**126])
 def test_softsign_of_the_largest_numbers_is_next_to_1_or_minus_1(x: float) -> None:
-    low, high = single("ACTIVATION_SOFTSIGN", x)
+    low, high = ends_of_one("ACTIVATION_SOFTSIGN", x)
     assert 1 - 2.0**-21 < low <= 1 <= high < 1 + 2.0**-21
-    low, high = single("ACTIVATION_SOFTSIGN", -x)
+    low, high = ends_of_one("ACTIVATION_SOFTSIGN", -x)
     assert -1 - 2.0**-21 < low <= -1 <= high < -1 + 2.0**-21
 
 
 @pytest.mark.parametrize("x", [-1, -1.5, -3.14, -100])
 def test_acosh_of_numbers_from_minus_100_to_minus_1_is_nan(x: float) -> None:
-    assert all(map(math.isnan, single("ELEMENT_WISE_ACOSH", x, ScaleBias=None)))
+    assert all(map(math.isnan, ends_of_one("ELEMENT_WISE_ACOSH", x, ScaleBias=None)))
 
 
 @pytest.mark.parametrize("x", [-1e5, -3e38])
 def test_acosh_may_have_any_result_if_its_sum_may_be_zero(x: float) -> None:
-    # Measured on DirectML 1.15.4: negative and positive infinity.
-    assert single("ELEMENT_WISE_ACOSH", x, ScaleBias=None) == (-math.inf, math.inf)
+    """It is log(x + sqrt(x^2 - 1)). DirectML 1.15.4 gave negative and positive infinity."""
+    assert ends_of_one("ELEMENT_WISE_ACOSH", x, ScaleBias=None) == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_an_angle_may_be_that_of_a_quotient_that_was_flushed_to_zero(
 
 
 def test_the_angle_of_two_numbers_below_1e38_has_a_narrow_interval() -> None:
-    low, high = pair("ELEMENT_WISE_ATAN_YX", 4e37, 8e37, DataType.FLOAT32)
+    low, high = ends_of_two("ELEMENT_WISE_ATAN_YX", 4e37, 8e37, DataType.FLOAT32)
     assert high - low < 1e-4
 
 

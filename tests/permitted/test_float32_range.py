@@ -39,7 +39,7 @@ def test_a_product_beyond_float32_may_be_infinite_in_later_steps(
     assert not accepts(case, "OutputTensor", [0, np.nan])
 
 
-def test_an_activation_alone_has_a_rule_of_its_own(tmp_path: Path) -> None:
+def test_an_activation_that_is_not_fused_may_not_overflow_on_the_way(tmp_path: Path) -> None:
     """log(1 + exp(100)) is 100, although exp(100) is infinite in FLOAT32."""
     desc = """InputTensor: {Sizes: [1], DataType: FLOAT32, values: [100]},
       OutputTensor: {Sizes: [1], DataType: FLOAT32}, Steepness: 1"""
@@ -56,11 +56,11 @@ def test_an_activation_alone_has_a_rule_of_its_own(tmp_path: Path) -> None:
         "MEAN_VARIANCE_NORMALIZATION1",
     ],
 )
-def test_outputs_in_the_range_of_float32_are_right_and_not_those_of_the_reference(
+def test_outputs_in_the_range_of_float32_are_right_also_where_the_reference_has_others(
     operator: str,
 ) -> None:
     differing = 0
-    for planned in Fuzz((operator,), 6).cases(range(200)):
+    for planned in Fuzz((operator,), seed=6).cases(range(200)):
         case = build(planned)
         right = evaluate(case)
         for name, values in (outputs_in_float32_range(case, right) or {}).items():

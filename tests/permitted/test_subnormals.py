@@ -63,7 +63,7 @@ def test_a_subnormal_intermediate_product_may_have_fewer_digits(tmp_path: Path) 
     for name in ("", "Scale", "Bias"):
         desc += f", Output{name}GradientTensor: {{{ONE}}}"
     desc = f"{desc}, Epsilon: 0.25".replace("Sizes: [1]", "Sizes: [2]")
-    desc = re.sub(r"values: \[(.*?)\]", r"values: [\1, \1]", desc)
+    desc = re.sub(r"values: \[(.*?)\]", r"values: [\1, \1]", desc)  # Two equal elements.
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc)
     (right, _) = evaluate(case)["OutputGradientTensor"].tolist()
     assert right < 0

@@ -13,7 +13,7 @@ import pytest
 from dmlconf.cases.model import Case
 from tests.permitted.graphs.accepted import accepts, single
 
-DESC = """
+INFINITE_PARAMETERS = """
   InputParametersTensor: {Sizes: [4], DataType: FLOAT32, values: [.inf, -.inf, .inf, 2]},
   InputFirstMomentTensor: {Sizes: [4], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38, 4]},
   InputSecondMomentTensor: {Sizes: [4], DataType: FLOAT32, values: [4, 4, 4, 9]},
@@ -26,7 +26,8 @@ DESC = """
 
 
 def test_infinity_minus_an_infinite_step_may_be_nan(tmp_path: Path) -> None:
-    case = single(tmp_path, "ADAM_OPTIMIZER", DESC)
+    """The last parameter is 2 - 65504 * 1 / sqrt(6.5), with moments of 1 and 6.5."""
+    case = single(tmp_path, "ADAM_OPTIMIZER", INFINITE_PARAMETERS)
     of_directml_1_15_4 = [np.nan, -np.inf, np.inf, -25690.783]
     assert accepts(case, "OutputParametersTensor", of_directml_1_15_4)
     assert not accepts(case, "OutputParametersTensor", [np.nan, -np.inf, np.inf, -25691.5])
@@ -35,7 +36,7 @@ def test_infinity_minus_an_infinite_step_may_be_nan(tmp_path: Path) -> None:
 def test_a_product_beyond_float32_may_be_divided_as_infinity(tmp_path: Path) -> None:
     """65504 * 3e34 is divided by sqrt(1e8): 1.97e35, or infinity, as DirectML 1.8.2 computes it."""
     desc = (
-        DESC.replace("[.inf, -.inf, .inf, 2]", "[1, 1, 1, 2]")
+        INFINITE_PARAMETERS.replace("[.inf, -.inf, .inf, 2]", "[1, 1, 1, 2]")
         .replace("[3.0e+38, 3.0e+38, -3.0e+38, 4]", "[6.0e+34, -6.0e+34, 0, 4]")
         .replace("[4, 4, 4, 9]", "[2.0e+8, 2.0e+8, 4, 9]")
     )
@@ -151,7 +152,7 @@ def test_float16_holds_both_moments_or_neither(tmp_path: Path) -> None:
 
 
 def test_a_held_moment_beyond_float16_is_the_largest_number_or_infinity(tmp_path: Path) -> None:
-    """V is 4.5 million: DirectML 1.15.4 gives the first number."""
+    """V is 0.5 * 2 + 0.5 * 3000^2: DirectML 1.15.4 gives the first number."""
     case = held(tmp_path, PARAMETER=2, FIRST=2, SECOND=2, GRADIENT=-3000, BETA1=0.5, EPSILON=1)
     for right in (2.406, 2.408, 5.367, 2):
         assert accepts(case, "OutputParametersTensor", [right]), right

@@ -18,6 +18,7 @@ HARDMAX = """InputTensor: {Sizes: [2, 2], DataType: FLOAT32, values: [VALUES]},
 
 
 CHOICES = ([1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1])
+"""The outputs that choose one of four elements."""
 
 
 def test_hardmax_of_a_row_with_nan_may_choose_any_element_along_several_axes(
@@ -68,5 +69,5 @@ def test_a_sum_of_float16_powers_may_be_stored_in_eight_parts_and_as_a_whole(
     log = operator == "ACTIVATION_LOG_SOFTMAX"
     result = below - np.log(total) if log else np.exp(below) / total
     assert accepts(case, "OutputTensor", toward_zero(result))
-    moved = below - np.log(total * 0.99) if log else np.exp(below) / (total * 0.99)
-    assert not accepts(case, "OutputTensor", toward_zero(moved))
+    wrong = below - np.log(total * 0.99) if log else np.exp(below) / (total * 0.99)
+    assert not accepts(case, "OutputTensor", toward_zero(wrong))

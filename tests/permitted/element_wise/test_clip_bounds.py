@@ -74,7 +74,7 @@ def test_bounds_that_are_numbers_leave_one_right_result(operator: str) -> None:
 
 
 @pytest.mark.parametrize("operator", CLIPS)
-def test_a_least_of_nan_counts_as_0_or_less_in_int32_and_as_0_or_255_in_uint8(
+def test_a_min_of_nan_counts_as_0_or_less_in_int32_and_as_0_or_255_in_uint8(
     operator: str,
 ) -> None:
     low, high = right_range(operator, DataType.INT32, NAN, 5)
@@ -103,9 +103,9 @@ def test_a_result_between_those_of_two_processors_is_wrong(operator: str) -> Non
     intervals = function_of(operator, "candidates")(InputTensor=values, **fields)
     right = np.array([2**63], np.uint64)
     for value in (6, 2**63, 2**64 - 1, 2**50, 7):
-        driver = np.array([value], np.uint64)
+        result = np.array([value], np.uint64)
         permitted = value not in (2**50, 7)
-        assert is_permitted(driver, right, *intervals).all() == permitted, value
+        assert is_permitted(result, right, *intervals).all() == permitted, value
 
 
 def test_a_threshold_of_nan_counts_as_0_or_less_in_int32_and_as_0_or_255_in_uint8() -> None:

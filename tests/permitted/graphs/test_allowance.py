@@ -50,7 +50,7 @@ outputs: {y: node, z: k}
     assert not accepts(case, "z", [3, 0])
 
 
-OVERFLOW = """
+SUM_AND_QUARTER = """
   product:
     operator: GEMM
     desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 1, 1]}, TransA: NONE,
@@ -60,24 +60,25 @@ OVERFLOW = """
 
 
 @pytest.mark.parametrize(("output", "factor"), [("product", 1), ("node", 0.25)])
-def test_a_sum_whose_terms_overflow_may_be_infinite_and_what_follows_any_number(
+def test_a_sum_may_be_infinite_if_a_partial_sum_overflows_and_what_reads_the_sum_is_open(
     tmp_path: Path, output: str, factor: float
 ) -> None:
-    """The sum is 3e38, and 3e38 + 3e38 overflows. A later node may read the sum as any number.
-
-    So the later node may give any number as well.
-    """
+    """The sum is 3e38, but 3e38 + 3e38 overflows. A later node may read the sum as any number."""
     inputs = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38]}
   b: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 1, 1]}"""
-    nodes = OVERFLOW if output == "node" else OVERFLOW[: OVERFLOW.index("\n  node:")]
+    nodes = (
+        SUM_AND_QUARTER
+        if output == "node"
+        else SUM_AND_QUARTER[: SUM_AND_QUARTER.index("\n  node:")]
+    )
     case = graph(tmp_path, inputs, nodes, output)
     assert accepts(case, "y", [3e38 * factor])
     assert accepts(case, "y", [np.inf])
     assert accepts(case, "y", [1e37]) is (output == "node")
 
 
-def test_the_greatest_sum_of_magnitudes_takes_the_ends_farther_from_zero(
+def test_a_sum_of_magnitudes_may_be_that_of_the_permitted_values_farthest_from_zero(
     tmp_path: Path,
 ) -> None:
     # RESAMPLE1 turns [2, -1] into [-0.7, -1], and may give up to [2, -3.7]; [-2, 1] likewise.
@@ -99,10 +100,10 @@ def test_the_greatest_sum_of_magnitudes_takes_the_ends_farther_from_zero(
 
 
 def test_a_gradient_beyond_float16_may_be_stored_as_the_largest_number(tmp_path: Path) -> None:
-    """The sum of gradients times inputs is 4.3e9, of which a store in FLOAT16 may leave 65504.
+    """The sum of gradients times inputs is 65504^2, which FLOAT16 may store as 65504.
 
-    The first gradient is then 45.25 * (0 - 9357), which is beyond FLOAT16 too. Measured in a graph:
-    -65504. The other gradients are infinite in the reference, so that any value of them is right.
+    The first gradient is then 2048 / sqrt(2048) * (0 - 65504 / 7) = -423,483, beyond FLOAT16 too.
+    DirectML gave -65504. The others are infinite in the reference, so any value of them is right.
     """
     row, one = "Sizes: [1, 7], DataType: FLOAT16", "Sizes: [1, 1], DataType: FLOAT16"
     case = graph(
@@ -125,7 +126,7 @@ def test_a_gradient_beyond_float16_may_be_stored_as_the_largest_number(tmp_path:
     assert not accepts(case, "y", [-60000, *[-65504] * 6])
 
 
-LARGE = """
+SINH_OF_AN_UNKNOWN_SINE = """
   large: {operator: ACTIVATION_LINEAR, desc: {InputTensor: x, OutputTensor: {}, Alpha: 3, Beta: 1}}
   sine: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: large, OutputTensor: {}}}
   scaled: {operator: ACTIVATION_LINEAR,
@@ -133,17 +134,21 @@ LARGE = """
   node: {operator: ELEMENT_WISE_SINH, desc: {InputTensor: scaled, OutputTensor: {}}}"""
 
 
-def test_every_number_is_right_if_the_ends_of_its_range_overflow(
+def test_any_number_but_nan_is_right_if_both_ends_of_its_range_overflow(
     tmp_path: Path,
 ) -> None:
     """Sines of 9e20 may be anything from -1 to 1, and SINH of 3,000 times that may overflow."""
-    case = graph(tmp_path, "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+20]}", LARGE)
+    case = graph(
+        tmp_path,
+        "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+20]}",
+        SINH_OF_AN_UNKNOWN_SINE,
+    )
     for value in (-np.inf, -1e30, -27.3, 0.5, 1e30, np.inf):
         assert accepts(case, "y", [value]), value
     assert not accepts(case, "y", [np.nan])
 
 
-STORE = """
+HALF_OF_AN_OVERFLOW = """
 inputs:
   x: {Sizes: [1, 1, 2, 1], DataType: FLOAT16, values: [60000, 30000]}
   w: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [2]}
@@ -160,15 +165,16 @@ outputs: {y: half}
 
 
 def test_an_overflow_may_give_infinity_or_the_largest_number(tmp_path: Path) -> None:
-    case = graph_case(tmp_path, STORE)
+    """2 * 60000 exceeds FLOAT16, whose largest number is 65504; half of that is 32752."""
+    case = graph_case(tmp_path, HALF_OF_AN_OVERFLOW)
     assert passes(case, "y", [np.inf, 30000])
     assert passes(case, "y", [32752, 30000])
     assert not passes(case, "y", [16000, 30000])
     assert not passes(case, "y", [np.nan, 30000])
 
 
-def test_a_sum_near_the_largest_number_is_right_beside_a_smaller_candidate(tmp_path: Path) -> None:
-    """Each coordinate is half-way between two elements: element 1 may get gradient 1, 2 or both."""
+def test_a_sum_near_the_largest_float32_number_is_one_of_three_candidates(tmp_path: Path) -> None:
+    """Coordinates 1 and 2 are half-way between elements: element 1 may get either or both."""
     inputs = "\n  x: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -1.0e+32, -3.402822e+38]}"
     nodes = """
   sums:
@@ -184,7 +190,7 @@ def test_a_sum_near_the_largest_number_is_right_beside_a_smaller_candidate(tmp_p
 
 
 def test_candidates_of_a_reduction_have_the_sizes_of_the_output(tmp_path: Path) -> None:
-    """Each maximum has candidates: of gradients that may be off, and those of MAX alone."""
+    """The maxima have candidates: some from errors of the gradients, some from MAX itself."""
     case = graph(
         tmp_path,
         """
@@ -199,8 +205,8 @@ def test_candidates_of_a_reduction_have_the_sizes_of_the_output(tmp_path: Path) 
     )
     right = evaluate(case)["y"].ravel().tolist()
     assert accepts(case, "y", right)
-    others = ([*right[:n], 60000, *right[n + 1 :]] for n in range(len(right)))
-    assert not all(accepts(case, "y", other) for other in others)
+    changed = ([*right[:n], 60000, *right[n + 1 :]] for n in range(len(right)))
+    assert not all(accepts(case, "y", values) for values in changed)
 
 
 @pytest.mark.parametrize("negated", [False, True])

@@ -91,6 +91,7 @@ SIGNED = {
     "CLIP": "ELEMENT_WISE_CLIP, desc: {InputTensor: x, OutputTensor: {}, Min: -1, Max: 0,"
     " ScaleBias: {Scale: 1, Bias: 0}}",
 }
+"""Nodes that choose between 0 and -0, so that either may be the result."""
 
 
 @pytest.mark.parametrize("operator", SIGNED)

@@ -25,6 +25,7 @@ NONZERO = """
   node: {operator: NONZERO_COORDINATES,
          desc: {InputTensor: cosine, OutputCountTensor: {Sizes: [1], DataType: UINT32},
                 OutputCoordinatesTensor: {Sizes: [4, 1], DataType: UINT32}}}"""
+"""The count and the coordinates of the cosines that are not 0."""
 
 
 NEAR_ZERO = "\n  x: {Sizes: [4], DataType: FLOAT32, values: [1.5707964, 1, 1.5707964, 0]}"
@@ -50,7 +51,7 @@ def test_coordinates_may_leave_out_only_elements_that_may_be_zero(tmp_path: Path
         assert not accepts(case, "y", rows), rows
 
 
-OF_COORDINATES = (
+COORDINATES_OF_COORDINATES = (
     NONZERO.replace("node:", "first:")
     + """
   node: {operator: NONZERO_COORDINATES,
@@ -64,12 +65,12 @@ def test_coordinates_that_are_zero_in_some_right_outputs_are_counted_or_not(tmp_
     """The first output has 0, 1, 2, 3; or 0, 1, 3 or 1, 2, 3 and an undefined number; or 1, 3 and
     two undefined numbers.
     """
-    count = graph(tmp_path, NEAR_ZERO, OF_COORDINATES, "node.OutputCountTensor")
+    count = graph(tmp_path, NEAR_ZERO, COORDINATES_OF_COORDINATES, "node.OutputCountTensor")
     for number in (2, 3, 4):
         assert accepts(count, "y", [number]), number
     for number in (0, 5):
         assert not accepts(count, "y", [number]), number
-    rows = graph(tmp_path, NEAR_ZERO, OF_COORDINATES, "node.OutputCoordinatesTensor")
+    rows = graph(tmp_path, NEAR_ZERO, COORDINATES_OF_COORDINATES, "node.OutputCoordinatesTensor")
     assert accepts(rows, "y", [0, 0, 1, 0, 2, 0, 3, 0])  # of 1, 2, 3 and an undefined number
     assert accepts(rows, "y", [1, 0, 2, 0, 3, 0, 9, 9])  # of 0, 1, 2 and 3
     assert not accepts(rows, "y", [2, 0, 3, 0, 9, 9, 9, 9])
@@ -77,6 +78,7 @@ def test_coordinates_that_are_zero_in_some_right_outputs_are_counted_or_not(tmp_
 
 
 def test_each_of_300_elements_may_be_zero_or_not(tmp_path: Path) -> None:
+    """The cosine of 1.5707964 is 0 with an error of 0.0008."""
     inputs = f"\n  x: {{Sizes: [300], DataType: FLOAT32, values: {[1.5707964] * 300}}}"
     case = graph(tmp_path, inputs, NONZERO.replace("[4, 1]", "[300, 1]"))
     for count in (0, 150, 300):
@@ -98,13 +100,14 @@ def test_there_are_no_choices_of_coordinates_if_they_have_more_than_2_to_the_22_
     assert len(nonzero_choices(case, *ends).get("OutputCoordinatesTensor", [])) == arrays
 
 
-FIRST = """
+SQUARES_OF_INDICES = """
   cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
   first: {operator: ARGMAX,
           desc: {InputTensor: cosine, OutputTensor: {Sizes: [8, 1], DataType: UINT32}, Axes: [1],
                  AxisDirection: INCREASING}}
   node: {operator: ELEMENT_WISE_DIFFERENCE_SQUARE,
          desc: {ATensor: first, BTensor: i, OutputTensor: {}}}"""
+"""The squares of the indices of the greatest cosines, if `i` is 0."""
 
 
 def test_a_later_node_may_compute_with_each_right_index(tmp_path: Path) -> None:
@@ -112,7 +115,7 @@ def test_a_later_node_may_compute_with_each_right_index(tmp_path: Path) -> None:
     inputs = f"""
   x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}
   i: {{Sizes: [8, 1], DataType: UINT32, values: [0, 0, 0, 0, 0, 0, 0, 0]}}"""
-    case = graph(tmp_path, inputs, FIRST)
+    case = graph(tmp_path, inputs, SQUARES_OF_INDICES)
     for index in range(12):
         assert accepts(case, "y", [index**2] * 8), index
     assert not accepts(case, "y", [144] * 8)
@@ -120,7 +123,7 @@ def test_a_later_node_may_compute_with_each_right_index(tmp_path: Path) -> None:
 
 
 CAST = (
-    FIRST[: FIRST.index("  node:")]
+    SQUARES_OF_INDICES[: SQUARES_OF_INDICES.index("  node:")]
     + """  node: {operator: CAST, desc: {InputTensor: first, OutputTensor: {DataType: FLOAT32}}}"""
 )
 
@@ -133,7 +136,7 @@ def test_a_cast_of_each_right_index_is_right(tmp_path: Path) -> None:
     assert not accepts(case, "y", [12] * 8)
 
 
-MOVED = (
+COPIED_COORDINATES = (
     NONZERO.replace("node:", "places:")
     + """
   node: {operator: TILE, desc: {InputTensor: places.OutputCoordinatesTensor,
@@ -142,35 +145,37 @@ MOVED = (
 
 
 def test_a_coordinate_that_another_node_copies_has_the_same_choices(tmp_path: Path) -> None:
-    case = graph(tmp_path, NEAR_ZERO, MOVED)
+    case = graph(tmp_path, NEAR_ZERO, COPIED_COORDINATES)
     for rows in ([0, 1, 2, 3], [1, 2, 3, 9], [1, 3, 9, 9]):
         assert accepts(case, "y", rows), rows
     assert not accepts(case, "y", [2, 3, 9, 9])
 
 
-TWICE = (
-    FIRST.replace("BTensor: i", "BTensor: clipped")
+TWO_WAYS = (
+    SQUARES_OF_INDICES.replace("BTensor: i", "BTensor: clipped")
     + """
   clipped: {operator: ELEMENT_WISE_CLIP1, desc: {InputTensor: first, OutputTensor: {},
             MinMaxDataType: UINT32, Min: 3, Max: 5}}"""
 )
+"""The squared difference of an index and the same index after CLIP."""
 
 
 def test_an_index_that_reaches_an_output_in_two_ways_has_the_same_value_in_both(
     tmp_path: Path,
 ) -> None:
     inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
-    case = graph(tmp_path, inputs, TWICE)
+    case = graph(tmp_path, inputs, TWO_WAYS)
     for index in range(12):
         assert accepts(case, "y", [(index - min(max(index, 3), 5)) ** 2] * 8), index
     # An index of 11 in one way, and an index of 3 or less in the other.
     assert not accepts(case, "y", [(11 - 3) ** 2] * 8)
 
 
-OPEN = """
+READS_PRODUCTS = """
   product: {operator: GEMM, desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 1, 3]},
             TransA: NONE, TransB: NONE, Alpha: 1, Beta: 0}}
   node: {operator: OPERATOR}"""
+"""A node that reads three products."""
 
 
 OVERFLOWING = """
@@ -179,11 +184,11 @@ OVERFLOWING = """
 """Later nodes may read the first of three products as any number or NaN: it may overflow."""
 
 
-INDEX = "{Sizes: [1, 1, 1, 1], DataType: UINT32}"
+ONE_INDEX = "{Sizes: [1, 1, 1, 1], DataType: UINT32}"
 
 
 TOP_K = (
-    f"TOP_K, desc: {{InputTensor: product, OutputIndexTensor: {INDEX}, Axis: 3, K: 1, "
+    f"TOP_K, desc: {{InputTensor: product, OutputIndexTensor: {ONE_INDEX}, Axis: 3, K: 1, "
     "OutputValueTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}"
 )
 
@@ -194,7 +199,7 @@ COUNT_OF_OPEN = """NONZERO_COORDINATES,
 
 
 def test_an_open_element_may_be_zero_or_not(tmp_path: Path) -> None:
-    nodes = OPEN.replace("OPERATOR", COUNT_OF_OPEN)
+    nodes = READS_PRODUCTS.replace("OPERATOR", COUNT_OF_OPEN)
     inputs = OVERFLOWING.replace("1, 0, 0]}", "1, 0, 1.0e-37]}")
     count = graph(tmp_path, inputs, nodes)
     for number in (1, 2):
@@ -210,7 +215,7 @@ def test_an_open_element_may_be_zero_or_not(tmp_path: Path) -> None:
 
 def test_top_k_of_a_line_with_an_open_element_gives_any_index_of_the_line(tmp_path: Path) -> None:
     """The open element may be NaN, and TOP_K may then give any element of the line."""
-    nodes = OPEN.replace("OPERATOR", TOP_K)
+    nodes = READS_PRODUCTS.replace("OPERATOR", TOP_K)
     case = graph(tmp_path, OVERFLOWING, nodes, "node.OutputIndexTensor")
     for index in range(3):
         assert accepts(case, "y", [index]), index
@@ -218,33 +223,36 @@ def test_top_k_of_a_line_with_an_open_element_gives_any_index_of_the_line(tmp_pa
         assert not accepts(case, "y", [index]), index
 
 
-FIRST_OF = (
-    f"OPERATOR, desc: {{InputTensor: product, OutputTensor: {INDEX}, Axes: [3], "
+INDEX_OF = (
+    f"OPERATOR, desc: {{InputTensor: product, OutputTensor: {ONE_INDEX}, Axes: [3], "
     "AxisDirection: DECREASING}"
 )
 
 
 REDUCTION = (
-    f"REDUCE, desc: {{InputTensor: product, OutputTensor: {INDEX}, Axes: [3], Function: OPERATOR}}"
+    f"REDUCE, desc: {{InputTensor: product, OutputTensor: {ONE_INDEX}, Axes: [3], "
+    "Function: OPERATOR}"
 )
 
 
-@pytest.mark.parametrize("operator", [FIRST_OF, REDUCTION], ids=["itself", "reduce"])
+@pytest.mark.parametrize("operator", [INDEX_OF, REDUCTION], ids=["operator", "function of REDUCE"])
 @pytest.mark.parametrize(("function", "wrong"), [("ARGMAX", 2), ("ARGMIN", 1)])
-def test_an_element_that_another_surely_exceeds_is_not_the_greatest_nor_the_other_the_least(
+def test_beside_an_open_element_3_is_never_the_greatest_and_5_never_the_least(
     tmp_path: Path, operator: str, function: str, wrong: int
 ) -> None:
-    """The line is an open element, 5 and 3: 3 is never the greatest, and 5 never the least."""
+    """The line has an open element, 5 and 3."""
     inputs = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, -3.0e+38, 1]}
   b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [2, 0, 0, 2, 0, 0, 1, 5, 3]}"""
-    case = graph(tmp_path, inputs, OPEN.replace("OPERATOR", operator).replace("OPERATOR", function))
+    case = graph(
+        tmp_path, inputs, READS_PRODUCTS.replace("OPERATOR", operator).replace("OPERATOR", function)
+    )
     for index in range(3):
         assert accepts(case, "y", [index]) is (index != wrong), index
     assert not accepts(case, "y", [3])
 
 
-INTEGERS = """
+READS_SUMS = """
   quotients: {operator: ELEMENT_WISE_DIVIDE, desc: {ATensor: a, BTensor: b, OutputTensor: {}}}
   sums: {operator: ELEMENT_WISE_ADD, desc: {ATensor: quotients, BTensor: c, OutputTensor: {}}}
   node: {operator: OPERATOR}"""
@@ -274,7 +282,7 @@ def test_top_k_beside_an_open_integer_gives_elements_that_may_have_the_rank(
         f"OutputValueTensor: {{Sizes: [1, 1, 1, 2], DataType: {integer}}}}}"
     )
     inputs = DIVIDED.replace("INTEGER", integer)
-    nodes = INTEGERS.replace("OPERATOR", operator)
+    nodes = READS_SUMS.replace("OPERATOR", operator)
     case = graph(tmp_path, inputs, nodes, "node.OutputIndexTensor")
     for indices in right:
         assert accepts(case, "y", indices), indices
@@ -286,7 +294,8 @@ def test_hardmax_of_a_line_with_an_open_element_marks_one_that_may_be_the_greate
     tmp_path: Path,
 ) -> None:
     operator = "ACTIVATION_HARDMAX1, desc: {InputTensor: product, OutputTensor: {}, Axes: [3]}"
-    case = graph(tmp_path, OVERFLOWING, OPEN.replace("OPERATOR", operator))
+    case = graph(tmp_path, OVERFLOWING, READS_PRODUCTS.replace("OPERATOR", operator))
+    # The products after the open one are 0, and the first of equal elements counts as the greatest.
     for right in ([1, 0, 0], [0, 1, 0]):
         assert accepts(case, "y", right), right
     impossible: list[Values] = [[0.5, 0, 0], [1, 0, 7], [np.nan, 0, 0], [0, 0, 1]]
@@ -294,7 +303,7 @@ def test_hardmax_of_a_line_with_an_open_element_marks_one_that_may_be_the_greate
         assert not accepts(case, "y", wrong), wrong
 
 
-ORDER = """
+READS_COSINES = """
 inputs:
   x: {Sizes: [SIZE], DataType: FLOAT32, values: VALUES}
 nodes:
@@ -308,10 +317,11 @@ outputs: {y: index.OUTPUT}
 NEARLY_EQUAL = f"[{', '.join(f'{at}.0e-5' for at in range(1, 41))}, 3]"
 """The errors of the first 40 cosines are at least as large as their differences.
 
-With so many elements the samples do not show which ones may come first.
+The cosine of 3 is certainly the least. So many elements may come first that samples do not show
+all of them.
 """
 
-GREATEST = ORDER.replace(
+GREATEST = READS_COSINES.replace(
     "OPERATOR",
     """ARGMAX
     desc: {InputTensor: cosine, OutputTensor: {Sizes: [1], DataType: UINT32}, Axes: [0],
@@ -319,7 +329,7 @@ GREATEST = ORDER.replace(
 ).replace("OUTPUT", "OutputTensor")
 
 
-LEAST_TWO = ORDER.replace(
+LEAST_TWO = READS_COSINES.replace(
     "OPERATOR",
     """TOP_K1
     desc: {InputTensor: cosine, OutputValueTensor: {Sizes: [2]},
@@ -353,7 +363,7 @@ def test_indices_of_exact_values_are_exact(tmp_path: Path) -> None:
 
 
 def test_hardmax_marks_any_element_that_may_be_the_greatest(tmp_path: Path) -> None:
-    text = ORDER.replace(
+    text = READS_COSINES.replace(
         "OPERATOR",
         """ACTIVATION_HARDMAX1
     desc: {InputTensor: cosine, OutputTensor: {}, Axes: [0]}""",

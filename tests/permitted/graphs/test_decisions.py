@@ -91,16 +91,16 @@ def test_an_if_gives_one_of_its_two_elements(tmp_path: Path) -> None:
 FLOAT32 = "{Sizes: [2, 2], DataType: FLOAT32}"
 
 
-PICK = f"""
+CHOICE_OF_A_OR_B = f"""
   pick:
     operator: ELEMENT_WISE_IF
     desc: {{ConditionTensor: equals, ATensor: a, BTensor: b, OutputTensor: {FLOAT32}}}"""
 
 
-def test_a_sum_behind_an_if_adds_to_one_of_its_two_elements(tmp_path: Path) -> None:
+def test_a_sum_with_the_result_of_an_if_adds_one_of_its_two_elements(tmp_path: Path) -> None:
     """ELEMENT_WISE_ADD is a special case of ELEMENT_WISE_ADD1, and as element-wise as that."""
     node = "{operator: ELEMENT_WISE_ADD, desc: {ATensor: pick, BTensor: a, OutputTensor: {}}}"
-    case = after_equals(tmp_path, f"{PICK}\n  node: {node}", "a", "b")
+    case = after_equals(tmp_path, f"{CHOICE_OF_A_OR_B}\n  node: {node}", "a", "b")
     assert accepts(case, "y", [20, 220, 330, 440])
     assert accepts(case, "y", [110, 220, 330, 440])
     for wrong in (50, float("nan"), float("inf")):
@@ -115,11 +115,11 @@ SPLIT = f"{{operator: SPLIT, desc: {{InputTensor: pick, Axis: 0, OutputTensors: 
 
 
 @pytest.mark.parametrize("node", [JOIN, SPLIT], ids=["join", "split"])
-def test_behind_an_if_join_and_split_have_open_elements_only_where_the_if_is_in_doubt(
+def test_join_and_split_of_the_result_of_an_if_are_open_only_where_the_if_is_in_doubt(
     tmp_path: Path, node: str
 ) -> None:
     output = "node" if node is JOIN else '"node.OutputTensors[0]"'
-    case = after_equals(tmp_path, f"{PICK}\n  node: {node}", "a", "b", output=output)
+    case = after_equals(tmp_path, f"{CHOICE_OF_A_OR_B}\n  node: {node}", "a", "b", output=output)
     joined = [10, 20, 30, 40] if node is JOIN else []
     for first in (10, 100, 77):
         assert accepts(case, "y", [first, 200, 300, 400, *joined]), first
@@ -140,7 +140,7 @@ def test_an_if_gives_elements_with_their_own_errors(tmp_path: Path) -> None:
         assert not accepts(case, "y", [wrong, 200, 300, 400]), wrong
 
 
-AND = """
+TWO_COMPARISONS = """
   other:
     operator: ELEMENT_WISE_LOGICAL_EQUALS
     desc: {ATensor: near, BTensor: tanh, OutputTensor: {Sizes: [2, 2], DataType: UINT8}}
@@ -151,7 +151,7 @@ AND = """
 
 @pytest.mark.parametrize("operator", ["AND", "XOR"])
 def test_two_comparisons_have_each_combination_of_outcomes(tmp_path: Path, operator: str) -> None:
-    nodes = AND.replace("OPERATOR", operator) + cast("node", "both")
+    nodes = TWO_COMPARISONS.replace("OPERATOR", operator) + cast("node", "both")
     case = after_equals(tmp_path, nodes, "near")
     for first in (0, 1):
         assert accepts(case, "y", [first, 0, 1, 0])
@@ -176,7 +176,9 @@ def test_a_sum_of_two_comparisons_in_doubt_is_open_and_a_sum_of_others_is_not(
     assert not accepts(of_columns, "y", [0, 1])
 
 
-def test_elements_that_add_a_comparison_to_its_transpose_are_open(tmp_path: Path) -> None:
+def test_a_sum_of_outcomes_and_their_transpose_is_open_where_one_is_in_doubt(
+    tmp_path: Path,
+) -> None:
     """The second and the third element add an outcome in doubt to one that is not."""
     nodes = (
         cast("number")

@@ -76,7 +76,7 @@ def test_any_quotient_by_the_root_of_a_number_that_may_be_positive_or_negative_i
         assert accepts(case, "y", [value]) is any_number, value
 
 
-def test_a_quotient_by_the_root_of_about_zero_may_be_large_infinite_or_nan(tmp_path: Path) -> None:
+def test_a_quotient_by_a_norm_near_zero_may_be_large_infinite_or_nan(tmp_path: Path) -> None:
     """The softmax of a row adds up to about 1, so with an Epsilon of -1 its norm is about 0."""
     inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"
     nodes = """

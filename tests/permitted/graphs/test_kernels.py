@@ -108,6 +108,7 @@ def test_a_dropped_node_fails(tmp_path: Path) -> None:
 def test_infinity_and_the_number_of_a_fused_kernel_are_right_and_nothing_between(
     tmp_path: Path,
 ) -> None:
+    """2 * 60000 exceeds FLOAT16. A fused kernel holds it in FLOAT32, and half of it is 60000."""
     text = """
 inputs:
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [60000, 2]}
@@ -125,6 +126,7 @@ outputs: {y: back}
 
 
 def test_argmax_of_inexact_scores_may_give_each_index_that_may_be_greatest(tmp_path: Path) -> None:
+    """The scores 0 and 4 are 1.5 and 1.5000001, nearer than their errors; the others are 0.1."""
     text = """
 inputs:
   a: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [0.1, 0.7]}
@@ -162,7 +164,7 @@ def test_outputs_that_are_shifted_by_one_element_fail(tmp_path: Path) -> None:
     assert verdict.operator == "GRAPHS"
 
 
-KINKS = """
+TWO_BRANCHES = """
 inputs:
   x: {Sizes: [1, 1, 1, 30], DataType: FLOAT32, fill: {constant: {value: 4}}}
   z: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [4]}
@@ -189,7 +191,7 @@ def test_an_error_of_one_branch_is_permitted_whatever_those_of_another(
     tmp_path: Path,
 ) -> None:
     """Whatever the errors of `roots`, the output is 0; an error of `root` may make it 2^-22."""
-    case = graph_case(tmp_path, KINKS)
+    case = graph_case(tmp_path, TWO_BRANCHES)
     near = np.nextafter(np.float32(2), np.float32(3)) - np.float32(2)
     assert passes(case, {"y": near.reshape(1, 1, 1, 1)})
     assert not passes(case, {"y": 64 * near.reshape(1, 1, 1, 1)})
@@ -272,7 +274,7 @@ outputs: {y: sum}
     assert not passes(case, wrong)
 
 
-OVERFLOW = """
+OVERFLOWING_POWER = """
 inputs:
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [3.0e+38, 1]}
 nodes:
@@ -287,7 +289,8 @@ outputs: {y: pooled}
 def test_a_power_that_overflows_gives_infinity_or_the_expected_value(
     tmp_path: Path,
 ) -> None:
-    case = graph_case(tmp_path, OVERFLOW)
+    """The cube of 3e38 exceeds FLOAT32; its root is 3e38."""
+    case = graph_case(tmp_path, OVERFLOWING_POWER)
     right = evaluate(case)["y"]
     assert passes(case, {"y": right})
     assert passes(case, {"y": np.where(right > 2, np.float32(np.inf), right)})

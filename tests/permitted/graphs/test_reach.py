@@ -49,7 +49,7 @@ ATTENTION = """
 
 
 def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
-    """DirectML 1.15.4 gives the index 2 for the greatest of 0, NaN and 0."""
+    """DirectML 1.15.4 gives the index 2 for the greatest of 0, NaN and 0. A 0 marks, 1 does not."""
     inputs = """
   x: {Sizes: [1, 3], DataType: FLOAT32, values: [0, .nan, 0]}
   v: {Sizes: [1, 2], DataType: FLOAT32, values: [1, 0]}"""
@@ -237,6 +237,7 @@ outputs: {y: bits}
 def test_elements_computed_from_undefined_coordinates_are_open_and_no_others(
     tmp_path: Path,
 ) -> None:
+    """The coordinates that are not undefined are 1 and 3, which have 1 and 2 bits."""
     case = graph_case(tmp_path, COORDINATES)
     assert passes(case, "y", [1, 2, 20, 32])
     assert not passes(case, "y", [1, 3, 20, 32])
@@ -360,7 +361,7 @@ def test_an_index_into_a_line_that_may_have_nan_is_open_and_so_is_one_into_a_lin
     assert passes(case, "y", [2, 2]) is uncertain
 
 
-UNDEFINED = """
+NEGATED_LAYER = """
 inputs:
   x: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [.nan, 1]}
   w: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}
@@ -378,13 +379,14 @@ outputs: {y: negated}
 """
 
 
-def test_only_elements_computed_from_undefined_elements_are_undefined(tmp_path: Path) -> None:
-    case = graph_case(tmp_path, UNDEFINED)
+def test_only_elements_computed_from_open_elements_are_open(tmp_path: Path) -> None:
+    """RNN may give anything for the first batch, whose input is NaN."""
+    case = graph_case(tmp_path, NEGATED_LAYER)
     assert passes(case, "y", [7, -1])
     assert not passes(case, "y", [7, 7])
 
 
-BITS = """
+BITS_OF_A_SINE = """
 inputs:
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [0.3, 0]}
 nodes:
@@ -396,8 +398,8 @@ outputs: {y: bits}
 """
 
 
-def test_bits_of_inexact_numbers_are_uncertain(tmp_path: Path) -> None:
-    case = graph_case(tmp_path, BITS)
+def test_the_count_of_bits_of_an_inexact_number_may_differ_by_more_than_3(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, BITS_OF_A_SINE)
     (right,) = evaluate(case).values()
     (low, high), *_ = CaseAllowances(case).of("y").candidates
     assert low.ravel()[0] < right.ravel()[0] - 3
@@ -428,7 +430,9 @@ def test_an_undefined_number_may_equal_any_number(tmp_path: Path) -> None:
     assert not accepts(case, "y", [1, 2, 0])
 
 
-def test_a_coordinate_that_is_not_written_may_pass_the_bounds_of_a_gradient(tmp_path: Path) -> None:
+def test_a_coordinate_that_is_not_written_may_be_within_the_bounds_of_clip_grad(
+    tmp_path: Path,
+) -> None:
     """No element is nonzero, so DirectML 1.8.2 leaves what an earlier dispatch wrote: 2."""
     case = graph(
         tmp_path,

@@ -20,7 +20,7 @@ COSINES = """
 NEAR_ZERO = """
   x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}
   e: {Sizes: [2], DataType: FLOAT32, values: [EXPONENT, 1]}"""
-"""The cosine of element 0 is 0 with an error of 0.0008."""
+"""The cosine of element 0 is 0 with an error of 0.0008, whose square is 6.4e-7, cube 5.1e-10."""
 
 POW = ("ELEMENT_WISE_POW", "InputTensor: cosine, ExponentTensor: e")
 CONSTANT_POW = ("ELEMENT_WISE_CONSTANT_POW", "InputTensor: cosine, Exponent: EXPONENT")
@@ -95,6 +95,7 @@ def test_operators_without_negative_results_may_not_give_a_negative_number(
 def test_a_large_exponent_is_certainly_even_only_if_int32_can_hold_it(
     tmp_path: Path, exponent: str, right: list[float], wrong: list[float]
 ) -> None:
+    """(1 + 2^-23)^(2^24) is the square of e, 7.389056; its reciprocal is 0.1353353."""
     tensor = "{Sizes: [2], DataType: FLOAT32, values: [-1, -1.0000001]}"
     output = "{Sizes: [2], DataType: FLOAT32}"
     desc = f"InputTensor: {tensor}, OutputTensor: {output}, Exponent: {exponent}, ScaleBias: null"

@@ -32,7 +32,10 @@ def test_a_rounded_product_and_sum_is_permitted_and_nothing_beyond_three_roundin
 
 
 def test_a_product_may_be_rounded_to_float16_before_the_start_is_added() -> None:
-    """Of 1.5 + 685 * 3, DirectML 1.15.4 gives 2056, and 2058 where a graph reads the sequence."""
+    """Of 1.5 + 685 * 3, DirectML 1.15.4 gives 2056, and 2058 where a graph reads the sequence.
+
+    685 * 3 is 2055; FLOAT16 makes 2056 of it, and 2058 of 2057.5.
+    """
     output = TensorDesc(DataType.FLOAT16, (686,))
     candidates = fill_value_sequence_candidates(output, "FLOAT16", 1.5, 3.0)
     last = [(float(low[-1]), float(high[-1])) for low, high in candidates]

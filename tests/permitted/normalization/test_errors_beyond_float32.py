@@ -76,7 +76,10 @@ def test_a_product_that_certainly_overflows_is_infinite(tmp_path: Path) -> None:
 def test_a_difference_of_one_step_times_a_large_factor_may_vanish(
     tmp_path: Path, mean: str, cancels: bool
 ) -> None:
-    """1.0000001 - 1 may be 0 if each is multiplied by 1e45 first; 1.0000001 - 0.5 may not be."""
+    """1.0000001 - 1 may be 0 if each is multiplied by 1e45 first; 1.0000001 - 0.5 may not be.
+
+    The factor is 1e30 / sqrt(1e-30).
+    """
     case = single(tmp_path, "BATCH_NORMALIZATION", NORMALIZED.replace("MEAN", mean))
     assert accepts(case, "OutputTensor", [np.inf])
     assert accepts(case, "OutputTensor", [5]) == cancels

@@ -73,7 +73,7 @@ def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
     [toward_zero, to_nearest, lambda values: values],
     ids=["truncated", "nearest", "unrounded"],
 )
-def test_kernels_that_truncate_or_round_the_base_or_keep_it_are_accepted(store: Store) -> None:
+def test_kernels_that_truncate_round_or_do_not_store_the_base_are_accepted(store: Store) -> None:
     for seed in range(5):
         given = arguments(seed)
         assert fractions_of_limits(kernel(given, store), given).max() <= 1

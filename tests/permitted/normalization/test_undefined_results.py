@@ -39,16 +39,16 @@ def test_zero_times_a_power_that_overflows_may_be_nan(
     assert not accepts(case, "OutputTensor", [*right[:3], np.nan])
 
 
-@pytest.mark.parametrize(("beta", "undefined"), [("-.inf", True), ("-1000", False)])
+@pytest.mark.parametrize(("beta", "may_be_nan"), [("-.inf", True), ("-1000", False)])
 def test_one_to_the_power_of_infinity_may_be_nan(
-    tmp_path: Path, beta: str, undefined: bool
+    tmp_path: Path, beta: str, may_be_nan: bool
 ) -> None:
     """DirectML 1.8.0 gives NaN for 0 * (1 + 0) ^ infinity; log2(1) times infinity is NaN."""
     desc = RESPONSE.replace("VALUE", "0").replace("-2.75", beta)
     case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc)
     right = evaluate(case)["OutputTensor"].ravel().tolist()
     assert right[0] == 0
-    assert accepts(case, "OutputTensor", [np.nan, *right[1:]]) is undefined
+    assert accepts(case, "OutputTensor", [np.nan, *right[1:]]) is may_be_nan
 
 
 def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> None:
@@ -67,7 +67,10 @@ def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> N
 
 
 def test_zero_divided_by_zero_before_an_activation_may_count_as_zero(tmp_path: Path) -> None:
-    """DirectML 1.15.4 takes the element 0.25 for its own variance, so that 0 / sqrt(0.25) is 0."""
+    """DirectML 1.15.4 takes the element 0.25 for its own variance, so that 0 / sqrt(0.25) is 0.
+
+    GELU of 0 and the bias -3.25 is -0.00187555.
+    """
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
     assert accepts(case, "OutputTensor", [-0.00187555, np.nan, 1.9545, 2.99595])
     assert not accepts(case, "OutputTensor", [-0.00187555, 1.9545, 1.9545, 2.99595])
@@ -246,7 +249,7 @@ TRAINING = """
         ("BATCH_NORMALIZATION_TRAINING", TRAINING),
     ],
 )
-def test_a_quotient_of_a_variance_of_0_times_a_scale_of_0_may_be_nan(
+def test_a_quotient_by_a_variance_of_0_times_a_scale_of_0_may_be_nan(
     tmp_path: Path, operator: str, fields: str
 ) -> None:
     """A variance of 1e-8 is 0 in FLOAT16; DirectML 1.9.1 multiplies infinity by the scale."""
@@ -256,7 +259,7 @@ def test_a_quotient_of_a_variance_of_0_times_a_scale_of_0_may_be_nan(
         assert accepts(case, "OutputTensor", [np.nan, 5, 5, 5]) is vanishes
 
 
-EITHER_SIGN = """
+NEAR_2048 = """
   InputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [2047, 2048]},
   ScaleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [1]},
   BiasTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0]},
@@ -275,5 +278,5 @@ def test_a_stored_mean_may_make_the_variance_equal_to_a_negative_epsilon(
 ) -> None:
     """The variance is 0.25, and 0.5 around a mean of 2048, as which FLOAT16 stores 2047.5."""
     for epsilon, equal in (("-0.5", True), ("0.5", False)):
-        case = single(tmp_path, operator, EITHER_SIGN.replace("EPSILON", epsilon) + fields)
+        case = single(tmp_path, operator, NEAR_2048.replace("EPSILON", epsilon) + fields)
         assert accepts(case, "OutputTensor", [-np.inf, np.inf]) is equal

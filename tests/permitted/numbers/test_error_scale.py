@@ -57,7 +57,7 @@ def test_dequantized_integers_that_float16_has_lose_nothing() -> None:
 
 
 def test_joined_parts_without_a_deviation_have_that_of_their_stores_or_else_0() -> None:
-    one, size = np.ones(1), np.full(1, 8.0)
-    parts = [ErrorScale(one, size, np.full(1, 2.0)), ErrorScale(one, size), ErrorScale(one)]
+    sums, stored = np.ones(1), np.full(1, 8.0)
+    parts = [ErrorScale(sums, stored, np.full(1, 2.0)), ErrorScale(sums, stored), ErrorScale(sums)]
     assert ErrorScale.joined(parts, 0).deviation is not None
     np.testing.assert_array_equal(ErrorScale.joined(parts, 0).deviation, [2, 8, 0])

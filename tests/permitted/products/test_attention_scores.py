@@ -1,4 +1,4 @@
-"""The errors of attention scores count as a whole, however many keys there are.
+"""Attention permits the rounding errors of its scores, also with 256 keys, and not larger ones.
 
 The tested code is in `dmlconf/permitted/products/attention.py`.
 """

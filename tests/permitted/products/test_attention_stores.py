@@ -135,7 +135,8 @@ def test_nan_is_wrong_in_the_channel_beside_a_large_value(tmp_path: Path) -> Non
 
 def test_a_mask_of_100_is_added_in_float32_before_scores_are_stored(tmp_path: Path) -> None:
     """Measured on DirectML 1.12.1 and 1.13.1: the scores 100 - 3.4e-6 and 100 - 1.1e-6 are 100 in
-    FLOAT32 and stay 100, and 100 - 0.0023 becomes 99.9375.
+    FLOAT32 and stay 100, and 100 - 0.0023 becomes 99.9375. So the values 3, 1 and 2047 have the
+    weights 1, 1 and exp(-0.0625), and the first value has none.
     """
     tensor = "DataType: FLOAT16, values:"
     desc = f"""

@@ -18,7 +18,7 @@ DESC = """
   OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}"""
 
 
-def test_a_factor_beyond_float16_may_be_stored_as_the_largest_number_or_kept(
+def test_a_factor_beyond_float16_may_be_stored_as_the_largest_number_or_not_stored(
     tmp_path: Path,
 ) -> None:
     """The scaled integer is about 131000. DirectML 1.15.4 stores it as 65504, and gives -3.998."""
@@ -44,8 +44,13 @@ def test_a_sum_that_overflows_before_a_scale_of_zero_may_be_nan(tmp_path: Path) 
         assert not accepts(case, "OutputTensor", [5])
 
 
-def test_a_sum_beyond_float16_may_be_limited_before_the_bias_is_added(tmp_path: Path) -> None:
-    """-16129 * 8 is -129032, which DirectML 1.15.4 stores as -65504; with the bias that is 0."""
+def test_a_sum_beyond_float16_may_be_stored_as_the_least_number_before_the_bias(
+    tmp_path: Path,
+) -> None:
+    """-16129 * 8 is -129032, which DirectML 1.15.4 stores as -65504; with the bias that is 0.
+
+    If the sum is not stored, the result is -63528, of which FLOAT16 makes -63520.
+    """
     desc = """
   ATensor: {Sizes: [1, 1], DataType: INT16, values: [-16129]},
   AScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [1]},

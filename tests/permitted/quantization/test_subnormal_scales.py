@@ -24,7 +24,7 @@ QUANTIZED = """
   OutputTensor: {Sizes: [3], DataType: INT8}"""
 
 
-def products(tmp_path: Path, b_scale: str, output_scale: str, *outputs: int) -> bool:
+def products_may_be(tmp_path: Path, b_scale: str, output_scale: str, *outputs: int) -> bool:
     """Return whether the products with these scales may be these outputs."""
     desc = PRODUCTS.replace("B_SCALE", b_scale).replace("OUTPUT_SCALE", output_scale)
     case = single(tmp_path, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", desc)
@@ -34,22 +34,22 @@ def products(tmp_path: Path, b_scale: str, output_scale: str, *outputs: int) -> 
 def test_a_product_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
     """84 * 0.6657 * 1.4e-45 / 1.4e-45 is 56. DirectML 1.15.4 gives 127, as for infinity."""
     subnormal = "1.4e-45", "1.4e-45"
-    assert products(tmp_path, *subnormal, 56, -3, 0)
-    assert products(tmp_path, *subnormal, 127, -128, 0)
-    assert not products(tmp_path, *subnormal, -128, -3, 0)
-    assert not products(tmp_path, *subnormal, 56, -3, 56)
+    assert products_may_be(tmp_path, *subnormal, 56, -3, 0)
+    assert products_may_be(tmp_path, *subnormal, 127, -128, 0)
+    assert not products_may_be(tmp_path, *subnormal, -128, -3, 0)
+    assert not products_may_be(tmp_path, *subnormal, 56, -3, 56)
     usual = "1.0e-30", "1.0e-30"
-    assert products(tmp_path, *usual, 56, -3, 0)
-    assert not products(tmp_path, *usual, 127, -128, 0)
+    assert products_may_be(tmp_path, *usual, 56, -3, 0)
+    assert not products_may_be(tmp_path, *usual, 127, -128, 0)
 
 
 def test_a_subnormal_product_of_two_scales_may_count_as_0(tmp_path: Path) -> None:
     """0.6657 * 1.2e-38 may count as 0; a result of the opposite sign is wrong."""
     scales = "1.2e-38", "2.4e-38"
-    assert products(tmp_path, *scales, 28, -1, 0)
-    assert products(tmp_path, *scales, 0, 0, 0)
-    assert not products(tmp_path, *scales, -1, 0, 0)
-    assert not products(tmp_path, "1.2e-36", "2.4e-36", 0, 0, 0)
+    assert products_may_be(tmp_path, *scales, 28, -1, 0)
+    assert products_may_be(tmp_path, *scales, 0, 0, 0)
+    assert not products_may_be(tmp_path, *scales, -1, 0, 0)
+    assert not products_may_be(tmp_path, "1.2e-36", "2.4e-36", 0, 0, 0)
 
 
 def test_a_scale_may_overflow_before_it_is_multiplied_by_a_small_one(tmp_path: Path) -> None:
@@ -70,6 +70,7 @@ def test_a_scale_may_overflow_before_it_is_multiplied_by_a_small_one(tmp_path: P
 
 
 def test_a_number_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
+    """5.6e-45 / 1.4e-45 is 4."""
     case = single(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", QUANTIZED.replace("SCALE", "1.4e-45"))
     assert accepts(case, "OutputTensor", [4, -4, 0])
     assert accepts(case, "OutputTensor", [127, -128, 0])

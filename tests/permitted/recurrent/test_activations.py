@@ -65,7 +65,10 @@ MIXTURE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{in
 
 
 def test_a_state_with_zero_times_infinity_may_be_nan_or_finite(tmp_path: Path) -> None:
-    """DirectML 1.15.4 gives NaN, 1.8.0 a finite number."""
+    """The state is (1 - gate) * candidate + gate * 3, with a gate of 1 and an infinite candidate.
+
+    DirectML 1.15.4 gives NaN, 1.8.0 a finite number.
+    """
     infinite = single(tmp_path, "GRU", MIXTURE.format(input="-.inf"))
     assert accepts(infinite, "OutputSingleTensor", [float("nan")])
     assert accepts(infinite, "OutputSingleTensor", [3])
@@ -87,7 +90,10 @@ RECTIFIED = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: {type}, values: [0]
 def test_a_relu_of_negative_infinity_is_zero_in_recurrent_layers(
     tmp_path: Path, data_type: str
 ) -> None:
-    """DirectML 1.8.0 to 1.15.4 does this; a RELU fused into another operator gives NaN."""
+    """So it is on DirectML 1.8.0 to 1.15.4; a RELU fused into another operator gives NaN.
+
+    The gate is 0.5, so the state is 0.5 * 0 + 0.5 * 3.
+    """
     case = single(tmp_path, "GRU", RECTIFIED.format(type=data_type))
     assert accepts(case, "OutputSingleTensor", [1.5])
     for wrong in (float("nan"), float("-inf"), 0):
@@ -139,7 +145,7 @@ SUBNORMAL = """InputTensor: {{Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [{
   ActivationDescs: [{{operator: ACTIVATION_LINEAR, Alpha: 1, Beta: 0}}]"""
 
 
-def test_a_subnormal_state_has_few_digits_or_none(tmp_path: Path) -> None:
+def test_a_subnormal_state_has_fewer_digits_or_counts_as_zero(tmp_path: Path) -> None:
     """9e-41 has 16 bits in FLOAT32, and may be flushed to 0; 9e-38 has them all."""
     subnormal = single(tmp_path, "RNN", SUBNORMAL.format(input="3.0e-20"))
     for right in (0.009, 0.00900005, 0):
@@ -151,14 +157,15 @@ def test_a_subnormal_state_has_few_digits_or_none(tmp_path: Path) -> None:
         assert not accepts(normal, "OutputSingleTensor", [wrong]), wrong
 
 
-def test_the_error_of_stores_is_kept_if_the_worst_error_of_sums_is_huge() -> None:
+def test_a_huge_worst_error_of_sums_leaves_the_error_of_stores_as_it_is() -> None:
     """After 60 steps the sum of all worst errors may be 2^140, though the state is 0.5."""
     scale = ErrorScale(np.array([[2.0**140]]), stored=np.array([[1.0]]))
     (tanh,) = Activation.each([{"operator": "ACTIVATION_TANH"}])
     state = Quantity(np.array([[0.5]]), scale).activated(tanh, np.dtype(np.float16))
     stored = state.error_scale.stored
     assert stored is not None
-    assert stored[0, 0] >= 1 / np.cosh(0.5) ** 2
+    slope_of_tanh = 1 / np.cosh(0.5) ** 2
+    assert stored[0, 0] >= slope_of_tanh
 
 
 INFINITE_SLOPE = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [1, 1]},
@@ -170,7 +177,10 @@ INFINITE_SLOPE = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values
 
 
 def test_an_exact_zero_stays_exact_after_an_infinite_slope(tmp_path: Path) -> None:
-    """1 + 1000 - 1000.9 is 0.1, give or take some roundings of 1000, though its neighbour is 0."""
+    """The first node is 0. The second is 1.1 * (1 + 1000 - 1000.9).
+
+    Its sum may be off by roundings of 1000, each 2^-24 * 1000 = 6e-5.
+    """
     case = single(tmp_path, "RNN", INFINITE_SLOPE)
     bias = 1000 - float(np.float32(1000.9))
     expected = (1 + bias) * 1.1
@@ -189,7 +199,10 @@ VANISHING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1
 
 
 def test_a_gate_that_underflows_to_zero_may_turn_an_infinity_into_nan(tmp_path: Path) -> None:
-    """Measured: the sigmoid of -200 is 1e-87, 0 in FLOAT32; times infinity that is NaN."""
+    """Measured: the sigmoid of -200 is 1e-87, 0 in FLOAT32; times infinity that is NaN.
+
+    Else the state is 0.5 * tanh(infinity) + 0.5 * 3 = 2.
+    """
     vanishing = single(tmp_path, "GRU", VANISHING.format(reset=-200))
     assert accepts(vanishing, "OutputSingleTensor", [float("nan")])
     assert accepts(vanishing, "OutputSingleTensor", [2])

@@ -106,5 +106,5 @@ def test_errors_of_sequences_simulated_alone_and_in_a_batch_agree(
 def test_an_element_permits_any_result_if_one_kernel_does() -> None:
     """Another kernel's error of the same element may be NaN, such as that of infinity times 0."""
     scales = [ErrorScale(np.array([error, 3.0])) for error in (np.nan, ANY_RESULT, np.inf)]
-    both = layers.of_kernels([np.zeros(2)] * 3, scales, 5).sums
-    np.testing.assert_array_equal(both, [ANY_RESULT, 3.0])
+    together = layers.of_kernels([np.zeros(2)] * 3, scales, terms=5).sums
+    np.testing.assert_array_equal(together, [ANY_RESULT, 3.0])

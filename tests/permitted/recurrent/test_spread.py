@@ -171,7 +171,7 @@ def test_an_error_that_reaches_a_sum_twice_adds_up_with_its_signs() -> None:
     np.testing.assert_allclose(difference.limit, 0.0, atol=1e-12)
 
 
-def test_independent_errors_of_two_parts_stay_independent_behind_a_product() -> None:
+def test_independent_errors_of_two_parts_stay_independent_after_a_product() -> None:
     """The first part has only the second error, and the second part only the first."""
     own, sources = np.zeros((1, 1)), np.ones((1, 1), bool)
     first = Spread(own, np.array([[[0.0]], [[1.0]]]))
@@ -224,7 +224,7 @@ def test_a_wide_state_keeps_at_most_256_errors_and_limits_become_about_twice_as_
     assert ratio.mean() == pytest.approx(2, abs=0.1)
 
 
-def test_an_error_that_reaches_a_value_in_two_ways_keeps_its_signs() -> None:
+def test_an_error_that_reaches_a_value_in_two_ways_doubles_or_cancels() -> None:
     values = np.array([1.0, 2.0])
     alone = Spread(np.array([3.0, 4.0]), np.zeros((0, 2)))
     common = alone.common(sources_of(values))
@@ -237,7 +237,7 @@ def test_errors_that_outgrow_float32_make_any_result_right() -> None:
     value = np.array([1e30, 1e37])
     spread = Spread(value * 1e-4, np.zeros((0, 2)))
     quantity = Quantity(value, ErrorScale(value * 1e6), (spread, Spread.none((2,))))
-    scale = quantity.narrowed(4)
+    scale = quantity.narrowed(terms=4)
     assert scale is not None
     assert scale.sums[0] < 1e33
     assert scale.sums[1] == ANY_RESULT

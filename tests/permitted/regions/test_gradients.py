@@ -52,7 +52,7 @@ GREATEST = """InputTensor: {Sizes: [1, 1, 4, 1], DataType: FLOAT32, values: [VAL
   MaximumSamplesPerOutput: 3, AlignRegionsToCorners: false"""
 
 
-def greatest_accepts(tmp_path: Path, values: str, offset: str, gradients: list[float]) -> bool:
+def gradients_may_be(tmp_path: Path, values: str, offset: str, gradients: list[float]) -> bool:
     """Return whether the gradients of four elements are right; rows are sampled at 0, 1 and 2.
 
     OFFSET, the offset of the output's pixels, is subtracted from these rows.
@@ -66,15 +66,15 @@ def test_the_gradient_goes_to_one_of_the_elements_that_may_be_the_greatest_read(
     tmp_path: Path,
 ) -> None:
     """Samples at 0.5, 1.5 and 2.5 may read the elements 1, 2 and 3, or 0, 1 and 2."""
-    assert greatest_accepts(tmp_path, "9, 5, 7", "-0.5", [0, 0, 3, 0])
-    assert greatest_accepts(tmp_path, "9, 5, 7", "-0.5", [3, 0, 0, 0])
-    assert not greatest_accepts(tmp_path, "9, 5, 7", "-0.5", [0, 0, 0, 3])
-    assert greatest_accepts(tmp_path, "9, 5, 7", "0", [3, 0, 0, 0])
-    assert not greatest_accepts(tmp_path, "9, 5, 7", "0", [0, 0, 3, 0])
+    assert gradients_may_be(tmp_path, "9, 5, 7", "-0.5", [0, 0, 3, 0])
+    assert gradients_may_be(tmp_path, "9, 5, 7", "-0.5", [3, 0, 0, 0])
+    assert not gradients_may_be(tmp_path, "9, 5, 7", "-0.5", [0, 0, 0, 3])
+    assert gradients_may_be(tmp_path, "9, 5, 7", "0", [3, 0, 0, 0])
+    assert not gradients_may_be(tmp_path, "9, 5, 7", "0", [0, 0, 3, 0])
 
 
 def test_products_of_both_signs_that_overflow_may_be_nan(tmp_path: Path) -> None:
-    """Two channels of slopes 1e21 and -1e21 times 1e20 overflow, and infinity - infinity is NaN."""
+    """Two channels of slopes 1e21 and -2e21 times 1e20 overflow, and infinity - infinity is NaN."""
     desc = """
       InputTensor: {Sizes: [1, 2, 2, 1], DataType: FLOAT32, values: [0, 1.0e+21, 0, -2.0e+21]},
       InputGradientTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [1.0e+20, 1.0e+20]},

@@ -42,13 +42,13 @@ def test_a_nan_gradient_outside_of_the_tensor_permits_any_value_along_the_axis()
     assert interval(gradient, [-50, -40], 4) == ([-np.inf] * 4, [np.inf] * 4)
 
 
-FOUR = TensorDesc(DataType.FLOAT32, (4,))
+FOUR_ELEMENTS = TensorDesc(DataType.FLOAT32, (4,))
 
 
 def nearest(gradient: list[float], coordinates: list[float], errors: float) -> list[Interval]:
     """Return the candidates of four elements if every coordinate may be off by `errors`."""
     at = UncertainCoordinates(np.array(coordinates), errors=np.full(len(coordinates), errors))
-    return nearest_candidates(np.array(gradient, np.float32), [at], "HALF_UP", FOUR)
+    return nearest_candidates(np.array(gradient, np.float32), [at], "HALF_UP", FOUR_ELEMENTS)
 
 
 @pytest.mark.parametrize("value", [0.0, 2.0])
