@@ -120,7 +120,7 @@ def test_a_relation_is_judged_without_its_nodes(tmp_path: Path) -> None:
 
 
 class HalvesTheExported(Remainders):
-    """Halves `y` of graphs whose intermediates are outputs, so that only nodes alone are right."""
+    """Halves `y` of graphs whose intermediates are outputs: only nodes that run alone are right."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case, outcome in zip(cases, super().run(cases), strict=True):

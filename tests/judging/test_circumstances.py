@@ -54,6 +54,9 @@ from tests.cases.suites import SUM
 
 ALL: Final = tuple(Circumstance)
 
+TESTED: Final = registry.parse("faulty:zeros")
+"""The name of each backend here, since the reference judges any backend but `numpy` itself."""
+
 
 class Right(NumpyBackend):
     """The reference, which runs a case under circumstances as it runs it plainly."""
@@ -136,16 +139,16 @@ class NeverOffset(Right):
 @contextmanager
 def opened(backend: NumpyBackend) -> Iterator[Any]:
     """Yield the backend as the engine opens it in this process."""
-    yield in_process(registry.parse("faulty:zeros"), backend)
+    yield in_process(TESTED, backend)
 
 
-def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
+def verdict_on(tmp_path: Path, backend: NumpyBackend) -> Verdict:
     """Return the verdict on SUM under all circumstances, after a check against the schema."""
     (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
     plan = load_suite([tmp_path]).plan()
-    name = registry.parse("faulty:zeros")
+    options = JudgeOptions(circumstances=ALL)
     with opened(backend) as ready:
-        [verdict] = judged(plan, ready, reference("numpy", name), JudgeOptions(circumstances=ALL))
+        [verdict] = judged(plan, ready, reference("numpy", TESTED), options)
     schema = bundled_schema("run-log")
     jsonschema.validate(
         json.loads(json.dumps({"record": "verdict", **verdict_data(verdict)})),
@@ -156,7 +159,7 @@ def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
 
 
 def test_a_case_that_is_right_under_all_circumstances_passes(tmp_path: Path) -> None:
-    verdict = run(tmp_path, Right())
+    verdict = verdict_on(tmp_path, Right())
     assert (verdict.status, verdict.circumstance) == (Status.PASSED, None)
     assert verdict.judgement.circumstances == dict.fromkeys(ALL, "passed")
 
@@ -164,7 +167,7 @@ def test_a_case_that_is_right_under_all_circumstances_passes(tmp_path: Path) -> 
 def test_a_circumstance_is_blamed_if_a_plain_run_with_the_same_inputs_is_right(
     tmp_path: Path,
 ) -> None:
-    verdict = run(tmp_path, WrongWhenRebound())
+    verdict = verdict_on(tmp_path, WrongWhenRebound())
     assert (verdict.status, verdict.circumstance) == (Status.FAILED, "rebound")
     assert verdict.judgement.circumstances == {"repeated": "passed", "rebound": "failed"}
     assert verdict.reason is not None
@@ -176,7 +179,7 @@ def test_a_circumstance_is_blamed_if_a_plain_run_with_the_same_inputs_is_right(
 def test_no_circumstance_is_blamed_if_a_plain_run_with_other_inputs_is_wrong(
     tmp_path: Path,
 ) -> None:
-    verdict = run(tmp_path, WrongForOtherData())
+    verdict = verdict_on(tmp_path, WrongForOtherData())
     assert (verdict.status, verdict.circumstance) == (Status.FAILED, None)
     assert verdict.reason is not None
     assert verdict.reason.message.startswith("with other inputs (1), plainly too: ")
@@ -191,7 +194,7 @@ def test_an_excuse_of_a_plain_run_with_other_inputs_does_not_excuse_the_circumst
     case = valid_case(planned)
     [right] = Right().run([case])
     assert isinstance(right, Outputs)
-    conclusion = Conclusion(reference("numpy", registry.parse("faulty:zeros")))
+    conclusion = Conclusion(reference("numpy", TESTED))
 
     def excuse(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         [right] = Right().run([case])
@@ -214,8 +217,8 @@ def test_an_excuse_of_a_plain_run_with_other_inputs_does_not_excuse_the_circumst
 def test_a_fault_under_a_circumstance_fails_the_case_though_the_values_are_right(
     tmp_path: Path,
 ) -> None:
-    verdict = run(tmp_path, WritesBesideWhenOffset())
-    assert verdict.circumstance == "offset"
+    verdict = verdict_on(tmp_path, WritesBesideWhenOffset())
+    assert (verdict.status, verdict.circumstance) == (Status.FAILED, "offset")
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.GUARD_BAND_TOUCHED
 
@@ -251,7 +254,7 @@ def test_a_backend_that_reports_no_dispatches_under_a_circumstance_breaks_it(
         def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
             return Exercised(())
 
-    verdict = run(tmp_path, Idle())
+    verdict = verdict_on(tmp_path, Idle())
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "repeated")
     assert verdict.reason is not None
     assert "the backend reported no dispatches" in verdict.reason.message
@@ -260,25 +263,28 @@ def test_a_backend_that_reports_no_dispatches_under_a_circumstance_breaks_it(
 def test_a_backend_that_raises_under_a_circumstance_breaks_that_circumstance(
     tmp_path: Path,
 ) -> None:
-    verdict = run(tmp_path, RaisesWhenOwned())
+    verdict = verdict_on(tmp_path, RaisesWhenOwned())
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "owned")
     assert verdict.judgement.circumstances["offset"] == "passed"
 
 
 def test_an_exception_without_a_text_breaks_only_the_circumstance(tmp_path: Path) -> None:
-    verdict = run(tmp_path, RaisesTextlessWhenOwned())
+    verdict = verdict_on(tmp_path, RaisesTextlessWhenOwned())
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "owned")
+    assert verdict.judgement.circumstances["offset"] == "passed"
     assert verdict.reason is not None
     assert "TextlessError: an exception whose text raises another one" in verdict.reason.message
 
 
 def test_the_circumstance_that_removes_the_device_is_named(tmp_path: Path) -> None:
-    verdict = run(tmp_path, BreaksDownWhenRepeated())
+    verdict = verdict_on(tmp_path, BreaksDownWhenRepeated())
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "repeated")
 
 
-def test_a_circumstance_that_does_not_concern_a_case_is_not_applicable(tmp_path: Path) -> None:
-    verdict = run(tmp_path, NeverOffset())
+def test_a_circumstance_that_the_backend_calls_inapplicable_does_not_fail_the_case(
+    tmp_path: Path,
+) -> None:
+    verdict = verdict_on(tmp_path, NeverOffset())
     assert verdict.status is Status.PASSED
     assert verdict.judgement.circumstances["offset"] == "not applicable"
 
@@ -306,7 +312,7 @@ class Slow(Right):
 def test_circumstances_that_would_take_too_long_are_not_applicable(
     tmp_path: Path, dispatch_seconds: tuple[float, ...], repeated: str, long: str
 ) -> None:
-    verdict = run(tmp_path, Slow(*dispatch_seconds))
+    verdict = verdict_on(tmp_path, Slow(*dispatch_seconds))
     assert verdict.judgement.circumstances["repeated"] == repeated
     assert verdict.judgement.circumstances["long"] == long
 
@@ -315,7 +321,7 @@ def test_a_case_can_run_plainly_or_under_one_circumstance_alone(tmp_path: Path) 
     (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
     [planned] = load_suite([tmp_path]).plan()
     case = valid_case(planned)
-    conclusion = Conclusion(reference("numpy", registry.parse("faulty:zeros")))
+    conclusion = Conclusion(reference("numpy", TESTED))
     with opened(WrongWhenRebound()) as ready:
         rebound = Exercise(case, (Circumstance.REBOUND,))
         repeated = Exercise(case, (Circumstance.REPEATED,))

@@ -106,7 +106,7 @@ def test_a_relation_that_holds_between_wrong_values_fails(tmp_path: Path) -> Non
     )
 
 
-class Cut(NumpyBackend):
+class CutsColumns(NumpyBackend):
     """Gives only the first two columns of a graph's outputs."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
@@ -121,7 +121,7 @@ class Cut(NumpyBackend):
 def test_a_graph_with_outputs_of_other_sizes_breaks_a_relation(tmp_path: Path) -> None:
     """Nothing else is known to be right: the backend is compared with itself only."""
     case = build(planned_graph(tmp_path, GRAPH + "relation: unfused\n"))
-    execute = in_process(parse("numpy"), Cut()).execute
+    execute = in_process(parse("numpy"), CutsColumns()).execute
     verdict = conclusion.verdict_of(case, execute, Conclusion(lambda case: None))
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
@@ -129,7 +129,7 @@ def test_a_graph_with_outputs_of_other_sizes_breaks_a_relation(tmp_path: Path) -
     assert "the graph gives y is float32 [1, 1, 2, 2], not" in verdict.reason.message
 
 
-class Recorded(NumpyBackend):
+class LacksOtherForms(NumpyBackend):
     """Gives outputs only for the graph itself, multiplied by a factor, like a recording."""
 
     def __init__(self, factor: float) -> None:
@@ -151,8 +151,8 @@ class Recorded(NumpyBackend):
 def test_a_recording_that_lacks_the_other_form_leaves_the_relation_unchecked(
     tmp_path: Path, factor: float, status: Status
 ) -> None:
-    """Unless the graph's own values are wrong: then it fails as it would without the relation."""
-    verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", Recorded(factor))
+    """If the graph's own values are wrong, it fails as it would without the relation."""
+    verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", LacksOtherForms(factor))
     assert verdict.status is status
 
 
@@ -230,7 +230,7 @@ def test_an_unfused_run_blames_a_node_that_has_a_fault_alone(tmp_path: Path) -> 
     assert verdict.reason.message.endswith(f"unfused, {alone}")
 
 
-class TouchesGuards(NumpyBackend):
+class SwapsRowsAndTouchesGuards(NumpyBackend):
     """Swaps the two rows of a graph's output, and writes beyond its buffer."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
@@ -246,7 +246,7 @@ class TouchesGuards(NumpyBackend):
 def test_an_unfused_run_without_expected_values_does_not_call_the_nodes_wrong(
     tmp_path: Path,
 ) -> None:
-    ready = in_process(parse("numpy"), TouchesGuards())
+    ready = in_process(parse("numpy"), SwapsRowsAndTouchesGuards())
     options = JudgeOptions(compare_unfused=True)
     [verdict] = judged([planned_graph(tmp_path, GRAPH)], ready, lambda case: None, options)
     assert verdict.reason is not None

@@ -55,16 +55,16 @@ def case(tmp_path: Path) -> Case:
     return built(tmp_path, EXP)
 
 
-def right(case: Case) -> Array:
+def reference_output(case: Case) -> Array:
     """Return the output that the reference computes."""
     outcome = run_case(case)
     assert isinstance(outcome, Outputs)
     return outcome.arrays["OutputTensor"]
 
 
-def near(case: Case) -> Array:
-    """Return outputs that a right backend may compute: every second element is 1 ULP off."""
-    array = right(case)
+def one_ulp_off(case: Case) -> Array:
+    """Return an output that the rule permits: every second element is 1 ULP off."""
+    array = reference_output(case)
     return np.where(
         np.arange(SIZE).reshape(array.shape) % 2, np.nextafter(array, np.float32(9)), array
     )
@@ -76,9 +76,9 @@ def recording_of(case: Case, output: Array) -> Recording:
     return replace(recording({}), entries={case.identifier: entry})
 
 
-def indices(case: Case) -> Array:
+def sampled_indices(case: Case) -> Array:
     """Return the indices of the elements in the sample."""
-    outcome = recording_of(case, right(case)).entries[case.identifier].outcome
+    outcome = recording_of(case, reference_output(case)).entries[case.identifier].outcome
     assert isinstance(outcome, Outputs)
     return outcome.samples["OutputTensor"].indices
 
@@ -115,30 +115,30 @@ def figures(found: Verdict) -> Figures:
 
 def test_a_large_output_is_recorded_as_a_sample(tmp_path: Path, case: Case) -> None:
     path = tmp_path / "x.dmlrec"
-    path.write_bytes(recording_bytes(recording_of(case, right(case))))
-    assert path.stat().st_size < 5000 < right(case).nbytes
+    path.write_bytes(recording_bytes(recording_of(case, reference_output(case))))
+    assert path.stat().st_size < 5000 < reference_output(case).nbytes
     outcome = read_recording(path).entries[case.identifier].outcome
     assert isinstance(outcome, Outputs)
     sample = outcome.samples["OutputTensor"]
     assert not outcome.arrays
-    assert sample.shape == right(case).shape
+    assert sample.shape == reference_output(case).shape
     assert sample.dtype == np.float32
-    assert sample.values.tobytes() == right(case).reshape(-1)[sample.indices].tobytes()
+    assert sample.values.tobytes() == reference_output(case).reshape(-1)[sample.indices].tobytes()
     assert path.read_bytes() == recording_bytes(read_recording(path))
 
 
 def test_smaller_outputs_are_recorded_whole(tmp_path: Path) -> None:
     small = built(tmp_path, EXP.replace(f"[2, {SIZE // 2}]", f"[1, {SIZE // 8 - 1}]"))
-    outcome = recording_of(small, right(small)).entries[small.identifier].outcome
+    outcome = recording_of(small, reference_output(small)).entries[small.identifier].outcome
     assert isinstance(outcome, Outputs)
     assert not outcome.samples
-    np.testing.assert_array_equal(outcome.arrays["OutputTensor"], right(small))
+    np.testing.assert_array_equal(outcome.arrays["OutputTensor"], reference_output(small))
 
 
 def test_an_output_with_the_recorded_digest_is_compared_as_a_whole(
     tmp_path: Path, case: Case
 ) -> None:
-    passed = verdict(tmp_path, case, near(case), near(case))
+    passed = verdict(tmp_path, case, one_ulp_off(case), one_ulp_off(case))
     assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
     assert figures(passed).elements == SIZE
     assert figures(passed).sample is None
@@ -147,7 +147,7 @@ def test_an_output_with_the_recorded_digest_is_compared_as_a_whole(
 def test_a_recorded_output_that_is_wrong_outside_of_the_sample_fails(
     tmp_path: Path, case: Case
 ) -> None:
-    recorded = with_wrong_element(case, elsewhere(case), right(case))
+    recorded = with_wrong_element(case, outside_of_sample(case), reference_output(case))
     failed = verdict(tmp_path, case, recorded, recorded, "faulty:zeros")
     assert failed.status is Status.FAILED
     assert failed.reason is not None
@@ -158,15 +158,17 @@ def test_a_recorded_output_that_is_wrong_outside_of_the_sample_fails(
 def test_an_output_with_another_digest_is_compared_at_the_sample(
     tmp_path: Path, case: Case
 ) -> None:
-    passed = verdict(tmp_path, case, right(case), near(case))
+    passed = verdict(tmp_path, case, reference_output(case), one_ulp_off(case))
     assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
     assert (figures(passed).elements, figures(passed).sample) == (SAMPLED, SAMPLED)
     assert figures(passed).worst_ulp == 1
 
 
 def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case: Case) -> None:
-    index = int(indices(case)[300])
-    failed = verdict(tmp_path, case, with_wrong_element(case, index, right(case)), near(case))
+    index = int(sampled_indices(case)[300])
+    failed = verdict(
+        tmp_path, case, with_wrong_element(case, index, reference_output(case)), one_ulp_off(case)
+    )
     assert failed.status is Status.FAILED
     assert failed.reason is not None
     assert failed.reason.kind is ReasonKind.WRONG_VALUES
@@ -176,17 +178,17 @@ def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case
     assert f"1 of {SAMPLED} elements" in failed.reason.message
 
 
-def elsewhere(case: Case) -> int:
+def outside_of_sample(case: Case) -> int:
     """Return the index of an element that is not in the sample."""
-    return int(np.setdiff1d(np.arange(SIZE), indices(case))[1000])
+    return int(np.setdiff1d(np.arange(SIZE), sampled_indices(case))[1000])
 
 
 def test_outside_of_the_sample_other_backends_are_compared_with_the_reference(
     tmp_path: Path, case: Case
 ) -> None:
-    wrong = with_wrong_element(case, elsewhere(case), right(case))
-    assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
-    failed = verdict(tmp_path, case, wrong, near(case), "faulty:zeros")
+    wrong = with_wrong_element(case, outside_of_sample(case), reference_output(case))
+    assert verdict(tmp_path, case, wrong, one_ulp_off(case), "numpy").status is Status.PASSED
+    failed = verdict(tmp_path, case, wrong, one_ulp_off(case), "faulty:zeros")
     assert (failed.status, failed.expectation) == (Status.FAILED, Provenance.RECORDED)
     assert (figures(failed).elements, figures(failed).sample) == (SIZE, SAMPLED)
     assert figures(failed).differing == 1
@@ -195,19 +197,19 @@ def test_outside_of_the_sample_other_backends_are_compared_with_the_reference(
 def test_inside_of_the_sample_other_backends_are_compared_with_the_recording(
     tmp_path: Path, case: Case
 ) -> None:
-    actual = near(case)
+    actual = one_ulp_off(case)
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
-    result = verdict(tmp_path, case, actual, near(case), "faulty:zeros")
+    result = verdict(tmp_path, case, actual, one_ulp_off(case), "faulty:zeros")
     # Recording and output are 1 ULP off at odd indices. Outside of the sample the reference shows
     # that; in the sample only the first element, which was changed, differs from the recording.
-    odd = int(np.count_nonzero(indices(case) % 2))
+    odd = int(np.count_nonzero(sampled_indices(case) % 2))
     assert figures(result).histogram["1"] == SIZE // 2 - odd + 1
 
 
 def test_if_the_reference_has_the_recorded_digest_all_elements_are_compared(
     tmp_path: Path, case: Case
 ) -> None:
-    actual = verdict(tmp_path, case, near(case), right(case), "faulty:zeros")
+    actual = verdict(tmp_path, case, one_ulp_off(case), reference_output(case), "faulty:zeros")
     assert figures(actual).elements == SIZE
     assert figures(actual).histogram["1"] == SIZE // 2
     assert figures(actual).sample is None
@@ -216,9 +218,9 @@ def test_if_the_reference_has_the_recorded_digest_all_elements_are_compared(
 def test_a_sample_that_the_reference_contradicts_fails_unless_the_case_disputes_it(
     tmp_path: Path, case: Case
 ) -> None:
-    recorded = right(case) * np.float32(2)
-    other = with_wrong_element(case, elsewhere(case), recorded)
-    for outcome in (recorded, other, right(case)):
+    recorded = reference_output(case) * np.float32(2)
+    other = with_wrong_element(case, outside_of_sample(case), recorded)
+    for outcome in (recorded, other, reference_output(case)):
         actual = verdict(tmp_path, case, outcome, recorded, "faulty:zeros")
         assert actual.status is Status.FAILED
         assert actual.reason is not None
@@ -230,35 +232,37 @@ def test_a_sample_that_the_reference_contradicts_fails_unless_the_case_disputes_
 
 
 def test_a_replayed_sample_is_judged_at_its_elements(tmp_path: Path, case: Case) -> None:
-    outcome = recording_of(case, near(case)).entries[case.identifier].outcome
+    outcome = recording_of(case, one_ulp_off(case)).entries[case.identifier].outcome
     passed = judge(case, outcome, run_case)
     assert passed.status is Status.PASSED
     assert figures(passed).elements == SAMPLED
-    index = int(indices(case)[7])
+    index = int(sampled_indices(case)[7])
     wrong = (
-        recording_of(case, with_wrong_element(case, index, near(case)))
+        recording_of(case, with_wrong_element(case, index, one_ulp_off(case)))
         .entries[case.identifier]
         .outcome
     )
     assert judge(case, wrong, run_case).status is Status.FAILED
-    same = recording_of(case, right(case)).entries[case.identifier].outcome
+    same = recording_of(case, reference_output(case)).entries[case.identifier].outcome
     assert figures(judge(case, same, run_case)).elements == SIZE
 
 
 def test_two_samples_are_compared_with_each_other(tmp_path: Path, case: Case) -> None:
     one, two = (
         recording_of(case, array).entries[case.identifier].outcome
-        for array in (near(case), right(case))
+        for array in (one_ulp_off(case), reference_output(case))
     )
     assert judge(case, one, lambda case: two).status is Status.PASSED
-    far = recording_of(case, right(case) * np.float32(2)).entries[case.identifier].outcome
+    far = (
+        recording_of(case, reference_output(case) * np.float32(2)).entries[case.identifier].outcome
+    )
     assert judge(case, one, lambda case: far).status is Status.FAILED
 
 
 def test_a_sample_that_contradicts_its_digest_is_judged_by_its_own_values(
     tmp_path: Path, case: Case
 ) -> None:
-    entry = entry_of(case, Outputs({"OutputTensor": right(case)}))
+    entry = entry_of(case, Outputs({"OutputTensor": reference_output(case)}))
     assert isinstance(entry.outcome, Outputs)
     sample = entry.outcome.samples["OutputTensor"]
     values = sample.values.copy()
@@ -270,7 +274,7 @@ def test_a_sample_that_contradicts_its_digest_is_judged_by_its_own_values(
 
 
 def test_two_samples_are_compared_at_the_elements_that_both_have(case: Case) -> None:
-    array = right(case)
+    array = reference_output(case)
     wrong = -array
     here, there = sample_of(wrong, "here", 600), sample_of(array, "there", 500)
     common = set(here.indices.tolist()) & set(there.indices.tolist())

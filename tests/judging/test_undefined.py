@@ -73,20 +73,22 @@ def test_defined_elements_must_be_right(case: Case) -> None:
     assert verdict.reason.kind is ReasonKind.WRONG_VALUES
 
 
-def test_outputs_under_other_rules_have_no_undefined_elements(tmp_path: Path) -> None:
+def test_a_fault_in_an_output_under_the_rule_exact_is_not_excused(tmp_path: Path) -> None:
     tile = build(plan(tmp_path, "stated")[0])
     unwritten = outcome(fault(FaultKind.NOT_WRITTEN, 0, output="OutputTensor"))
     assert without_excused_faults(tile, unwritten) is unwritten
 
 
-def test_a_fault_that_concerns_no_elements_is_kept(case: Case) -> None:
+def test_a_fault_outside_of_all_elements_is_not_excused(case: Case) -> None:
     guard = Fault(FaultKind.GUARD_BAND, "told of guard bands")
     excused = fault(FaultKind.NOT_WRITTEN, 7)
     both = outcome(guard, excused)
     assert without_excused_faults(case, both) == replace(both, faults=(guard,))
 
 
-def test_an_element_for_which_all_numbers_are_candidates_is_undefined(tmp_path: Path) -> None:
+def test_a_fault_in_an_element_for_which_all_numbers_are_candidates_is_excused(
+    tmp_path: Path,
+) -> None:
     text = """
 operator: ELEMENT_WISE_QUANTIZE_LINEAR
 cases:
@@ -104,7 +106,7 @@ cases:
         assert (actual.faults == ()) == excused
 
 
-def test_a_sum_over_elements_that_are_not_written_is_undefined(tmp_path: Path) -> None:
+def test_a_fault_in_a_sum_over_elements_that_are_not_written_is_excused(tmp_path: Path) -> None:
     """If the present tensors have two positions, each batch writes one position and reads both."""
     text = """
 operator: MULTIHEAD_ATTENTION1
@@ -162,7 +164,9 @@ cases:
 """
 
 
-def test_what_follows_from_undefined_elements_may_differ_by_dispatch(tmp_path: Path) -> None:
+def test_what_follows_from_undefined_elements_may_differ_by_dispatch_but_must_be_written(
+    tmp_path: Path,
+) -> None:
     """Two coordinates are not written, so that they may or may not equal their halves."""
     (planned,) = load_suite([write(tmp_path, COMPARED, "compared.yaml")]).plan()
     case = build(planned)

@@ -110,7 +110,9 @@ def test_a_case_with_one_judged_output_passes(tmp_path: Path) -> None:
     assert not judges_nothing(case)
 
 
-def test_open_elements_that_equal_the_expected_elements_are_counted_as_open(tmp_path: Path) -> None:
+def test_open_elements_are_counted_whether_or_not_they_equal_the_expected_ones(
+    tmp_path: Path,
+) -> None:
     case = cases(tmp_path, DIVISIONS)["half-of-it-by-zero"]
     right = run_case(case)
     assert isinstance(right, Outputs)
