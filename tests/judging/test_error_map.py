@@ -34,7 +34,7 @@ def test_the_digit_follows_the_power_of_ten_of_the_error_over_the_largest_expect
         (1.0, 0.0, "9"),
     ],
 )
-def test_nan_infinities_and_zeros_have_these_digits(
+def test_a_nan_or_infinity_on_one_side_has_digit_9_two_nans_0_and_zeros_of_both_signs_1(
     actual: float, expected: float, digit: str
 ) -> None:
     pair = (np.array([value], np.float32) for value in (actual, expected))
@@ -62,7 +62,7 @@ def test_one_wrong_element_marks_one_cell_in_the_row_where_it_lies(
     assert row == np.searchsorted(starts, index // (expected.size // rows), side="right") - 1
 
 
-def test_integers_are_compared_too() -> None:
+def test_maps_of_integers_mark_wrong_elements() -> None:
     expected = np.array([[1, 2], [3, 4]], np.uint8)
     actual = np.array([[1, 2], [3, 5]], np.uint8)
     assert error_map(actual, expected).rows == ("00", "09")

@@ -121,7 +121,7 @@ def test_a_subnormal_square_may_be_rounded(tmp_path: Path) -> None:
     assert not accepts(case, "OutputSecondMomentTensor", [-0.0014, -0.00048])
 
 
-HELD = """
+FLOAT16_MOMENTS = """
   InputParametersTensor: {Sizes: [1], DataType: FLOAT16, values: [PARAMETER]},
   InputFirstMomentTensor: {Sizes: [1], DataType: FLOAT16, values: [FIRST]},
   InputSecondMomentTensor: {Sizes: [1], DataType: FLOAT16, values: [SECOND]},
@@ -133,27 +133,31 @@ HELD = """
   LearningRate: 0.5, Beta1: BETA1, Beta2: 0.5, Epsilon: EPSILON"""
 
 
-def held(tmp_path: Path, **values: float) -> Case:
-    """Return a case with these values in `HELD`, of FLOAT16 with one parameter."""
-    desc = HELD
+def float16_moments(tmp_path: Path, **values: float) -> Case:
+    """Return a case with these values in `FLOAT16_MOMENTS`, of FLOAT16 with one parameter."""
+    desc = FLOAT16_MOMENTS
     for name, value in values.items():
         desc = desc.replace(name, str(value))
     return single(tmp_path, "ADAM_OPTIMIZER", desc)
 
 
-def test_float16_holds_both_moments_or_neither(tmp_path: Path) -> None:
+def test_both_moments_or_neither_may_be_stored_in_float16(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives the first number: with more than 4 dimensions it holds the moments."""
     given = {"PARAMETER": -0.2761, "FIRST": -0.9946, "SECOND": 3.75, "GRADIENT": -2.533}
-    case = held(tmp_path, **given, BETA1=0.75, EPSILON=0.125)
+    case = float16_moments(tmp_path, **given, BETA1=0.75, EPSILON=0.125)
     for right in (0.2974, 0.2976):
         assert accepts(case, "OutputParametersTensor", [right]), right
     for wrong in (0.2966, 0.2983):
         assert not accepts(case, "OutputParametersTensor", [wrong]), wrong
 
 
-def test_a_held_moment_beyond_float16_is_the_largest_number_or_infinity(tmp_path: Path) -> None:
+def test_a_moment_beyond_float16_may_be_stored_as_the_largest_number_or_infinity(
+    tmp_path: Path,
+) -> None:
     """V is 0.5 * 2 + 0.5 * 3000^2: DirectML 1.15.4 gives the first number."""
-    case = held(tmp_path, PARAMETER=2, FIRST=2, SECOND=2, GRADIENT=-3000, BETA1=0.5, EPSILON=1)
+    case = float16_moments(
+        tmp_path, PARAMETER=2, FIRST=2, SECOND=2, GRADIENT=-3000, BETA1=0.5, EPSILON=1
+    )
     for right in (2.406, 2.408, 5.367, 2):
         assert accepts(case, "OutputParametersTensor", [right]), right
     for wrong in (2.38, 3.5, 2.01, 1.99, -0.5):

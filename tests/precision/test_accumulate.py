@@ -168,7 +168,7 @@ def test_each_of_six_ways_to_add_up_in_float32_passes(
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_sums_with_a_defect_fail(defect: str, draw: str, length: int) -> None:
+def test_sums_with_each_of_five_defects_fail(defect: str, draw: str, length: int) -> None:
     pair = product(draw, length)
     assert not pair.judged(DEFECTS[defect](pair)).passed
 

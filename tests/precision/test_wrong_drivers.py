@@ -51,6 +51,7 @@ RANDOM: Final = (
 
 @cache
 def case_of(identifier: str) -> Case:
+    """Return a bundled case, with the data of its inputs."""
     suite = bundled(identifier.partition("/")[0])
     [planned] = [planned for planned in suite.plan() if planned.identifier == identifier]
     case = build(planned)
@@ -113,6 +114,7 @@ def tiled(
 
 
 def untiled(store: Callable[[Array], Array], *, backward: bool = False) -> Driver:
+    """Return a driver that adds up all terms in one tile; `store` rounds each sum."""
     return lambda a, b: tiled(len(b), store, store, backward=backward)(a, b)
 
 

@@ -43,6 +43,7 @@ def test_hardmax_without_nan_chooses_the_greatest_element_along_several_axes(
 
 
 def test_hardmax_of_short_rows_with_nan_has_one_result_along_one_axis(tmp_path: Path) -> None:
+    """Such a row is compared as a whole, and NaN is not greater than 1."""
     desc = HARDMAX.replace("VALUES", "1, .nan, 3, 2").replace("AXES", "[1]")
     case = single(tmp_path, "ACTIVATION_HARDMAX1", desc)
     assert accepts(case, "OutputTensor", [1, 0, 1, 0])

@@ -190,7 +190,10 @@ def test_a_sum_near_the_largest_float32_number_is_one_of_three_candidates(tmp_pa
 
 
 def test_candidates_of_a_reduction_have_the_sizes_of_the_output(tmp_path: Path) -> None:
-    """The maxima have candidates: some from errors of the gradients, some from MAX itself."""
+    """The maxima have candidates: some from errors of the gradients, some from MAX itself.
+
+    Any value of the first two maxima is right.
+    """
     case = graph(
         tmp_path,
         """
@@ -205,8 +208,9 @@ def test_candidates_of_a_reduction_have_the_sizes_of_the_output(tmp_path: Path) 
     )
     right = evaluate(case)["y"].ravel().tolist()
     assert accepts(case, "y", right)
-    changed = ([*right[:n], 60000, *right[n + 1 :]] for n in range(len(right)))
-    assert not all(accepts(case, "y", values) for values in changed)
+    for n in range(len(right)):
+        changed = [*right[:n], 60000, *right[n + 1 :]]
+        assert accepts(case, "y", changed) is (n < 2), n
 
 
 @pytest.mark.parametrize("negated", [False, True])

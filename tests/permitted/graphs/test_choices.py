@@ -61,7 +61,9 @@ COORDINATES_OF_COORDINATES = (
 )
 
 
-def test_coordinates_that_are_zero_in_some_right_outputs_are_counted_or_not(tmp_path: Path) -> None:
+def test_coordinates_that_are_zero_in_some_right_outputs_may_be_counted_or_not(
+    tmp_path: Path,
+) -> None:
     """The first output has 0, 1, 2, 3; or 0, 1, 3 or 1, 2, 3 and an undefined number; or 1, 3 and
     two undefined numbers.
     """
@@ -199,6 +201,7 @@ COUNT_OF_OPEN = """NONZERO_COORDINATES,
 
 
 def test_an_open_element_may_be_zero_or_not(tmp_path: Path) -> None:
+    """The second product is 0, and the third is -3e38 * 1e-37 = -30."""
     nodes = READS_PRODUCTS.replace("OPERATOR", COUNT_OF_OPEN)
     inputs = OVERFLOWING.replace("1, 0, 0]}", "1, 0, 1.0e-37]}")
     count = graph(tmp_path, inputs, nodes)
@@ -343,7 +346,7 @@ def nearly_equal(tmp_path: Path, text: str) -> Case:
     return graph_case(tmp_path, text.replace("VALUES", NEARLY_EQUAL).replace("SIZE", "41"))
 
 
-def test_an_index_is_right_if_its_value_may_be_the_greatest(tmp_path: Path) -> None:
+def test_an_index_is_right_only_if_its_value_may_be_the_greatest(tmp_path: Path) -> None:
     case = nearly_equal(tmp_path, GREATEST)
     assert [index for index in range(41) if passes(case, "y", [index])] == list(range(40))
 

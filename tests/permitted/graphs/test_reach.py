@@ -138,6 +138,7 @@ def test_undefined_elements_of_64_bits_are_open(tmp_path: Path) -> None:
 
 
 def test_elements_computed_from_open_elements_of_64_bits_are_open(tmp_path: Path) -> None:
+    """Each remainder by 7 is right for the first element; the second is 16 >> 2."""
     modulus = """
   node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
          desc: {ATensor: shifted, BTensor: m, OutputTensor: {}}}"""
@@ -176,6 +177,7 @@ MASKED = """
 def test_bits_of_approximate_numbers_are_unknown_and_those_of_exact_numbers_are_not(
     tmp_path: Path, operator: str, inputs: str
 ) -> None:
+    """Other bits of a root are right too, such as those of 0.5 and 0.25."""
     nodes = MASKED.replace("OPERATOR", operator).replace("INPUTS", inputs)
     given = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [2, .nan]}"
     if "BTensor" in inputs:

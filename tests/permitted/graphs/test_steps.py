@@ -77,6 +77,7 @@ def test_a_quotient_may_be_rounded_with_or_without_a_store_in_float16(
 
 
 def test_an_element_that_overflows_leaves_the_others_their_whole_numbers(tmp_path: Path) -> None:
+    """2 / 2 may be just below 1, and 3e38 / 0.5 overflows."""
     nodes = QUOTIENT.replace("OPERATOR", "ELEMENT_WISE_FLOOR").replace("MORE", "")
     values = "{Sizes: [2], DataType: FLOAT32, values: "
     inputs = f"\n  x: {values}[2, 3.0e+38]}}\n  c: {values}[2, 0.5]}}"
@@ -95,6 +96,7 @@ CHAIN = """
 
 
 def test_a_linear_function_of_one_of_two_whole_numbers_has_two_results(tmp_path: Path) -> None:
+    """FLOOR of 2 / 2 is 1 or 0, so the first result is 3 * 1 + 0.5 or 3 * 0 + 0.5."""
     case = graph(tmp_path, INPUTS.replace("TYPE", "FLOAT32"), CHAIN)
     for values in ([3.5, 0.5, -5.5], [0.5, 0.5, -5.5]):
         assert accepts(case, "y", values), values

@@ -122,6 +122,7 @@ def test_a_value_that_overflows_with_its_bias_may_be_infinite(tmp_path: Path) ->
 
 
 def test_nan_is_wrong_in_the_channel_beside_a_large_value(tmp_path: Path) -> None:
+    """With weights of 0.2689 and 0.7311 the outputs are 0.2689 * 3.4e38 and 0.2689 + 0.7311 * 3."""
     desc = """
       QueryTensor: {Sizes: [1, 1, 1], DataType: FLOAT32, values: [10]},
       KeyTensor: {Sizes: [1, 2, 1], DataType: FLOAT32, values: [10, 10.1]},

@@ -19,6 +19,7 @@ from tests.permitted.graphs.accepted import accepts, single
 
 @pytest.mark.parametrize("columns", [1, 2])
 def test_if_an_intermediate_sum_overflows_any_softmax_of_its_row_is_right(columns: int) -> None:
+    """2e38 + 2e38 exceeds FLOAT32, although the sum of the first row is 2e38."""
     left = np.array([[[[2e38, 2e38, -2e38]], [[1, 2, 3]]]], np.float32).reshape(1, 1, 2, 3)
     scale = gemm_error_scale(
         left,
@@ -119,7 +120,9 @@ def test_sums_of_products_may_all_be_too_large_only_if_the_products_are_equal(
     assert not accepts(case, "OutputTensor", exact * (1 + 4 * steps))
 
 
-def test_a_sum_between_two_subnormal_float16_numbers_is_rounded(tmp_path: Path) -> None:
+def test_a_sum_between_two_subnormal_float16_numbers_may_be_rounded_to_either(
+    tmp_path: Path,
+) -> None:
     """0.625 * 108 * 2^-24 is 67.5 * 2^-24, and 2^-24 is the least FLOAT16 number."""
     desc = f"""
       ATensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0.625]}},

@@ -58,7 +58,7 @@ def test_a_sum_has_the_sign_whose_terms_overflow_and_is_nan_only_if_those_of_bot
         ("[3.0e+38, 3.0e+38, 0, 1]", [0, NAN], [1]),
     ],
 )
-def test_a_product_is_an_infinity_of_its_own_sign_and_nan_only_beside_a_0(
+def test_a_product_overflows_to_its_own_sign_and_to_nan_only_beside_a_0(
     tmp_path: Path, factors: str, right: list[float], wrong: list[float]
 ) -> None:
     case = single(tmp_path, "REDUCE", PRODUCT.replace("VALUES", factors))
