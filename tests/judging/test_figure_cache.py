@@ -1,6 +1,6 @@
 """`FigureCache` stores the records of a group of cases in one file.
 
-If not all records fit into the file, it keeps the newer half of them, until they fit.
+If not all records fit into the file, the older half of them is dropped, until the others fit.
 
 A record holds what was computed for a case, such as the figures of its comparison.
 

@@ -80,7 +80,7 @@ def test_zeros_pass_if_terms_of_a_sum_may_cancel_by_rounding(tmp_path: Path) -> 
 
 
 def test_a_copy_of_the_input_that_only_a_wide_tolerance_permits_fails(tmp_path: Path) -> None:
-    """The hyperbolic tangent of 0.003 is less by 9e-9, which is 39 ULP; more than 16 count."""
+    """The hyperbolic tangent of 0.003 is less by 9e-9, which is 39 ULP; up to 16 are excused."""
     case = only_case(
         tmp_path,
         """

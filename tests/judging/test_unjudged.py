@@ -125,7 +125,7 @@ def test_a_case_whose_elements_are_all_open_fails_for_a_fault(tmp_path: Path) ->
     case = cases(tmp_path, DIVISIONS)["by-zero"]
     outcome = Outputs(
         {"OutputTensor": np.zeros(2, np.int8)},
-        faults=(Fault(FaultKind.GUARD_BAND, "wrote behind the output"),),
+        faults=(Fault(FaultKind.GUARD_BAND, "wrote beyond the output"),),
     )
     assert judge(case, outcome, run_case).status is Status.FAILED
 

@@ -159,6 +159,7 @@ DEFECTS: Final = {
 def test_each_of_six_ways_to_add_up_in_float32_passes(
     way: Callable[[Product], Array], draw: str, length: int
 ) -> None:
+    """Below 1, the margin is that of the worst error, the spread that of the mean squared error."""
     pair = product(draw, length)
     actual = pair.judged(way(pair))
     assert actual.passed

@@ -1,5 +1,8 @@
 """The rules `interval` and `one of`, flushed numbers, signs of zero, margins and histograms.
 
+A margin is the share of its limit that the worst element uses. A histogram counts elements by their
+distance from the expected value in ULP.
+
 The tested code is in `dmlconf/precision/rules.py` and `dmlconf/precision/compare.py`; for CEIL,
 FLOOR and ROUND also in `dmlconf/permitted/element_wise/unary.py`.
 """

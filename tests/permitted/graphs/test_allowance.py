@@ -81,7 +81,8 @@ def test_a_sum_may_be_infinite_if_a_partial_sum_overflows_and_what_reads_the_sum
 def test_a_sum_of_magnitudes_may_be_that_of_the_permitted_values_farthest_from_zero(
     tmp_path: Path,
 ) -> None:
-    # RESAMPLE1 turns [2, -1] into [-0.7, -1], and may give up to [2, -3.7]; [-2, 1] likewise.
+    # RESAMPLE1 turns [2, -1] into [-0.7, -1], or into as much as [2, -3.7]; of [-2, 1] it makes
+    # the negatives of these.
     rows = 512
     numbers = ", ".join(["2, -1", "-2, 1"] * (rows // 2))
     case = graph(

@@ -1,8 +1,8 @@
-"""Indices and coordinates in a graph whose elements have errors or are open.
+"""Indices and coordinates of elements that have errors, or are open, have several right values.
 
-An error may let an element be zero or change its rank. An element is open if any value of it is
-right. What follows from possible values of the elements is right. Elements are taken one by one, so
-some combinations that are not possible pass as well.
+An error may make an element 0, or change its rank. Any value of an open element is right. The
+values of one element do not depend on those of another here, so some outputs that no device can
+give pass as well.
 
 The tested code is in `dmlconf/permitted/graphs/choices.py`,
 `dmlconf/permitted/graphs/nonzero.py` and `dmlconf/permitted/graphs/steps.py`.

@@ -1,4 +1,4 @@
-"""Numbers that are equal within their errors: a comparison of them may be true or false.
+"""A comparison of numbers that are equal within their errors may be true or false.
 
 Later nodes of the graph may give what follows from either outcome, and nothing between. Such a
 comparison is called in doubt here.

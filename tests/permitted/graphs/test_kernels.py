@@ -73,8 +73,10 @@ def test_results_of_fused_kernels_and_of_kernels_that_store_lower_magnitudes_pas
         # Truncation gives the rounded number or the next one toward zero.
         return np.nextafter(values, np.float16(0))
 
-    held = graph_outputs(case.graph, evaluate_nodes(case, evaluate, store=next_to_zero).outputs)
-    assert passes(case, held)
+    truncated = graph_outputs(
+        case.graph, evaluate_nodes(case, evaluate, store=next_to_zero).outputs
+    )
+    assert passes(case, truncated)
 
 
 @pytest.mark.parametrize(("node", "tensor"), [("sum", "BTensor"), ("scaled", "BTensor")])

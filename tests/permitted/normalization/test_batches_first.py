@@ -17,7 +17,7 @@ from tests.permitted.graphs.accepted import accepts, single
 from tests.truncation import toward_zero
 
 PARAMETERS = "{DataType: FLOAT16, Sizes: [1, 3, 1, 1]"
-DESC = f"""
+TRAINING = f"""
   InputTensor: {{DataType: FLOAT16, Sizes: [2, 3, 5, 3],
                 fill: {{uniform: {{low: -HIGH, high: HIGH, seed: 1}}}}}},
   ScaleTensor: {PARAMETERS}, values: [1, 1, 1]}}, BiasTensor: {PARAMETERS}, values: [0, 0, 0]}},
@@ -36,7 +36,7 @@ def test_a_variance_of_averaged_batches_is_right(
     tmp_path: Path, high: str, measured: list[float], wrong: list[float]
 ) -> None:
     """Without FLOAT16 stores the variance of the second channel is 1444, or 41088 for 320."""
-    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", DESC.replace("HIGH", high))
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", TRAINING.replace("HIGH", high))
     assert accepts(case, "OutputVarianceTensor", measured)
     assert not accepts(case, "OutputVarianceTensor", wrong)
 

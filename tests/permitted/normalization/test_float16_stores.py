@@ -82,9 +82,9 @@ class Kernel:
 
     def sums(self, values: Array, over: tuple[int, ...]) -> Array:
         """Return the sums over these axes, whose sizes become 1."""
-        kept = [axis for axis in range(values.ndim) if axis not in over]
-        rows = values.transpose([*kept, *over])
-        rows = rows.reshape(*rows.shape[: len(kept)], -1)
+        others = [axis for axis in range(values.ndim) if axis not in over]
+        rows = values.transpose([*others, *over])
+        rows = rows.reshape(*rows.shape[: len(others)], -1)
         return np.expand_dims(self.total(rows), over)
 
 
@@ -222,8 +222,8 @@ def judged(case: Case, output: str, actual: Array) -> Comparison:
 def kernels(sites: str) -> Iterator[Kernel]:
     """Yield kernels that store nothing, one intermediate, or the mean and the variance."""
     together = [{"mean", "variance"} & set(sites.split())] if "variance" in sites else []
-    held: list[set[str]] = [set(), *({site} for site in sites.split()), *together]
-    for chosen, store, last in product(held, STORES, STORES):
+    stored: list[set[str]] = [set(), *({site} for site in sites.split()), *together]
+    for chosen, store, last in product(stored, STORES, STORES):
         yield Kernel(frozenset(chosen), store, last, pairwise)
     for total, last in product((in_order, backward), STORES):
         yield Kernel(frozenset(), last, last, total)

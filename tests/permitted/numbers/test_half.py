@@ -18,8 +18,8 @@ from tests.truncation import toward_zero
 def test_toward_zero_equals_the_independent_rounding_of_the_tests(numbers: list[float]) -> None:
     values = np.array(numbers)
     largest = float(np.finfo(np.float32).max)
-    held = np.where(np.isfinite(values), np.clip(values, -largest, largest), values)
-    in_float32 = held.astype(np.float32).astype(np.float64)
+    clipped = np.where(np.isfinite(values), np.clip(values, -largest, largest), values)
+    in_float32 = clipped.astype(np.float32).astype(np.float64)
     np.testing.assert_array_equal(half.toward_zero(values), toward_zero(in_float32))
 
 

@@ -37,22 +37,22 @@ def test_results_of_spans_contain_the_results_of_their_values(
 @pytest.mark.parametrize("value", [0.1, -0.1, 2048.5, 2051.0, -2051.0, 65503.9, 65520.0, 7e4, -1e6])
 def test_a_stored_span_holds_the_value_and_all_its_stored_forms(value: float) -> None:
     values = np.array([value])
-    held = Span.of(values).held()
-    kept = [values, *(np.asarray(store(values), np.float64) for store in STORES)]
-    assert held.least == min(kept)
-    assert held.greatest == max(kept)
+    stored = Span.of(values).held()
+    forms = [values, *(np.asarray(store(values), np.float64) for store in STORES)]
+    assert stored.least == min(forms)
+    assert stored.greatest == max(forms)
 
 
 @np.errstate(all="ignore")
 def test_an_infinity_is_unchanged_by_a_store() -> None:
     values = np.array([np.inf, -np.inf])
-    held = Span.of(values).held()
-    assert np.array_equal(held.least, values)
-    assert np.array_equal(held.greatest, values)
+    stored = Span.of(values).held()
+    assert np.array_equal(stored.least, values)
+    assert np.array_equal(stored.greatest, values)
 
 
 @np.errstate(all="ignore")
-def test_a_value_above_65504_is_kept_or_stored_as_the_largest_number_or_infinity() -> None:
+def test_a_value_above_65504_is_unchanged_or_stored_as_the_largest_number_or_infinity() -> None:
     spans = list(Span(np.array([1.0, 65000.0, 7e4]), np.array([1.0, 66000.0, 8e4])).stores())
     assert [span.ends[0].tolist() for span in spans] == [
         [1.0, 64992.0, 7e4],
@@ -75,6 +75,6 @@ def test_a_value_below_minus_65504_is_in_one_span_with_all_its_stored_forms() ->
 
 def test_values_within_float16_have_one_stored_span() -> None:
     span = Span(np.array([0.1, 65000.0]), np.array([0.2, 65504.0]))
-    [held] = span.stores()
-    assert (held.least <= span.least).all()
-    assert (held.greatest >= span.greatest).all()
+    [stored] = span.stores()
+    assert (stored.least <= span.least).all()
+    assert (stored.greatest >= span.greatest).all()

@@ -1,4 +1,4 @@
-"""MATRIX_MULTIPLY_INTEGER_TO_FLOAT may store a factor beyond FLOAT16 as its largest number.
+"""MATRIX_MULTIPLY_INTEGER_TO_FLOAT may store factors and sums in FLOAT16, or overflow on the way.
 
 The tested code is in `dmlconf/permitted/quantization/arithmetic.py`.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.permitted.graphs.accepted import accepts, single
 
-DESC = """
+FACTOR_BEYOND_FLOAT16 = """
   ATensor: {Sizes: [1, 1], DataType: INT32, values: [2147483647]},
   AScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [6.1e-5]},
   AZeroPointTensor: {Sizes: [1, 1], DataType: INT32, values: [0]},
@@ -22,7 +22,7 @@ def test_a_factor_beyond_float16_may_be_stored_as_the_largest_number_or_not_stor
     tmp_path: Path,
 ) -> None:
     """The scaled integer is about 131000. DirectML 1.15.4 stores it as 65504, and gives -3.998."""
-    case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", DESC)
+    case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", FACTOR_BEYOND_FLOAT16)
     assert accepts(case, "OutputTensor", [-7.9921875])
     assert accepts(case, "OutputTensor", [-3.998046875])
     assert not accepts(case, "OutputTensor", [-2])

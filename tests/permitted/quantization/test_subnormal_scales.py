@@ -1,4 +1,4 @@
-"""Quantized products whose scales, their products or their reciprocals leave the normal numbers.
+"""Quantized results may be 0 or infinite if a scale, a product of scales or a reciprocal may be.
 
 The tested code is in `quantized_candidates` of `dmlconf/permitted/quantization/quotients.py`, and
 `quantized_sum_candidates` of `dmlconf/permitted/quantization/arithmetic.py`.

@@ -41,7 +41,7 @@ INFINITY, NAN = math.inf, math.nan
         ("[3.0e+38, 3.0e+38, -3.0e+38, -3.0e+38]", [0, INFINITY, -INFINITY, NAN], []),
     ],
 )
-def test_a_sum_has_the_sign_whose_terms_overflow_and_is_nan_only_if_those_of_both_do(
+def test_a_sum_is_infinite_with_the_sign_of_terms_that_overflow_and_nan_only_if_both_signs_do(
     tmp_path: Path, operator: str, terms: str, right: list[float], wrong: list[float]
 ) -> None:
     case = single(tmp_path, operator, SUMS[operator].replace("VALUES", terms))

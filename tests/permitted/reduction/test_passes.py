@@ -18,7 +18,7 @@ from dmlconf.tensors.datatypes import Array
 from tests.permitted.graphs.accepted import accepts, single
 from tests.truncation import toward_zero
 
-DESC = """
+SUM_OR_AVERAGE = """
   InputTensor: {DataType: FLOAT16, Sizes: [5, 3, 7, 13],
                 fill: {uniform: {low: -8, high: 8, seed: 1}}},
   OutputTensor: {DataType: FLOAT16, Sizes: [1, 3, 1, 13]}, Function: FUNCTION, Axes: [0, 2]"""
@@ -27,15 +27,15 @@ DESC = """
 def in_two_passes(values: Array, function: str) -> Array:
     """Return results along axis 0, truncated to FLOAT16, then along axis 2, truncated again."""
     along = np.sum if function == "SUM" else np.mean
-    held = toward_zero(along(values, axis=0, keepdims=True))
-    return toward_zero(along(held, axis=2, keepdims=True)).astype(np.float16)
+    stored = toward_zero(along(values, axis=0, keepdims=True))
+    return toward_zero(along(stored, axis=2, keepdims=True)).astype(np.float16)
 
 
 @pytest.mark.parametrize("function", ["SUM", "AVERAGE"])
 def test_a_sum_of_truncated_sums_and_an_average_of_truncated_averages_are_right(
     tmp_path: Path, function: str
 ) -> None:
-    case = single(tmp_path, "REDUCE", DESC.replace("FUNCTION", function))
+    case = single(tmp_path, "REDUCE", SUM_OR_AVERAGE.replace("FUNCTION", function))
     output = in_two_passes(wide(case.inputs()["InputTensor"]), function)
     assert accepts(case, "OutputTensor", output.ravel().tolist())
     output[0, 1, 0, 5] *= 1.03
@@ -53,8 +53,8 @@ def test_a_sum_of_truncated_sums_of_squares_is_right(tmp_path: Path) -> None:
     case = single(tmp_path, "REDUCE", SQUARES)
     squares = np.square(wide(case.inputs()["InputTensor"]))
     for axes in ((3, 0), (0, 3)):
-        held = toward_zero(squares.sum(axes[0], keepdims=True))
-        output = toward_zero(held.sum(axes[1], keepdims=True)).astype(np.float16)
+        stored = toward_zero(squares.sum(axes[0], keepdims=True))
+        output = toward_zero(stored.sum(axes[1], keepdims=True)).astype(np.float16)
         assert accepts(case, "OutputTensor", output.ravel().tolist()), axes
     output[0, 0] *= 0.5
     assert not accepts(case, "OutputTensor", output.ravel().tolist())

@@ -11,7 +11,7 @@ import pytest
 
 from tests.permitted.graphs.accepted import accepts, single
 
-DESC = """
+ANTIALIASED = """
   InputTensor: {Sizes: [8], DataType: TYPE, values: [0, 0, 1, 0, 0, 0, 0, 0]},
   OutputTensor: {Sizes: [3], DataType: TYPE},
   InterpolationMode: LINEAR, RoundingDirection: INCREASING,
@@ -23,7 +23,7 @@ def test_the_result_of_a_step_may_be_truncated_to_float16(
     tmp_path: Path, data_type: str, stored: bool
 ) -> None:
     """In a graph, DirectML 1.15.4 gives 0.689453125 for 0.69, and as an operator 0.68994140625."""
-    case = single(tmp_path, "RESAMPLE3", DESC.replace("TYPE", data_type))
+    case = single(tmp_path, "RESAMPLE3", ANTIALIASED.replace("TYPE", data_type))
     exact = 0.69 if data_type == "FLOAT32" else 0.68994140625
     assert accepts(case, "OutputTensor", [0, exact, 0])
     assert accepts(case, "OutputTensor", [0, 0.689453125, 0]) == stored

@@ -16,7 +16,7 @@ import pytest
 from dmlconf.reference.evaluation import evaluate
 from tests.permitted.graphs.accepted import accepts, single
 
-DESC = """InputTensor: {Sizes: [2, 2, 2, 2], DataType: FLOAT32,
+INFINITY_AT_THE_END = """InputTensor: {Sizes: [2, 2, 2, 2], DataType: FLOAT32,
     values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, .inf]},
   OutputTensor: {Sizes: SIZES, DataType: FLOAT32}, InterpolationMode: LINEAR, Scales: SCALES"""
 
@@ -27,7 +27,7 @@ BEFORE = [LAST - 8, LAST - 4, LAST - 2, LAST - 1]
 
 
 def test_unchanged_axes_may_give_nan_along_the_first_or_the_last_two(tmp_path: Path) -> None:
-    desc = DESC.replace("SIZES", "[2, 2, 2, 2]").replace("SCALES", "[1, 1, 1, 1]")
+    desc = INFINITY_AT_THE_END.replace("SIZES", "[2, 2, 2, 2]").replace("SCALES", "[1, 1, 1, 1]")
     case = single(tmp_path, "RESAMPLE", desc)
     right = [float(number) for number in range(1, 16)] + [np.inf]
     permitted = []
@@ -46,7 +46,7 @@ def test_a_changed_axis_permits_nan_along_one_other_axis_at_most(
     tmp_path: Path, scales: list[int], along: list[int]
 ) -> None:
     sizes = [2 * scale for scale in scales]
-    desc = DESC.replace("SIZES", str(sizes)).replace("SCALES", str(scales))
+    desc = INFINITY_AT_THE_END.replace("SIZES", str(sizes)).replace("SCALES", str(scales))
     case = single(tmp_path, "RESAMPLE", desc)
     right = evaluate(case)["OutputTensor"]
     for axis in range(4):
@@ -63,7 +63,7 @@ def test_a_changed_axis_permits_nan_along_one_other_axis_at_most(
 def test_offsets_of_1_that_cancel_permit_nan_along_an_unchanged_axis(
     tmp_path: Path, offset: float, may_be_nan: bool
 ) -> None:
-    desc = DESC.replace("SIZES", "[4, 4, 4, 2]").replace("SCALES", "[2, 2, 2, 1]")
+    desc = INFINITY_AT_THE_END.replace("SIZES", "[4, 4, 4, 2]").replace("SCALES", "[2, 2, 2, 1]")
     offsets = "InputPixelOffsets: [0, 0, 0, {0}], OutputPixelOffsets: [0, 0, 0, -{0}]"
     case = single(tmp_path, "RESAMPLE1", f"{desc}, {offsets.format(offset)}")
     values = evaluate(case)["OutputTensor"].copy()
