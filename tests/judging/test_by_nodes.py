@@ -46,8 +46,8 @@ class Remainders(NumpyBackend):
     """Gives the first remainder as 2.75.
 
     Args:
-        fused: what it multiplies the output of a graph with that has only one.
-        spike: what it multiplies results of EXP with.
+        fused: a factor of the output of a graph, if it has only one output.
+        spike: a factor of the results of EXP.
     """
 
     def __init__(self, fused: float = 1, spike: float = 1) -> None:
@@ -76,6 +76,7 @@ class Remainders(NumpyBackend):
 
 
 def verdict_on(backend: NumpyBackend, tmp_path: Path, text: str = SPIKE) -> Verdict:
+    """Return the verdict on a graph that a backend runs and the reference judges."""
     ready = in_process(parse("numpy"), backend)
     [verdict] = judged([planned_graph(tmp_path, text)], ready, run_case)
     return verdict

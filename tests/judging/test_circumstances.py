@@ -55,7 +55,7 @@ from tests.cases.suites import SUM
 ALL: Final = tuple(Circumstance)
 
 TESTED: Final = registry.parse("faulty:zeros")
-"""The name of each backend here, since the reference judges any backend but `numpy` itself."""
+"""The name under which the backends here run, since the reference judges all but `numpy`."""
 
 
 class Right(NumpyBackend):

@@ -301,7 +301,7 @@ cases:
     assert judge_outputs(case, np.zeros(16, np.float32)).status is Status.PASSED
 
 
-def test_zeros_pass_for_matrices_with_fewer_dimensions_than_their_scales(
+def test_right_zeros_pass_for_matrices_with_fewer_dimensions_than_their_scales(
     tmp_path: Path,
 ) -> None:
     case = only_case(

@@ -89,6 +89,7 @@ def test_a_fault_outside_of_all_elements_is_not_excused(case: Case) -> None:
 def test_a_fault_in_an_element_for_which_all_numbers_are_candidates_is_excused(
     tmp_path: Path,
 ) -> None:
+    """A quotient by a scale of 0 may be any number."""
     text = """
 operator: ELEMENT_WISE_QUANTIZE_LINEAR
 cases:

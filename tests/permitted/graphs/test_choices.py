@@ -64,8 +64,8 @@ COORDINATES_OF_COORDINATES = (
 def test_coordinates_that_are_zero_in_some_right_outputs_may_be_counted_or_not(
     tmp_path: Path,
 ) -> None:
-    """The first output has 0, 1, 2, 3; or 0, 1, 3 or 1, 2, 3 and an undefined number; or 1, 3 and
-    two undefined numbers.
+    """The first node gives 0, 1, 2 and 3; or 0, 1, 3 or 1, 2, 3, and an undefined number; or 1, 3
+    and two undefined numbers.
     """
     count = graph(tmp_path, NEAR_ZERO, COORDINATES_OF_COORDINATES, "node.OutputCountTensor")
     for number in (2, 3, 4):
@@ -120,7 +120,8 @@ def test_a_later_node_may_compute_with_each_right_index(tmp_path: Path) -> None:
     case = graph(tmp_path, inputs, SQUARES_OF_INDICES)
     for index in range(12):
         assert accepts(case, "y", [index**2] * 8), index
-    assert not accepts(case, "y", [144] * 8)
+    # 12 is not an index, and 2 is not a square.
+    assert not accepts(case, "y", [12**2] * 8)
     assert not accepts(case, "y", [2] * 8)
 
 

@@ -150,7 +150,9 @@ TWO_COMPARISONS = """
 
 
 @pytest.mark.parametrize("operator", ["AND", "XOR"])
-def test_two_comparisons_have_each_combination_of_outcomes(tmp_path: Path, operator: str) -> None:
+def test_and_and_xor_of_two_comparisons_in_doubt_may_be_0_or_1(
+    tmp_path: Path, operator: str
+) -> None:
     nodes = TWO_COMPARISONS.replace("OPERATOR", operator) + cast("node", "both")
     case = after_equals(tmp_path, nodes, "near")
     for first in (0, 1):

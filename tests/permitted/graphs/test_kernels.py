@@ -291,7 +291,7 @@ outputs: {y: pooled}
 def test_a_power_that_overflows_gives_infinity_or_the_expected_value(
     tmp_path: Path,
 ) -> None:
-    """The cube of 3e38 exceeds FLOAT32; its root is 3e38."""
+    """The cube of 3e38 exceeds FLOAT32; the cube root of it is 3e38."""
     case = graph_case(tmp_path, OVERFLOWING_POWER)
     right = evaluate(case)["y"]
     assert passes(case, {"y": right})

@@ -352,7 +352,7 @@ outputs: {y: index}
 
 
 @pytest.mark.parametrize(("divisor", "uncertain"), [("1", False), ("1.5707", True)])
-def test_an_index_into_a_line_that_may_have_nan_is_open_and_so_is_one_into_a_line_with_a_pole(
+def test_an_index_is_open_if_its_line_may_have_nan_or_an_infinity(
     tmp_path: Path, divisor: str, uncertain: bool
 ) -> None:
     """The cosine of 1.5707 is 0.0001 with an error of 0.0008: its root may be NaN, which TOP_K may

@@ -46,10 +46,13 @@ def test_the_error_of_a_large_power_grows_with_its_exponent(tmp_path: Path) -> N
     desc = """
   InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.2950137]},
   OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32},
-  CrossChannel: false, LocalSize: 1, Alpha: 0.25, Beta: 100, Bias: 0"""
-    case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc)
-    assert accepts(case, "OutputTensor", [7.301373e37])
-    assert not accepts(case, "OutputTensor", [7.31e37])
+  CrossChannel: false, LocalSize: 1, Alpha: 0.25, Beta: BETA, Bias: 0"""
+    large = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc.replace("BETA", "100"))
+    assert accepts(large, "OutputTensor", [7.301373e37])
+    assert not accepts(large, "OutputTensor", [7.31e37])
+    small = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc.replace("BETA", "1"))
+    (right,) = evaluate(small)["OutputTensor"].ravel().tolist()
+    assert not accepts(small, "OutputTensor", [right * (1 + 3e-6)])
 
 
 def test_a_rounded_mean_times_a_large_scale_may_be_any_number(tmp_path: Path) -> None:

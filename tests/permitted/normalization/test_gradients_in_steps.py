@@ -47,8 +47,13 @@ def test_a_sum_may_be_rounded_after_the_first_dimension_and_again_after_the_seco
     assert not accepts(case, "OutputGradientTensor", measured)
 
 
-def test_sums_beyond_float16_may_both_be_stored_as_its_largest_number(tmp_path: Path) -> None:
-    """The gradients add up to 98,257, of which 65,504 is stored, and the products to -2.7e8."""
+def test_sums_of_gradients_and_of_products_beyond_float16_may_be_stored_as_65504(
+    tmp_path: Path,
+) -> None:
+    """The gradients add up to 98,257, of which 65,504 is stored, and the products to -2.7e8.
+
+    So the second is -1.1875 / sqrt(103) * (-32752 - 65504 / 4 - 65504 * 3 / (103 * 4)) = 5804.
+    """
     one = "Sizes: [1, 1], DataType: FLOAT16"
     row = "Sizes: [1, 4], DataType: FLOAT16"
     desc = f"""InputTensor: {{{row}, values: [-2048, 0, -2048, 0]}},

@@ -27,5 +27,6 @@ def test_no_order_of_additions_has_a_greater_partial_sum(
 
 
 def test_the_partial_sum_of_greatest_magnitude_has_the_terms_of_one_sign() -> None:
+    """The partial sums are 1 + 2 + 3 and -4, each divided by 3."""
     values = np.array([[1.0, 2.0, 3.0], [-4.0, 1.0, 1.0]])
     assert partial_mean(values, (1,)).ravel().tolist() == [2.0, 4 / 3]

@@ -136,7 +136,7 @@ TWO = "{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: VALUES}"
 def test_a_variance_that_overflows_with_epsilon_may_give_0(
     tmp_path: Path, operator: str, output: str
 ) -> None:
-    """3e38 + 3e38 is infinite in FLOAT32, and so is its root."""
+    """3e38 + 3e38 is infinite in FLOAT32, and so is its root; a quotient by it is 0."""
     values = {"Input": [3e30, 2], "Mean": [0, 1], "Variance": [3e38, 3e37], "Scale": [2.5e19, 3]}
     outputs = ["OutputTensor"]
     if operator == "BATCH_NORMALIZATION":

@@ -53,7 +53,10 @@ def test_random_terms_vary_even_if_a_third_are_zeros() -> None:
 
 
 def test_the_error_of_many_equal_float32_terms_grows_with_their_number() -> None:
-    """`alike` is 1 for random terms, for fewer than 64 and for terms of FLOAT16."""
+    """`alike` says how much more than `roundings` the errors of equal terms are.
+
+    It is 1 for random terms, for fewer than 64 and for terms of FLOAT16.
+    """
     equal = np.full((3, 500), 0.7, np.float32)
     assert alike(equal, (1,)) * roundings(500) == pytest.approx(500)
     assert alike(RANDOM, (1,)) == alike(equal[:, :63], (1,)) == 1
@@ -80,6 +83,7 @@ def test_errors_of_serial_sums_are_random_for_varied_terms_but_not_for_equal_ter
 
 
 def test_errors_of_steps_beside_a_sum_do_not_grow_with_the_number_of_its_terms() -> None:
+    """The rule multiplies error scales by `roundings`, so those of other steps are divided."""
     for terms in (1, 10, 1000):
         halves = steps_beside_sum(np.array([6.0]), terms) * roundings(terms)
         assert halves == pytest.approx(6)

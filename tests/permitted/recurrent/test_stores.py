@@ -87,6 +87,7 @@ def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
 
 
 def test_storing_an_exact_sum_loses_nothing() -> None:
+    """3 * 0.25 + 0.5 is 1.25."""
     actual = rnn_of(3, 0.25, 0.5)
     assert store_error(actual) == 0
     assert first_elements(actual) == {1.25}
