@@ -304,6 +304,7 @@ cases:
 def test_right_zeros_pass_for_matrices_with_fewer_dimensions_than_their_scales(
     tmp_path: Path,
 ) -> None:
+    """A product with a matrix of zeros is 0. The matrices have 2 dimensions, the scales 4."""
     case = only_case(
         tmp_path,
         """

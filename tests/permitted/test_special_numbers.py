@@ -81,6 +81,7 @@ def test_any_result_is_right_only_where_a_device_may_take_a_number_for_another(
 
 
 def test_the_logarithm_of_a_subnormal_number_may_be_anything_below_minus_87() -> None:
+    """The logarithm of the least normal number, 1.2e-38, is -87.3."""
     lowest, highest = ends_of("ELEMENT_WISE_LOG", InputTensor=[SUBNORMAL, 2], ScaleBias=None)
     assert lowest[0] == -INFINITY
     assert -88 < highest[0] < -87
@@ -102,10 +103,11 @@ def test_in_a_line_with_nan_log_softmax_of_infinity_or_nan_is_not_finite() -> No
 
 
 def test_a_tangent_next_to_a_pole_is_large_and_has_either_sign() -> None:
+    """The cosine is 0 with an error of 0.0008, so the quotient has a magnitude of 1,249 or more."""
     tensor = np.full(6, np.pi / 2, np.float32)
     output = TensorDesc(DataType.FLOAT32, (6,))
     right = reference_function("ELEMENT_WISE_TAN")(tensor, output, None)
     candidates = function_of("ELEMENT_WISE_TAN", "candidates")(tensor, output, None)
-    actual = np.array([1e9, -1e9, INFINITY, 700, 600, 0], np.float32)
-    permitted = [True, True, True, False, False, False]
+    actual = np.array([1e9, -1e9, INFINITY, 1250, 1248, 0], np.float32)
+    permitted = [True, True, True, True, False, False]
     assert is_permitted(actual, right, *candidates).tolist() == permitted

@@ -132,6 +132,7 @@ CAST = (
 
 
 def test_a_cast_of_each_right_index_is_right(tmp_path: Path) -> None:
+    """The twelve cosines of 1.5707964 are 0 with an error of 0.0008: each may be the greatest."""
     inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
     case = graph(tmp_path, inputs, CAST)
     for index in range(12):
@@ -166,6 +167,7 @@ TWO_WAYS = (
 def test_an_index_that_reaches_an_output_in_two_ways_has_the_same_value_in_both(
     tmp_path: Path,
 ) -> None:
+    """The twelve cosines of 1.5707964 are 0 with an error of 0.0008: each may be the greatest."""
     inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
     case = graph(tmp_path, inputs, TWO_WAYS)
     for index in range(12):

@@ -215,6 +215,7 @@ def test_numbers_that_are_equal_within_their_errors_may_be_called_equal(tmp_path
 
 
 def test_a_copy_of_a_number_with_an_error_equals_the_number(tmp_path: Path) -> None:
+    """Whatever the error of the tanh is, its copy has the same one."""
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-0.00099486, 0.5]}"
     case = graph(tmp_path, inputs, COPY_EQUALS.replace("SOURCE", "tanh"), "node")
     assert accepts(case, "y", [1, 1])

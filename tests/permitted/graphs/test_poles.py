@@ -50,7 +50,10 @@ POWER = """
 def test_a_negative_power_of_a_number_near_zero_may_be_infinite(
     tmp_path: Path, activation: str, exponent: int, infinities: Values
 ) -> None:
-    """The cosine of 1.5707964 is 0 with an error of 0.0008; the base 0 gives 0 for any exponent."""
+    """The cosine of 1.5707964 is 0 with an error of 0.0008.
+
+    Of the base 0, DirectML makes 0 for any exponent; of numbers next to it, the infinities.
+    """
     nodes = POWER.replace("ACTIVATION", activation).replace("EXPONENT", str(exponent))
     case = graph(tmp_path, "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}", nodes)
     for value in (0, np.inf, -np.inf):

@@ -62,6 +62,7 @@ def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
 
 
 def test_an_open_index_may_mark_the_501st_of_1000_elements(tmp_path: Path) -> None:
+    """The greatest of 1,000 elements may be any of them, since one is NaN."""
     inputs = f"""
   x: {{Sizes: [1, 1000], DataType: FLOAT32, values: [0, .nan{", 0" * 998}]}}
   v: {{Sizes: [1, 2], DataType: FLOAT32, values: [1, 0]}}"""
@@ -401,6 +402,7 @@ outputs: {y: bits}
 
 
 def test_the_count_of_bits_of_an_inexact_number_may_differ_by_more_than_3(tmp_path: Path) -> None:
+    """The sine of 0.3 may be off by 0.0008."""
     case = graph_case(tmp_path, BITS_OF_A_SINE)
     (right,) = evaluate(case).values()
     (low, high), *_ = CaseAllowances(case).of("y").candidates
