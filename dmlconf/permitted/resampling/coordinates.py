@@ -45,8 +45,8 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
     There is no error if the scale is a power of two and FLOAT32 holds all intermediates exactly.
     For example, FLOAT32 does not hold 8388607.25.
 
-    Coordinates beyond 2^60 become 2^60. With an infinite or NaN offset, there is no coordinate: its
-    error is 2^61, so every element may be read.
+    Coordinates beyond 2^60 become 2^60, and their errors at most 2^59. With an infinite or NaN
+    offset, there is no coordinate: its error is 2^61, so every element may be read.
     """
     scale, shift, offset = at.scale, at.output_offset, at.input_offset
     indices = np.arange(len(at.values), dtype=np.float64)
@@ -60,9 +60,10 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
         exact = sizes <= before * 2.0**PRECISION
         exact &= sizes / scale + abs(offset) + 0.5 <= behind * 2.0**PRECISION
         errors[exact] = 0
-    beyond = (np.abs(at.values) > _FARTHEST) & (errors < np.abs(at.values) / 2)
+    size = np.abs(at.values)
+    most = np.where((size > _FARTHEST) & (errors < size / 2), _FARTHEST / 2, 2 * _FARTHEST)
     values = np.clip(np.where(np.isnan(at.values), 0.0, at.values), -_FARTHEST, _FARTHEST)
-    errors = np.where(beyond, 0.0, np.fmin(errors, 2 * _FARTHEST))
+    errors = np.fmin(errors, most)
     return UncertainCoordinates(values, scale, offset, shift, errors=errors)
 
 
