@@ -261,7 +261,9 @@ def _rounded(estimate: Estimate, output: TensorDesc, near_special: Array | bool)
     dtype, errors = output.DataType.dtype, estimate.bounds()
     if dtype.kind == "f":
         ends = rounded_interval(estimate.values, errors, dtype)
-        return anything_where(near_special | ~np.isfinite(errors), ends)
+        # A difference of two points on lines may overflow.
+        overflows = 2 * estimate.error_scales > LARGEST_FLOAT32
+        return anything_where(near_special | overflows | ~np.isfinite(errors), ends)
     limits = np.iinfo(dtype)
     low, high = estimate.values - errors, estimate.values + errors
     lowest, highest = (np.clip(end, limits.min, limits.max).astype(dtype) for end in (low, high))

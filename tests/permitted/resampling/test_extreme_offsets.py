@@ -37,6 +37,16 @@ def test_a_value_far_beyond_the_elements_may_be_anywhere_on_their_lines(tmp_path
     assert not accepts(case, "OutputTensor", [0, 0, 8])
 
 
+def test_a_value_on_a_line_through_enormous_elements_may_overflow(tmp_path: Path) -> None:
+    """On the line through 1e38 and -1e38, the value 2 elements further is -5e38."""
+    large = FORWARD.replace("MODE", "LINEAR").replace("[0, 4, 8]", "[1.0e+38, -1.0e+38, 1.0e+38]")
+    case = single(tmp_path, "RESAMPLE1", large.replace("OFFSET", "-2.0"))
+    assert accepts(case, "OutputTensor", [float("-inf"), float("inf"), 1e38])
+    small = large.replace("e+38", "e+36").replace("OFFSET", "-2.0")
+    case = single(tmp_path, "RESAMPLE1", small)
+    assert not accepts(case, "OutputTensor", [float("-inf"), float("inf"), 1e36])
+
+
 ANTIALIASED = (
     "InputTensor: {Sizes: [8], DataType: FLOAT32, values: [0, 2, 4, 6, 8, 12, 16, 100]}, "
     "OutputTensor: {Sizes: [2], DataType: FLOAT32}, InterpolationMode: LINEAR, "
