@@ -19,7 +19,7 @@ from dmlconf.cli.entry_point import main
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 
 RIGHT = "faulty:slow,on=nothing"
-"""A backend whose results are right, but which is not the reference."""
+"""The backend `faulty` with its fault in no case: it is right, and it is not the reference."""
 
 TILE = """
 operator: TILE
@@ -35,7 +35,7 @@ cases:
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    """Return environment variables for a test's processes: 100 columns, logs in `logs`, `more`."""
+    """Return environment variables of a process: 100 columns, a folder for logs, and `more`."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "TERM")}
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
@@ -98,6 +98,7 @@ def dmlconf_here(
 
 
 def _text(stream: TextIOWrapper) -> str:
+    """Return what was written to a stream."""
     stream.flush()
     assert isinstance(stream.buffer, BytesIO)
     return stream.buffer.getvalue().decode("utf-8")
@@ -151,7 +152,7 @@ def heed_interrupts() -> None:
 
 
 def write(directory: Path, text: str = TILE, name: str = "tile.yaml") -> Path:
-    """Write a case file, and return its path."""
+    """Write a case file, by default TILE as `tile.yaml`, and return its path."""
     path = directory / name
     path.write_text(text, encoding="utf-8")
     return path

@@ -28,7 +28,7 @@ def test_the_announcement_names_the_backend_the_expectations_and_the_duration() 
     assert announcement(header, 52_800, 2) == (
         "Testing the NumPy reference, against recordings of DirectML 1.15.4: 52,800 cases, "
         "about 66 s"
-    )
+    )  # At 400 cases a second in each of 2 processes.
 
 
 def test_a_run_of_at_most_20000_cases_is_expected_to_take_longer_for_each_case() -> None:
@@ -37,6 +37,7 @@ def test_a_run_of_at_most_20000_cases_is_expected_to_take_longer_for_each_case()
         str(announcement(header, cases, 1)).rpartition("about ")[2]
         for cases in (8000, 20_000, 20_001)
     ]
+    # 8,000 cases at 160 a second, 20,000 at 160 (125 s), and 20,001 at 400.
     assert durations == ["50 s", "2 min", "50 s"]
 
 
@@ -48,13 +49,13 @@ def test_the_announcement_of_a_run_on_a_device_names_it_and_guesses_no_duration(
     )
 
 
-def test_a_run_of_few_cases_or_of_an_unknown_number_is_not_announced() -> None:
+def test_a_run_of_less_than_1000_or_of_an_unknown_number_of_cases_is_not_announced() -> None:
     assert announcement(HEADER, 999, 1) is None
     assert announcement(HEADER, 1000, 1) is not None
     assert announcement(HEADER, None, 1) is None
 
 
-def test_durations_are_written_in_seconds_or_minutes() -> None:
+def test_durations_below_90_seconds_are_written_in_seconds_and_others_in_minutes() -> None:
     assert [spoken(seconds) for seconds in (0.2, 89, 90, 3600)] == [
         "1 s",
         "89 s",
@@ -73,6 +74,7 @@ def test_a_run_of_one_operator_says_that_it_also_takes_graphs_unless_it_is_quiet
         "-o ACTIVATION_RELU also takes 2 graphs with such a node; without graphs: -k 'not graphs'"
     )
     assert note in done.stderr.splitlines()
+    # The file has only graphs.
     assert "Error: no case was selected" in dmlconf_here(tmp_path, *run, "-k", "not graphs").stderr
     assert "also takes" not in dmlconf_here(tmp_path, *run, "-q").stderr
 

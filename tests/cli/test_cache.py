@@ -15,7 +15,7 @@ from dmlconf.resources import checked_archive
 from tests.cli.process import dmlconf_here, write
 
 
-def test_a_valid_file_is_kept_in_the_named_folder_and_not_checked_again(
+def test_a_valid_file_is_cached_in_the_named_folder_and_not_checked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked: list[str] = []
@@ -34,7 +34,9 @@ def test_a_valid_file_is_kept_in_the_named_folder_and_not_checked_again(
     assert checked == ["tile.yaml"]
 
 
-def test_the_option_and_the_variable_turn_the_cache_off(tmp_path: Path) -> None:
+def test_the_option_no_cache_and_the_variable_dmlconf_cache_turn_the_cache_off(
+    tmp_path: Path,
+) -> None:
     write(tmp_path)
     cache = tmp_path / "cache"
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(cache), "LOCALAPPDATA": str(cache)}
@@ -46,7 +48,7 @@ def test_the_option_and_the_variable_turn_the_cache_off(tmp_path: Path) -> None:
     assert [path.name for path in cache.iterdir()] == ["dmlconf"]
 
 
-def test_a_file_that_becomes_invalid_is_refused_although_it_was_kept(tmp_path: Path) -> None:
+def test_a_file_that_becomes_invalid_is_refused_although_it_was_cached(tmp_path: Path) -> None:
     path = write(tmp_path)
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
     assert dmlconf_here(tmp_path, "list", "tile.yaml", **settings).returncode == 0
@@ -63,4 +65,5 @@ def test_a_cache_folder_that_cannot_be_created_is_ignored(tmp_path: Path) -> Non
 
 
 def test_a_checkout_has_no_archive_of_checked_files() -> None:
+    """Only an installed package has the archive, in which its own case files count as checked."""
     assert checked_archive() is None

@@ -38,7 +38,7 @@ TENSOR = {"Sizes": [1, 1, 2, 3], "DataType": "FLOAT32"}
 RELU = {"operator": "ACTIVATION_RELU", "desc": {"InputTensor": TENSOR, "OutputTensor": TENSOR}}
 CLIP = {**RELU["desc"], "Min": float("-inf"), "Max": 6.0}  # type: ignore[dict-item]
 HALF_PRECISION, DESCRIPTORS_VOLATILE = 1, 4
-"""Bits of `flags`: values of DML_EXECUTION_FLAGS."""
+"""Values of DML_EXECUTION_FLAGS, which an event of a compiled operator has in `flags`."""
 
 GRAPH: dict[str, Any] = {
     "graph": {
@@ -151,8 +151,8 @@ def test_captured_weights_become_the_data_of_their_inputs(tmp_path: Path) -> Non
     assert not np.array_equal(node, weights)
 
 
-def test_a_constant_that_is_repeated_is_written_once(tmp_path: Path) -> None:
-    many = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500), (0, 0, 0, 0))
+def test_a_constant_whose_strides_are_0_is_written_as_one_number(tmp_path: Path) -> None:
+    many = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500), (0, 0, 0, 0))  # 200,000 elements.
     output = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500))
     add = {"ATensor": many, "BTensor": output, "OutputTensor": output}
     graph = Graph(
@@ -178,7 +178,9 @@ def test_a_constant_that_is_repeated_is_written_once(tmp_path: Path) -> None:
     assert constant.data.shape == many.Sizes
 
 
-def test_case_files_leave_out_what_a_tensor_has_from_the_node_that_feeds_it(tmp_path: Path) -> None:
+def test_case_files_leave_out_sizes_and_data_types_that_follow_from_what_feeds_a_node(
+    tmp_path: Path,
+) -> None:
     path = journal(tmp_path / "journal", {"event": "compile", "number": 1, **GRAPH})
     write_cases(tmp_path / "cases", captured_from(read_journal(path)))
     text = (tmp_path / "cases/graphs/captured.yaml").read_text("utf-8")
@@ -187,7 +189,7 @@ def test_case_files_leave_out_what_a_tensor_has_from_the_node_that_feeds_it(tmp_
     assert nodes["clip"]["desc"]["InputTensor"] == "relu"
 
 
-def test_a_desc_that_breaks_a_constraint_is_left_out_and_named(tmp_path: Path) -> None:
+def test_a_case_whose_desc_breaks_a_constraint_is_left_out_and_named(tmp_path: Path) -> None:
     wrong = {**RELU["desc"], "OutputTensor": {**TENSOR, "Sizes": [7]}}  # type: ignore[dict-item]
     path = journal(
         tmp_path / "journal",
@@ -207,7 +209,7 @@ def dispatch(number: int, store: ArrayStore, before: Array, after: Array) -> dic
     return {"event": "dispatch", "number": number, "inputs": inputs, "outputs": outputs}
 
 
-def test_each_dispatch_becomes_a_case_and_readers_of_an_infinity_name_its_source(
+def test_each_dispatch_becomes_a_case_and_names_the_dispatch_that_wrote_its_infinite_input(
     tmp_path: Path,
 ) -> None:
     store = ArrayStore(tmp_path, 1 << 20)

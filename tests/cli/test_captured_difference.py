@@ -1,6 +1,6 @@
 """If a model's outputs are wrong on DirectML, `dmlconf capture` says what software is suspect.
 
-Without the data of dispatches, it says how to learn that.
+Without captured data, it says how to learn that.
 
 The tested code is in `dmlconf/cli/output/captured_difference.py`.
 """
@@ -25,14 +25,14 @@ PROGRAM = ("-c", "import sys; print('First difference: y', *sys.argv[1:])")
 
 
 @pytest.mark.parametrize(
-    ("second", "sentence"),
+    ("factor", "sentence"),
     [
         (1.0, "Every dispatch is right, so ONNX Runtime's DirectML provider is suspect"),
         (1.5, "DirectML is suspect: its dispatch activation_relu/00002-activation-relu/dispatch-2"),
     ],
 )
 def test_the_suspect_follows_from_the_verdicts_on_dispatches(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], second: float, sentence: str
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], factor: float, sentence: str
 ) -> None:
     store = ArrayStore(tmp_path, 1 << 20)
     ones = np.ones((1, 1, 2, 3), np.float32)
@@ -40,8 +40,8 @@ def test_the_suspect_follows_from_the_verdicts_on_dispatches(
         tmp_path / "journal",
         {"event": "compile", "number": 1, **RELU, "flags": 0},
         dispatch(1, store, -ones, ones * 0),
-        dispatch(1, store, ones, ones * np.float32(second)),
-        dispatch(1, store, ones * 2, ones * 2 * np.float32(second)),
+        dispatch(1, store, ones, ones * np.float32(factor)),
+        dispatch(1, store, ones * 2, ones * 2 * np.float32(factor)),
     )
     write_dispatches(tmp_path / "out", captured_from(read_journal(path)), tmp_path)
     report_difference(tmp_path / "out", PROGRAM, has_dispatches=True)
@@ -72,5 +72,6 @@ def test_if_every_dispatch_is_right_an_operator_whose_page_is_wrong_is_named() -
         Identity("activation_relu/a", "ACTIVATION_RELU", ()),
     ]
     passed = [Verdict(each, Judgement(Status.PASSED)) for each in (*others, identity)]
+    # The page of RESAMPLE3 is known to be wrong.
     assert "is known of RESAMPLE3." in suspect(passed)
     assert "page" not in suspect(passed[:2])

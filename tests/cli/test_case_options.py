@@ -1,6 +1,6 @@
 """Options of `run`, `list` and `show` that choose, repeat, time, show or save cases.
 
-For an option of pytest, they name their own option or command that does the same.
+Commands answer an option of pytest with the name of their own option for it.
 
 The tested code is in `dmlconf/cli/options/case_lists.py`, `dmlconf/cli/options/selection.py`,
 `dmlconf/cli/options/reporting.py`, `dmlconf/cli/common/command.py`,
@@ -40,15 +40,15 @@ cases:
 """
 
 
-def names(text: str) -> list[str]:
-    """Return the identifiers that `dmlconf list` prints."""
+def identifiers(text: str) -> list[str]:
+    """Return the identifiers in the output of `dmlconf list`."""
     return text.split()
 
 
 def test_option_failed_selects_the_failures_of_the_latest_run(tmp_path: Path) -> None:
     write(tmp_path, CASES)
     dmlconf_here(tmp_path, "run", "tile.yaml")
-    assert names(dmlconf_here(tmp_path, "list", "--failed").stdout) == ["tile/tile/wrong"]
+    assert identifiers(dmlconf_here(tmp_path, "list", "--failed").stdout) == ["tile/tile/wrong"]
     again = dmlconf_here(tmp_path, "run", "--failed")
     assert again.returncode == 1
     assert "FAILED: 1 of 1 case fails the run" in again.stdout
@@ -84,18 +84,20 @@ def test_option_cases_selects_the_cases_that_a_file_lists(tmp_path: Path) -> Non
     path = write(tmp_path, CASES)
     (tmp_path / "some.txt").write_text("# mine\ntile/tile/wrong\n\nhalf\nnone\n", "utf-8")
     listed = dmlconf_here(tmp_path, "list", path, "--cases", "some.txt")
-    assert names(listed.stdout) == ["tile/tile/wrong", "tile/tile/half"]
+    assert identifiers(listed.stdout) == ["tile/tile/wrong", "tile/tile/half"]
     assert "Warning: --cases: there is no case none" in listed.stderr
     both = dmlconf_here(tmp_path, "list", path, "--cases", "some.txt", "--case", "*/*/*r*")
-    assert names(both.stdout) == ["tile/tile/wrong"]
+    assert identifiers(both.stdout) == ["tile/tile/wrong"]
     missing = dmlconf_here(tmp_path, "list", path, "--cases", "none.txt")
     assert missing.returncode == 2
     assert "none.txt: No such file" in missing.stderr
 
 
-def test_a_case_is_found_by_its_last_name_if_no_other_case_has_it(tmp_path: Path) -> None:
+def test_a_case_is_found_by_the_last_part_of_its_identifier_if_no_other_case_has_it(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path, CASES)
-    assert names(dmlconf_here(tmp_path, "list", path, "--case", "half").stdout) == [
+    assert identifiers(dmlconf_here(tmp_path, "list", path, "--case", "half").stdout) == [
         "tile/tile/half"
     ]
     assert "tile/tile/half" in dmlconf_here(tmp_path, "show", "half", path).stdout
@@ -107,9 +109,9 @@ def test_a_case_is_found_by_its_last_name_if_no_other_case_has_it(tmp_path: Path
 
 def test_a_bundled_case_is_found_by_pattern_and_by_condition(tmp_path: Path) -> None:
     some = dmlconf_here(tmp_path, "list", "--case", "tile/documented/*")
-    assert names(some.stdout) == ["tile/documented/example-1-three-by-three"]
+    assert identifiers(some.stdout) == ["tile/documented/example-1-three-by-three"]
     where = ["-o", "TILE", "--where", "Repeats[0] > 1 and DataType == FLOAT16", "--quick"]
-    found = names(dmlconf_here(tmp_path, "list", *where).stdout)
+    found = identifiers(dmlconf_here(tmp_path, "list", *where).stdout)
     assert found
     assert not [name for name in found if not re.match("tile/.*FLOAT16", name)]
     wrong = dmlconf_here(tmp_path, "list", "-o", "TILE", "--where", "Repeat == (1,)")
@@ -171,10 +173,12 @@ def test_commands_that_run_cases_say_what_to_use_instead_of_an_option_of_pytest(
 def test_option_cases_reads_standard_input_for_a_dash(tmp_path: Path) -> None:
     write(tmp_path, CASES)
     done = dmlconf(tmp_path, "list", "tile.yaml", "--cases", "-", stdin="tile/tile/half\n")
-    assert names(done.stdout) == ["tile/tile/half"]
+    assert identifiers(done.stdout) == ["tile/tile/half"]
 
 
-def test_option_dump_writes_failing_cases_as_case_files(tmp_path: Path) -> None:
+def test_option_dump_writes_failing_cases_as_case_files_and_refuses_a_path_below_a_file(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path, CASES)
     done = dmlconf_here(tmp_path, "run", path, "--dump", "new/dump")
     assert done.returncode == 1

@@ -14,11 +14,12 @@ import pytest
 
 from tests.cli.process import TILE, dmlconf_here, write
 
-OPEN = TILE.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
+UNSTATED = TILE.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
+"""TILE without expected values: the case is unchecked."""
 
 
 def test_the_exit_code_is_7_if_nothing_passed(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "run", write(tmp_path, OPEN))
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, UNSTATED))
     assert done.returncode == 7
     assert "NOTHING PASSED: 1 unchecked of 1 case" in done.stdout
     assert "no case passed, so this run proves nothing" in done.stderr
@@ -39,7 +40,8 @@ def test_the_exit_code_is_7_if_nothing_passed(tmp_path: Path) -> None:
 def test_fail_on_and_min_passed_decide_the_exit_code(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    path = write(tmp_path, TILE + OPEN.partition("cases:\n")[2].replace("stated", "open"))
+    path = write(tmp_path, TILE + UNSTATED.partition("cases:\n")[2].replace("stated", "open"))
+    # One of the two cases passes, the other is unchecked.
     done = dmlconf_here(tmp_path, "run", path, *arguments)
     assert done.returncode == code, done.stderr
     assert message in done.stderr

@@ -41,6 +41,8 @@ cases:
     desc: *divide
 """
 
+"""Divisions of an integer by 0, for which the rule permits any result."""
+
 MIXED = """
 operator: TILE
 cases:
@@ -53,9 +55,10 @@ cases:
   - name: wrong
     desc: *tile
     expect: {OutputTensor: [1, 2, 3, .inf]}
-  - name: open
+  - name: unstated
     desc: *tile
 """
+"""A case that passes, one that fails, and one that is unchecked."""
 
 
 def test_report_json_goes_to_standard_output_and_the_table_to_standard_error(
@@ -146,7 +149,7 @@ def test_every_format_of_a_run_but_github_can_be_written_to_a_file(tmp_path: Pat
 def test_list_names_the_selected_cases_as_text_or_json(tmp_path: Path) -> None:
     path = write(tmp_path, MIXED)
     done = dmlconf_here(tmp_path, "list", path, "-k", "not wrong")
-    assert done.stdout.splitlines() == ["tile/tile/right", "tile/tile/open"]
+    assert done.stdout.splitlines() == ["tile/tile/right", "tile/tile/unstated"]
     assert done.stderr.strip() == "2 cases"
     as_json = json.loads(dmlconf_here(tmp_path, "list", path, "--json", "--tag", "tile").stdout)
     assert as_json[0]["case"] == "tile/tile/right"
@@ -355,6 +358,7 @@ def test_output_that_is_no_terminal_has_colours_only_if_an_option_or_a_variable_
 def test_quiet_prints_a_line_for_each_failure_and_one_for_the_result(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-q")
     assert done.stdout.splitlines() == [
+        # v9csu is the handle of the case.
         "FAILED tile/tile/wrong: expectation contradicts the reference (v9csu)",
         "FAILED: 1 of 3 cases fails the run (1 failed); 1 passed, 1 unchecked",
     ]
@@ -395,7 +399,7 @@ cases:
       OutputTensor: {Sizes: [3], DataType: FLOAT32}
       Repeats: [2]
 """
-
+"""Two repeats of 2 elements are 4 elements, not 3."""
 
 REFUSED_IN_A_MATRIX = """
 operator: TILE
@@ -406,6 +410,7 @@ cases:
       OutputTensor: {Sizes: "=(Size,)", DataType: FLOAT32}
       Repeats: [2]
 """
+"""Only the last case breaks the constraint: it has an input of 1 element and an output of 3."""
 
 
 @pytest.mark.parametrize("text", [REFUSED, REFUSED_IN_A_MATRIX])

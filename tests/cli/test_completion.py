@@ -76,7 +76,8 @@ def test_the_program_completes_operators_and_cases_for_bash(tmp_path: Path) -> N
     assert "tile/documented/example-1-three-by-three" in completed("dmlconf show tile/doc", 2)
 
 
-def test_completion_reads_no_list_of_cases_and_explains_no_name(tmp_path: Path) -> None:
+def test_completion_reads_no_list_of_cases_and_prints_no_hint(tmp_path: Path) -> None:
+    # A run would explain that `Conv` is a name of ONNX, and that there is no file missing.txt.
     words = "dmlconf list -o Conv --cases missing.txt --feature-level 3"
     done = dmlconf(tmp_path, _DMLCONF_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD="7")
     assert done.stdout == "plain,3_0\nplain,3_1\n"

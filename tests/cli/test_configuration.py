@@ -1,4 +1,4 @@
-"""Options come from the configuration file, its profiles and the environment.
+"""Options come from the configuration file, its profiles and environment variables.
 
 `dmlconf config` shows which options are set, and where each comes from.
 
@@ -53,7 +53,9 @@ def test_options_come_from_the_nearest_configuration_file_above(folder: Path) ->
     assert [case["case"] for case in json.loads(listed.stdout)] == ["tile/tile/stated"]
 
 
-def test_a_profile_overrides_the_file_the_environment_both_and_an_option_all(folder: Path) -> None:
+def test_an_option_overrides_the_environment_which_overrides_a_profile_which_overrides_the_file(
+    folder: Path,
+) -> None:
     run = ["run", "tile.yaml", "--config-profile", "reference"]
     assert dmlconf_here(folder, *run).returncode == 0
     zeros = {"DMLCONF_RUN_BACKEND": "faulty:zeros"}
@@ -61,10 +63,10 @@ def test_a_profile_overrides_the_file_the_environment_both_and_an_option_all(fol
     assert dmlconf_here(folder, *run, "-b", "numpy", **zeros).returncode == 0
 
 
-def test_the_environment_may_name_a_profile(folder: Path) -> None:
+def test_an_environment_variable_may_name_a_profile(folder: Path) -> None:
     done = dmlconf_here(folder, "run", "tile.yaml", DMLCONF_RUN_CONFIG_PROFILE="ci")
     assert (folder / "out.xml").exists()
-    assert "--profile" not in done.stderr
+    assert "--profile" not in done.stderr  # There is no notice of an old spelling.
 
 
 def test_the_old_spelling_of_a_profile_works_with_a_notice(folder: Path) -> None:
@@ -84,7 +86,7 @@ def test_the_old_spelling_of_a_profile_works_with_a_notice(folder: Path) -> None
 def test_a_profile_of_the_file_and_a_certification_profile_can_be_given_together(
     folder: Path,
 ) -> None:
-    write(folder, name="documented.yaml")
+    write(folder, name="documented.yaml")  # A tensor of one dimension needs level 3_1.
     both = ["list", "documented.yaml", "--tag", "documented", "--config-profile", "reference"]
     assert dmlconf_here(folder, *both, "--profile", "6_4").returncode == 0
     assert dmlconf_here(folder, *both, "--profile", "1_0").returncode == 5
@@ -105,7 +107,7 @@ def test_a_profile_without_a_configuration_file_is_refused(tmp_path: Path) -> No
 
 
 def test_a_profile_name_that_the_file_lacks_means_a_certification_profile(folder: Path) -> None:
-    write(folder, name="documented.yaml")
+    write(folder, name="documented.yaml")  # A tensor of one dimension needs level 3_1.
     level = ["list", "documented.yaml", "--tag", "documented", "--profile"]
     assert dmlconf_here(folder, *level, "6_4").returncode == 0
     assert dmlconf_here(folder, *level, "1_0").returncode == 5
@@ -154,7 +156,7 @@ def test_certify_verify_sign_and_waive_read_only_their_own_tables(tmp_path: Path
     assert "configuration file" not in unknown.stderr
 
 
-def test_pyproject_may_hold_the_options_in_its_table(tmp_path: Path) -> None:
+def test_pyproject_toml_may_have_the_options_in_the_table_tool_dmlconf(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "pyproject.toml").write_text(
         '[project]\nname = "x"\n\n[tool.dmlconf]\nbackend = ["faulty:zeros"]\n', "utf-8"

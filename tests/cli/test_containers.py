@@ -39,7 +39,7 @@ NO_OWN_FOLDERS = (
 FAILING = TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]")
 
 
-def inside(
+def run_in_namespace(
     directory: Path, namespace: str, *lines: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run shell commands in a new namespace until one fails; `$D` runs dmlconf.
@@ -74,7 +74,9 @@ OWN_MOUNTS = "--user --map-root-user --mount"
 def test_an_account_without_a_home_can_run_cases_and_report_the_latest_run(tmp_path: Path) -> None:
     write(tmp_path, FAILING)
     commands = ["eval $D run tile.yaml -q || test $? = 1", "eval $D report", "eval $D doctor"]
-    done = inside(tmp_path, ANOTHER_USER, *commands, "eval $D run --failed -q || test $? = 1")
+    done = run_in_namespace(
+        tmp_path, ANOTHER_USER, *commands, "eval $D run --failed -q || test $? = 1"
+    )
     assert done.returncode == 0, done.stderr
     assert "this account has no home folder" in done.stderr
     assert f"the run log is {tmp_path}/tmp/dmlconf-runs-12345/run-" in done.stderr
@@ -84,7 +86,7 @@ def test_an_account_without_a_home_can_run_cases_and_report_the_latest_run(tmp_p
     assert not (tmp_path / "~").exists()
 
 
-def test_all_but_20_logs_of_a_temporary_folder_are_removed(tmp_path: Path) -> None:
+def test_old_logs_in_a_temporary_folder_are_removed_until_20_logs_are_left(tmp_path: Path) -> None:
     write(tmp_path)
     folder = tmp_path / "tmp" / "dmlconf-runs-12345"
     folder.mkdir(mode=0o700, parents=True)
@@ -93,7 +95,7 @@ def test_all_but_20_logs_of_a_temporary_folder_are_removed(tmp_path: Path) -> No
         log = folder / f"run-20200101T0000{number:02}.000000-1.jsonl"
         log.touch()
         os.utime(log, (old, old))
-    assert inside(tmp_path, ANOTHER_USER, "eval $D run tile.yaml").returncode == 0
+    assert run_in_namespace(tmp_path, ANOTHER_USER, "eval $D run tile.yaml").returncode == 0
     assert len(list(folder.iterdir())) == 20
 
 
@@ -102,7 +104,7 @@ def test_a_folder_that_others_may_write_to_gets_no_log(tmp_path: Path) -> None:
     folder = tmp_path / "tmp" / "dmlconf-runs-12345"
     folder.mkdir(parents=True)
     folder.chmod(0o777)
-    done = inside(tmp_path, ANOTHER_USER, "eval $D run tile.yaml")
+    done = run_in_namespace(tmp_path, ANOTHER_USER, "eval $D run tile.yaml")
     assert done.returncode == 0
     assert f"{folder} belongs to another user" in done.stderr
     assert list(folder.iterdir()) == []
@@ -113,7 +115,7 @@ def test_the_log_is_in_the_temporary_folder_if_the_home_is_full(tmp_path: Path) 
     home = tmp_path / "home"
     home.mkdir()
     lines = ["mount -t tmpfs -o size=64k tmpfs home", "head -c 99999 /dev/zero >home/x || true"]
-    done = inside(
+    done = run_in_namespace(
         tmp_path, OWN_MOUNTS, *lines, "eval $D run tile.yaml; eval $D report", HOME=str(home)
     )
     assert done.returncode == 0, done.stderr
@@ -138,7 +140,7 @@ READ_ONLY = [
 def test_on_a_read_only_file_system_the_log_is_in_shared_memory(tmp_path: Path, jobs: int) -> None:
     write(tmp_path, FAILING)
     run = f"eval $D run tile.yaml -b faulty:zeros -j {jobs} || test $? = 1"
-    done = inside(tmp_path, "--mount", *READ_ONLY, run, "eval $D report")
+    done = run_in_namespace(tmp_path, "--mount", *READ_ONLY, run, "eval $D report")
     assert done.returncode == 0, done.stderr
     assert "the run log is /dev/shm/dmlconf-runs-0/run-" in done.stderr
     assert done.stdout.count("FAILED: 1 of 1 case") == 2
@@ -148,7 +150,7 @@ def test_on_a_read_only_file_system_the_log_is_in_shared_memory(tmp_path: Path, 
 def test_without_any_writable_folder_the_log_is_in_memory(tmp_path: Path) -> None:
     write(tmp_path)
     nothing = [*READ_ONLY, "mount -o remount,ro /dev/shm"]
-    done = inside(
+    done = run_in_namespace(
         tmp_path,
         "--mount",
         *nothing,
@@ -161,15 +163,17 @@ def test_without_any_writable_folder_the_log_is_in_memory(tmp_path: Path) -> Non
     assert "faulty:zeros needs a temporary folder for its processes" in done.stderr
 
 
-@pytest.mark.parametrize("place", ["mount -t tmpfs -o ro tmpfs /dev/shm", "rmdir ../gone"])
+@pytest.mark.parametrize("loss", ["mount -t tmpfs -o ro tmpfs /dev/shm", "rmdir ../gone"])
 def test_strength_needs_neither_shared_memory_nor_a_working_folder(
-    tmp_path: Path, place: str
+    tmp_path: Path, loss: str
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     case = write(tmp_path)
     measured = f"eval $D strength {case} --figure defects --figure drivers -q -j"
-    done = inside(tmp_path, OWN_MOUNTS, f"cd {gone}", place, f"{measured} 2", f"{measured} 1")
+    done = run_in_namespace(
+        tmp_path, OWN_MOUNTS, f"cd {gone}", loss, f"{measured} 2", f"{measured} 1"
+    )
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = done.stdout.splitlines()  # The same by two processes and by one.
     assert lines[: len(lines) // 2] == lines[len(lines) // 2 :] != []

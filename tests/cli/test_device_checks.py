@@ -47,8 +47,8 @@ def simulate_checks(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> l
 def test_checks_get_cases_for_feature_level_1_0_and_results_are_listed_by_adapter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    declined = CheckResult("after a removal", CheckStatus.UNSUPPORTED, "it cannot be removed")
-    given = simulate_checks(monkeypatch, PASSED, declined)
+    unsupported = CheckResult("after a removal", CheckStatus.UNSUPPORTED, "it cannot be removed")
+    given = simulate_checks(monkeypatch, PASSED, unsupported)
     done = CliRunner().invoke(
         cli, ["devices", "--check", "--color", "never"], standalone_mode=False
     )

@@ -18,7 +18,10 @@ from tests.cli.process import dmlconf, dmlconf_here, write
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the libraries are those of WSL 2")
 
 MAKE_DEVICE = "int DMLCreateDevice1(void) { return 1; }"
+"""C source of a library that counts as DirectML, since it has this function."""
+
 NOTHING = "int nothing(void) { return 1; }"
+"""C source of a library without any function of DirectML."""
 
 
 @pytest.fixture
@@ -58,7 +61,9 @@ def test_the_exit_code_is_2_if_no_backend_can_use_the_file(
     assert f"--directml: {message}" in done.stderr
 
 
-def test_the_exit_code_is_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
+def test_the_exit_code_is_2_for_a_path_with_a_comma_and_the_message_suggests_a_variable(
+    tmp_path: Path,
+) -> None:
     done = dmlconf_here(tmp_path, "run", "-b", "directml", "--directml", "a,b.dll")
     assert done.returncode == 2
     assert "DMLCONF_DIRECTML" in done.stderr
@@ -74,10 +79,10 @@ def test_the_exit_code_is_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
     ],
 )
 def test_the_exit_code_is_4_for_a_missing_file(tmp_path: Path, arguments: list[str]) -> None:
-    small = write(tmp_path)
-    cases = [] if arguments == ["devices"] else [small]
+    file = write(tmp_path)  # The option overrides the variable, whose file exists.
+    cases = [] if arguments == ["devices"] else [file]
     done = dmlconf_here(
-        tmp_path, *arguments, *cases, "--directml", "missing.dll", DMLCONF_DIRECTML=str(small)
+        tmp_path, *arguments, *cases, "--directml", "missing.dll", DMLCONF_DIRECTML=str(file)
     )
     assert (done.returncode, done.stdout) == (4, "")
     assert "DirectML was not found. Tried:\n  the option path: missing.dll (no such file)\n" in (
@@ -106,7 +111,7 @@ def test_the_exit_code_is_4_for_a_file_that_is_no_library(
 ) -> None:
     file = tmp_path / "libdirectml.so"
     file.write_text("not a library\n" * 100, encoding="utf-8")
-    check_refused(tmp_path, wsl, command, file, f"{file} cannot be loaded as DirectML")
+    assert_refused(tmp_path, wsl, command, file, f"{file} cannot be loaded as DirectML")
 
 
 @on_linux
@@ -116,10 +121,10 @@ def test_the_exit_code_is_4_for_a_library_that_is_not_directml(
 ) -> None:
     file = compile_library(NOTHING, tmp_path / "libdirectml.so")
     actual = f"{file} lacks the function DMLCreateDevice1: it is not DirectML"
-    check_refused(tmp_path, wsl, command, file, actual)
+    assert_refused(tmp_path, wsl, command, file, actual)
 
 
-def check_refused(directory: Path, wsl: Path, command: str, file: Path, message: str) -> None:
+def assert_refused(directory: Path, wsl: Path, command: str, file: Path, message: str) -> None:
     """Check that a command refuses a file with exit code 4, this message and advice."""
     run = [str(write(directory)), "-b", "directml"] if command == "run" else []
     done = dmlconf(directory, command, *run, "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl))

@@ -43,6 +43,7 @@ HEADINGS = {
     "INCOMPLETE": ExitCode.INCOMPLETE,
     "NOTHING PASSED": ExitCode.NOTHING_CHECKED,
 }
+"""The exit code of a run by the heading of its closing sentence."""
 
 
 def test_the_heading_of_the_closing_sentence_agrees_with_the_exit_code() -> None:
@@ -243,7 +244,7 @@ def subclasses(error_class: type[ExpectedError]) -> list[type[ExpectedError]]:
     return [each for kind in error_class.__subclasses__() for each in (kind, *subclasses(kind))]
 
 
-def test_every_error_that_a_person_can_fix_has_an_exit_code() -> None:
+def test_every_expected_error_has_an_exit_code_that_is_neither_success_nor_internal_error() -> None:
     for module in walk_packages(dmlconf_package.__path__, "dmlconf."):
         if module.name.endswith("__main__"):
             continue

@@ -27,7 +27,9 @@ def test_the_faults_of_an_operator_in_a_version_are_listed(tmp_path: Path) -> No
     assert "on-value-behind-the-last-dimension" in newer.stdout
 
 
-def test_a_named_fault_is_explained(tmp_path: Path) -> None:
+def test_a_named_fault_is_explained_with_versions_values_a_remedy_a_case_and_the_device(
+    tmp_path: Path,
+) -> None:
     done = dmlconf_here(tmp_path, "faults", "int64-low-words-compared-as-signed")
     assert done.returncode == 0
     for part in ("1.8.0 to 1.15.4", "2147483648", "instead", "dmlconf show", "lavapipe"):

@@ -82,17 +82,17 @@ def change_figures(folder: Path, **figures: Any) -> int:
 
 
 def change_judgements(folder: Path) -> int:
-    """Mark the expected values of every cached judgement as recorded."""
+    """Mark the expected values of every cached judgement as recorded; return how many there are."""
     return change_cache(folder, "judged", lambda record: record.__setitem__(1, "recorded"))
 
 
-def origins(verdicts: Verdicts) -> set[str]:
+def provenances(verdicts: Verdicts) -> set[str]:
     """Return the provenances of the expected values."""
     return {each["expectation"] for each in verdicts.values()}
 
 
 def margins(verdicts: Verdicts) -> set[float]:
-    """Return the margins of all outputs."""
+    """Return the margins of all outputs: the shares of their limits that their errors are."""
     return {each["figures"]["OutputTensor"]["margin"] for each in verdicts.values()}
 
 
@@ -120,6 +120,7 @@ CHANGES = pytest.mark.parametrize(
         ("    expect:", "    tolerance: {OutputTensor: {ulp: 1}}\n    expect:"),
     ],
 )
+"""Changes of FILE after which every case is another one, but still passes."""
 
 
 @CHANGES
@@ -147,7 +148,7 @@ def test_cached_figures_are_not_used_for_other_expected_values(tmp_path: Path) -
     assert change_figures(tmp_path) == COUNT, "figures of a failure were cached"
 
 
-def test_cached_figures_of_a_failure_are_not_used(tmp_path: Path) -> None:
+def test_cached_figures_by_which_a_case_would_fail_are_not_used(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
     assert change_figures(tmp_path, margin=3.0, differing=1) == COUNT
@@ -162,6 +163,7 @@ def test_cached_figures_that_lack_an_output_are_not_used(tmp_path: Path) -> None
 
 
 def test_cached_figures_of_a_disputed_case_are_not_used_without_the_dispute(tmp_path: Path) -> None:
+    # The backend `faulty:scaled` returns 1.1 times what is right.
     scaled = FILE.replace("=2 * Value", "=2.2 * Value")
     disputed = scaled.replace("    expect:", "    disputes: reference\n    expect:")
     write(tmp_path, disputed, "gemm.yaml")
@@ -176,9 +178,9 @@ def test_cached_figures_of_a_disputed_case_are_not_used_without_the_dispute(tmp_
 
 def test_a_second_run_takes_judgements_from_the_cache(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
-    assert origins(run(tmp_path)) == {"documented"}
+    assert provenances(run(tmp_path)) == {"documented"}
     assert change_judgements(tmp_path) == COUNT
-    assert origins(run(tmp_path)) == {"recorded"}, "the second run does not use the cache"
+    assert provenances(run(tmp_path)) == {"recorded"}, "the second run does not use the cache"
 
 
 @CHANGES
@@ -189,7 +191,7 @@ def test_cached_judgements_are_used_only_for_an_unchanged_entry_of_a_case_file(
     run(tmp_path)
     assert change_judgements(tmp_path) == COUNT
     write(tmp_path, FILE.replace(old, new), "gemm.yaml")
-    assert origins(run(tmp_path)) == {"documented"}
+    assert provenances(run(tmp_path)) == {"documented"}
 
 
 UNSTATED = FILE.replace('    expect: {OutputTensor: ["=2 * Value"]}\n', "")
@@ -206,9 +208,9 @@ def test_cached_judgements_are_used_only_for_the_same_recording(tmp_path: Path) 
     against = ("--against", "recording:directml-1.0.dmlrec")
     write(tmp_path, UNSTATED, "gemm.yaml")
     record(tmp_path, "faulty:level=6_4")
-    assert origins(run(tmp_path, more=against)) == {"recorded"}
+    assert provenances(run(tmp_path, more=against)) == {"recorded"}
     assert change_cache(tmp_path, "judged", lambda record: record.__setitem__(1, "stated")) == COUNT
-    assert origins(run(tmp_path, more=against)) == {"stated"}
+    assert provenances(run(tmp_path, more=against)) == {"stated"}
     record(tmp_path, "faulty:negated")
     verdicts = run(tmp_path, code=1, more=against).values()
     assert {each["status"] for each in verdicts} == {"failed"}
@@ -217,6 +219,7 @@ def test_cached_judgements_are_used_only_for_the_same_recording(tmp_path: Path) 
 def test_the_cached_list_of_recorded_cases_is_used_only_for_the_same_recording(
     tmp_path: Path,
 ) -> None:
+    # One of 22 cases is not recorded at first: a run of the 21 others is cached.
     write(tmp_path, UNSTATED.replace("range(1, 22)", "range(1, 23)"), "gemm.yaml")
     (tmp_path / "recordings").mkdir()
     one = ("--case", "gemm/gemm/products[Value=5]", "-o", "recordings/one.dmlrec")

@@ -27,6 +27,7 @@ NAMES = (
     "struct",
     "yaml",
 )
+"""Modules that dmlconf imports, and itself."""
 
 
 @pytest.fixture

@@ -13,7 +13,10 @@ import pytest
 
 from tests.cli.process import dmlconf_here
 
-NEGATED = ("fuzz", "-b", "faulty:negated,where=Axis > 1", "-o", "GATHER", "--seed", "1")
+NEGATED = "faulty:negated,where=Axis > 1"
+"""A backend that is wrong for some cases of GATHER."""
+
+FUZZ = ("fuzz", "-b", NEGATED, "-o", "GATHER", "--seed", "1")
 
 
 @pytest.mark.fuzz
@@ -26,7 +29,7 @@ def test_a_backend_without_defects_passes(tmp_path: Path) -> None:
 
 @pytest.mark.fuzz
 def test_a_defect_is_found_named_and_saved_as_case_files_that_fail_again(tmp_path: Path) -> None:
-    run = dmlconf_here(tmp_path, *NEGATED, "--cases", "60")
+    run = dmlconf_here(tmp_path, *FUZZ, "--cases", "60")
     assert run.returncode == 1
     assert "where Axis > 1" in run.stdout
     [folder] = (tmp_path / "logs").glob("run-*.failures")
@@ -34,40 +37,42 @@ def test_a_defect_is_found_named_and_saved_as_case_files_that_fail_again(tmp_pat
     file = folder / "gather" / "fuzz-1.yaml"
     assert file.is_file()
     assert f"at {file}:1\n" in run.stdout
-    again = dmlconf_here(tmp_path, "run", "-b", NEGATED[2], folder)
+    again = dmlconf_here(tmp_path, "run", "-b", NEGATED, folder)
     assert again.returncode == 1
     assert " passed" not in again.stdout.splitlines()[-1]
 
 
 @pytest.mark.fuzz
 def test_one_case_of_a_group_of_failures_is_reduced(tmp_path: Path) -> None:
-    run = dmlconf_here(tmp_path, *NEGATED, "--cases", "20", "--save", "saved")
+    run = dmlconf_here(tmp_path, *FUZZ, "--cases", "20", "--save", "saved")
     assert "was reduced in" in run.stderr
     (reduced,) = (tmp_path / "saved" / "reduced").glob("*.yaml")
-    again = dmlconf_here(tmp_path, "run", "-b", NEGATED[2], reduced, "--log", "again.jsonl")
+    again = dmlconf_here(tmp_path, "run", "-b", NEGATED, reduced, "--log", "again.jsonl")
     assert again.returncode == 1
     (verdict,) = verdicts(tmp_path / "again.jsonl")
     facts = verdict["facts"]
     assert isinstance(facts, dict)
+    # With `Axis > 1`, a tensor has three dimensions or more.
     assert facts["OutputTensor"] == "FLOAT32 1x1x1"
 
 
 @pytest.mark.fuzz
-def test_a_backend_that_accepts_every_desc_fails_invalid_cases(tmp_path: Path) -> None:
-    zeros = ("fuzz", "-b", "faulty:zeros", "-o", "TILE", "--invalid", "--cases", "5")
-    run = dmlconf_here(tmp_path, *zeros, "--reduce", "0")
+def test_invalid_cases_fail_on_a_backend_that_accepts_every_desc(tmp_path: Path) -> None:
+    invalid = ("-o", "TILE", "--invalid", "--cases", "5")
+    run = dmlconf_here(tmp_path, "fuzz", "-b", "faulty:zeros", *invalid, "--reduce", "0")
     assert run.returncode == 1
     assert "5 failed" in run.stdout.splitlines()[-1]
-    right = dmlconf_here(tmp_path, *zeros[:2], "faulty:level=6_4", *zeros[3:])
+    right = dmlconf_here(tmp_path, "fuzz", "-b", "faulty:level=6_4", *invalid)
     assert right.returncode == 0
 
 
 @pytest.mark.fuzz
-def test_generated_graphs_run_like_other_cases(tmp_path: Path) -> None:
-    right = ("fuzz", "-b", "faulty:level=6_4", "--graphs", "--nodes", "3", "--cases", "8")
-    operators = ("-o", "ACTIVATION_RELU", "-o", "ELEMENT_WISE_ADD", "--seed", "1")
-    assert dmlconf_here(tmp_path, *right, *operators).returncode == 0
-    wrong = ("fuzz", "-b", "faulty:negated", *right[3:], *operators)
+def test_generated_graphs_are_run_and_judged_and_fail_again_as_saved_files(tmp_path: Path) -> None:
+    graphs = ("--graphs", "--nodes", "3", "--cases", "8", "--seed", "1")
+    operators = ("-o", "ACTIVATION_RELU", "-o", "ELEMENT_WISE_ADD")
+    right = ("fuzz", "-b", "faulty:level=6_4", *graphs, *operators)
+    assert dmlconf_here(tmp_path, *right).returncode == 0
+    wrong = ("fuzz", "-b", "faulty:negated", *graphs, *operators)
     run = dmlconf_here(tmp_path, *wrong, "--save", "saved", "--reduce", "0")
     assert run.returncode == 1
     again = dmlconf_here(tmp_path, "run", "-b", "faulty:negated", "saved")
@@ -76,8 +81,8 @@ def test_generated_graphs_run_like_other_cases(tmp_path: Path) -> None:
 
 @pytest.mark.fuzz
 def test_a_case_chosen_by_number_equals_that_of_a_whole_run(tmp_path: Path) -> None:
-    dmlconf_here(tmp_path, *NEGATED, "--cases", "12", "--log", "all.jsonl")
-    dmlconf_here(tmp_path, *NEGATED, "--number", "11", "--log", "single.jsonl")
+    dmlconf_here(tmp_path, *FUZZ, "--cases", "12", "--log", "all.jsonl")
+    dmlconf_here(tmp_path, *FUZZ, "--number", "11", "--log", "single.jsonl")
     (single,) = verdicts(tmp_path / "single.jsonl")
     of_all = verdicts(tmp_path / "all.jsonl")[11]
     assert single["case"] == of_all["case"] == "gather/fuzz-1/11"
@@ -86,8 +91,8 @@ def test_a_case_chosen_by_number_equals_that_of_a_whole_run(tmp_path: Path) -> N
 
 
 @pytest.mark.fuzz
-def test_a_run_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
-    run = dmlconf_here(tmp_path, *NEGATED, "--time", "0.1", "--log", "run.jsonl")
+def test_a_run_limited_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
+    run = dmlconf_here(tmp_path, *FUZZ, "--time", "0.1", "--log", "run.jsonl")
     assert run.returncode == 1
     header = json.loads((tmp_path / "run.jsonl").read_text("utf-8").splitlines()[0])
     assert header["selected"] == len(verdicts(tmp_path / "run.jsonl")) > 0
@@ -96,7 +101,7 @@ def test_a_run_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
 
 @pytest.mark.fuzz
 def test_option_max_failures_2_stops_a_run_after_two_failures(tmp_path: Path) -> None:
-    dmlconf_here(tmp_path, *NEGATED, "--cases", "60", "--max-failures", "2", "--log", "run.jsonl")
+    dmlconf_here(tmp_path, *FUZZ, "--cases", "60", "--max-failures", "2", "--log", "run.jsonl")
     statuses = [verdict["status"] for verdict in verdicts(tmp_path / "run.jsonl")]
     assert statuses.count("failed") == 2
     assert "not run" in statuses

@@ -69,8 +69,8 @@ def test_nothing_is_shown_without_the_token(history: Database) -> None:
             (f"other={TOKEN}", ""),
             ("", f"dmlconf-history={TOKEN}x"),
             ("", f"other={TOKEN}"),
-            ("token=\udcff", ""),
-            ("&".join([f"token={TOKEN}"] * 101), ""),
+            ("token=\udcff", ""),  # Not UTF-8.
+            ("&".join([f"token={TOKEN}"] * 101), ""),  # More fields than are read.
         ):
             code, headers, body = ask(application, path, query, cookie=cookie)
             assert (code, "Set-Cookie" in headers) == (403, False), (path, query, cookie)
@@ -88,6 +88,7 @@ def test_the_token_moves_from_the_address_into_a_cookie(history: Database) -> No
     assert b"No case is flaky" in body
     for others in ('theme={"dark":1}; ', "a b=c; ", "x[y]=1; "):
         assert ask(application, "/flaky.html", cookie=f"{others}{cookie}; z=1")[0] == 200
+    # A browser would take `//host.example/` for another host.
     assert ask(application, "//host.example/", f"token={TOKEN}")[1]["Location"][:2] == "/h"
     code, headers, body = ask(application, "/feed.xml", f"token={TOKEN}")
     assert (code, headers["Content-Type"][:20]) == (200, "application/atom+xml")
@@ -119,7 +120,7 @@ def test_the_pages_show_a_run_as_soon_as_it_is_added(history: Database) -> None:
     assert b"Run #2 of" in ask(application, "/", cookie=cookie)[2]
 
 
-def test_a_database_that_cannot_be_read_is_reported_without_a_traceback(
+def test_a_damaged_database_gives_status_503_and_a_message(
     history: Database, tmp_path: Path
 ) -> None:
     messages: list[str] = []

@@ -257,7 +257,7 @@ def test_outcomes_that_a_worker_has_handed_over_get_verdicts_after_a_signal(
         ),
         **{witness.FILE: str(notes)},
     )
-    while text_of(notes).count("\n") < 60:
+    while text_of(notes).count("\n") < 60:  # Some of the 400 cases.
         assert process.poll() is None, process.communicate()
         time.sleep(0.005)
     handed_over = text_of(notes).splitlines()

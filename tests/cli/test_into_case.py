@@ -38,6 +38,8 @@ cases:
 
 # The end."""
 
+"""A case with 4 outputs and one with 300, between comments."""
+
 FILLED = """\
 # Corner cases of my kernel.
 operator: ELEMENT_WISE_SQRT
@@ -64,6 +66,8 @@ cases:
       OutputTensor: {file: "element_wise_sqrt-mine-large.OutputTensor.npy"}
 
 # The end."""
+
+"""CASES with expected values: 4 in the case file itself, and 300 in a file of their own."""
 
 SPLIT = """\
 operator: SPLIT

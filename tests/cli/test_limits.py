@@ -73,7 +73,7 @@ def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
     ("expression", "more"),
     [
         ("tuple(range(4096) for a in range(4096) for b in range(64))", ""),
-        # Each name of 983,040 cases would have 4,000 numbers.
+        # The name of each of 16 * 4,096 * 15 = 983,040 cases would have 4,000 numbers.
         pytest.param(
             "tuple(tuple(range(4000)) for a in range(16))",
             ', B: "=range(4096)", C: "=range(15)"',
@@ -93,6 +93,7 @@ def test_a_matrix_that_would_fill_the_memory_is_refused(
 
 @pytest.mark.hostile
 def test_the_matrices_of_a_file_share_one_budget_of_steps(tmp_path: Path) -> None:
+    # One matrix takes about 2,000 * 2,000 = 4 million steps, and nine take 36 million.
     expression = "(sum(1 for a in range(2000) for b in range(2000)),)"
     first, _, entry = MATRIX.format(expression=expression, more="").partition("  - ")
     entries = "".join(f"  - {entry}".replace("stated", f"number-{n}") for n in range(9))
@@ -110,7 +111,7 @@ def test_a_condition_that_takes_too_many_steps_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("keywords", ["(" * 300 + "tile" + ")" * 300, "not " * 5000 + "tile"])
-def test_keywords_may_nest_deeply(tmp_path: Path, keywords: str) -> None:
+def test_keywords_may_nest_300_parentheses_or_5000_negations(tmp_path: Path, keywords: str) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "list", "tile.yaml", "-k", keywords)
     assert done.stdout == "tile/tile/stated\n"
@@ -152,7 +153,7 @@ def test_a_configuration_of_deep_tables_is_refused(tmp_path: Path) -> None:
     assert "nested deeper than 40 levels" in done.stderr
 
 
-def test_a_deep_tree_of_folders_is_searched_to_its_bottom(tmp_path: Path) -> None:
+def test_a_case_file_below_1500_nested_folders_is_found(tmp_path: Path) -> None:
     make = "import os\nfor n in range(1500):\n    os.mkdir('a')\n    os.chdir('a')\n"
     make += f"open('deep.yaml', 'w').write({TILE!r})\n"
     subprocess.run([sys.executable, "-c", make], cwd=tmp_path, check=True)
@@ -208,7 +209,7 @@ def test_a_working_folder_without_permission_gives_no_traceback(
     folder = tmp_path / "of another user"
     folder.mkdir(mode=0o700)
     write(folder)
-    os.chown(folder, 65534, 65534)
+    os.chown(folder, 65534, 65534)  # The user and the group `nobody`.
     done = _unprivileged(folder, *arguments)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

@@ -25,7 +25,8 @@ def test_an_old_log_that_cannot_be_removed_does_not_prevent_a_new_one(
     for each in old:
         os.utime(each, (0, 0))
     log = new_log()
-    assert {*tmp_path.iterdir()} == {log, old[0], *old[3:]}
+    # The 20 latest logs, and the one that cannot be removed.
+    assert {*tmp_path.iterdir()} == {log, *old[3:], old[0]}
 
 
 def test_a_log_folder_with_too_long_a_name_has_no_latest_log(

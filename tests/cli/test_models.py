@@ -47,6 +47,7 @@ def test_runs_on_numpy_leave_cases_of_models_out_by_default_and_runs_on_faulty_d
     verbose = dmlconf_here(tmp_path, "run", "negate", "-b", backend, "-v").stdout
     pages = [(tmp_path / name).read_text("utf-8") for name in ("run.md", "run.html")]
     for text in (verbose, *pages):
+        # The text without line breaks and without what Markdown and HTML escape.
         plain = " ".join(text.replace("\\", "").replace("&#96;", "`").split())
         assert (LEFT_OUT in plain) is not included
         assert ("select them with --tag model" in plain) is not included

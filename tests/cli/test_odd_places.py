@@ -73,10 +73,16 @@ def test_commands_in_a_deleted_working_folder_end_with_ordinary_exit_codes(tmp_p
     run = "run -o TILE --quick -q"
     file = write(tmp_path)
     workers = f"run {file} -b faulty:zeros -q -j 2"
-    arguments = (run, "run x.yaml", f"{run} --report json:x.json", f"validate {file}", workers)
-    codes = [
-        subprocess.run(
-            ["bash", "-c", f"{script} {each}"],
+    expected_codes = {
+        run: 0,
+        "run x.yaml": 3,
+        f"{run} --report json:x.json": 2,
+        f"validate {file}": 0,
+        workers: 1,
+    }
+    codes = {
+        arguments: subprocess.run(
+            ["bash", "-c", f"{script} {arguments}"],
             cwd=tmp_path,
             env=environment(tmp_path),
             capture_output=True,
@@ -84,9 +90,9 @@ def test_commands_in_a_deleted_working_folder_end_with_ordinary_exit_codes(tmp_p
             timeout=120,
             check=False,
         ).returncode
-        for each in arguments
-    ]
-    assert codes == [0, 3, 2, 0, 1]
+        for arguments in expected_codes
+    }
+    assert codes == expected_codes
 
 
 def test_a_report_into_a_pipe_without_reader_fails_at_once(tmp_path: Path) -> None:

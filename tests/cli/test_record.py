@@ -38,6 +38,7 @@ cases:
       OutputTensor: {Sizes: [10], DataType: FLOAT16}
       Repeats: [2]
 """
+"""Cases of all data types, an invalid one, and one with NaN, -0, infinities and a subnormal."""
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,7 @@ def write_recording(directory: Path, recording: bytes) -> Path:
 
 
 def names_in(directory: Path) -> list[str]:
+    """Return the sorted names of the files in a folder."""
     return sorted(path.name for path in directory.iterdir())
 
 
@@ -124,8 +126,8 @@ def test_a_run_with_wrong_results_fails_and_names_the_recording(
     assert f"--against recording:{path}" in done.stdout
 
 
-def own_suite(directory: Path, recording: bytes) -> Path:
-    """Make a suite that has its own recording."""
+def recorded_suite(directory: Path, recording: bytes) -> Path:
+    """Make the suite MIXED in the folder `suite`, with the recording beside it."""
     folder = directory / "suite"
     (folder / "recordings").mkdir(parents=True)
     write(folder, MIXED)
@@ -134,7 +136,7 @@ def own_suite(directory: Path, recording: bytes) -> Path:
 
 
 def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, recording: bytes) -> None:
-    own_suite(tmp_path, recording)
+    recorded_suite(tmp_path, recording)
     done = dmlconf_here(tmp_path, "run", "suite", "--report", "json")
     report = json.loads(done.stdout)
     own = str(Path("suite", "recordings", "a.dmlrec"))
@@ -151,7 +153,7 @@ def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, recording: by
 def test_a_stale_recording_of_the_suite_causes_a_warning_and_is_not_used(
     tmp_path: Path, recording: bytes
 ) -> None:
-    folder = own_suite(tmp_path, recording)
+    folder = recorded_suite(tmp_path, recording)
     write(folder, MIXED.replace(".inf, -.inf", "1, 2"))
     done = dmlconf_here(tmp_path, "run", "suite", "--log", "log.jsonl")
     assert done.returncode == 0

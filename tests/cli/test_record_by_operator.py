@@ -66,12 +66,12 @@ def record(suite: Path, *arguments: str | Path, backend: str = RIGHT) -> str:
     return done.stdout
 
 
-def cases(suite: Path, operator: str) -> list[str]:
-    """Return the identifiers in the recording of an operator."""
+def recorded_cases(suite: Path, operator: str) -> list[str]:
+    """Return the identifiers of the cases in the recording of an operator."""
     return list(read_recording(suite / operator / "r.dmlrec").entries)
 
 
-def contents(suite: Path) -> dict[str, tuple[bytes, int]]:
+def recordings(suite: Path) -> dict[str, tuple[bytes, int]]:
     """Return the content and the time of change of each recording, by its operator's folder."""
     return {
         path.parent.name: (path.read_bytes(), path.stat().st_mtime_ns)
@@ -83,8 +83,8 @@ def test_a_recording_is_written_beside_the_cases_of_each_operator(suite: Path) -
     actual = record(suite, "suite")
     named = Path("suite", "r.dmlrec")
     assert actual == f"{named}: recorded 3 of 3 cases in 2 files, 2 of them changed\n"
-    assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
-    assert cases(suite, "join") == ["join/x/a"]
+    assert recorded_cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
+    assert recorded_cases(suite, "join") == ["join/x/a"]
     assert sorted(path.name for path in (suite / "tile").iterdir()) == ["r.dmlrec", "x.yaml"]
 
 
@@ -106,7 +106,7 @@ def test_without_an_output_folder_recordings_go_to_the_folders_of_the_cases(
     assert done.returncode == 0, done.stderr
     expected = f"{Path(named)}: recorded 2 of 2 cases in 1 file, 1 of them changed\n"
     assert done.stdout == expected
-    assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
+    assert recorded_cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
 
 
 def test_an_absolute_path_is_reported_as_an_absolute_path(suite: Path) -> None:
@@ -140,32 +140,32 @@ def test_a_run_is_judged_by_the_recordings_and_reports_name_them_together(suite:
 
 def test_recording_again_without_changes_writes_no_file(suite: Path) -> None:
     record(suite, "suite")
-    before = contents(suite)
+    before = recordings(suite)
     actual = record(suite, "suite", "-j", "2")
     assert actual.endswith("in 2 files, 0 of them changed\n")
-    assert contents(suite) == before
+    assert recordings(suite) == before
 
 
 def test_a_change_of_one_operators_cases_changes_its_recording_only(suite: Path) -> None:
     record(suite, "suite")
-    before = contents(suite)
+    before = recordings(suite)
     (suite / "tile" / "x.yaml").write_text(OTHER, encoding="utf-8")
     actual = record(suite, "suite")
     assert actual.endswith("in 2 files, 1 of them changed\n")
-    assert contents(suite)["join"] == before["join"]
-    assert cases(suite, "tile") == ["tile/x/a", "tile/x/c"]
+    assert recordings(suite)["join"] == before["join"]
+    assert recorded_cases(suite, "tile") == ["tile/x/a", "tile/x/c"]
 
 
 @pytest.mark.parametrize("chosen", [["suite/tile"], ["suite", "--operator", "TILE"]])
 def test_only_the_chosen_operator_is_recorded(suite: Path, chosen: list[str]) -> None:
     actual = record(suite, *chosen)
     assert "recorded 2 of 2 cases in 1 file, 1 of them changed" in actual
-    assert contents(suite).keys() == {"tile"}
+    assert recordings(suite).keys() == {"tile"}
 
 
 def test_cases_that_are_not_selected_keep_what_was_recorded_of_them(suite: Path) -> None:
     record(suite, "suite")
-    before = contents(suite)
+    before = recordings(suite)
     (suite / "tile" / "x.yaml").write_text(OTHER.replace("name: c", "name: b"), encoding="utf-8")
     old = read_recording(suite / "tile" / "r.dmlrec").entries
     record(suite, "suite", "--case", "tile/x/b")
@@ -173,10 +173,10 @@ def test_cases_that_are_not_selected_keep_what_was_recorded_of_them(suite: Path)
     assert list(new) == ["tile/x/a", "tile/x/b"]
     assert new["tile/x/a"].digest == old["tile/x/a"].digest
     assert new["tile/x/b"].digest != old["tile/x/b"].digest
-    assert contents(suite)["join"] == before["join"]
+    assert recordings(suite)["join"] == before["join"]
 
 
-def test_recording_one_file_keeps_the_recorded_cases_of_others(suite: Path) -> None:
+def test_recording_one_case_file_keeps_the_recorded_cases_of_other_files(suite: Path) -> None:
     (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
     other_file = suite.parent / "mine.yaml"
     other_file.write_text(TILE, encoding="utf-8")
@@ -184,7 +184,7 @@ def test_recording_one_file_keeps_the_recorded_cases_of_others(suite: Path) -> N
     record(suite, "suite/tile/y.yaml")
     record(suite, other_file)
     names = [f"tile/{stem}/{name}" for stem in ("mine", "x", "y") for name in "ab"]
-    assert cases(suite, "tile") == names
+    assert recorded_cases(suite, "tile") == names
 
 
 def test_cases_that_were_removed_are_removed_from_the_recording(suite: Path) -> None:
@@ -192,7 +192,7 @@ def test_cases_that_were_removed_are_removed_from_the_recording(suite: Path) -> 
     record(suite, "suite")
     (suite / "tile" / "y.yaml").unlink()
     record(suite, "suite", "--case", "tile/x/a")
-    assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
+    assert recorded_cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
 
 
 def test_recording_the_folder_of_an_operator_includes_its_shared_cases(suite: Path) -> None:
@@ -205,7 +205,7 @@ def test_recording_the_folder_of_an_operator_includes_its_shared_cases(suite: Pa
     own.write_text(own.read_text(encoding="utf-8").replace("name: b", "name: e"), encoding="utf-8")
     done = dmlconf_here(suite, "record", "tile", "-b", RIGHT, "--name", "r")
     assert done.returncode == 0, done.stderr
-    assert cases(suite, "tile") == ["tile/x/a", "tile/x/c", "tile/x/d", "tile/x/e"]
+    assert recorded_cases(suite, "tile") == ["tile/x/a", "tile/x/c", "tile/x/d", "tile/x/e"]
 
 
 @pytest.mark.parametrize("own_files", [True, False], ids=["own-files", "shared-files-only"])
@@ -219,29 +219,31 @@ def test_recording_other_cases_keeps_the_recorded_cases_of_shared_files(
     if not own_files:
         (suite / "tile" / "x.yaml").unlink()
     record(suite, "suite")
-    before = cases(suite, "tile")
+    before = recorded_cases(suite, "tile")
     assert {"tile/y/a", "tile/z/a"} < set(before)
     if own_files:
         record(suite, "suite/tile/x.yaml")
     record(suite, "suite", "--case", "tile/z/a")
-    assert cases(suite, "tile") == before
+    assert recorded_cases(suite, "tile") == before
 
 
-def test_one_recording_never_mixes_two_devices(suite: Path) -> None:
+def test_a_recording_is_refused_cases_of_another_device_unless_all_are_recorded_again(
+    suite: Path,
+) -> None:
     record(suite, "suite")
-    before = contents(suite)
+    before = recordings(suite)
     other = ["-b", "faulty:zeros,on=nothing", "-o", "suite", "--name", "r"]
     done = dmlconf_here(suite.parent, "record", "suite", "--case", "tile/x/a", *other)
     assert done.returncode == 4
     assert "record all cases of TILE, or choose another --name" in done.stderr
-    assert contents(suite) == before
+    assert recordings(suite) == before
     assert dmlconf_here(suite.parent, "record", "suite/tile", *other).returncode == 0
     assert read_recording(suite / "tile" / "r.dmlrec").environment["adapter"] == "zeros"
 
 
 def test_an_operator_whose_cases_all_crash_keeps_its_recording(suite: Path) -> None:
     record(suite, "suite")
-    before = contents(suite)
+    before = recordings(suite)
     done = dmlconf_here(
         suite.parent,
         "record",
@@ -255,15 +257,15 @@ def test_an_operator_whose_cases_all_crash_keeps_its_recording(suite: Path) -> N
     )
     assert done.returncode == 1
     assert "not recorded: 2 cases broken: crash" in done.stderr
-    assert contents(suite)["tile"] == before["tile"]
+    assert recordings(suite)["tile"] == before["tile"]
 
 
 def test_a_damaged_recording_is_replaced(suite: Path) -> None:
     record(suite, "suite")
-    before = contents(suite)["tile"][0]
+    before = recordings(suite)["tile"][0]
     (suite / "tile" / "r.dmlrec").write_bytes(b"damaged")
     assert record(suite, "suite").endswith("in 2 files, 1 of them changed\n")
-    assert contents(suite)["tile"][0] == before
+    assert recordings(suite)["tile"][0] == before
 
 
 def test_a_stale_recording_is_reported_with_the_command_that_renews_it(suite: Path) -> None:

@@ -25,16 +25,21 @@ pytestmark = [
 ]
 
 FULL = "/dev/full"
+"""A device on which every write fails, as on a full disk."""
+
+LIMITED = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
+"""Shell commands that limit files to 16 KiB; Python writes no modules, which would be longer."""
 
 
 @pytest.fixture
 def case(tmp_path: Path) -> Path:
+    """Return the path of a file with one case, which passes on the reference."""
     path = tmp_path / "case.yaml"
     path.write_text(TILE, encoding="utf-8")
     return path
 
 
-def to_shell(directory: Path, command: str) -> subprocess.CompletedProcess[str]:
+def run_in_shell(directory: Path, command: str) -> subprocess.CompletedProcess[str]:
     """Run a shell command, with dmlconf as `$D`; the exit code is that of a pipe's first part."""
     return subprocess.run(
         ["bash", "-c", f"IFS=; {command}; exit ${{PIPESTATUS[0]}}"],
@@ -61,7 +66,7 @@ def test_a_report_that_cannot_be_written_hides_no_verdict(
 
 @pytest.mark.parametrize(("backend", "code"), [("numpy", 8), ("faulty:zeros", 1)])
 def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code: int) -> None:
-    done = to_shell(case.parent, f"$D run case.yaml -b {backend} --report json:x.json >{FULL}")
+    done = run_in_shell(case.parent, f"$D run case.yaml -b {backend} --report json:x.json >{FULL}")
     assert done.returncode == code
     assert "Error: the table could not be written: No space left" in done.stderr
     assert "Traceback" not in done.stderr
@@ -85,7 +90,7 @@ def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code:
 def test_a_command_that_runs_no_case_has_exit_code_8_if_standard_output_is_full(
     case: Path, command: str
 ) -> None:
-    done = to_shell(case.parent, f"$D {command} >{FULL}")
+    done = run_in_shell(case.parent, f"$D {command} >{FULL}")
     assert done.returncode == 8, done.stderr
     message = "Error: standard output could not be written: No space left on device\n"
     assert done.stderr.endswith(message)
@@ -97,21 +102,21 @@ def test_a_reader_that_closes_the_pipe_changes_no_exit_code(
     case: Path, backend: str, code: int
 ) -> None:
     reports = "--report json --report markdown:after.md"
-    done = to_shell(case.parent, f"$D run case.yaml -b {backend} {reports} | true")
+    done = run_in_shell(case.parent, f"$D run case.yaml -b {backend} {reports} | true")
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert (case.parent / "after.md").exists()
 
 
-def test_closing_the_pipe_of_a_list_is_no_failure(tmp_path: Path) -> None:
-    done = to_shell(tmp_path, "$D list -o TILE | head -1 >/dev/null")
+def test_closing_the_pipe_of_a_list_of_cases_gives_exit_code_0(tmp_path: Path) -> None:
+    done = run_in_shell(tmp_path, "$D list -o TILE | head -1 >/dev/null")
     assert done.returncode == 0
     assert re.fullmatch(r"[0-9]+ cases\n", done.stderr)
 
 
 def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:
     for closed in ("2>&-", "2>&- >&-", ">&- <&-"):
-        done = to_shell(case.parent, f"$D run case.yaml -b faulty:zeros --log x.jsonl {closed}")
+        done = run_in_shell(case.parent, f"$D run case.yaml -b faulty:zeros --log x.jsonl {closed}")
         assert done.returncode == 1
         assert read_log(case.parent / "x.jsonl").complete
 
@@ -120,16 +125,15 @@ def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:
 def test_a_full_disk_for_the_log_ends_the_run_with_an_error_message(
     tmp_path: Path, backend: str, code: int
 ) -> None:
-    """A limit on the size of files stands for the full disk, so Python must write no .pyc files."""
-    limited = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
-    done = to_shell(tmp_path, f"{limited}; $D run -b {backend} -o TILE -j 2 --log run.jsonl")
+    """A limit on the size of files stands for the full disk."""
+    done = run_in_shell(tmp_path, f"{LIMITED}; $D run -b {backend} -o TILE -j 2 --log run.jsonl")
     assert done.returncode == code
     assert "Error: the run log run.jsonl cannot be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(read_log(tmp_path / "run.jsonl").verdicts) > 3
 
 
-def test_a_full_disk_for_a_resumed_log_hides_no_failure_before(tmp_path: Path) -> None:
+def test_a_full_disk_for_a_resumed_log_hides_no_earlier_failure(tmp_path: Path) -> None:
     wrong_then_right = (
         TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]")
         + """\
@@ -143,8 +147,7 @@ def test_a_full_disk_for_a_resumed_log_hides_no_failure_before(tmp_path: Path) -
     (tmp_path / "case.yaml").write_text(wrong_then_right, encoding="utf-8")
     begun = dmlconf(tmp_path, "run", "case.yaml", "--log", "run.jsonl", "--max-failures", "1")
     assert begun.returncode == 1
-    limited = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
-    done = to_shell(tmp_path, f"{limited}; $D run case.yaml --resume run.jsonl")
+    done = run_in_shell(tmp_path, f"{LIMITED}; $D run case.yaml --resume run.jsonl")
     assert "Error: the run log run.jsonl cannot be written: File too large" in done.stderr
     assert done.returncode == 1
 
@@ -182,7 +185,7 @@ def test_a_run_is_refused_a_log_to_which_another_run_is_writing(case: Path) -> N
 
 
 def test_a_new_file_that_cannot_be_written_whole_is_not_left_behind(tmp_path: Path) -> None:
-    done = to_shell(tmp_path, "ulimit -f 0; $D new case TILE --output folder/tile.yaml")
+    done = run_in_shell(tmp_path, "ulimit -f 0; $D new case TILE --output folder/tile.yaml")
     assert done.returncode == 2
     assert "--output folder/tile.yaml: File too large" in done.stderr
     assert not (tmp_path / "folder").exists()

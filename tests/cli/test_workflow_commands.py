@@ -77,6 +77,7 @@ def test_text_written_in_several_parts_makes_no_workflow_command(parts: list[str
     stream.flush()
     written = buffer.getvalue().decode("utf-8")
     assert obeyed_commands(written) == []
+    # A space of width 0 keeps text from being a command.
     assert written.replace("\u200b", "") == "".join(parts)
 
 
