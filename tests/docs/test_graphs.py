@@ -26,5 +26,5 @@ def test_the_example_is_valid_and_passes(tmp_path: Path) -> None:
 
 
 def test_the_page_lists_the_rules_of_wiring() -> None:
-    for name, asks in WIRING_RULES.items():
-        assert f"| `{name}` | {asks} |" in PAGE
+    for name, meaning in WIRING_RULES.items():
+        assert f"| `{name}` | {meaning} |" in PAGE

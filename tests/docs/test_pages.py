@@ -19,7 +19,7 @@ from tests.each import for_each
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_generated_page_is_up_to_date(name: str) -> None:
+def test_a_page_that_the_program_writes_is_up_to_date(name: str) -> None:
     # `python -m tests.docs NAME` writes it again.
     assert (DOCS / name).read_text("utf-8") == PAGES[name]()
 

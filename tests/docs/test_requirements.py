@@ -41,7 +41,9 @@ def test_the_page_has_the_oldest_and_newest_python_of_the_classifiers() -> None:
     assert f"| Python | 3.{min(map(int, versions))} | 3.{max(map(int, versions))} |" in page
 
 
-def test_the_script_of_ci_reports_and_corrects_versions_of_the_page(tmp_path: Path) -> None:
+def test_the_script_of_ci_reports_and_corrects_newest_versions_and_fails_for_wrong_lowest_ones(
+    tmp_path: Path,
+) -> None:
     for name in (".ci/versions.py", "docs/requirements.md"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())

@@ -34,7 +34,7 @@ MKDOCS: Final = (ROOT / "mkdocs.yml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
-    ("link", "place", "expected"),
+    ("link", "page", "expected"),
     [
         ("[x](../README.md#commands)", "gating-ci.md", "[x](index.md#commands)"),
         ("[x](../../CHANGELOG.md)", "decisions/0001-a.md", "[x](../changes.md)"),
@@ -47,12 +47,12 @@ MKDOCS: Final = (ROOT / "mkdocs.yml").read_text("utf-8")
     ],
 )
 def test_links_between_files_become_links_between_pages_of_the_site(
-    link: str, place: str, expected: str
+    link: str, page: str, expected: str
 ) -> None:
-    assert site_markdown(link, place) == expected
+    assert site_markdown(link, page) == expected
 
 
-def test_links_lead_to_the_repository_once_its_address_is_known() -> None:
+def test_links_to_folders_lead_to_the_repository_if_its_address_is_known() -> None:
     address = "https://example.com/o/dmlconf"
     page = site_markdown("[profile](../schemas/profiles)", "certification.md", address)
     assert page == f"[profile]({address}/blob/HEAD/schemas/profiles)"
@@ -85,7 +85,7 @@ def test_the_name_of_an_operator_alone_between_tags_may_break_after_underscores(
     assert breakable_names(heading) == heading.replace(">TOP_K1<", ">TOP_<wbr>K1<")
 
 
-def test_long_lists_are_folded_and_stay_complete() -> None:
+def test_lists_of_more_than_20_items_are_folded_and_stay_complete() -> None:
     short, long = ("".join(f"- item {i}\n  more\n" for i in range(n)) for n in (20, 21))
     assert folded_lists(f"text\n\n{short}\nend\n") == f"text\n\n{short}\nend\n"
     page = folded_lists(f"text\n\n{long}\nend\n")
@@ -168,6 +168,7 @@ STRENGTH: Final = """\
 
 - whatever stands here
 """
+"""A page like docs/strength.md, with weaknesses of GEMM and RNN."""
 
 
 def test_the_section_on_strength_lists_unnoticed_mistakes_of_the_operator() -> None:

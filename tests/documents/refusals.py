@@ -12,6 +12,7 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.documents.problems import InvalidFilesError
 
 NAME = "f.yaml"
+"""The name with which expected messages begin."""
 
 
 def write(directory: Path, content: str | bytes, name: str = NAME) -> Path:
@@ -36,5 +37,5 @@ def refused(path: Path) -> str:
 
 
 def shown(message: str) -> str:
-    """Return an expected message without the indentation that its rows share."""
+    """Return an expected message without the indentation that all of its rows have."""
     return dedent(message).strip("\n")

@@ -17,6 +17,7 @@ VALUES = {"b": {"sizes": [1, 2.5, None, float("inf")]}, "a": ["text" * 100]}
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """Return the path of an archive of VALUES."""
     path = tmp_path / "checked.archive"
     path.write_bytes(archive_content(VALUES))
     return path
@@ -32,7 +33,7 @@ def test_the_same_values_in_another_order_give_the_same_bytes() -> None:
     assert archive_content(VALUES) == archive_content(dict(sorted(VALUES.items())))
 
 
-def test_new_values_are_kept_in_the_store_and_replace_none_of_the_archive(
+def test_new_values_go_to_the_store_and_replace_no_value_of_the_archive(
     path: Path, tmp_path: Path
 ) -> None:
     archive = Archive(path, Store(tmp_path / "cache"))
@@ -66,7 +67,7 @@ def test_a_file_that_is_cut_off_never_gives_another_value(path: Path) -> None:
 
 
 def test_a_number_that_is_cut_off_is_not_taken_for_a_smaller_one(path: Path) -> None:
-    """The beginning of a number is valid JSON as well, so only the digest shows that it is cut."""
+    """The beginning of a number is valid JSON too, so only the digest shows that it is cut off."""
     number = 1234567890123456789
     content = archive_content({"number": number})
     for length in range(len(content)):
@@ -87,7 +88,9 @@ def test_a_number_that_is_cut_off_is_not_taken_for_a_smaller_one(path: Path) -> 
         '{"form": 1, "entries": {"a": ["0", null]}}',
     ],
 )
-def test_a_file_with_a_header_of_another_form_has_no_values(path: Path, header: str) -> None:
+def test_a_file_whose_header_is_not_that_of_an_archive_has_no_values(
+    path: Path, header: str
+) -> None:
     path.write_text(header + "\n", "utf-8")
     assert Archive(path).get("a") is None
 
@@ -105,5 +108,6 @@ def test_a_missing_file_has_no_values(tmp_path: Path) -> None:
 
 def test_a_value_that_is_too_large_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "checked.archive"
+    # Two quotation marks make the value larger than the largest.
     path.write_bytes(archive_content({"large": "x" * LARGEST_ENTRY, "small": 1}))
     assert (Archive(path).get("large"), Archive(path).get("small")) == (None, 1)

@@ -17,6 +17,7 @@ from dmlconf.documents.problems import InvalidFilesError, Problem, nearest, prin
 
 @given(st.text())
 def test_printed_text_has_no_characters_that_move_the_cursor_or_reorder_text(text: str) -> None:
+    # The categories C are control and format characters, and Z are spaces and separators.
     for character in printable(text):
         assert character == " " or unicodedata.category(character)[0] not in "CZ"
 
@@ -102,7 +103,7 @@ def test_messages_paths_and_hints_are_escaped() -> None:
     assert str(problem) == "a\\x1b.yaml: m\\u202e\n    hint: h\\x07"
 
 
-def test_the_error_has_all_problems_in_order() -> None:
+def test_the_error_of_invalid_files_has_all_problems_in_order() -> None:
     problems = [Problem(Path("a"), "one"), Problem(Path("b"), "two", 1, 1, "x")]
     error = InvalidFilesError(problems)
     assert error.problems == tuple(problems)

@@ -129,12 +129,16 @@ VALUES = st.recursive(
 )
 
 
-def flow(value: Any) -> str:
+def in_flow_style(value: Any) -> str:
     """Write a value in YAML's flow style, all text in double quotes."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{flow(k)}: {flow(v)}" for k, v in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{in_flow_style(k)}: {in_flow_style(v)}" for k, v in value.items())
+            + "}"
+        )
     if isinstance(value, list):
-        return "[" + ", ".join(map(flow, value)) + "]"
+        return "[" + ", ".join(map(in_flow_style, value)) + "]"
     if isinstance(value, str):
         escaped = "".join(f"\\U{ord(c):08x}" if c in '"\\' else c for c in value)
         return f'"{escaped}"'
@@ -149,10 +153,10 @@ def test_values_written_as_yaml_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, values: dict[str, Any]
 ) -> None:
     directory = tmp_path_factory.getbasetemp()
-    assert read(directory, flow(values)) == values
+    assert read(directory, in_flow_style(values)) == values
 
 
-def test_keys_are_kept_as_text(tmp_path: Path) -> None:
+def test_keys_are_text_even_if_they_look_like_numbers_or_null(tmp_path: Path) -> None:
     actual = read(tmp_path, "1: a\nnull: b\ntrue: c\n0x10: d\n")
     assert actual == {"1": "a", "null": "b", "true": "c", "0x10": "d"}
 
@@ -161,7 +165,7 @@ def test_keys_keep_their_order(tmp_path: Path) -> None:
     assert list(read(tmp_path, "b: 1\na: 2\nc: 3\n")) == ["b", "a", "c"]
 
 
-def test_aliases_give_equal_values(tmp_path: Path) -> None:
+def test_an_alias_stands_for_the_value_of_its_anchor(tmp_path: Path) -> None:
     actual = read(tmp_path, "a: &x {b: [1, 2]}\nc: *x\nd: [*x, *x]\n")
     assert actual == {"a": {"b": [1, 2]}, "c": {"b": [1, 2]}, "d": [{"b": [1, 2]}] * 2}
 
@@ -177,7 +181,7 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
     assert read(tmp_path, text) == {"a": 1}
 
 
-def test_the_deepest_nesting_is_read(tmp_path: Path) -> None:
+def test_lists_at_the_deepest_permitted_level_are_read(tmp_path: Path) -> None:
     value = read(tmp_path, "[" * DEEPEST_DOCUMENT + "]" * DEEPEST_DOCUMENT)
     levels = 1
     while value:
@@ -190,9 +194,10 @@ BILLION_LAUGHS = "a: &a [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
-# Aliases that nest 3,000 levels deep.
-LADDER = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 3000))
+"""Each list has 9 times the values of the one before: `g` would have 9^7, about 4.8 million."""
 
+LADDER = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 3000))
+"""Lists that nest 3,000 levels deep, each in an alias."""
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a duplicate key": (

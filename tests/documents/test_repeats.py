@@ -1,4 +1,4 @@
-"""A JSON tree is stored with equal parts written once, and read with one object for them.
+"""Equal parts of a JSON tree are written once, and read back as one object.
 
 The tested code is in `dmlconf/documents/repeats.py`.
 """
@@ -37,6 +37,7 @@ def test_equal_numbers_of_different_types_stay_different() -> None:
 def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
     tensor = {"DataType": "FLOAT32", "Sizes": [1, 2]}
     parts = without_repeats([tensor, {"DataType": "FLOAT32", "Sizes": [1, 2]}, [1, 2]])
+    # In a list or mapping, 0 is the first part, -1 the part just before, and -2 the one before it.
     assert parts == ["FLOAT32", 1, 2, [1, 2], {"DataType": 0, "Sizes": -1}, [-1, -1, -2]]
     first, second, sizes = with_repeats(parts)
     assert first == tensor
@@ -44,7 +45,7 @@ def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
     assert sizes is first["Sizes"]
 
 
-def test_equal_parts_far_apart_are_found() -> None:
+def test_equal_parts_with_29_others_between_them_are_written_once() -> None:
     tree = [[number % 30] for number in range(90)]
     parts = without_repeats(tree)
     assert len(parts) == 30 + 30 + 1  # The numbers, the lists of one number, and the whole.
@@ -52,6 +53,6 @@ def test_equal_parts_far_apart_are_found() -> None:
 
 
 @pytest.mark.parametrize("damaged", [[], [[0]], [1, [2]], [{"a": "b"}], [1, [None]]])
-def test_damaged_parts_are_an_error(damaged: list[Any]) -> None:
+def test_parts_that_name_no_part_before_them_raise_an_error(damaged: list[Any]) -> None:
     with pytest.raises((LookupError, TypeError)):
         with_repeats(damaged)

@@ -45,7 +45,7 @@ SCHEMA: dict[str, Any] = {
     },
 }
 
-GOOD = "operator: A\ncases:\n  - desc: {}\n"
+VALID = "operator: A\ncases:\n  - desc: {}\n"
 
 REFUSED: dict[str, tuple[str, str]] = {
     "text where a mapping belongs": (
@@ -85,7 +85,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         """,
     ),
     "an unknown field near a known one": (
-        GOOD + "leval: '4_1'\n",
+        VALID + "leval: '4_1'\n",
         """
         f.yaml:4:1: unknown field `leval` in the file
              4 | leval: '4_1'
@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         """,
     ),
     "an unknown field whose neighbour is there already": (
-        GOOD + "case: 1\n",
+        VALID + "case: 1\n",
         """
         f.yaml:4:1: unknown field `case` in the file
              4 | case: 1
@@ -113,7 +113,7 @@ most, parts, version, pair, either
         """,
     ),
     "every unknown field": (
-        GOOD + "sizes: 1\nkinds: 2\n",
+        VALID + "sizes: 1\nkinds: 2\n",
         """
         f.yaml:4:1: unknown field `sizes` in the file
              4 | sizes: 1
@@ -134,7 +134,7 @@ most, parts, version, pair, either
         """,
     ),
     "a value of none of several types": (
-        GOOD + "size: 1.5\n",
+        VALID + "size: 1.5\n",
         """
         f.yaml:4:7: `size` must be a whole number or nothing, not 1.5
              4 | size: 1.5
@@ -150,7 +150,7 @@ most, parts, version, pair, either
         """,
     ),
     "a word near one of the known": (
-        GOOD + "kind: pairwize\n",
+        VALID + "kind: pairwize\n",
         """
         f.yaml:4:7: `kind` cannot be "pairwize"
              4 | kind: pairwize
@@ -159,7 +159,7 @@ most, parts, version, pair, either
         """,
     ),
     "a word far from the known": (
-        GOOD + "kind: 7\n",
+        VALID + "kind: 7\n",
         """
         f.yaml:4:7: `kind` cannot be 7
              4 | kind: 7
@@ -168,7 +168,7 @@ most, parts, version, pair, either
         """,
     ),
     "text of another form, with what it should be": (
-        GOOD + "level: '4.1'\n",
+        VALID + "level: '4.1'\n",
         """
         f.yaml:4:8: `level` is "4.1": a level like 4_1
              4 | level: '4.1'
@@ -176,7 +176,7 @@ most, parts, version, pair, either
         """,
     ),
     "text of another form": (
-        GOOD + "code: y\n",
+        VALID + "code: y\n",
         """
         f.yaml:4:7: `code` is "y": must match ^X
              4 | code: y
@@ -184,7 +184,7 @@ most, parts, version, pair, either
         """,
     ),
     "a number below the least": (
-        GOOD + "size: -1\n",
+        VALID + "size: -1\n",
         """
         f.yaml:4:7: `size` must be at least 0, not -1
              4 | size: -1
@@ -200,7 +200,7 @@ most, parts, version, pair, either
         """,
     ),
     "a mapping without entries": (
-        GOOD + "parts: {}\n",
+        VALID + "parts: {}\n",
         """
         f.yaml:4:8: `parts` must have at least one entry, not {}
              4 | parts: {}
@@ -208,7 +208,7 @@ most, parts, version, pair, either
         """,
     ),
     "a list that is too long, with an item twice": (
-        GOOD + "most: [1, 1, 2]\n",
+        VALID + "most: [1, 1, 2]\n",
         """
         f.yaml:4:7: `most` must have at most 2 items, not [1, 1, 2]
              4 | most: [1, 1, 2]
@@ -219,7 +219,7 @@ most, parts, version, pair, either
         """,
     ),
     "another value than the only one": (
-        GOOD + "version: 2\n",
+        VALID + "version: 2\n",
         """
         f.yaml:4:10: `version` must be 3, not 2
              4 | version: 2
@@ -227,7 +227,7 @@ most, parts, version, pair, either
         """,
     ),
     "an item of a list that no alternative permits": (
-        GOOD + "either: [a, 5]\n",
+        VALID + "either: [a, 5]\n",
         """
         f.yaml:4:13: `either[1]` must be text, not 5
              4 | either: [a, 5]
@@ -235,7 +235,7 @@ most, parts, version, pair, either
         """,
     ),
     "two fields that exclude each other": (
-        GOOD + "pair: {a: 1, b: 2}\n",
+        VALID + "pair: {a: 1, b: 2}\n",
         """
         f.yaml:4:7: `pair` cannot have `a` and `b`
              4 | pair: {a: 1, b: 2}
@@ -255,7 +255,7 @@ most, parts, version, pair, either
         """,
     ),
     "text that a terminal would obey": (
-        GOOD + 'kind: "\\e[2J\\u202e"\n',
+        VALID + 'kind: "\\e[2J\\u202e"\n',
         r"""
         f.yaml:4:7: `kind` cannot be "\u001b[2J\u202e"
              4 | kind: "\e[2J\u202e"
@@ -267,6 +267,7 @@ most, parts, version, pair, either
 
 
 def problems(directory: Path, text: str) -> str:
+    """Return the messages of a document with this text that SCHEMA refuses; "" if it is valid."""
     document = read_document(write(directory, text))
     reports = schema_problems(document, validator(SCHEMA), document.data)
     return (
@@ -275,7 +276,7 @@ def problems(directory: Path, text: str) -> str:
 
 
 def test_a_valid_document_has_no_problems(tmp_path: Path) -> None:
-    assert problems(tmp_path, GOOD) == ""
+    assert problems(tmp_path, VALID) == ""
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -14,11 +14,12 @@ import pytest
 
 from dmlconf.documents.store import LARGEST_ENTRY, Store
 
-POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has access lists")
+needs_file_modes = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has access lists")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
+    """Return a cache whose folder does not exist yet."""
     return Store(tmp_path / "cache" / "dmlconf")
 
 
@@ -27,14 +28,14 @@ def stored_file(store: Store, key: str = "a") -> Path:
     return store.folder / f"{key}.json"
 
 
-def test_get_returns_the_value_that_was_put(store: Store) -> None:
+def test_get_returns_the_value_that_was_put_and_none_for_another_key(store: Store) -> None:
     value = {"sizes": [1, 2.5, -0.0, float("inf"), None, True, "text", 1 << 70]}
     store.put("a", value)
     assert repr(store.get("a")) == repr(value)
     assert store.get("b") is None
 
 
-@POSIX
+@needs_file_modes
 def test_a_folder_created_above_a_store_is_usable_if_the_umask_lets_a_group_write(
     store: Store,
 ) -> None:
@@ -54,6 +55,7 @@ def test_get_returns_the_latest_value_of_a_key(store: Store) -> None:
     assert [path.name for path in store.folder.iterdir()] == ["a.json"]
 
 
+# A file has a digest of 64 characters, a line feed, and JSON.
 @pytest.mark.parametrize("offset", [0, 64, 65, 70, -1])
 def test_a_value_whose_file_has_a_changed_byte_is_unknown(store: Store, offset: int) -> None:
     store.put("a", {"key": "value", "other": [1, 2, 3]})
@@ -85,14 +87,14 @@ def test_a_value_above_the_limit_is_not_stored(store: Store) -> None:
     assert store.get("a") == "x"
 
 
-@POSIX
+@needs_file_modes
 def test_only_the_user_can_read_the_stored_files(store: Store) -> None:
     store.put("a", 1)
     assert store.folder.stat().st_mode & 0o777 == 0o700
     assert stored_file(store).stat().st_mode & 0o777 == 0o600
 
 
-@POSIX
+@needs_file_modes
 def test_a_folder_that_others_can_write_to_is_not_used(store: Store) -> None:
     store.put("a", 1)
     store.folder.chmod(0o770)
@@ -102,7 +104,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(store: Store) -> None:
     assert not stored_file(store, "b").exists()
 
 
-@POSIX
+@needs_file_modes
 def test_a_file_that_others_can_write_to_is_not_used(store: Store) -> None:
     store.put("a", 1)
     stored_file(store).chmod(0o666)

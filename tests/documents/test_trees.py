@@ -42,11 +42,13 @@ def test_json_within_the_limits_is_read(content: bytes, value: Any) -> None:
         (b"9" * 401, "a number of more than 400 characters"),
         (b"9" * 5000, "a number of more than 400 characters"),
         (b"1." + b"9" * 5000, "a number of more than 400 characters"),
+        # 199 + 1 + 199 + 3 = 402 characters.
         (b"9" * 199 + b"." + b"9" * 199 + b"e99", "a number of more than 400 characters"),
         (b"[NaN]", "NaN is not JSON"),
         (b"[-Infinity]", "-Infinity is not JSON"),
         (b"[1e999]", "1e999 is larger than FLOAT64 holds"),
         (b"[-1E+0309]", "-1E+0309 is larger than FLOAT64 holds"),
+        # About 10^349; the largest FLOAT64 is about 1.8 * 10^308.
         (b"[" + b"9" * 250 + b"e99]", "is larger than FLOAT64 holds"),
         (b"{", "Expecting property name"),
         (b"\xff", "codec can't decode"),
@@ -58,7 +60,7 @@ def test_json_that_is_invalid_or_beyond_the_limits_is_refused(content: bytes, pr
         parsed_json(content)
 
 
-def test_json_with_a_key_twice_or_a_fraction_is_refused_only_on_demand() -> None:
+def test_duplicate_keys_and_fractions_in_json_are_refused_only_on_demand() -> None:
     twice = b'{"a": 1, "a": 2.5}'
     assert parsed_json(twice) == {"a": 2.5}
     with pytest.raises(TreeError, match="duplicate key"):

@@ -1,5 +1,4 @@
-"""Nouns agree with their counts, lists that are cut off say how many items are left out, and hints
-suggest names.
+"""Nouns agree with counts, lists say how many items they leave out, and hints suggest names.
 
 The tested code is in `dmlconf/documents/wording.py` and `dmlconf/documents/problems.py`.
 """

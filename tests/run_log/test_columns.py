@@ -1,4 +1,4 @@
-"""Verdicts of very large logs are read into columns; reports are as of verdicts read into objects.
+"""Verdicts of very large logs are read into columns, which changes nothing in reports.
 
 The tested code is in `dmlconf/run_log/columns.py`, `dmlconf/run_log/collected.py`,
 `dmlconf/run_log/consistency.py`, `dmlconf/verdicts/choosing.py` and
@@ -27,7 +27,7 @@ in_columns = partial(read_log, most_objects=0)
 """Read a log into columns; by default only a log of many verdicts is."""
 
 COUNT = 800
-"""How many verdicts `large` has."""
+"""The number of verdicts in the log `large`."""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_verdicts_in_columns_equal_those_that_are_objects(both: tuple[RunLog, Ru
 
 
 @pytest.mark.parametrize("name", RUN_FORMATS)
-def test_every_report_is_the_same_as_of_verdicts_that_are_objects(
+def test_every_report_on_columns_is_the_same_as_on_objects(
     both: tuple[RunLog, RunLog], name: str
 ) -> None:
     objects, columns = both
@@ -85,7 +85,9 @@ def test_the_columns_of_a_log_that_nothing_holds_are_freed_at_once(large: Path) 
         gc.enable()
 
 
-def test_failures_with_nan_have_the_same_cases_before_them_as_in_objects(tmp_path: Path) -> None:
+def test_failures_with_nan_have_the_same_earlier_cases_in_columns_as_in_objects(
+    tmp_path: Path,
+) -> None:
     difference = {"tensor": "y", "coordinates": [0], "expected": "nan", "actual": 0.0}
     failed = next(each for each in everything().verdicts if each.status is Status.FAILED)
     assert failed.reason is not None
@@ -128,7 +130,7 @@ def test_two_lines_of_a_case_must_have_equal_verdicts_and_the_second_place_count
 def test_a_log_read_into_columns_is_refused_for_the_same_contradiction(
     large: Path, tmp_path: Path, field: str, number: int
 ) -> None:
-    """A verdict gets another place, or the case in the line of this number."""
+    """One verdict gets this number as its place, or the case in the line of this number."""
     path = tmp_path / "changed.jsonl"
     lines = large.read_text("utf-8").splitlines()
     changed = json.loads(lines[77])

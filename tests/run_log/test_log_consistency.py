@@ -50,14 +50,14 @@ def write_log(directory: Path, lines: Lines) -> Path:
     return path
 
 
-def passes(line: dict[str, Any]) -> None:
+def make_pass(line: dict[str, Any]) -> None:
     """Change the verdict in a line to a pass."""
     line.update(status="passed", reason=None)
 
 
 CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
     "a failure turned into a pass": (
-        lambda lines: passes(lines[1]),
+        lambda lines: make_pass(lines[1]),
         ":5: .*the footer counts 1 `passed`, but the log has 2",
     ),
     "a case by another name": (
@@ -142,10 +142,12 @@ def test_two_equal_verdicts_of_a_case_count_once(tmp_path: Path, lines: Lines) -
     assert len(read_log(write_log(tmp_path, lines)).verdicts) == 3
 
 
-@pytest.mark.parametrize("kept", range(1, 5))
-def test_a_log_that_ends_early_contradicts_nothing(tmp_path: Path, lines: Lines, kept: int) -> None:
-    log = read_log(write_log(tmp_path, lines[:kept]))
-    assert (len(log.verdicts), log.complete) == (kept - 1, False)
+@pytest.mark.parametrize("count", range(1, 5))
+def test_a_log_that_ends_early_is_read_as_incomplete(
+    tmp_path: Path, lines: Lines, count: int
+) -> None:
+    log = read_log(write_log(tmp_path, lines[:count]))
+    assert (len(log.verdicts), log.complete) == (count - 1, False)
 
 
 def test_report_refuses_a_contradictory_log_with_a_message(tmp_path: Path, lines: Lines) -> None:

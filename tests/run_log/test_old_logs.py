@@ -72,7 +72,7 @@ def test_logs_of_0_1_0_are_compared_and_scored(tmp_path: Path) -> None:
     assert "tile/tile/mended" in done.stdout
     done = dmlconf(tmp_path, "report", base, new, *reports(SCOREBOARD_FORMATS, tmp_path / "scores"))
     assert done.returncode == 0, done.stderr
-    assert "device-removed" in done.stdout
+    assert "device-removed" in done.stdout  # The adapter of a log.
 
 
 def reports(formats: Iterable[str], path: Path) -> list[str]:

@@ -19,6 +19,7 @@ DETAILED = FAILED.of_case(
     facts={"Axis": 1, "InputTensor": "FLOAT16 2x3"},
     files={"data.npy": "ab" * 32},
 ).ran(output_digests={"OutputTensor": "0123456789abcdef"})
+"""A failure with facts, files and digests, which the other verdicts lack."""
 
 
 @pytest.fixture(scope="module")

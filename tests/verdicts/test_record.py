@@ -60,6 +60,7 @@ DETAILED = Verdict(
 )
 
 SPARSE = Verdict(Identity("gather/b", "GATHER", ()), Judgement(Status.NOT_RUN))
+"""A verdict without any optional field."""
 
 
 def test_a_verdict_written_as_json_is_read_back_unchanged() -> None:
@@ -90,7 +91,7 @@ def test_absent_values_are_left_out_except_those_that_every_verdict_states() -> 
     ]
 
 
-def test_times_are_rounded() -> None:
+def test_times_of_cases_are_rounded_to_microseconds_and_of_dispatches_to_nanoseconds() -> None:
     record = record_of(SPARSE.ran(seconds=1 / 3, dispatch_seconds=(1 / 3,)))
     assert (record["seconds"], record["dispatch_seconds"]) == (0.333333, [0.333333333])
 

@@ -21,7 +21,8 @@ from dmlconf.verdicts.simplest import simplest, simplest_first
 from dmlconf.verdicts.verdict import Verdict
 from tests.reports import logs
 
-SMALL = "gather/matrix[Axis=1]"
+SIMPLEST = "gather/matrix[Axis=1]"
+"""The identifier of the simplest case."""
 
 
 def failed(case: str, tensors: list[str], **changes: Any) -> Verdict:
@@ -31,11 +32,13 @@ def failed(case: str, tensors: list[str], **changes: Any) -> Verdict:
 
 
 LARGE = failed("gather/a", ["FLOAT32 4x4", "FLOAT32 4x4"])
-ONE = failed(SMALL, ["FLOAT32 1x1", "FLOAT32 2x4"])
-LONGER = failed("gather/matrix/longer[Axis=1]", ["FLOAT32 3x3"])
-REFUSED = failed("gather/i", ["FLOAT32 1"], tags=("invalid",))
-UNKNOWN = failed("gather/u", [])
-ALL = (LARGE, UNKNOWN, LONGER, REFUSED, ONE)
+SHORT = failed(SIMPLEST, ["FLOAT32 1x1", "FLOAT32 2x4"])  # 1 + 8 elements.
+LONG = failed(
+    "gather/matrix/longer[Axis=1]", ["FLOAT32 3x3"]
+)  # 9 elements and a longer identifier.
+INVALID = failed("gather/i", ["FLOAT32 1"], tags=("invalid",))
+UNKNOWN_SIZES = failed("gather/u", [])
+ALL = (LARGE, UNKNOWN_SIZES, LONG, INVALID, SHORT)
 
 
 def run() -> RunLog:
@@ -43,16 +46,16 @@ def run() -> RunLog:
     return logs.run_log(*ALL, logs.PASSED)
 
 
-def test_the_simplest_case_has_the_fewest_elements_and_of_equally_many_the_shortest_name() -> None:
-    assert simplest(ALL) is ONE
-    assert simplest([LARGE, LONGER]) is LONGER
-    assert simplest([LONGER, ONE]) is ONE
-    assert simplest([REFUSED]) is REFUSED
+def test_the_simplest_case_has_the_fewest_elements_and_if_equal_the_shortest_identifier() -> None:
+    assert simplest(ALL) is SHORT
+    assert simplest([LARGE, LONG]) is LONG
+    assert simplest([LONG, SHORT]) is SHORT
+    assert simplest([INVALID]) is INVALID
 
 
 def test_an_invalid_case_and_one_of_unknown_sizes_come_after_others() -> None:
-    assert simplest([REFUSED, LARGE]) is LARGE
-    assert simplest([UNKNOWN, LARGE]) is LARGE
+    assert simplest([INVALID, LARGE]) is LARGE
+    assert simplest([UNKNOWN_SIZES, LARGE]) is LARGE
 
 
 def test_a_case_for_combinations_comes_after_cases_of_few_elements_but_before_large_ones() -> None:
@@ -63,7 +66,7 @@ def test_a_case_for_combinations_comes_after_cases_of_few_elements_but_before_la
 
 
 def test_the_simplest_failure_comes_first_and_the_others_keep_their_order() -> None:
-    assert simplest_first(ALL) == [ONE, LARGE, UNKNOWN, LONGER, REFUSED]
+    assert simplest_first(ALL) == [SHORT, LARGE, UNKNOWN_SIZES, LONG, INVALID]
     assert simplest_first([]) == []
 
 
@@ -73,19 +76,19 @@ def test_the_terminal_shows_the_simplest_failure_first_and_names_it_last(failure
     with console.capture() as capture:
         console.print(terminal.render(run(), failures=failures))
     text = capture.get()
-    handle = failing_handles(run())[SMALL]
-    assert text[text.index("FAILED gather/") :].startswith(f"FAILED {SMALL}: ")
+    handle = failing_handles(run())[SIMPLEST]
+    assert text[text.index("FAILED gather/") :].startswith(f"FAILED {SIMPLEST}: ")
     assert f"see one case    dmlconf show {handle} " in text
 
 
 def test_markdown_html_json_junit_and_github_name_the_simplest_failure() -> None:
     log = run()
-    handle = failing_handles(log)[SMALL]
+    handle = failing_handles(log)[SIMPLEST]
     assert f"dmlconf show {handle} " in markdown.render(log)
     assert f'href="#group=1&amp;case={handle}"' in html.render(log)
     groups = json.loads(json_report.render(log))["shared_properties"]
-    assert [group["simplest"] for group in groups] == [SMALL]
+    assert [group["simplest"] for group in groups] == [SIMPLEST]
     suites = ElementTree.fromstring(junit.render(log))
     properties = {each.get("name"): each.get("value") for each in suites.iter("property")}
-    assert properties["simplest of failures 1"] == SMALL
-    assert f"title=failed%3A {SMALL.replace(',', '%2C')}" in github.render(log).splitlines()[1]
+    assert properties["simplest of failures 1"] == SIMPLEST
+    assert f"title=failed%3A {SIMPLEST.replace(',', '%2C')}" in github.render(log).splitlines()[1]

@@ -41,6 +41,7 @@ DEFINITION = """
 
     @property
     def fails_run"""
+"""The definition of a new status, with the line of the module that it is written before."""
 
 MAKE_LOGS = """
 import sys
@@ -54,11 +55,11 @@ from dmlconf.verdicts.verdict import Verdict
 reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs")
 suspect = Judgement(Status("suspect"), Provenance.STATED, reason, attempts=(Status("suspect"),) * 2)
 passed = Judgement(Status.PASSED, Provenance.STATED)
-under = replace(passed, circumstances={"repeated": "suspect"})
+repeated = replace(passed, circumstances={"repeated": "suspect"})
 digest = "0" * 64
 environment = {"backend": "x", "version": "1", "adapter": None, "driver": None, "details": {},
                "platform": "p", "python": "3", "numpy": "2"}
-for number, judgement in enumerate((suspect, passed, under)):
+for number, judgement in enumerate((suspect, passed, repeated)):
     verdict = Verdict(Identity("gather/a/b", "GATHER", ("a",)), judgement, Execution(0.1))
     time = f"2026-01-0{number + 1}T00:00:0{{}}+00:00"
     header = Header("0", time.format(0), "x", "numpy", environment, (), digest, digest, 1, {})
@@ -80,6 +81,7 @@ for name, file in zip(sys.argv[1::2], sys.argv[2::2]):
     schema = with_statuses(bundled_schema(name))
     validator(schema).validate(json.loads(Path(file).read_text("utf-8")))
 """
+"""A script that validates reports; its arguments are pairs of a schema and a file."""
 
 
 def test_no_two_statuses_have_the_same_gravity() -> None:
@@ -91,7 +93,7 @@ def test_failed_broken_and_stale_are_the_statuses_that_fail_a_run() -> None:
     assert failing == {Status.FAILED, Status.BROKEN, Status.STALE}
 
 
-def test_a_status_fails_in_junit_if_it_fails_a_run_and_only_passed_says_nothing_there() -> None:
+def test_junit_fails_for_statuses_that_fail_a_run_and_has_no_element_only_for_passed() -> None:
     for status in Status:
         assert (status.traits.junit in ("failure", "error")) == status.fails_run
     assert [status for status in Status if status.traits.junit is None] == [Status.PASSED]
