@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 collect_ignore_glob = [] if find_spec("playwright") else ["test_*.py"]
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+"""Programs that start Chromium, the first that is found."""
 
 
 @pytest.fixture(scope="session")

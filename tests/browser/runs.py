@@ -127,5 +127,5 @@ def scoreboard_page(operator: str = "TOP_K") -> str:
 def _two_runs() -> tuple[RunLog, RunLog]:
     fixed = verdict("gather/matrix[Axis=1]", "GATHER", Status.PASSED)
     worse = verdict("tile/documented/a", "TILE", Status.FAILED)
-    kept = VERDICTS[0], VERDICTS[3]
-    return run_log(VERDICTS, driver="1"), run_log([*kept, fixed, worse], driver="2")
+    unchanged = VERDICTS[0], VERDICTS[3]
+    return run_log(VERDICTS, driver="1"), run_log([*unchanged, fixed, worse], driver="2")

@@ -41,6 +41,7 @@ PAGES = {
     "comparison": comparison_page,
     "scoreboard": scoreboard_page,
 }
+"""Functions that make a page, by its kind."""
 
 
 @pytest.fixture

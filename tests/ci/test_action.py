@@ -67,7 +67,7 @@ def test_the_example_uses_only_inputs_and_outputs_of_the_action(name: str) -> No
     assert used <= set(action()["outputs"])
 
 
-def test_the_comment_is_written_without_code_of_the_pull_request() -> None:
+def test_the_workflow_that_writes_a_comment_runs_no_code_of_the_pull_request() -> None:
     workflow = yaml.safe_load(EXAMPLE.with_name("history-comment.yml").read_text("utf-8"))
     history = yaml.safe_load(EXAMPLE.with_name("history.yml").read_text("utf-8"))
     assert workflow[True]["workflow_run"]["workflows"] == [history["name"]]  # `on` is true in YAML.
@@ -77,7 +77,7 @@ def test_the_comment_is_written_without_code_of_the_pull_request() -> None:
 
 
 @pytest.mark.action
-def test_a_history_is_kept_with_its_pages_and_its_news(tmp_path: Path) -> None:
+def test_the_run_is_added_to_a_history_whose_pages_and_news_are_written(tmp_path: Path) -> None:
     job = job_with(tmp_path, TILE, paths="my cases", backend="faulty:zeros", history="h.sqlite")
     job.run()
     assert job.exit_codes["Add the run to the history"] == 0, job.printed

@@ -31,19 +31,19 @@ SMALL: Final[dict[str, tuple[str, ...]]] = {
     "suite": ("--small",),
     "verdicts": ("--small",),
 }
-"""The arguments of small forms, by benchmark that needs neither the lab nor a log."""
+"""The arguments for little data of each benchmark that needs neither the lab nor a log."""
 
 SMALL_IN_LAB: Final[dict[str, tuple[str, ...]]] = {
     "circumstances": ("cases/tile/documented.yaml", "repeated"),
     "directml": ("--small",),
     "worker_memory": ("1/2000", "256"),
 }
-"""The arguments of small forms, by benchmark that needs the lab."""
+"""The arguments for little data of each benchmark that needs the lab."""
 
 READING_A_LOG: Final = ("reports", "same_verdicts")
 """Benchmarks whose arguments are logs of runs."""
 
-INSIDE: Final = ("circumstances", "isolation", "peer_directml")
+ON_PYTHON_OF_THE_LAB: Final = ("circumstances", "isolation", "peer_directml")
 """Benchmarks that Python in the lab runs, rather than Python on this system."""
 
 
@@ -65,21 +65,21 @@ def run(*command: str) -> str:
 
 @pytest.mark.benchmark
 @pytest.mark.parametrize("name", SMALL)
-def test_a_benchmark_runs_in_its_small_form(name: str) -> None:
+def test_a_benchmark_runs_on_little_data(name: str) -> None:
     assert run(sys.executable, "-m", f"benchmarks.{name}", *SMALL[name])
 
 
 @pytest.mark.lab
 @pytest.mark.parametrize("name", SMALL_IN_LAB)
-def test_a_benchmark_of_the_lab_runs_in_its_small_form(name: str) -> None:
+def test_a_benchmark_of_the_lab_runs_on_little_data(name: str) -> None:
     command = [sys.executable]
-    if name in INSIDE:
+    if name in ON_PYTHON_OF_THE_LAB:
         command += ["lab/lab.py", "python", "--"]
     assert run(*command, "-m", f"benchmarks.{name}", *SMALL_IN_LAB[name])
 
 
 @pytest.mark.benchmark
-def test_each_benchmark_that_reads_a_log_runs(tmp_path: Path) -> None:
+def test_benchmarks_of_logs_report_one_and_tell_equal_verdicts_from_others(tmp_path: Path) -> None:
     logs: list[Path] = []
     for backend in ("numpy", "faulty:negated"):
         log = tmp_path / f"{len(logs)}.jsonl"
@@ -93,7 +93,7 @@ def test_each_benchmark_that_reads_a_log_runs(tmp_path: Path) -> None:
 NAMES: Final = {path.stem for path in BENCHMARKS.glob("[!_]*.py")}
 
 
-def used_by(name: str) -> set[str]:
+def benchmarks_used_by(name: str) -> set[str]:
     """Return the benchmarks that the benchmark `name` imports or runs as programs."""
     tree = ast.parse((BENCHMARKS / f"{name}.py").read_text("utf-8"))
     words = [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
@@ -109,5 +109,5 @@ def test_every_benchmark_is_tested_or_used_by_a_tested_benchmark() -> None:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            waiting += used_by(name)
+            waiting += benchmarks_used_by(name)
     assert reached == NAMES

@@ -68,7 +68,7 @@ def test_notes_are_the_changes_of_the_version_that_the_tag_names() -> None:
         notes("v1.3.0", "1.3.0", changes)
 
 
-def test_the_present_version_has_notes_in_the_change_log() -> None:
+def test_the_change_log_has_notes_of_the_present_version() -> None:
     assert notes(f"v{__version__}", __version__, (ROOT / "CHANGELOG.md").read_text("utf-8"))
 
 
@@ -94,6 +94,7 @@ def test_unpacking_reads_less_than_ten_times_the_size_of_the_file(tmp_path: Path
         outer.write(tmp_path / boot.CONTENT, boot.CONTENT)
     before = read_so_far()
     boot.unpack("here", tmp_path / "unpacked")
+    # Reading the file again for each of its 40 members would be 40 times its size.
     assert read_so_far() - before < 10 * boot.FILE.stat().st_size
     for name, data in contents.items():
         assert (tmp_path / "unpacked" / name).read_bytes() == data
@@ -146,11 +147,14 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def single_file(checkout: Path) -> Path:
+    """Return the path of the file `dmlconf-VERSION.pyz` that the job has built."""
     [file] = (checkout / "dist").glob("*.pyz")
     return file
 
 
-def start(file: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_single_file(
+    file: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run the single file, with these environment variables besides the process's own."""
     return subprocess.run(
         [sys.executable, "-I", str(file), *arguments],
@@ -164,6 +168,7 @@ def start(file: Path, *arguments: str, **environment: str) -> subprocess.Complet
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Iterator[Path]:
+    """Yield a path for a cache; remove the cache afterwards, since it is large."""
     yield tmp_path / "cache"
     shutil.rmtree(tmp_path / "cache", ignore_errors=True)
 
@@ -184,12 +189,12 @@ def test_the_single_file_runs_from_the_cache_and_unpacks_once(
     single_file: Path, cache: Path
 ) -> None:
     options = ["run", "-o", "TILE", "--quick", "-j", "2", "--log", str(cache.parent / "log")]
-    first = start(single_file, *options, DMLCONF_CACHE=str(cache))
+    first = run_single_file(single_file, *options, DMLCONF_CACHE=str(cache))
     assert first.returncode == 0, first.stderr
     assert "Unpacking dmlconf to" in first.stderr
     [unpacked] = (cache / "unpacked").iterdir()
     assert (unpacked / "numpy").is_dir()
-    again = start(single_file, *options, DMLCONF_CACHE=str(cache))
+    again = run_single_file(single_file, *options, DMLCONF_CACHE=str(cache))
     assert again.returncode == 0
     assert "Unpacking" not in again.stderr
 
@@ -201,7 +206,9 @@ def test_a_failing_run_of_the_single_file_says_how_to_start_dmlconf(
 ) -> None:
     options = ["run", "-o", "TILE", "--quick", "-j", "1", "-b", "faulty:negated"]
     options += ["--log", str(cache.parent / "log")]
-    done = start(single_file, *options, DMLCONF_CACHE=setting.replace("cache", str(cache)))
+    done = run_single_file(
+        single_file, *options, DMLCONF_CACHE=setting.replace("cache", str(cache))
+    )
     assert done.returncode == 1, done.stderr
     name = Path(sys.executable).name
     assert re.search(rf"type for dmlconf: (\S*/)?{name} {single_file}\n", done.stderr)
@@ -211,7 +218,7 @@ def test_a_failing_run_of_the_single_file_says_how_to_start_dmlconf(
 def test_without_a_cache_the_single_file_leaves_no_temporary_file(
     single_file: Path, tmp_path: Path
 ) -> None:
-    done = start(single_file, "--version", DMLCONF_CACHE="off", TMPDIR=str(tmp_path))
+    done = run_single_file(single_file, "--version", DMLCONF_CACHE="off", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert __version__ in done.stdout
     assert list(tmp_path.iterdir()) == []
@@ -219,12 +226,12 @@ def test_without_a_cache_the_single_file_leaves_no_temporary_file(
 
 @pytest.mark.wheel
 @pytest.mark.skipif(sys.platform == "win32", reason="the mode says who can write")
-def test_nothing_is_kept_in_a_cache_that_others_can_write_to(
+def test_the_single_file_keeps_nothing_in_a_cache_that_others_can_write_to(
     single_file: Path, cache: Path
 ) -> None:
     cache.mkdir()
     cache.chmod(0o777)
-    done = start(single_file, "--version", DMLCONF_CACHE=str(cache))
+    done = run_single_file(single_file, "--version", DMLCONF_CACHE=str(cache))
     assert done.returncode == 0, done.stderr
     assert list((cache / "unpacked").iterdir()) == []
 
@@ -240,7 +247,7 @@ def test_the_error_on_an_unsupported_machine_names_the_supported_one(
             if member.filename == "about.json":
                 data = data.replace(b"-linux-x86_64", b"-linux-riscv64")
             new.writestr(member, data)
-    done = start(other, "--version")
+    done = run_single_file(other, "--version")
     assert done.returncode == 2
     target = this_target()
     assert target is not None

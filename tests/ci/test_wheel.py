@@ -23,7 +23,7 @@ ARCHIVE = "dmlconf/bundled/checked.archive"
 MOST_BYTES = 3_000_000
 """The largest size of the archive."""
 
-COUNT = """\
+LOAD_SUITE = """\
 import sys
 from pathlib import Path
 import dmlconf.cases.loading.loader as loader
@@ -36,7 +36,7 @@ loader.read_document = lambda path: (read.append(path.name), read_document(path)
 suite, plan = load_chosen([])
 print(len(plan), *read)
 """
-"""A program that prints how many cases the suite has, and which of its files it had to check."""
+"""A program that prints the number of cases of the suite and the names of files it checked."""
 
 
 def build(folder: Path) -> Path:
@@ -49,6 +49,7 @@ def build(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of a wheel of this checkout."""
     return build(tmp_path_factory.mktemp("wheel"))
 
 
@@ -65,7 +66,7 @@ def loaded(package: Path, cache: str = "off") -> tuple[int, list[str]]:
     """Load the suite of an unpacked wheel; return the number of cases and the checked files."""
     environment = {**os.environ, "PYTHONPATH": str(package), "DMLCONF_CACHE": cache}
     ran = subprocess.run(
-        [sys.executable, "-c", COUNT, str(package)],
+        [sys.executable, "-c", LOAD_SUITE, str(package)],
         cwd=package,
         env=environment,
         capture_output=True,
@@ -99,7 +100,7 @@ def test_a_changed_case_file_is_checked(package: Path) -> None:
     assert loaded(package)[1] == ["documented.yaml"]
 
 
-def test_a_changed_source_makes_every_file_be_checked(package: Path) -> None:
+def test_after_a_change_of_source_code_every_case_file_is_checked(package: Path) -> None:
     source = package / "dmlconf" / "cases" / "building" / "operator_build.py"
     source.write_text(source.read_text("utf-8") + "# A comment.\n", "utf-8")
     count, read = loaded(package)
@@ -108,12 +109,14 @@ def test_a_changed_source_makes_every_file_be_checked(package: Path) -> None:
     assert sorted(read) == sorted(path.name for path in files)
 
 
-def test_a_damaged_archive_changes_no_case(package: Path) -> None:
-    whole = loaded(package)
+def test_with_a_damaged_archive_every_case_is_loaded_and_some_files_are_checked(
+    package: Path,
+) -> None:
+    whole_count, _ = loaded(package)
     archive = package / ARCHIVE
     archive.write_bytes(archive.read_bytes()[:-100_000])
     count, read = loaded(package)
-    assert count == whole[0]
+    assert count == whole_count
     assert read
 
 

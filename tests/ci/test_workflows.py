@@ -88,7 +88,7 @@ def test_issue_forms_ask_for_existing_commands() -> None:
         assert set(re.findall(r"(?<!\S)--?[a-z-]+", arguments)) <= options, name
 
 
-def test_contributing_names_every_target_and_no_other() -> None:
+def test_contributing_names_every_target_of_just_and_no_other() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     assert set(re.findall(r"\bjust ([a-z]+)", text)) == targets()
 

@@ -84,6 +84,7 @@ BEFORE_YEAR_1_IN_UTC = "0001-01-01T00:00+05:00"
 def test_only_differences_from_the_run_before_are_stored(database: str) -> None:
     same = [verdict(A), verdict(B)]
     nights = [night(0, same), night(1, same), night(2, [verdict(A), verdict(B, bits="01")])]
+    # The first run of an environment has no run before it: with driver 2.0, all are stored.
     assert fill(database, [*nights, night(3, same, driver="2.0")]) == [2, 0, 1, 2]
     assert fill(database, nights) == [0, 0, 0]
     assert len(rows(database)) == 5
@@ -168,6 +169,7 @@ def test_a_failure_of_a_flaky_case_with_a_cause_is_a_regression(database: str) -
         assert [each.causes for each, _ in late] == [("driver 1.0 to 2.0",)]
         assert left_out_late == 0
         early, left_out_early = regressions(timeline, Choice(), "2026-01-01")
+        # The failures of nights 1 and 3 have no cause, so their case is left out as flaky.
         assert (early, left_out_early) == (late, 1)
 
 
@@ -258,7 +260,9 @@ def test_a_merged_history_equals_a_history_filled_at_once(database: str, tmp_pat
     assert len(rows(database)) == len(rows(whole))
 
 
-def test_a_continued_log_replaces_the_incomplete_run(database: str, tmp_path: Path) -> None:
+def test_a_continued_log_replaces_the_incomplete_run_and_never_the_reverse(
+    database: str, tmp_path: Path
+) -> None:
     begun = night(0, [verdict(A)], selected=2)
     ended = night(0, [verdict(A), verdict(B)], selected=2)
     fill(database, [begun, ended, ended, begun])
@@ -273,7 +277,9 @@ def test_a_continued_log_replaces_the_incomplete_run(database: str, tmp_path: Pa
         assert [each.complete for each in Timeline(connection).runs] == [True]
 
 
-def test_a_log_that_lacked_only_its_last_line_is_complete_once_it_has_it(database: str) -> None:
+def test_a_run_whose_log_lacked_only_its_last_line_is_complete_once_the_whole_log_is_added(
+    database: str,
+) -> None:
     ended = night(0, [verdict(A)])
     fill(database, [replace(ended, footer=None), ended, replace(ended, footer=None)])
     with opened(database) as history, history.reading() as connection:
@@ -287,10 +293,13 @@ def test_start_times_are_ordered_by_time_and_not_as_text(database: str) -> None:
     assert [each[2] for each in history_of(database, A)] == ["passed", FAILED]
 
 
-def test_a_case_is_found_by_each_of_its_names(database: str) -> None:
+def test_a_case_is_found_by_its_identifier_the_last_parts_of_it_a_pattern_and_its_handle(
+    database: str,
+) -> None:
     fill(database, [night(0, [verdict(A), verdict(B)])])
     with opened(database) as history, history.reading() as connection:
         timeline = Timeline(connection)
+        # The identifier, its last parts, a pattern, and the beginning of the handle.
         for name in (A, "matrix/a", "a", "tile/*", longest_handle(A)[:5]):
             chosen, unknown = named_cases(timeline, [name, "absent"])
             assert (list(chosen.values()), unknown) == ([(A, "TILE")], ["absent"])
@@ -302,16 +311,18 @@ def test_exactly_the_planted_regressions_and_flaky_cases_are_found(
 ) -> None:
     source = random.Random(40)
     cases = [f"{op}/matrix/{n}" for op in ("tile", "gemm", "top_k") for n in range(40)]
-    span = nights // 8  # Eight drivers, one after the other.
-    drivers = [f"{at // span}.0" for at in range(nights)]
-    regressed = {case: span * source.randrange(1, 5) for case in cases[:10]}
-    mended = {case: span * source.randrange(5, 8) for case in cases[5:15]}
-    shaky = cases[100:]
-    flips = {case: {at for at in range(nights) if source.random() < 0.4} for case in shaky}
+    nights_per_driver = nights // 8  # Eight drivers, one after the other.
+    drivers = [f"{at // nights_per_driver}.0" for at in range(nights)]
+    regressed = {case: nights_per_driver * source.randrange(1, 5) for case in cases[:10]}
+    fixed = {case: nights_per_driver * source.randrange(5, 8) for case in cases[5:15]}
+    flaky_cases = cases[100:]
+    failing_nights = {
+        case: {at for at in range(nights) if source.random() < 0.4} for case in flaky_cases
+    }
 
     def fails(case: str, at: int) -> bool:
-        began = regressed.get(case, 0 if case in mended else nights)
-        return at in flips.get(case, ()) or began <= at < mended.get(case, nights)
+        began = regressed.get(case, 0 if case in fixed else nights)
+        return at in failing_nights.get(case, ()) or began <= at < fixed.get(case, nights)
 
     fill(
         database,
@@ -330,19 +341,20 @@ def test_exactly_the_planted_regressions_and_flaky_cases_are_found(
             regressions(timeline, Choice(operators=frozenset([name])), "2026-01-01")[0]
             for name in ("TILE", "GEMM")
         )
-    expected = {case: (runs[at], case not in mended) for case, at in regressed.items()}
-    assert {case: each for case, each in certain.items() if case not in shaky} == expected
+    expected = {case: (runs[at], case not in fixed) for case, at in regressed.items()}
+    assert {case: each for case, each in certain.items() if case not in flaky_cases} == expected
     assert all(each.causes for each, _ in failures)
-    assert set(doubtful) == set(shaky)
+    assert set(doubtful) == set(flaky_cases)
     within_a_driver = [at for at in range(1, nights) if drivers[at] == drivers[at - 1]]
     assert left_out == sum(
-        any(at in own and at - 1 not in own for at in within_a_driver) for own in flips.values()
+        any(at in own and at - 1 not in own for at in within_a_driver)
+        for own in failing_nights.values()
     )
     for case, each in doubtful.items():
-        assert (each.story.failed, each.story.runs) == (len(flips[case]), nights)
+        assert (each.story.failed, each.story.runs) == (len(failing_nights[case]), nights)
     assert {each.case for each, _ in of_tile} == set(regressed), "which are cases of TILE"
     assert of_gemm == []
-    for case, at in mended.items():
+    for case, at in fixed.items():
         assert (runs[at][:10], "passed") in {each[1:3] for each in history_of(database, case)}
 
 

@@ -29,9 +29,10 @@ from tests.history.runs import night, verdict
 from tests.history.test_answers import fill, history_of, log_file, rows
 
 CASES = [f"tile/matrix/{number}" for number in range(1_500)]
+"""So many that a process can be killed while it adds a run."""
 
 
-def logs(folder: Path, nights: int) -> list[Path]:
+def write_logs(folder: Path, nights: int) -> list[Path]:
     """Write the logs of nights in which all cases pass and fail by turns; return their paths."""
     return [
         log_file(folder, night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]), f"{n}.jsonl")
@@ -49,7 +50,7 @@ def start_adding(folder: Path, database: str, *files: Path) -> subprocess.Popen[
 def test_two_writers_at_the_same_time_lose_and_duplicate_no_run(
     database: str, tmp_path: Path
 ) -> None:
-    files = logs(tmp_path, 6)
+    files = write_logs(tmp_path, 6)
     writers = [start_adding(tmp_path, database, *files[at:], *files[:at]) for at in (0, 3)]
     assert [writer.wait() for writer in writers] == [0, 0]
     whole = str(tmp_path / "whole.sqlite")
@@ -59,13 +60,14 @@ def test_two_writers_at_the_same_time_lose_and_duplicate_no_run(
 
 
 def stored_runs(database: str) -> int:
+    """Return how many runs a history has."""
     with opened(database) as history, history.reading() as connection:
         return len(connection.execute(select(run.c.id)).all())
 
 
 @pytest.mark.breakdown
 def test_killing_a_writer_loses_and_duplicates_no_run(database: str, tmp_path: Path) -> None:
-    files = logs(tmp_path, 8)
+    files = write_logs(tmp_path, 8)
     with opened(database, create=True):
         pass
     for attempt in range(1, 5):
@@ -79,7 +81,10 @@ def test_killing_a_writer_loses_and_duplicates_no_run(database: str, tmp_path: P
     assert len(rows(database)) == len(files) * len(CASES)
 
 
-def test_a_case_among_300_is_stored_as_it_is_stored_alone(database: str, tmp_path: Path) -> None:
+def test_a_case_added_with_299_others_has_the_same_history_as_added_alone(
+    database: str, tmp_path: Path
+) -> None:
+    # PostgreSQL gets 100 rows or more by COPY, for which such characters are escaped.
     names = [f"tile/matrix/tab\tline\\n, 'quoted' {number}" for number in range(300)]
     runs = [night(n, [verdict(name, fails=n == 1) for name in names]) for n in range(2)]
     fill(database, runs)
@@ -92,7 +97,7 @@ def test_a_case_among_300_is_stored_as_it_is_stored_alone(database: str, tmp_pat
 @pytest.mark.parametrize(
     "databases", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
-@pytest.mark.parametrize("count", [1, 300])
+@pytest.mark.parametrize("count", [1, 300])  # By INSERT, and by COPY.
 def test_a_case_name_that_postgresql_cannot_store_is_refused_and_the_next_run_is_added(
     database: str, count: int
 ) -> None:
@@ -184,8 +189,8 @@ def test_option_history_adds_the_run_to_the_database(tmp_path: Path) -> None:
 
 def test_option_history_is_refused_if_the_database_cannot_be_created(tmp_path: Path) -> None:
     write(tmp_path)
-    absent = {"DMLCONF_HISTORY": str(tmp_path / "tile.yaml" / "x")}
-    refused = dmlconf_here(tmp_path, "run", "tile.yaml", "--history", "-q", **absent)
+    below_a_file = {"DMLCONF_HISTORY": str(tmp_path / "tile.yaml" / "x")}
+    refused = dmlconf_here(tmp_path, "run", "tile.yaml", "--history", "-q", **below_a_file)
     assert refused.returncode == 2
     assert str(tmp_path / "tile.yaml" / "x") in refused.stderr
 
