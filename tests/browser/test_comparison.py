@@ -19,6 +19,7 @@ from tests.browser.runs import VERDICTS, comparison_page, open_and_wait, scorebo
 pytestmark = pytest.mark.browser
 
 PAGES = {"comparison": comparison_page, "scoreboard": scoreboard_page}
+"""Functions that make a page, by its kind."""
 
 
 @pytest.fixture(params=PAGES)

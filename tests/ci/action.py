@@ -91,6 +91,7 @@ class Job:
         return True
 
     def _run(self, step: Mapping[str, Any]) -> int:
+        """Run the script of a step, keep its results in this job, and return its exit code."""
         file = self.folder / "output"
         file.write_text("", "utf-8")
         variables = {name: self._value(text) for name, text in step.get("env", {}).items()}
@@ -122,9 +123,11 @@ class Job:
         return done.returncode
 
     def _value(self, text: str) -> str:
+        """Return a text with the values of its expressions, such as `${{ inputs.lab }}`."""
         return _EXPRESSION.sub(lambda match: self._context(match[1]), text)
 
     def _context(self, name: str) -> str:
+        """Return the value of a name in expressions; an unknown one is empty, as at GitHub."""
         if name == "github.action_path":
             return str(ROOT)
         if name.startswith("inputs."):

@@ -79,7 +79,9 @@ def test_a_benchmark_of_the_lab_runs_on_little_data(name: str) -> None:
 
 
 @pytest.mark.benchmark
-def test_benchmarks_of_logs_report_one_and_tell_equal_verdicts_from_others(tmp_path: Path) -> None:
+def test_the_benchmark_reports_runs_and_same_verdicts_tells_equal_logs_from_others(
+    tmp_path: Path,
+) -> None:
     logs: list[Path] = []
     for backend in ("numpy", "faulty:negated"):
         log = tmp_path / f"{len(logs)}.jsonl"
@@ -90,7 +92,7 @@ def test_benchmarks_of_logs_report_one_and_tell_equal_verdicts_from_others(tmp_p
     assert same_verdicts.main(*logs) == 1
 
 
-NAMES: Final = {path.stem for path in BENCHMARKS.glob("[!_]*.py")}
+BENCHMARK_NAMES: Final = {path.stem for path in BENCHMARKS.glob("[!_]*.py")}
 
 
 def benchmarks_used_by(name: str) -> set[str]:
@@ -98,7 +100,9 @@ def benchmarks_used_by(name: str) -> set[str]:
     tree = ast.parse((BENCHMARKS / f"{name}.py").read_text("utf-8"))
     words = [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     words += [str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    forms = {form: other for other in NAMES for form in (f"benchmarks.{other}", f"{other}.py")}
+    forms = {
+        form: other for other in BENCHMARK_NAMES for form in (f"benchmarks.{other}", f"{other}.py")
+    }
     return {forms[word] for word in words if word in forms}
 
 
@@ -110,4 +114,4 @@ def test_every_benchmark_is_tested_or_used_by_a_tested_benchmark() -> None:
         if name not in reached:
             reached.add(name)
             waiting += benchmarks_used_by(name)
-    assert reached == NAMES
+    assert reached == BENCHMARK_NAMES

@@ -195,6 +195,7 @@ cases:
       OutputTensor: {Sizes: [3, 0], DataType: FLOAT32}
     expect: {rejected: E_INVALIDARG, constraint: sizes-not-zero}
 """
+"""An invalid case with tensors of 3 rows without elements."""
 
 
 def test_show_prints_a_tensor_whose_rows_have_no_elements(tmp_path: Path) -> None:

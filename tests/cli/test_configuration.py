@@ -19,7 +19,7 @@ from dmlconf.cli.common.configuration import COMMANDS
 from dmlconf.cli.entry_point import cli
 from tests.cli.process import dmlconf_here, write
 
-FILE = """
+CONFIGURATION = """
 backend = "faulty:zeros"
 tag = ["tile"]
 
@@ -33,6 +33,7 @@ backend = ["numpy"]
 [list]
 json = true
 """
+"""A configuration file, whose first line is empty."""
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     below = tmp_path / "project" / "cases"
     below.mkdir(parents=True)
     write(below)
-    (below.parent / "dmlconf.toml").write_text(FILE, encoding="utf-8")
+    (below.parent / "dmlconf.toml").write_text(CONFIGURATION, encoding="utf-8")
     return below
 
 

@@ -36,6 +36,8 @@ NO_OWN_FOLDERS = (
     "DMLCONF_LOG_DIRECTORY",
     "DMLCONF_CACHE",
 )
+"""Variables that name folders in which dmlconf keeps files."""
+
 FAILING = TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]")
 
 
@@ -69,6 +71,7 @@ def run_in_namespace(
 
 ANOTHER_USER = "--user --map-user=12345 --map-group=12345"
 OWN_MOUNTS = "--user --map-root-user --mount"
+"""Options of `unshare`: the user 12345, and root that may mount file systems."""
 
 
 def test_an_account_without_a_home_can_run_cases_and_report_the_latest_run(tmp_path: Path) -> None:
@@ -133,6 +136,7 @@ READ_ONLY = [
     "  ! test -w $place || { mount --bind $place $place; mount -o bind,remount,ro $place; }",
     "done",
 ]
+"""Shell commands that make every file system read-only but shared memory, /dev/shm."""
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may mount so much")

@@ -33,6 +33,7 @@ ARC = Adapter(0, "Intel Arc", 0x8086, 0x56A0, "31.0.101.1", "00000000:0000a1b2",
 WARP = Adapter(1, "Basic Render", 0x1414, 0x8C, None, "00000000:0000a1b3", 0, True)
 LEVEL = Capabilities(FeatureLevel(6, 4), frozenset({DataType.FLOAT16, DataType.FLOAT32}))
 FOUND = Survey(FILE, (Surveyed(ARC, LEVEL), Surveyed(WARP, None, "E_FAIL (it failed)")))
+"""An adapter that can be used, and one that cannot."""
 
 
 @pytest.fixture(autouse=True)

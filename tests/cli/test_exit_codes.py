@@ -99,6 +99,7 @@ def test_exit_code_is_1_if_a_backend_hangs(tmp_path: Path) -> None:
 def test_exit_code_is_1_if_a_run_with_option_x_stops_at_its_first_failure(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "-o", "TILE", "-b", "faulty:zeros", "-x")
     assert done.returncode == 1
+    assert "(1 failed)" in done.stdout
     assert "not run" in done.stdout
 
 

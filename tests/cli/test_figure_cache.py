@@ -16,7 +16,7 @@ import pytest
 from dmlconf.documents.store import Store
 from tests.cli.process import dmlconf_here, write
 
-FILE = """
+CASE_FILE = """
 operator: GEMM
 cases:
   - name: products
@@ -34,7 +34,7 @@ cases:
 """
 
 COUNT = 21
-"""The number of cases in FILE: a run of fewer than 20 caches nothing."""
+"""The number of cases in CASE_FILE: a run of fewer than 20 caches nothing."""
 
 Verdicts = dict[str, dict[str, Any]]
 
@@ -96,8 +96,8 @@ def margins(verdicts: Verdicts) -> set[float]:
     return {each["figures"]["OutputTensor"]["margin"] for each in verdicts.values()}
 
 
-def test_a_second_run_logs_the_same_from_the_cache(tmp_path: Path) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+def test_a_second_run_takes_figures_from_the_cache_and_logs_equal_verdicts(tmp_path: Path) -> None:
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     first = run(tmp_path)
     assert len(first) == COUNT
     assert run(tmp_path) == first
@@ -120,20 +120,20 @@ CHANGES = pytest.mark.parametrize(
         ("    expect:", "    tolerance: {OutputTensor: {ulp: 1}}\n    expect:"),
     ],
 )
-"""Changes of FILE after which every case is another one, but still passes."""
+"""Changes of CASE_FILE after which every case is another one, but still passes."""
 
 
 @CHANGES
 def test_cached_figures_are_used_only_for_the_same_case(tmp_path: Path, old: str, new: str) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     run(tmp_path)
     assert change_figures(tmp_path, margin=0.25) == COUNT
-    write(tmp_path, FILE.replace(old, new), "gemm.yaml")
+    write(tmp_path, CASE_FILE.replace(old, new), "gemm.yaml")
     assert margins(run(tmp_path)) == {0.0}
 
 
 def test_cached_figures_are_not_used_for_values_of_another_backend(tmp_path: Path) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     run(tmp_path)
     assert change_figures(tmp_path) == COUNT
     verdicts = run(tmp_path, code=1, backend="faulty:negated").values()
@@ -141,22 +141,22 @@ def test_cached_figures_are_not_used_for_values_of_another_backend(tmp_path: Pat
 
 
 def test_cached_figures_are_not_used_for_other_expected_values(tmp_path: Path) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     run(tmp_path)
-    write(tmp_path, FILE.replace("=2 * Value", "=2 * Value + 1"), "gemm.yaml")
+    write(tmp_path, CASE_FILE.replace("=2 * Value", "=2 * Value + 1"), "gemm.yaml")
     assert {each["status"] for each in run(tmp_path, code=1).values()} == {"failed"}
     assert change_figures(tmp_path) == COUNT, "figures of a failure were cached"
 
 
 def test_cached_figures_by_which_a_case_would_fail_are_not_used(tmp_path: Path) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     first = run(tmp_path)
     assert change_figures(tmp_path, margin=3.0, differing=1) == COUNT
     assert run(tmp_path) == first
 
 
 def test_cached_figures_that_lack_an_output_are_not_used(tmp_path: Path) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     first = run(tmp_path)
     assert change_cache(tmp_path, "figures", dict.clear) == COUNT
     assert run(tmp_path) == first
@@ -164,7 +164,7 @@ def test_cached_figures_that_lack_an_output_are_not_used(tmp_path: Path) -> None
 
 def test_cached_figures_of_a_disputed_case_are_not_used_without_the_dispute(tmp_path: Path) -> None:
     # The backend `faulty:scaled` returns 1.1 times what is right.
-    scaled = FILE.replace("=2 * Value", "=2.2 * Value")
+    scaled = CASE_FILE.replace("=2 * Value", "=2.2 * Value")
     disputed = scaled.replace("    expect:", "    disputes: reference\n    expect:")
     write(tmp_path, disputed, "gemm.yaml")
     run(tmp_path, backend="faulty:scaled")
@@ -177,7 +177,7 @@ def test_cached_figures_of_a_disputed_case_are_not_used_without_the_dispute(tmp_
 
 
 def test_a_second_run_takes_judgements_from_the_cache(tmp_path: Path) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     assert provenances(run(tmp_path)) == {"documented"}
     assert change_judgements(tmp_path) == COUNT
     assert provenances(run(tmp_path)) == {"recorded"}, "the second run does not use the cache"
@@ -187,14 +187,14 @@ def test_a_second_run_takes_judgements_from_the_cache(tmp_path: Path) -> None:
 def test_cached_judgements_are_used_only_for_an_unchanged_entry_of_a_case_file(
     tmp_path: Path, old: str, new: str
 ) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     run(tmp_path)
     assert change_judgements(tmp_path) == COUNT
-    write(tmp_path, FILE.replace(old, new), "gemm.yaml")
+    write(tmp_path, CASE_FILE.replace(old, new), "gemm.yaml")
     assert provenances(run(tmp_path)) == {"documented"}
 
 
-UNSTATED = FILE.replace('    expect: {OutputTensor: ["=2 * Value"]}\n', "")
+UNSTATED = CASE_FILE.replace('    expect: {OutputTensor: ["=2 * Value"]}\n', "")
 
 
 def record(folder: Path, backend: str) -> None:
@@ -248,23 +248,25 @@ def test_the_cached_list_of_recorded_cases_is_used_only_for_the_same_recording(
 def test_cached_facts_of_cases_are_used_only_for_an_unchanged_entry_of_a_case_file(
     tmp_path: Path,
 ) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     first = run(tmp_path)
     facts = {"Alpha": 7.5}  # The last item of a record.
     assert change_cache(tmp_path, "cases", lambda record: record.__setitem__(-1, facts)) == COUNT
     assert all(each["facts"] == facts for each in run(tmp_path).values())
-    write(tmp_path, FILE.replace("Alpha: 1.0", "Alpha: 1"), "gemm.yaml")
+    write(tmp_path, CASE_FILE.replace("Alpha: 1.0", "Alpha: 1"), "gemm.yaml")
     assert {each["facts"]["Alpha"] for each in run(tmp_path).values()} == {1}
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     assert change_cache(tmp_path, "cases", lambda record: record.clear()) > 0
     assert run(tmp_path) == first, "a damaged record counts"
 
 
 def test_a_changed_case_that_breaks_a_constraint_is_not_taken_for_valid(tmp_path: Path) -> None:
-    write(tmp_path, FILE, "gemm.yaml")
+    write(tmp_path, CASE_FILE, "gemm.yaml")
     run(tmp_path)
     # Only the seventh case breaks the constraint: reading the file checks the first one.
-    broken = FILE.replace("BTensor: {Sizes: [1, 1, 1, 1]", 'BTensor: {Sizes: [1, 1, "=Rows", 1]')
+    broken = CASE_FILE.replace(
+        "BTensor: {Sizes: [1, 1, 1, 1]", 'BTensor: {Sizes: [1, 1, "=Rows", 1]'
+    )
     broken = broken.replace("values: [2]", 'values: "=(2, 2)[:Rows]"')
     broken = broken.replace("    desc:", '    let: {Rows: "=1 + (Value == 7)"}\n    desc:')
     write(tmp_path, broken, "gemm.yaml")

@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 LOG = "run.jsonl"
-CASES = ("--operator", "TILE", "-k", "matrix/layouts")
+CHOSEN_CASES = ("--operator", "TILE", "-k", "matrix/layouts")
 
 
 def start(directory: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -44,7 +44,7 @@ def start(directory: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def run_until(directory: Path, lines: int, backend: str, *more: str) -> subprocess.Popen[str]:
     """Start a run, and return it as soon as its log has that many lines."""
-    process = start(directory, "run", *CASES, "-b", backend, "--log", LOG, *more)
+    process = start(directory, "run", *CHOSEN_CASES, "-b", backend, "--log", LOG, *more)
     log = directory / LOG
     while text_of(log).count("\n") < lines:
         assert process.poll() is None
@@ -107,7 +107,7 @@ def test_a_second_ctrl_c_ends_the_run_at_once_and_keeps_its_log(
 
 
 def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
-    process = start(tmp_path, "record", *CASES, "-b", "faulty:hang", "-o", "x.dmlrec")
+    process = start(tmp_path, "record", *CHOSEN_CASES, "-b", "faulty:hang", "-o", "x.dmlrec")
     # The worker's scratch folder exists right before the worker starts.
     while not list((tmp_path / "temporary").glob("dmlconf-*")):
         assert process.poll() is None

@@ -106,7 +106,7 @@ def recorded_by(text: str) -> str:
     return str(yaml.safe_load(text)["cases"][0]["recorded"]).partition(" ")[2]
 
 
-def test_comments_and_layout_of_the_case_file_are_kept(tmp_path: Path) -> None:
+def test_recording_into_a_case_file_keeps_its_comments_and_layout(tmp_path: Path) -> None:
     text = text_with_expectations(tmp_path, CASES)
     assert text == FILLED.replace("VERSION", recorded_by(text))
     large = np.load(tmp_path / "element_wise_sqrt-mine-large.OutputTensor.npy")
@@ -141,7 +141,7 @@ def test_a_list_of_outputs_is_written_into_a_case_file_without_final_newline(
     assert text.endswith("\n    OutputTensors:\n      - [-1]\n      - [2, 3]\n")
 
 
-def test_windows_line_endings_are_kept(tmp_path: Path) -> None:
+def test_recording_into_a_case_file_keeps_its_windows_line_endings(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(SPLIT.replace("\n", "\r\n").encode())
     done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", RIGHT)

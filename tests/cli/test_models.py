@@ -23,6 +23,7 @@ cases:
       InputTensor: {Sizes: [3], DataType: FLOAT32, fill: sequence}
       OutputTensor: {Sizes: [3], DataType: FLOAT32}
 """
+"""A file with one case, which has the tag `model` if the file is called `model.yaml`."""
 
 LEFT_OUT = "1 case with the tag `model` left out"
 

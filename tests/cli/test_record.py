@@ -335,7 +335,7 @@ def test_failures_that_limits_of_a_substrate_excuse_are_not_recorded(tmp_path: P
         (["-b", "numpy", "-o", "x.dmlrec", "nothing.yaml"], 3, "no such file or folder"),
     ],
 )
-def test_wrong_arguments_of_record_have_their_exit_codes(
+def test_wrong_arguments_of_record_are_refused_with_a_message_and_write_no_file(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     done = dmlconf_here(tmp_path, "record", *arguments)

@@ -26,6 +26,7 @@ cases:
       Repeats: [2]
   - {name: b, desc: *tile}
 """
+"""Two cases with the same desc."""
 
 JOIN = """
 operator: JOIN
@@ -115,7 +116,9 @@ def test_an_absolute_path_is_reported_as_an_absolute_path(suite: Path) -> None:
     assert done.stdout.startswith(f"{suite / 'r.dmlrec'}: recorded")
 
 
-def test_recordings_are_named_after_the_backend_and_its_version(suite: Path) -> None:
+def test_without_option_name_recordings_are_named_after_the_backend_and_its_version(
+    suite: Path,
+) -> None:
     done = dmlconf_here(suite.parent, "record", "suite", "-b", RIGHT, "-o", "suite")
     assert done.returncode == 0
     [path] = (suite / "tile").glob("*.dmlrec")

@@ -114,7 +114,7 @@ def test_closing_the_pipe_of_a_list_of_cases_gives_exit_code_0(tmp_path: Path) -
     assert re.fullmatch(r"[0-9]+ cases\n", done.stderr)
 
 
-def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:
+def test_closed_standard_streams_change_neither_the_exit_code_nor_the_log(case: Path) -> None:
     for closed in ("2>&-", "2>&- >&-", ">&- <&-"):
         done = run_in_shell(case.parent, f"$D run case.yaml -b faulty:zeros --log x.jsonl {closed}")
         assert done.returncode == 1

@@ -44,6 +44,7 @@ class Speaking:
 def create(argument):
     return Speaking()
 """
+"""A plugin that breaks down in every case, with workflow commands in all of its messages."""
 
 
 def obeyed_commands(output: str) -> list[str]:

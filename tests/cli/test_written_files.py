@@ -203,7 +203,7 @@ cases:
 """1,000 cases, which pass if 2 stands for LAST and fail otherwise."""
 
 
-SUITE = cases_directory() / "tile" / "documented.yaml"
+DOCUMENTED_CASES = cases_directory() / "tile" / "documented.yaml"
 
 WRITERS = {
     "run --report": ["run", "tile.yaml", "--report", "html:{}"],
@@ -215,7 +215,16 @@ WRITERS = {
     "waive": ["waive", "log.jsonl", "-o", "{}"],
     "diagnose": ["diagnose", "log.jsonl", "-o", "{}"],
     "record": ["record", "tile.yaml", "-b", "faulty:zeros", "-o", "{}.dmlrec"],
-    "certify": ["certify", str(SUITE), "-b", "numpy", "--profile", "5_0", "-o", "{}.dmlcert"],
+    "certify": [
+        "certify",
+        str(DOCUMENTED_CASES),
+        "-b",
+        "numpy",
+        "--profile",
+        "5_0",
+        "-o",
+        "{}.dmlcert",
+    ],
     "fuzz": [
         *("fuzz", "-o", "TILE", "-b", "faulty:zeros", "--seed", "1", "--cases", "9"),
         *("--save", "{}"),

@@ -56,6 +56,7 @@ def _section(title: str, begin: str, results: Path) -> str:
 
 
 def _rows(title: str, data: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield what became of tests, and of how many."""
     total = sum(data["passed"].values())
     yield f"pass: {len(data['passed'])} operators", total
     if "passed_graphs" in data:
@@ -73,6 +74,7 @@ def _rows(title: str, data: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _explained(title: str, reason: str) -> str:
+    """Return what tests do that disagree for a known reason."""
     if reason.startswith("finding"):
         return "fail, as known"
     if reason.startswith("a mistake"):

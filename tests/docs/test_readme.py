@@ -15,6 +15,8 @@ from tests.cli.process import dmlconf_here
 
 README = Path(__file__).parents[2] / "README.md"
 BLOCK = re.compile(r"```text\n\$ dmlconf (.*?[^\\])\n(.*?)```", re.DOTALL)
+"""A command, whose lines but the last end with a backslash, and its output."""
+
 WIDTH = 46
 """The columns of the terminal for which the output is shown, so that it fits a narrow page."""
 

@@ -76,8 +76,10 @@ def test_the_navigation_has_every_operator_in_its_family() -> None:
     assert re.search(r"^  - Operators:", MKDOCS, re.M)
     assert "operators/convolution.md" in by_family["Convolution and pooling"]
     listed = sorted((page, family) for family, pages in by_family.items() for page in pages)
-    of = families()
-    assert listed == sorted((f"operators/{name.lower()}.md", of[name]) for name in operator_names())
+    family_of = families()
+    assert listed == sorted(
+        (f"operators/{name.lower()}.md", family_of[name]) for name in operator_names()
+    )
 
 
 def test_the_name_of_an_operator_alone_between_tags_may_break_after_underscores() -> None:

@@ -1,4 +1,4 @@
-"""The place of each value in a YAML file is known, and problems point at it.
+"""The line and column of each value in a YAML file are known, and problems point there.
 
 The tested code is in `dmlconf/documents/reader.py` and `dmlconf/documents/problems.py`.
 """
@@ -19,7 +19,7 @@ def test_the_line_of_each_item_of_the_lists_at_the_top_is_known(tmp_path: Path) 
     assert document.item_lines == {"tags": [2, 2], "cases": [4, 7, 9]}
 
 
-TEXT = """\
+YAML_FILE = """\
 # a comment
 top: 5
 list:
@@ -57,7 +57,7 @@ def test_a_problem_points_at_a_value_or_its_key_or_the_nearest_enclosing_value(
     location: tuple[int, int],
     underlined: str,
 ) -> None:
-    document = read_document(write(tmp_path, TEXT))
+    document = read_document(write(tmp_path, YAML_FILE))
     problem = document.problem(where, "message", "hint", key=key)
     assert (problem.line, problem.column) == location
     assert problem.source[problem.column - 1 :][: problem.width] == underlined

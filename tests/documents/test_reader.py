@@ -93,6 +93,7 @@ SCALAR_VALUES: list[tuple[str, Any]] = [
     ('""', ""),
     ("'~'", "~"),
 ]
+"""Scalars as written, and the values that are read."""
 
 
 @pytest.mark.parametrize(("text", "value"), SCALAR_VALUES)
@@ -525,6 +526,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         """,
     ),
 }
+"""Contents of files, and the messages with which these are refused."""
 
 
 @pytest.mark.parametrize("name", REFUSED)

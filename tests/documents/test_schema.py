@@ -264,6 +264,7 @@ most, parts, version, pair, either
         """,
     ),
 }
+"""Documents that SCHEMA refuses, and the messages."""
 
 
 def problems(directory: Path, text: str) -> str:

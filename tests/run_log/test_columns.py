@@ -127,7 +127,7 @@ def test_two_lines_of_a_case_must_have_equal_verdicts_and_the_second_place_count
 @pytest.mark.parametrize(
     ("field", "number"), [("place", COUNT + 1), ("place", 0), ("place", 10**30), ("case", 1)]
 )
-def test_a_log_read_into_columns_is_refused_for_the_same_contradiction(
+def test_a_log_read_into_columns_is_refused_for_the_same_contradiction_as_one_read_into_objects(
     large: Path, tmp_path: Path, field: str, number: int
 ) -> None:
     """One verdict gets this number as its place, or the case in the line of this number."""

@@ -43,6 +43,7 @@ STATUSES: Final = {
         "join/z_join/never-reached": "not run",
     },
 }
+"""The status of each case in each log."""
 
 
 @pytest.mark.parametrize("path", STATUSES, ids=lambda path: path.stem)

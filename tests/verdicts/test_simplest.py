@@ -31,7 +31,7 @@ def failed(case: str, tensors: list[str], **changes: Any) -> Verdict:
     return logs.FAILED.of_case(case=case, facts=facts, **changes)
 
 
-LARGE = failed("gather/a", ["FLOAT32 4x4", "FLOAT32 4x4"])
+LARGE = failed("gather/a", ["FLOAT32 4x4", "FLOAT32 4x4"])  # 32 elements.
 SHORT = failed(SIMPLEST, ["FLOAT32 1x1", "FLOAT32 2x4"])  # 1 + 8 elements.
 LONG = failed(
     "gather/matrix/longer[Axis=1]", ["FLOAT32 3x3"]
