@@ -1,4 +1,4 @@
-"""A wheel contains its suite already checked; a changed file or source causes a new check.
+"""A wheel contains the checked suite; after a change of a case file or of code, files are checked.
 
 The tested code is in `hatch_build.py`, `dmlconf/cases/loading/bundle.py`,
 `dmlconf/cases/loading/loader.py` and `dmlconf/documents/archive.py`.

@@ -65,5 +65,5 @@ def test_a_cache_folder_that_cannot_be_created_is_ignored(tmp_path: Path) -> Non
 
 
 def test_a_checkout_has_no_archive_of_checked_files() -> None:
-    """Only an installed package has the archive, in which its own case files count as checked."""
+    """Only an installed package has the archive, so that its case files need no check."""
     assert checked_archive() is None

@@ -37,7 +37,7 @@ from tests.cli.process import dmlconf_here
 TENSOR = {"Sizes": [1, 1, 2, 3], "DataType": "FLOAT32"}
 RELU = {"operator": "ACTIVATION_RELU", "desc": {"InputTensor": TENSOR, "OutputTensor": TENSOR}}
 CLIP = {**RELU["desc"], "Min": float("-inf"), "Max": 6.0}  # type: ignore[dict-item]
-"""What events of a journal say of a tensor and of an operator, and the desc of another one."""
+"""A tensor and an operator as events of a journal have them, and the desc of another operator."""
 
 HALF_PRECISION, DESCRIPTORS_VOLATILE = 1, 4
 """Values of DML_EXECUTION_FLAGS, which an event of a compiled operator has in `flags`."""

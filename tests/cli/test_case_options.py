@@ -1,6 +1,6 @@
 """Options of `run`, `list` and `show` that choose, repeat, time, show or save cases.
 
-Commands answer an option of pytest with the name of their own option for it.
+If given an option of pytest, a command names its own option or the command to use instead.
 
 The tested code is in `dmlconf/cli/options/case_lists.py`, `dmlconf/cli/options/selection.py`,
 `dmlconf/cli/options/reporting.py`, `dmlconf/cli/common/command.py`,

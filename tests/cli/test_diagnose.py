@@ -17,7 +17,7 @@ import pytest
 from tests.cli.process import beginning, dmlconf, dmlconf_here, write
 
 NEGATED = "faulty:negated,where=max(Strides) > 1,only=metacommands"
-"""It negates outputs where a stride is above 1, unless metacommands are off."""
+"""A backend that negates outputs of cases with a stride above 1, unless metacommands are off."""
 
 
 def test_diagnosing_a_case_without_a_backend_is_refused(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ CHANGES = pytest.mark.parametrize(
         ("    expect:", "    tolerance: {OutputTensor: {ulp: 1}}\n    expect:"),
     ],
 )
-"""Changes of CASE_FILE after which every case is another one, but still passes."""
+"""Changes of CASE_FILE, each of which makes other cases that still pass."""
 
 
 @CHANGES
@@ -219,7 +219,7 @@ def test_cached_judgements_are_used_only_for_the_same_recording(tmp_path: Path) 
 def test_the_cached_list_of_recorded_cases_is_used_only_for_the_same_recording(
     tmp_path: Path,
 ) -> None:
-    # One of 22 cases is not recorded at first: a run of the 21 others is cached.
+    # One of the 22 cases is not recorded at first; the 21 others are enough for a cache.
     write(tmp_path, UNSTATED.replace("range(1, 22)", "range(1, 23)"), "gemm.yaml")
     (tmp_path / "recordings").mkdir()
     one = ("--case", "gemm/gemm/products[Value=5]", "-o", "recordings/one.dmlrec")

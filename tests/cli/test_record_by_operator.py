@@ -59,7 +59,7 @@ def suite(tmp_path: Path) -> Path:
 
 
 def record(suite: Path, *arguments: str | Path, backend: str = RIGHT) -> str:
-    """Record into the suite, and return what the command says."""
+    """Record into the suite, and return what the command prints."""
     done = dmlconf_here(
         suite.parent, "record", *arguments, "-b", backend, "-o", "suite", "--name", "r"
     )

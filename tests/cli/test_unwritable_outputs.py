@@ -28,7 +28,7 @@ FULL = "/dev/full"
 """A device on which every write fails, as on a full disk."""
 
 LIMITED = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
-"""Shell commands that limit files to 16 KiB; Python writes no modules, which would be longer."""
+"""Shell commands that limit files to 16 KiB; Python writes no modules, which may be larger."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The documentation site has right links, navigation, lists, figures and no foreign resources.
+"""The documentation site has working links and every page, and loads nothing from other hosts.
 
 The tested code is in `website/hooks.py`, `website/coverage.py`, `website/strength.py`, `mkdocs.yml`
 and `dmlconf/catalogue/families.py`.

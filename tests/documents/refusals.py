@@ -23,7 +23,7 @@ def write(directory: Path, content: str | bytes, name: str = NAME) -> Path:
 
 
 def refusal(call: Callable[[], object], directory: Path) -> str:
-    """Return the message of the refusal of a call, with paths relative to the directory."""
+    """Return the message with which a call refuses files; paths are relative to the directory."""
     with pytest.raises(InvalidFilesError) as caught:
         call()
     message = str(caught.value)

@@ -1,4 +1,6 @@
-"""The quick check of data by a JSON Schema agrees with jsonschema, or refuses data in doubt.
+"""The quick check of data against a JSON Schema accepts only what the package jsonschema accepts.
+
+For schemas with some parts, it is in doubt, and refuses valid data too.
 
 The tested code is in `dmlconf/documents/fitting.py`.
 """
@@ -146,7 +148,7 @@ def positions(data: Any) -> list[tuple[Any, Any]]:
 
 
 def schemas_with_data() -> list[tuple[dict[str, Any], Any]]:
-    """Return schemas of case files, descs and expectations, with data of the bundled suite."""
+    """Return schemas of case files, descs and expectations, each with valid data of the suite."""
     result: list[tuple[dict[str, Any], Any]] = []
     for name, stem in (("GATHER", "matrix"), ("TILE", "documented"), ("JOIN", "invalid")):
         file = cases_directory() / name.lower() / f"{stem}.yaml"

@@ -1,4 +1,4 @@
-"""A history (a database of runs) says when verdicts changed and why, also once runs are removed.
+"""A history (a database of runs) says when verdicts changed and why, even if runs were removed.
 
 The tested code is in `dmlconf/history/adding.py`, `dmlconf/history/stored_verdicts.py`,
 `dmlconf/history/timeline.py`, `dmlconf/history/questions.py`, `dmlconf/history/causes.py`,
@@ -69,7 +69,7 @@ def history_of(database: str, case: str) -> list[tuple[str, str, str, tuple[str,
 
 
 def rows(database: str) -> list[tuple[int, ...]]:
-    """Return all stored verdicts: the numbers of run, case, outcome and outputs of each."""
+    """Return the run, case, outcome and outputs of each stored verdict, all as numbers."""
     with opened(database) as history, history.reading() as connection:
         columns = change.c.run_id, change.c.case_id, change.c.outcome_id, change.c.outputs
         return sorted(tuple(row) for row in connection.execute(select(*columns)))

@@ -29,7 +29,8 @@ def test_a_history_exported_to_parquet_is_imported_unchanged(database: str, tmp_
     fill(database, nights)
     tables, copy = tmp_path / "tables", str(tmp_path / "copy.sqlite")
     done = dmlconf_here(tmp_path, "history", "export", tables, "--database", database)
-    # Of A those of nights 0, 2, 3, 6 and 7, of B those of nights 0, 3 and 6, with new drivers.
+    # What differs from the night before is stored, and everything in nights 0, 3 and 6, since their
+    # driver is new: A in nights 0, 2, 3, 6 and 7, and B in nights 0, 3 and 6.
     assert (done.returncode, done.stdout) == (0, f"{tables}: 9 tables, 9 runs, 8 verdicts\n")
     for expected in ("added 9 runs\n", "added 0 runs\n"):
         done = dmlconf_here(tmp_path, "history", "import", tables, "--database", copy)

@@ -1,4 +1,4 @@
-"""Verdicts of large logs are packed in memory, and unpacked as they were written.
+"""Verdicts of large logs are packed in memory, and still equal the verdicts that were written.
 
 The tested code is in `dmlconf/run_log/packed.py`.
 """

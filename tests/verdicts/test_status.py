@@ -41,7 +41,7 @@ DEFINITION = """
 
     @property
     def fails_run"""
-"""The definition of a new status, with the line of the module that it is written before."""
+"""The definition of a new status, and the property before which it is inserted."""
 
 MAKE_LOGS = """
 import sys
