@@ -128,16 +128,16 @@ def test_the_operator_column_of_a_scoreboard_leaves_room_for_runs(
 def test_the_filter_hides_other_cases_and_is_kept_in_the_address(page: Page, address: str) -> None:
     open_and_wait(page, address)
     items = page.locator("ul.cases > li:visible")
-    every = items.count()
+    total = items.count()
     page.get_by_label("Filter", exact=True).fill("documented/a")
     expect(items).to_have_count(1)
-    assert every > 1
+    assert total > 1
     assert page.url.endswith("#text=documented%2Fa")
     again = page.url
     page.goto("about:blank")
     open_and_wait(page, again)
     expect(items).to_have_count(1)
-    assert f"1 of {every}" in page.locator("#count").inner_text()
+    assert f"1 of {total}" in page.locator("#count").inner_text()
 
 
 def test_lists_show_the_short_handles_of_cases(page: Page, address: str) -> None:

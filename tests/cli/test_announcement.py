@@ -49,7 +49,7 @@ def test_the_announcement_of_a_run_on_a_device_names_it_and_guesses_no_duration(
     )
 
 
-def test_a_run_of_less_than_1000_or_of_an_unknown_number_of_cases_is_not_announced() -> None:
+def test_a_run_of_fewer_than_1000_or_of_an_unknown_number_of_cases_is_not_announced() -> None:
     assert announcement(HEADER, 999, 1) is None
     assert announcement(HEADER, 1000, 1) is not None
     assert announcement(HEADER, None, 1) is None

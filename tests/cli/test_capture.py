@@ -149,6 +149,7 @@ def test_captured_weights_become_the_data_of_their_inputs(tmp_path: Path) -> Non
     np.testing.assert_array_equal(own, weights)
     graph = cases["graphs/captured/graph-1-of-2-nodes"]
     np.testing.assert_array_equal(graph.inputs()["input-0"], weights)
+    # As a case of its own, a node of the graph has generated data.
     node = cases["activation_relu/captured/float32-1x1x2x3-2"].inputs()["InputTensor"]
     assert not np.array_equal(node, weights)
 
@@ -233,6 +234,7 @@ def test_each_dispatch_becomes_a_case_and_names_the_dispatch_that_wrote_its_infi
     names = [file.name for file in written.files]
     assert names == [f"{n:05}-activation-relu.yaml" for n in (1, 2, 3)]
     cases = [valid_case(each) for each in load_suite([tmp_path / "out"]).plan()]
+    # A case whose input holds a NaN or an infinity has the tag `follower`.
     assert [("follower" in case.tags) for case in cases] == [False, False, True]
     assert cases[2].about.note == (
         "Dispatch 3. Its input InputTensor already holds a NaN or an infinity, which dispatch 2 "

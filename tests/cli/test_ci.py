@@ -104,6 +104,7 @@ def test_a_run_of_1000_cases_without_a_terminal_shows_each_quarter(tmp_path: Pat
 def test_a_run_without_a_terminal_shows_progress_while_a_case_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The longest time without a line of progress, usually a minute.
     monkeypatch.setattr("dmlconf.cli.output.progress._SECONDS", 0.05)
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", "faulty:hang", "--timeout", "0.5")
     assert done.returncode == 1

@@ -210,7 +210,7 @@ def test_show_prints_what_each_name_in_a_broken_constraint_means(tmp_path: Path)
     assert "position-bias-sizes: RelativePositionBiasTensor is None or" in actual
     assert "where TotalSequenceLength = PastSequenceLength + KeyValueSequenceLength" in actual
     assert "where PastSequenceLength = 0 if PastKeyTensor is None" in actual
-    assert "HeadSize" not in actual
+    assert "HeadSize" not in actual  # Another name of the operator.
 
 
 def test_show_names_the_origin_of_the_values_that_a_case_expects(tmp_path: Path) -> None:

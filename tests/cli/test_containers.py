@@ -153,11 +153,11 @@ def test_on_a_read_only_file_system_the_log_is_in_shared_memory(tmp_path: Path, 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may mount so much")
 def test_without_any_writable_folder_the_log_is_in_memory(tmp_path: Path) -> None:
     write(tmp_path)
-    nothing = [*READ_ONLY, "mount -o remount,ro /dev/shm"]
+    nothing_writable = [*READ_ONLY, "mount -o remount,ro /dev/shm"]
     done = run_in_namespace(
         tmp_path,
         "--mount",
-        *nothing,
+        *nothing_writable,
         "eval $D run tile.yaml --report json",
         "eval $D run tile.yaml -b faulty:zeros || test $? = 4",
     )

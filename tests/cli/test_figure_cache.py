@@ -257,7 +257,7 @@ def test_cached_facts_of_cases_are_used_only_for_an_unchanged_entry_of_a_case_fi
     assert {each["facts"]["Alpha"] for each in run(tmp_path).values()} == {1}
     write(tmp_path, CASE_FILE, "gemm.yaml")
     assert change_cache(tmp_path, "cases", lambda record: record.clear()) > 0
-    assert run(tmp_path) == first, "a damaged record counts"
+    assert run(tmp_path) == first, "a damaged record is used"
 
 
 def test_a_changed_case_that_breaks_a_constraint_is_not_taken_for_valid(tmp_path: Path) -> None:

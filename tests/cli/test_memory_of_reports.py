@@ -31,11 +31,11 @@ class Plan(list[PlannedCase]):
     """A plan whose deletion can be observed."""
 
 
-@pytest.mark.parametrize("largest", [1, 1000], ids=["without-hints", "with-hints"])
+@pytest.mark.parametrize("largest_hinted", [1, 1000], ids=["without-hints", "with-hints"])
 def test_the_plan_is_freed_before_reports_are_made(
-    tmp_path: Path, largest: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, largest_hinted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_target, "LARGEST_HINTED_PLAN", largest)
+    monkeypatch.setattr(run_target, "LARGEST_HINTED_PLAN", largest_hinted)
     planned = Plan(plan(tmp_path))
     count = len(planned)
     watched = weakref.ref(planned)

@@ -235,7 +235,9 @@ def test_the_exit_code_is_4_for_a_file_that_is_no_recording(
     assert "Traceback" not in done.stderr
 
 
-def test_the_reference_is_recorded_with_a_warning(tmp_path: Path) -> None:
+def test_the_reference_is_recorded_with_a_warning_and_its_recording_checks_no_case(
+    tmp_path: Path,
+) -> None:
     suite = write(tmp_path, MIXED)
     done = dmlconf_here(tmp_path, "record", suite, "-b", "numpy", "-o", "x.dmlrec")
     assert done.returncode == 0

@@ -100,7 +100,7 @@ def test_a_verdict_that_differs_only_in_its_message_is_no_change(database: str) 
 def test_each_change_of_a_status_names_what_changed_since_the_run_before(database: str) -> None:
     bad = [verdict(A, fails=True), verdict(B)]
     good = [verdict(A), verdict(B)]
-    second = [verdict(A, facts={"InputTensor": "FLOAT16 2x3"}), verdict(B)]
+    other_facts = [verdict(A, facts={"InputTensor": "FLOAT16 2x3"}), verdict(B)]
     fill(
         database,
         [
@@ -110,7 +110,7 @@ def test_each_change_of_a_status_names_what_changed_since_the_run_before(databas
             night(3, bad, driver="2.0", version="1.15.5", suite="b"),
             night(4, good, driver="2.0", version="1.15.5", suite="b", dmlconf="0.3.0"),
             night(5, bad, driver="2.0", version="1.15.5", suite="b", dmlconf="0.3.0"),
-            night(6, second, driver="2.0", version="1.15.5", suite="c", dmlconf="0.3.0"),
+            night(6, other_facts, driver="2.0", version="1.15.5", suite="c", dmlconf="0.3.0"),
             night(
                 7, bad, driver="2.0", version="1.15.5", suite="c", dmlconf="0.3.0", platform="Linux"
             ),
@@ -366,7 +366,9 @@ def test_driver_states_count_the_cases_of_each_operator_that_fail_with_each_driv
         [
             night(0, [verdict(A), verdict(B)]),
             night(1, [verdict(A, fails=True), verdict(B)], driver="2.0"),
-            night(2, [verdict(B, fails=True)], driver="2.0", selected=2),
+            night(
+                2, [verdict(B, fails=True)], driver="2.0", selected=2
+            ),  # Incomplete: it does not count.
         ],
     )
     with opened(database) as history, history.reading() as connection:

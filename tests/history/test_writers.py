@@ -105,6 +105,7 @@ def test_a_case_name_that_postgresql_cannot_store_is_refused_and_the_next_run_is
     with pytest.raises(HistoryError, match="NUL"):
         fill(database, [night(0, [verdict(name) for name in names])])
     fill(database, [night(0, [verdict("tile/matrix/a")])])
+    assert len(rows(database)) == 1
 
 
 def test_an_interrupted_addition_adds_no_rows(tmp_path: Path) -> None:

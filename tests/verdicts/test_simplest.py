@@ -71,7 +71,9 @@ def test_the_simplest_failure_comes_first_and_the_others_keep_their_order() -> N
 
 
 @pytest.mark.parametrize("failures", [1, 3])
-def test_the_terminal_shows_the_simplest_failure_first_and_names_it_last(failures: int) -> None:
+def test_the_terminal_shows_the_simplest_failure_first_and_the_command_that_shows_its_case(
+    failures: int,
+) -> None:
     console = Console(width=200, file=StringIO())
     with console.capture() as capture:
         console.print(terminal.render(run(), failures=failures))

@@ -93,7 +93,7 @@ def test_failed_broken_and_stale_are_the_statuses_that_fail_a_run() -> None:
     assert failing == {Status.FAILED, Status.BROKEN, Status.STALE}
 
 
-def test_junit_fails_for_statuses_that_fail_a_run_and_has_no_element_only_for_passed() -> None:
+def test_statuses_that_fail_a_run_fail_in_junit_and_only_passed_has_no_element_there() -> None:
     for status in Status:
         assert (status.traits.junit in ("failure", "error")) == status.fails_run
     assert [status for status in Status if status.traits.junit is None] == [Status.PASSED]
