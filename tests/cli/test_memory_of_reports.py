@@ -70,6 +70,6 @@ def test_the_plan_is_freed_before_reports_are_made(
 
 def test_only_cases_outside_the_bundled_suite_are_kept_for_hints(tmp_path: Path) -> None:
     own = plan(tmp_path)
-    theirs = list(bundled("tile/documented.yaml").plan())
-    assert theirs
-    assert outside_the_bundled_suite([*theirs, *own]) == own
+    bundled_cases = list(bundled("tile/documented.yaml").plan())
+    assert bundled_cases
+    assert outside_the_bundled_suite([*bundled_cases, *own]) == own

@@ -145,6 +145,7 @@ def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, recording: by
     other = dmlconf_here(tmp_path, "run", "suite", "-b", "faulty:zeros", "--report", "json")
     assert json.loads(other.stdout)["run"]["against"] == f"recording:{own}, else numpy"
     assert other.returncode == 1
+    # The command that repeats a failure needs no --against.
     assert " --against " not in other.stderr
     numpy = dmlconf_here(tmp_path, "run", "suite", "--against", "numpy", "--report", "json")
     assert json.loads(numpy.stdout)["summary"]["unchecked"] > 0
@@ -223,9 +224,8 @@ def test_the_exit_code_is_4_for_a_file_that_is_no_recording(
 ) -> None:
     suite = write(tmp_path, MIXED)
     path = tmp_path / "x.dmlrec"
-    if content == b"half":
-        whole = recording
-        path.write_bytes(whole[: len(whole) // 2])
+    if content == b"half":  # It stands for the first half of a recording.
+        path.write_bytes(recording[: len(recording) // 2])
     elif content is not None:
         path.write_bytes(content)
     done = dmlconf_here(tmp_path, "run", suite, use, "recording:x.dmlrec")
