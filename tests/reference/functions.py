@@ -15,15 +15,17 @@ from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
     "ATTENTION_TENSORS",
-    "OWN_FUNCTIONS",
+    "WITH_OWN_FUNCTIONS",
     "elements",
     "function_of",
     "integers",
     "uniform",
 ]
 
-OWN_FUNCTIONS: Final = [name for name in operator_names() if operator(name).specialises is None]
-"""Operators that are not special cases of other operators."""
+WITH_OWN_FUNCTIONS: Final = [
+    name for name in operator_names() if operator(name).specialises is None
+]
+"""Operators that have functions of their own, since they are no special cases of others."""
 
 ATTENTION_TENSORS: Final = (
     "QueryTensor",
@@ -45,7 +47,7 @@ ATTENTION_TENSORS: Final = (
 
 
 def integers(data_type: DataType) -> st.SearchStrategy[int]:
-    """Return a strategy for integers of a data type: any, its greatest 100, or those up to 9."""
+    """Return a strategy for integers of a data type, often one of its greatest 100 or below 10."""
     least, greatest = int(data_type.minimum), int(data_type.maximum)
     return (
         st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)

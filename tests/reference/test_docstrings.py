@@ -15,7 +15,7 @@ from dmlconf.catalogue.support import data_types_of
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
 from tests.each import for_each
-from tests.reference.functions import OWN_FUNCTIONS
+from tests.reference.functions import WITH_OWN_FUNCTIONS
 
 TENSOR = re.compile(r"\w+ \{\w[^{}]*\}|\[\w+ \{\w[^{}]*\}\]")
 """A tensor with its sizes, such as `InputTensor {N, C, ...}`; optional ones are in brackets."""
@@ -54,7 +54,7 @@ def types_by_tensor(entry: Operator) -> list[str]:
     return [spelled(first), *named]
 
 
-@for_each(OWN_FUNCTIONS)
+@for_each(WITH_OWN_FUNCTIONS)
 def test_a_docstring_begins_with_all_tensors_their_sizes_and_their_data_types(name: str) -> None:
     entry = operator(name)
     beginning = (reference_function(name).__doc__ or "").split("\n\n")[0]

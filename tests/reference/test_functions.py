@@ -13,7 +13,7 @@ from pathlib import Path
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.reference.evaluation import reference_function
-from tests.reference.functions import OWN_FUNCTIONS, function_of
+from tests.reference.functions import WITH_OWN_FUNCTIONS, function_of
 
 
 def takes_the_fields(name: str, part: str = "") -> bool:
@@ -32,15 +32,15 @@ def test_every_operator_has_a_reference_function_that_takes_its_fields() -> None
 
 
 def test_every_reference_function_documents_its_source() -> None:
-    for name in OWN_FUNCTIONS:
+    for name in WITH_OWN_FUNCTIONS:
         assert "Source: " in (reference_function(name).__doc__ or ""), name
 
 
-def test_every_error_scale_refers_to_its_derivation() -> None:
+def test_every_error_scale_names_the_section_of_bounds_md_that_derives_it() -> None:
     page = (Path(__file__).parents[2] / "docs" / "bounds.md").read_text("utf-8")
     headings = set(re.findall(r"^## (.+)$", page, re.M))
     found = 0
-    for name in OWN_FUNCTIONS:
+    for name in WITH_OWN_FUNCTIONS:
         rules = [rule for rules in operator(name).precision.values() for rule in rules]
         if any(rule.kind is RuleKind.ACCUMULATE for rule in rules):
             doc = function_of(name, "error_scale").__doc__ or ""
@@ -48,10 +48,10 @@ def test_every_error_scale_refers_to_its_derivation() -> None:
             section = re.search(r"docs/bounds\.md, ([^.]+)\.", doc)
             assert section, name
             assert " ".join(section[1].split()) in headings, name
-    assert found > 20
+    assert found > 20  # Else this test would check next to nothing.
 
 
-def test_every_reference_to_a_derivation_names_a_section() -> None:
+def test_every_section_of_bounds_md_that_the_code_names_exists() -> None:
     root = Path(__file__).parents[2]
     page = (root / "docs" / "bounds.md").read_text("utf-8")
     headings = set(re.findall(r"^##+ (.+)$", page, re.M))
@@ -61,10 +61,10 @@ def test_every_reference_to_a_derivation_names_a_section() -> None:
         for named in re.findall(r"docs/bounds\.md, ([A-Z][^.]*)\.", text):
             found += 1
             assert set(re.split(r", | and ", named)) <= headings, f"{path.name}: {named}"
-    assert found > 50
+    assert found > 50  # Else this test would check next to nothing.
 
 
-def test_every_rule_has_the_functions_that_it_needs() -> None:
+def test_every_operator_has_the_functions_that_its_precision_rules_need() -> None:
     parts = {
         RuleKind.ACCUMULATE: "error_scale",
         RuleKind.INTERVAL: "interval",

@@ -1,4 +1,4 @@
-"""Windows and regions of large tensors are computed in parts, with the results of the whole.
+"""Operators with windows or regions compute large tensors in parts, with unchanged results.
 
 The tested code is in `dmlconf/reference/windows/sliding.py`,
 `dmlconf/reference/windows/convolution.py`, `dmlconf/reference/resampling/interpolation.py`
@@ -59,7 +59,7 @@ def convolution(values: Array, filter_: Array, groups: int, direction: str) -> A
         ((2, 12, 70, 70), (12, 1, 3, 3), 12),
         ((5, 6, 40, 40), (6, 3, 3, 3), 2),
     ],
-    ids=["rows", "groups", "batches"],
+    ids=["parts of rows", "parts of groups", "parts of batches"],
 )
 def test_a_large_convolution_equals_that_of_each_group(
     direction: str, sizes: tuple[int, ...], filter_sizes: tuple[int, ...], groups: int
@@ -71,13 +71,13 @@ def test_a_large_convolution_equals_that_of_each_group(
     for batch in range(sizes[0]):
         for group in range(groups):
             of_group = slice(group * channels, (group + 1) * channels)
-            flat = filter_[group * rows : (group + 1) * rows]
+            weights = filter_[group * rows : (group + 1) * rows]
             padded = np.pad(values[batch, of_group], ((0, 0), (1, 1), (1, 1)))
             views = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))
             if direction == "FORWARD":
-                expected = np.einsum("cyxij,ocij->oyx", views, flat, optimize=True)
+                expected = np.einsum("cyxij,ocij->oyx", views, weights, optimize=True)
             else:
-                turned = flat[:, :, ::-1, ::-1]
+                turned = weights[:, :, ::-1, ::-1]
                 expected = np.einsum("cyxij,coij->oyx", views, turned, optimize=True)
             np.testing.assert_array_equal(
                 actual[batch, group * outputs : (group + 1) * outputs], expected
@@ -130,7 +130,7 @@ def test_indices_of_pooling_in_parts_refer_to_the_whole_tensor() -> None:
 
 
 @pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
-@pytest.mark.parametrize("sizes", [(60, 50), (2, 1)], ids=["many elements", "few elements"])
+@pytest.mark.parametrize("sizes", [(60, 50), (2, 1)], ids=["large output", "small output"])
 def test_gradients_of_resampling_in_parts_equal_those_of_each_channel(
     mode: str, sizes: tuple[int, int]
 ) -> None:
@@ -224,11 +224,11 @@ def test_regions_of_many_channels_in_parts_equal_those_of_ten_channels_at_a_time
         )[0]
         return actual
 
-    for part_of in (aligned, gradient):
-        whole = part_of(slice(None))
+    for computed in (aligned, gradient):
+        whole = computed(slice(None))
         for first in range(0, 300, 10):
             channels = slice(first, first + 10)
-            np.testing.assert_allclose(whole[:, channels], part_of(channels), rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(whole[:, channels], computed(channels), rtol=1e-6, atol=1e-6)
 
 
 def test_pooled_regions_in_parts_equal_those_of_each_region() -> None:

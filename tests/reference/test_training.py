@@ -21,7 +21,7 @@ ONE = TensorDesc(DataType.FLOAT32, (1,))
 numbers = st.floats(-4, 4, width=32)
 positive = st.floats(0.125, 4, width=32)
 decays = st.sampled_from([0.0, 0.25, 0.5, 0.875])
-few = settings(max_examples=examples(60), deadline=None)
+few_examples = settings(max_examples=examples(60), deadline=None)
 
 
 def desc(
@@ -45,7 +45,7 @@ def desc(
     }
 
 
-@few
+@few_examples
 @given(numbers, positive, st.booleans(), decays, decays)
 def test_the_first_step_has_the_length_of_the_learning_rate(
     parameter: float, gradient: float, downward: bool, beta1: float, beta2: float
@@ -56,7 +56,7 @@ def test_the_first_step_has_the_length_of_the_learning_rate(
     assert abs(actual - (parameter + (0.5 if downward else -0.5))) <= 1e-6
 
 
-@few
+@few_examples
 @given(numbers, numbers, positive, numbers, st.integers(1, 50), decays, decays)
 @example(0.0, 0.0, 1.0, 2.0**-27, 1, 0.0, 0.0)
 def test_the_formula_of_the_page_in_float32_is_within_the_interval(

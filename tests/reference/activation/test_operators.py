@@ -31,12 +31,12 @@ from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples
 from tests.reference.functions import function_of
 
-STEPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
+WITH_JUMPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
 """Activations with a jump, so that no slope bounds their differences."""
 
 numbers = st.floats(-30, 30)
 factors = st.floats(0.25, 3, width=32)
-few = settings(max_examples=examples(25), deadline=None)
+few_examples = settings(max_examples=examples(25), deadline=None)
 
 
 def nested(name: str, value: float) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def nested(name: str, value: float) -> dict[str, Any]:
 
 
 def alone(name: str, values: Array, value: float) -> Array:
-    """Return what an activation gives as an operator, all of whose attributes are `value`."""
+    """Return what an activation gives as an operator of its own, with each attribute `value`."""
     attributes = {k: v for k, v in nested(name, value).items() if k != "operator"}
     output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)
     result: Array = reference_function(name)(InputTensor=values, OutputTensor=output, **attributes)
@@ -57,7 +57,7 @@ def test_every_activation_of_the_catalogue_has_a_formula() -> None:
     assert set(operator_sets()["ELEMENT_WISE_ACTIVATIONS"]) == set(FORMULAS)
 
 
-def test_without_an_activation_values_and_error_scales_are_unchanged() -> None:
+def test_no_activation_leaves_values_and_error_scales_unchanged_and_has_a_slope_of_1() -> None:
     values = np.array([1.0, -2.0])
     assert fused(values, None) is values
     assert slope(None) == 1
@@ -65,18 +65,20 @@ def test_without_an_activation_values_and_error_scales_are_unchanged() -> None:
     assert fused_error_scale(values, error_scale, None, np.dtype(np.float32)) is error_scale
 
 
-@pytest.mark.parametrize("name", [name for name in FORMULAS if name not in STEPS])
-@few
+@pytest.mark.parametrize("name", [name for name in FORMULAS if name not in WITH_JUMPS])
+@few_examples
 @given(x=numbers, y=numbers, value=factors)
-def test_the_slope_bounds_every_difference(name: str, x: float, y: float, value: float) -> None:
+def test_results_differ_by_at_most_the_slope_times_the_difference_of_the_inputs(
+    name: str, x: float, y: float, value: float
+) -> None:
     first, second = fused(np.array([x, y]), nested(name, value))
     assert abs(first - second) <= slope(nested(name, value)) * abs(x - y) * (1 + 1e-9) + 1e-9
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-@few
+@few_examples
 @given(values=st.lists(numbers, min_size=1, max_size=9), value=factors)
-def test_activations_give_finite_numbers_equal_results_fused_and_alone(
+def test_an_activation_of_finite_numbers_has_the_same_results_fused_and_alone(
     name: str, values: list[float], value: float
 ) -> None:
     array = np.array(values, np.float32)
@@ -86,7 +88,7 @@ def test_activations_give_finite_numbers_equal_results_fused_and_alone(
 
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@few
+@few_examples
 @given(values=st.lists(st.floats(width=16), min_size=1, max_size=9), value=factors)
 def test_the_interval_contains_the_result_of_the_reference(
     name: str, dtype: type[np.floating[Any]], values: list[float], value: float
@@ -106,17 +108,17 @@ def test_the_interval_contains_the_result_of_the_reference(
         ("ACTIVATION_RELU", [0, math.inf, 0]),
         ("ACTIVATION_ELU", [math.nan, math.inf, -1]),
         ("ACTIVATION_SIGMOID", [math.nan, 1, 0]),
-        ("ACTIVATION_SOFTSIGN", [math.nan, math.nan, math.nan]),
+        ("ACTIVATION_SOFTSIGN", [math.nan, math.nan, math.nan]),  # infinity / (1 + infinity)
     ],
 )
-def test_relu_alone_gives_0_for_nan_and_elu_sigmoid_and_softsign_keep_nan(
+def test_relu_alone_of_nan_is_0_and_elu_sigmoid_and_softsign_follow_their_formulas(
     name: str, expected: list[float]
 ) -> None:
     values = np.array([math.nan, math.inf, -math.inf], np.float32)
     np.testing.assert_array_equal(alone(name, values, 1), np.array(expected, np.float32))
 
 
-def test_a_fused_relu_keeps_nan_and_gives_zeros_with_a_negative_sign() -> None:
+def test_a_fused_relu_multiplies_numbers_below_0_by_0_and_keeps_nan() -> None:
     actual = fused(np.array([math.nan, -math.inf, -1.0, 2.0]), {"operator": "ACTIVATION_RELU"})
     np.testing.assert_array_equal(actual, [math.nan, math.nan, -0.0, 2.0])
     assert math.copysign(1, actual[2]) == -1
@@ -126,7 +128,7 @@ def test_a_fused_relu_keeps_nan_and_gives_zeros_with_a_negative_sign() -> None:
     ("dtype", "expected"),
     [(np.int8, [98, 126, -126, -2]), (np.float32, [98.5, 125.5, -126.5, -1.5])],
 )
-def test_shrink_rounds_results_to_even_for_integers_and_not_for_floats(
+def test_shrink_rounds_results_of_integers_to_even_and_those_of_floats_not(
     dtype: type[Any], expected: list[float]
 ) -> None:
     values = np.array([100, 127, -128, -3], dtype)
@@ -151,8 +153,8 @@ def test_parameterized_relu_of_integers_wraps_around() -> None:
     assert actual.tolist() == [0, -300 + 256, -15, 5]
 
 
-@given(st.floats(-12.5, 12.5, width=32))
-def test_gelu_keeps_the_digits_of_small_results(x: float) -> None:
+@given(st.floats(-12.5, 12.5, width=32))  # The result of -12.5 is -5e-35.
+def test_gelu_is_off_by_at_most_one_ulp_even_where_results_are_small(x: float) -> None:
     expected = np.float32(0.5 * x * math.erfc(-x / math.sqrt(2)))
     (actual,) = alone("ACTIVATION_GELU", np.array([x], np.float32), 0)
     assert abs(actual - expected) <= np.spacing(abs(expected))

@@ -1,5 +1,7 @@
 """Softmax, log-softmax and hardmax agree; kernels that store the sum in FLOAT16 are right.
 
+The elements of a softmax are called shares: those of a row add up to 1.
+
 The tested code is in `dmlconf/reference/activation/softmax.py` and
 `dmlconf/permitted/activation/softmax.py`.
 """
@@ -83,7 +85,7 @@ def test_log_softmax_with_sums_in_float32_is_within_the_interval(tensor: Array) 
     assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
 
 
-def test_log_softmax_of_float16_may_store_the_sum_but_not_also_powers_and_logarithm() -> None:
+def test_log_softmax_may_store_the_sum_in_float16_but_not_also_powers_and_logarithm() -> None:
     """If exponentials, their sum and its logarithm are all truncated, some results are refused."""
     tensor = np.random.default_rng(1).uniform(-3, 3, (40, 7, 8)).astype(np.float16)
     output = TensorDesc(DataType.FLOAT16, tensor.shape)
@@ -124,7 +126,9 @@ def test_a_row_of_100000_elements_is_normalized_as_a_whole() -> None:
 
 @few
 @given(tensors, st.integers(0, 2**32 - 1))
-def test_errors_of_exponents_change_shares_within_bounds(tensor: Array, seed: int) -> None:
+def test_errors_of_exponents_change_shares_by_at_most_what_change_of_shares_says(
+    tensor: Array, seed: int
+) -> None:
     errors = np.random.default_rng(seed).uniform(-1e-6, 1e-6, tensor.shape)
     powers = np.exp(tensor.astype(np.float64) - tensor.max())
     shares = powers / powers.sum(2, keepdims=True)
@@ -135,9 +139,10 @@ def test_errors_of_exponents_change_shares_within_bounds(tensor: Array, seed: in
 
 
 def test_a_share_of_nearly_1_hardly_changes() -> None:
+    """Errors of 0.001 change the difference of two exponents by 0.002 at most."""
     shares = np.array([1 - 2.0**-30, 2.0**-30])
     change = change_of_shares(shares, np.array([1e-3, 1e-3]), (0,))
-    assert change[0] < 1e-11
+    assert change[0] < 1e-11  # 0.002 * 2^-30 is 1.9e-12.
     assert 1e-3 < change[1] < 2.1e-3
 
 

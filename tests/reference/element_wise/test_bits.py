@@ -75,7 +75,7 @@ def test_bits_that_are_shifted_out_of_the_type_are_lost(
 
 @pytest.mark.parametrize("name", ["SHIFT_LEFT", "SHIFT_RIGHT"])
 @pytest.mark.parametrize("data_type", UNSIGNED)
-def test_any_result_of_a_shift_by_all_bits_is_right_except_for_uint32(
+def test_a_shift_by_all_bits_leaves_uint32_unchanged_and_may_give_anything_in_other_types(
     name: str, data_type: DataType
 ) -> None:
     inputs = elements(data_type, 200), elements(data_type, data_type.bits)

@@ -1,4 +1,4 @@
-"""CAST converts as measured, QUANTIZE_LINEAR as documented; both permit what devices make of it.
+"""CAST converts as measured, QUANTIZE_LINEAR as documented; other right roundings are permitted.
 
 The tested code is in `element_wise/conversion.py`, `quantization/linear.py` and
 `quantization/quotients.py` of `dmlconf/reference/` and of `dmlconf/permitted/`.
@@ -36,7 +36,7 @@ def clamped(number: int, data_type: DataType) -> int:
 
 
 @given(st.sampled_from(FLOATS), st.sampled_from(INTEGERS), st.data())
-def test_floats_are_truncated_and_clamped(
+def test_floats_that_are_cast_to_integers_are_truncated_and_clamped(
     source: DataType, target: DataType, data: st.DataObject
 ) -> None:
     around = st.floats(-300, 300) | st.floats(float(target.minimum) * 2, float(target.maximum) * 2)
@@ -48,7 +48,9 @@ def test_floats_are_truncated_and_clamped(
 
 @pytest.mark.parametrize("source", FLOATS)
 @pytest.mark.parametrize("target", INTEGERS)
-def test_nan_becomes_0_and_infinities_the_limits(source: DataType, target: DataType) -> None:
+def test_nan_cast_to_an_integer_is_0_and_infinities_are_the_limits_of_the_type(
+    source: DataType, target: DataType
+) -> None:
     values = np.array([np.nan, np.inf, -np.inf], source.dtype)
     expected = [0, int(target.maximum), int(target.minimum)]
     assert [int(value) for value in cast(values, target)] == expected
@@ -62,7 +64,7 @@ def integer(draw: st.DrawFn) -> tuple[DataType, int]:
 
 
 @given(integer(), st.sampled_from(INTEGERS))
-def test_integers_wrap_in_types_of_32_bits_or_more_and_are_clamped_in_smaller_ones(
+def test_integers_wrap_in_types_of_32_bits_or_more_and_are_clamped_or_wrap_in_smaller_ones(
     drawn: tuple[DataType, int], target: DataType
 ) -> None:
     source, number = drawn
@@ -72,7 +74,7 @@ def test_integers_wrap_in_types_of_32_bits_or_more_and_are_clamped_in_smaller_on
     if target.bits >= 32:
         assert result == wrapped
     else:
-        low = number % (1 << 32)
+        low = number % (1 << 32)  # Of a 64-bit number, only these bits are clamped.
         signed = low - (1 << 32) if target.is_signed and low >= 1 << 31 else low
         assert result == clamped(signed, target)
         ends = cast(values, target, "candidates")
@@ -84,7 +86,7 @@ def test_a_cast_out_of_range_may_clamp_or_wrap_and_nothing_else() -> None:
     right, candidates = cast(values, DataType.INT8), cast(values, DataType.INT8, "candidates")
     for driver, permitted in (
         ([127, -128, 127, 0, 100], [True] * 5),
-        ([-56, -44, -1, 0, 100], [True] * 5),
+        ([-56, -44, -1, 0, 100], [True] * 5),  # The low 8 bits of 200, -300 and 2^31 - 1.
         ([50, -100, 0, -1, 101], [False] * 5),
         ([126, -127, 126, -128, 99], [False] * 5),
     ):
@@ -163,13 +165,14 @@ def test_a_quantized_quotient_may_be_a_product_with_the_reciprocal(x: float, sca
 
 
 def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
+    """-409.5 / 7 is -58.5; with the reciprocal of 7 in FLOAT32 it is -58.500003."""
     x, scales = np.array([-409.5], np.float32), np.array([7], np.float32)
     assert quantize(x, scales, None, DataType.INT8).tolist() == [-58]
     (ends,) = quantize(x, scales, None, DataType.INT8, "candidates")
     assert [end.tolist() for end in ends] == [[-59], [-58]]
 
 
-def test_a_scale_of_0_permits_any_result_and_an_input_of_nan_three_results() -> None:
+def test_a_scale_of_0_permits_any_result_and_nan_the_minimum_0_and_the_zero_point() -> None:
     x, scales = np.array([-5, np.nan], np.float32), np.array([0, 1], np.float32)
     zeros = np.array([10, 10], np.int8)
     assert quantize(x, scales, zeros, DataType.INT8).tolist() == [-128, 0]

@@ -24,7 +24,7 @@ HALF_SUBNORMAL = 2.0**-24
 """The least positive numbers of FLOAT32 and of FLOAT16."""
 
 
-def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
+def comparisons(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
     """Return what each comparison gives; given a `part` such as `interval`, this allowance."""
     actual = []
     for name in COMPARISONS:
@@ -37,25 +37,25 @@ def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
 def test_comparisons_of_int64_numbers_agree_with_python(a: int, b: int) -> None:
-    assert results(a, b, DataType.INT64) == [a == b, a > b, a >= b, a < b, a <= b]
+    assert comparisons(a, b, DataType.INT64) == [a == b, a > b, a >= b, a < b, a <= b]
 
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
 def test_every_comparison_with_nan_is_false_and_zeros_are_equal(data_type: DataType) -> None:
     for other in (np.nan, 1.0, -np.inf):
-        assert results(np.nan, other, data_type) == [0, 0, 0, 0, 0]
-        assert results(other, np.nan, data_type) == [0, 0, 0, 0, 0]
-    assert results(0.0, -0.0, data_type) == [1, 0, 1, 0, 1]
+        assert comparisons(np.nan, other, data_type) == [0, 0, 0, 0, 0]
+        assert comparisons(other, np.nan, data_type) == [0, 0, 0, 0, 0]
+    assert comparisons(0.0, -0.0, data_type) == [1, 0, 1, 0, 1]
 
 
 def test_subnormal_float32_numbers_may_count_as_zero() -> None:
-    assert results(SUBNORMAL, 0, DataType.FLOAT32) == [0, 1, 1, 0, 0]
-    ends = results(SUBNORMAL, 0, DataType.FLOAT32, "interval")
+    assert comparisons(SUBNORMAL, 0, DataType.FLOAT32) == [0, 1, 1, 0, 0]
+    ends = comparisons(SUBNORMAL, 0, DataType.FLOAT32, "interval")
     assert ends == [(0, 1), (0, 1), (1, 1), (0, 0), (0, 1)]
 
 
 def test_subnormal_float16_numbers_do_not_count_as_zero() -> None:
-    ends = results(HALF_SUBNORMAL, 0, DataType.FLOAT16, "interval")
+    ends = comparisons(HALF_SUBNORMAL, 0, DataType.FLOAT16, "interval")
     assert ends == [(0, 0), (1, 1), (1, 1), (0, 0), (0, 0)]
 
 

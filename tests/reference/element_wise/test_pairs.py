@@ -164,6 +164,7 @@ def test_an_interval_with_an_error_above_the_value_reaches_across_zero() -> None
 
 
 def test_a_remainder_of_a_large_quotient_may_have_the_other_sign() -> None:
+    """FLOAT32 numbers near the dividend are 8 apart, and so are results computed from them."""
     lowest, highest = remainder_ends("MODULUS_TRUNCATE", DataType.FLOAT32, 9.177936e7, 0.015)
     assert lowest <= -8
     assert highest >= 8

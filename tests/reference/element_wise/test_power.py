@@ -111,7 +111,7 @@ def test_powers_of_special_and_negative_numbers_are_as_measured(
 
 
 @given(st.floats(0.01, 1000), st.floats(-4, 4))
-def test_powers_of_float32_numbers_by_logarithms_are_right(base: float, exponent: float) -> None:
+def test_a_float32_power_may_be_computed_from_a_logarithm(base: float, exponent: float) -> None:
     x, y = np.float32(base), np.float32(exponent)
     lowest, highest = power(DataType.FLOAT32, float(x), float(y), part="interval")
     assert lowest <= np.exp2(y * np.log2(x)) <= highest
@@ -161,7 +161,7 @@ def test_float32_powers_by_exponents_of_narrow_types_may_overflow_float16(
 def test_real_powers_of_integers_are_truncated_from_either_side_of_a_whole_number() -> None:
     assert power(DataType.INT32, 10, 2.0, DataType.FLOAT32) == 100
     assert power(DataType.INT32, 10, 2.0, DataType.FLOAT32, part="interval") == (99, 100)
-    assert power(DataType.INT32, -2, 0.5, DataType.FLOAT32) == 0
+    assert power(DataType.INT32, -2, 0.5, DataType.FLOAT32) == 0  # The root is NaN.
 
 
 @given(st.floats(-4, 4), st.sampled_from([2.0, 3.0, -1.0, 0.5]))
@@ -202,7 +202,10 @@ def test_angles_agree_with_atan2(y: float, x: float) -> None:
 def test_a_scaled_base_beyond_32_bits_is_clamped_only_if_it_is_unsigned(
     data_type: DataType, base: int, measured: int
 ) -> None:
-    """3 * 2147483647 + 3 is 6442450944, and to the power 3 * -0.702 + 3 it is 587,884,224."""
+    """The exponent is 3 * -0.702 + 3, and the signed bases are 6442450944 and 4294967298.
+
+    The unsigned base, 3 * 4294967295 + 3, is clamped to 4294967295.
+    """
     arguments = {
         "InputTensor": np.array([base], data_type.dtype),
         "ExponentTensor": np.array([-0.702], np.float32),

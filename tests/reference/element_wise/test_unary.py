@@ -152,7 +152,8 @@ def test_a_tangent_at_its_pole_is_large_and_has_either_sign() -> None:
         assert highest[1] - lowest[1] < 0.02
 
 
-def test_cancellation_permits_inverse_hyperbolic_sines_down_to_minus_infinity() -> None:
+def test_asinh_may_be_minus_infinity_where_x_and_the_root_cancel() -> None:
+    """x + sqrt(x * x + 1) is 0 in FLOAT32 for -1e10, and NaN for minus infinity."""
     lowest, highest = evaluate("ASINH", [-1e10, -3.0, -np.inf], DataType.FLOAT32, "interval")
     assert lowest[0] == -np.inf
     assert highest[1] - lowest[1] < 1e-4
@@ -160,12 +161,13 @@ def test_cancellation_permits_inverse_hyperbolic_sines_down_to_minus_infinity() 
 
 
 @pytest.mark.parametrize(("name", "sign"), [("SINH", 1), ("SINH", -1), ("COSH", 1), ("COSH", -1)])
-def test_exponentials_may_overflow_before_they_are_halved(name: str, sign: int) -> None:
+def test_sinh_and_cosh_may_be_infinite_if_the_exponential_overflows(name: str, sign: int) -> None:
+    """FLOAT32 holds numbers up to 3.4e38; the exponentials of 88 and 89 are 1.7e38 and 4.5e38."""
     ends = evaluate(name, [sign * 88.0, sign * 89.0], DataType.FLOAT32, "interval")
     farthest = np.abs(ends).max(0)
     assert farthest[0] < np.inf
     assert farthest[1] == np.inf
-    assert np.isfinite(ends).sum() == 3
+    assert np.isfinite(ends).sum() == 3  # Of both ends for 88, and one end for 89.
 
 
 def permits(name: str, number: float, actual: float, **fields: Any) -> bool:

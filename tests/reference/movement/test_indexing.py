@@ -22,7 +22,7 @@ INDEX_TYPES: list[Any] = [np.int32, np.int64, np.uint32, np.uint64]
 
 
 def function_of_operator(name: str) -> Callable[..., Array]:
-    """Return the function of an operator with one output."""
+    """Return the reference function of an operator with one output."""
     return cast(Callable[..., Array], reference_function(name))
 
 
@@ -43,7 +43,9 @@ def shapes(draw: st.DrawFn, least: int = 1, greatest: int = 4) -> tuple[int, ...
 
 
 @given(shapes(), st.data())
-def test_gather_reads_what_the_page_says(sizes: tuple[int, ...], data: st.DataObject) -> None:
+def test_gather_reads_along_the_axis_and_counts_negative_indices_from_its_end(
+    sizes: tuple[int, ...], data: st.DataObject
+) -> None:
     axis = data.draw(st.integers(0, len(sizes) - 1))
     count = data.draw(st.integers(1, 5))
     index_type = data.draw(st.sampled_from(INDEX_TYPES))
@@ -61,7 +63,7 @@ def test_gather_reads_what_the_page_says(sizes: tuple[int, ...], data: st.DataOb
 
 
 @given(shapes(1, 3), st.data())
-def test_gather_bounds_the_offset_and_not_the_index(
+def test_gather_clamps_the_offset_of_an_element_and_not_the_index(
     sizes: tuple[int, ...], data: st.DataObject
 ) -> None:
     axis = data.draw(st.integers(0, len(sizes) - 1))
@@ -73,6 +75,7 @@ def test_gather_bounds_the_offset_and_not_the_index(
     out_sizes = (*sizes[:axis], 1, *sizes[axis + 1 :])
     output = TensorDesc(DataType.INT32, out_sizes)
     result = function_of_operator("GATHER")(source, indices, output, axis, 1)
+    # Offsets are numbers of 32 bits; a UINT64 index from 2^63 on counts as negative.
     negative = index < 0 or (index_type is np.uint64 and index >= 1 << 63)
     low = (index + (sizes[axis] if negative else 0)) % (1 << 32)
     strides = [int(np.prod(sizes[d + 1 :])) for d in range(len(sizes))]
@@ -83,7 +86,7 @@ def test_gather_bounds_the_offset_and_not_the_index(
 
 
 @given(st.data())
-def test_gather_reads_what_the_page_says_for_several_index_dimensions(data: st.DataObject) -> None:
+def test_gather_replaces_the_axis_by_the_dimensions_of_the_indices(data: st.DataObject) -> None:
     rank = data.draw(st.integers(2, 4))
     dimensions = data.draw(st.integers(0, rank))
     axis = data.draw(st.integers(max(0, dimensions - 1), rank - 1))
@@ -125,7 +128,9 @@ def test_gather_gives_each_leading_row_its_own_indices(
 
 
 @given(shapes(), st.data())
-def test_scatter_writes_what_the_page_says(sizes: tuple[int, ...], data: st.DataObject) -> None:
+def test_scatter_writes_each_update_at_its_index_along_the_axis(
+    sizes: tuple[int, ...], data: st.DataObject
+) -> None:
     axis = data.draw(st.integers(0, len(sizes) - 1))
     count = data.draw(st.integers(1, sizes[axis]))
     index_type = data.draw(st.sampled_from(INDEX_TYPES))
@@ -155,7 +160,9 @@ def test_tile_repeats_every_dimension(sizes: tuple[int, ...], data: st.DataObjec
 
 
 @given(shapes(), st.data())
-def test_join_puts_inputs_one_after_another(sizes: tuple[int, ...], data: st.DataObject) -> None:
+def test_join_puts_inputs_one_after_another_along_the_axis(
+    sizes: tuple[int, ...], data: st.DataObject
+) -> None:
     axis = data.draw(st.integers(0, len(sizes) - 1))
     lengths = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
     tensors = [

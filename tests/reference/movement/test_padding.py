@@ -31,7 +31,7 @@ def padded(tensor: Array, mode: str, around: list[tuple[int, int]], value: float
 
 @pytest.mark.parametrize("mode", MODES)
 @given(shape=SHAPES, data=st.data())
-def test_padding_holds_the_elements_that_numpy_puts_there(
+def test_padding_adds_the_elements_that_numpy_pad_adds(
     mode: str, shape: list[int], data: st.DataObject
 ) -> None:
     around = [data.draw(st.tuples(st.integers(0, 9), st.integers(0, 9))) for _ in shape]
@@ -42,7 +42,7 @@ def test_padding_holds_the_elements_that_numpy_puts_there(
 
 
 @given(shape=SHAPES, value=st.floats(width=32), data=st.data())
-def test_constant_padding_holds_the_constant(
+def test_constant_padding_adds_the_constant(
     shape: list[int], value: float, data: st.DataObject
 ) -> None:
     around = [data.draw(st.tuples(st.integers(0, 3), st.integers(0, 3))) for _ in shape]

@@ -23,7 +23,7 @@ from tests.reference.functions import function_of
 tensors = hnp.arrays(
     np.int32, hnp.array_shapes(max_dims=4, max_side=3), elements=st.integers(-1, 1)
 )
-few = settings(max_examples=examples(60), deadline=None)
+few_examples = settings(max_examples=examples(60), deadline=None)
 
 
 def outputs(tensor: Array) -> tuple[TensorDesc, TensorDesc]:
@@ -32,7 +32,7 @@ def outputs(tensor: Array) -> tuple[TensorDesc, TensorDesc]:
     return TensorDesc(DataType.UINT32, (1,)), coordinates
 
 
-@few
+@few_examples
 @given(tensors)
 def test_coordinates_are_those_of_all_nonzero_elements_in_order(tensor: Array) -> None:
     count, coordinates = nonzero_coordinates(tensor, *outputs(tensor))
@@ -40,15 +40,15 @@ def test_coordinates_are_those_of_all_nonzero_elements_in_order(tensor: Array) -
     assert np.array_equal(np.ravel_multi_index(written.T, tensor.shape), np.flatnonzero(tensor))
 
 
-@few
+@few_examples
 @given(tensors)
 def test_coordinates_along_a_leading_dimension_of_size_1_may_be_left_out(tensor: Array) -> None:
-    all_of_them = nonzero_coordinates(tensor, *outputs(tensor))
-    some_of_them = nonzero_coordinates(tensor[np.newaxis], *outputs(tensor))
-    assert np.array_equal(all_of_them[1], some_of_them[1])
+    _, all_coordinates = nonzero_coordinates(tensor, *outputs(tensor))
+    _, fewer_coordinates = nonzero_coordinates(tensor[np.newaxis], *outputs(tensor))
+    assert np.array_equal(all_coordinates, fewer_coordinates)
 
 
-@few
+@few_examples
 @given(tensors)
 def test_only_rows_after_the_last_coordinates_are_undefined(tensor: Array) -> None:
     counts, (lowest, highest) = nonzero_coordinates_interval(tensor, *outputs(tensor))
@@ -60,7 +60,7 @@ def test_only_rows_after_the_last_coordinates_are_undefined(tensor: Array) -> No
 
 
 def permitted_first(line: list[float]) -> tuple[list[bool], list[bool]]:
-    """Return which of 4, 5, 6, 9, NaN and which indices from 0 to 4 TOP_K1 may give as first."""
+    """Return whether TOP_K1 may give 4, 5, 6, 9 and NaN first, and 0 to 4 as the first index."""
     tensor = np.array([line], np.float32)
     outputs = TensorDesc(DataType.FLOAT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
     fields = {"Axis": 1, "K": 2, "AxisDirection": "DECREASING"}

@@ -19,22 +19,22 @@ windows = st.integers(1, 5).flatmap(
 )
 """The offset, the extent and the stride of a slice along one axis."""
 
-few = settings(max_examples=examples(60), deadline=None)
+few_examples = settings(max_examples=examples(60), deadline=None)
 
 
-@few
+@few_examples
 @given(st.lists(windows, min_size=1, max_size=3), st.integers(0, 2))
 def test_the_gradient_of_a_slice_lies_where_the_slice_was_taken(
     axes: list[tuple[int, int, int]], beyond: int
 ) -> None:
     offsets, extents, strides = zip(*axes, strict=True)
     sizes = tuple(offset + extent + beyond for offset, extent, _ in axes)
-    kept = tuple(1 + (extent - 1) // abs(stride) for _, extent, stride in axes)
+    sliced_sizes = tuple(1 + (extent - 1) // abs(stride) for _, extent, stride in axes)
     tensor = np.arange(1, np.prod(sizes) + 1, dtype=np.float32).reshape(sizes)
-    sliced = slice1(tensor, TensorDesc(DataType.FLOAT32, kept), offsets, extents, strides)
+    sliced = slice1(tensor, TensorDesc(DataType.FLOAT32, sliced_sizes), offsets, extents, strides)
     whole = TensorDesc(DataType.FLOAT32, sizes)
     gradient = slice_grad(sliced, whole, offsets, extents, strides)
     assert set(np.unique(gradient[gradient != tensor])) <= {0}
     assert np.count_nonzero(gradient) == sliced.size
-    again = slice1(gradient, TensorDesc(DataType.FLOAT32, kept), offsets, extents, strides)
+    again = slice1(gradient, TensorDesc(DataType.FLOAT32, sliced_sizes), offsets, extents, strides)
     assert (again == sliced).all()

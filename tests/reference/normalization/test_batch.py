@@ -21,7 +21,7 @@ from tests.reference.functions import function_of, uniform
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(1, 4)] * 3)
 EPSILON = 0.5
-"""Large, since one element has a variance of zero, which must not make finite differences rough."""
+"""Large, so that finite differences are precise even for a single element, of the variance 0."""
 
 
 def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **inputs: Any) -> Any:
@@ -62,11 +62,11 @@ def trained(
 
 def gradients(name: str, **inputs: Any) -> Any:
     """Return the three gradients of BATCH_NORMALIZATION_GRAD or _TRAINING_GRAD, by `name`."""
-    sizes, kept = inputs["InputTensor"].shape, inputs["ScaleTensor"].shape
+    sizes, channel_sizes = inputs["InputTensor"].shape, inputs["ScaleTensor"].shape
     outputs = {
         "OutputGradientTensor": sizes,
-        "OutputScaleGradientTensor": kept,
-        "OutputBiasGradientTensor": kept,
+        "OutputScaleGradientTensor": channel_sizes,
+        "OutputBiasGradientTensor": channel_sizes,
     }
     return evaluate(name, outputs, **inputs)
 
@@ -75,8 +75,12 @@ def gradients(name: str, **inputs: Any) -> Any:
 def test_training_is_normalization_by_the_mean_and_variance_it_returns(
     seed: int, sizes: tuple[int, ...]
 ) -> None:
-    kept = (1, sizes[1], 1)
-    tensor, scale, bias = uniform(seed, sizes), uniform(seed + 1, kept), uniform(seed + 2, kept)
+    channel_sizes = (1, sizes[1], 1)
+    tensor, scale, bias = (
+        uniform(seed, sizes),
+        uniform(seed + 1, channel_sizes),
+        uniform(seed + 2, channel_sizes),
+    )
     add = uniform(seed + 3, sizes)
     actual, mean, variance = trained(tensor, scale, bias, add)
     np.testing.assert_allclose(mean, tensor.mean((0, 2), keepdims=True), atol=1e-5)
@@ -100,8 +104,8 @@ def test_parameters_may_be_broadcast(seed: int, sizes: tuple[int, ...]) -> None:
 
 @given(SEEDS, SIZES)
 def test_gradients_agree_with_finite_differences(seed: int, sizes: tuple[int, ...]) -> None:
-    kept = (1, sizes[1], 1)
-    tensor, scale = uniform(seed, sizes).astype(np.float64), uniform(seed + 1, kept)
+    channel_sizes = (1, sizes[1], 1)
+    tensor, scale = uniform(seed, sizes).astype(np.float64), uniform(seed + 1, channel_sizes)
     gradient = uniform(seed + 3, sizes)
     mean, variance = tensor.mean((0, 2), keepdims=True), tensor.var((0, 2), keepdims=True)
     step = 1e-5
@@ -121,7 +125,7 @@ def test_gradients_agree_with_finite_differences(seed: int, sizes: tuple[int, ..
     at = (sizes[0] - 1, sizes[1] // 2, 0)
     moved = np.zeros(sizes)
     moved[at] = step
-    more = np.zeros(kept)
+    more = np.zeros(channel_sizes)
     more[0, at[1], 0] = step
     for name, training in (("_GRAD", False), ("_TRAINING_GRAD", True)):
         actual = gradients(name, **inputs)
@@ -138,18 +142,18 @@ def test_gradients_agree_with_finite_differences(seed: int, sizes: tuple[int, ..
 def test_error_scales_of_gradients_are_at_least_as_great_as_the_gradients(
     seed: int, sizes: tuple[int, ...]
 ) -> None:
-    kept = (sizes[0], 1, 1)
+    channel_sizes = (sizes[0], 1, 1)
     inputs: dict[str, Any] = {
         "InputTensor": uniform(seed, sizes),
         "InputGradientTensor": uniform(seed + 1, sizes),
-        "MeanTensor": uniform(seed + 2, kept),
-        "VarianceTensor": np.abs(uniform(seed + 3, kept)),
-        "ScaleTensor": uniform(seed + 4, kept),
+        "MeanTensor": uniform(seed + 2, channel_sizes),
+        "VarianceTensor": np.abs(uniform(seed + 3, channel_sizes)),
+        "ScaleTensor": uniform(seed + 4, channel_sizes),
     }
     outputs = {
         "OutputGradientTensor": sizes,
-        "OutputScaleGradientTensor": kept,
-        "OutputBiasGradientTensor": kept,
+        "OutputScaleGradientTensor": channel_sizes,
+        "OutputBiasGradientTensor": channel_sizes,
     }
     for name in ("_GRAD", "_TRAINING_GRAD"):
         results = evaluate(name, outputs, **inputs)
@@ -162,13 +166,13 @@ def test_error_scales_of_gradients_are_at_least_as_great_as_the_gradients(
 def test_normalization_may_be_off_by_four_roundings_of_each_result(
     seed: int, sizes: tuple[int, ...]
 ) -> None:
-    kept = (sizes[0], 1, 1)
+    channel_sizes = (sizes[0], 1, 1)
     tensor = uniform(seed, sizes)
     inputs: dict[str, Any] = {
         "BiasTensor": uniform(seed + 1, sizes),
-        "MeanTensor": uniform(seed + 2, kept),
-        "VarianceTensor": np.abs(uniform(seed + 3, kept)),
-        "ScaleTensor": uniform(seed + 4, kept),
+        "MeanTensor": uniform(seed + 2, channel_sizes),
+        "VarianceTensor": np.abs(uniform(seed + 3, channel_sizes)),
+        "ScaleTensor": uniform(seed + 4, channel_sizes),
     }
     permitted = roundings(6) * ErrorScale.of(forward(tensor, "error_scale", **inputs)).sums
     assert (4 * np.abs(forward(tensor, **inputs)) <= permitted * (1 + 1e-6)).all()

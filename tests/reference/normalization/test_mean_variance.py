@@ -1,5 +1,7 @@
 """Normalized elements have mean 0, variance 1 or norm 1; right kernels are within the limits.
 
+The spans of an error scale are intervals: each element lies in one of them before it is stored.
+
 The tested code is in `dmlconf/reference/normalization/mean_variance.py` and
 `dmlconf/permitted/normalization/mean_variance.py`.
 """
@@ -127,6 +129,7 @@ def test_a_squared_norm_beyond_float16_is_its_largest_number_or_infinite(order: 
 
 
 def test_any_result_is_right_if_float16_has_no_digits_of_the_variance() -> None:
+    """The squares, 2^-26, are below half of the least number of FLOAT16, 2^-24."""
     tensor = np.full((1, 4), 2.0**-13, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 4))
     fields = {"Axis": 1, "Epsilon": 0.0, "P": 2, "OutputTensor": output}
@@ -155,12 +158,12 @@ def test_a_single_element_gives_the_bias_if_epsilon_is_positive_and_nan_if_not(
 def test_a_negative_epsilon_magnifies_the_error_of_the_variance() -> None:
     tensor = np.array([[1, 1, 1, 1.0625]], np.float32)
     fields: dict[str, Any] = {"UseMean": False}
-    near = normalized(tensor, (1,), "error_scale", Epsilon=-1.0, **fields).sums
-    far = normalized(tensor, (1,), "error_scale", Epsilon=0.0, **fields).sums
+    with_epsilon = normalized(tensor, (1,), "error_scale", Epsilon=-1.0, **fields).sums
+    without = normalized(tensor, (1,), "error_scale", Epsilon=0.0, **fields).sums
     left = float(np.square(tensor).mean()) - 1
     output = tensor / left**0.5
-    assert (near > output / left).all()
-    assert (far < 10 * tensor).all()
+    assert (with_epsilon > output / left).all()
+    assert (without < 10 * tensor).all()
 
 
 @pytest.mark.parametrize(("order", "square", "growth"), [(1, 49, 97), (2, 25, 25)])
@@ -171,18 +174,18 @@ def test_a_negative_epsilon_magnifies_the_error_of_the_norm(
     tensor = np.array([[3, 4]], np.float32)
     epsilon = 1.0 - square
     fields = {"Axis": 1, "P": order, "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 2))}
-    near = evaluate("LP_NORMALIZATION", tensor, "error_scale", Epsilon=epsilon, **fields).sums
-    far = evaluate("LP_NORMALIZATION", tensor, "error_scale", Epsilon=0.0, **fields).sums
-    np.testing.assert_allclose(near / tensor, growth, rtol=1e-6)
-    np.testing.assert_allclose(far, tensor / square**0.5)
+    magnified = evaluate("LP_NORMALIZATION", tensor, "error_scale", Epsilon=epsilon, **fields).sums
+    plain = evaluate("LP_NORMALIZATION", tensor, "error_scale", Epsilon=0.0, **fields).sums
+    np.testing.assert_allclose(magnified / tensor, growth, rtol=1e-6)
+    np.testing.assert_allclose(plain, tensor / square**0.5)
 
 
 @pytest.mark.parametrize(
     ("first", "length"), [(0.1, 1000), (1e4, 6000)], ids=["equal", "lost beside the first"]
 )
 def test_serial_sums_whose_errors_accumulate_are_permitted(first: float, length: int) -> None:
-    chance = np.random.default_rng(0).normal(0, 1, (1, length)).astype(np.float32)
-    tensor = np.full((1, length), 0.1, np.float32) if first < 1 else chance
+    drawn = np.random.default_rng(0).normal(0, 1, (1, length)).astype(np.float32)
+    tensor = np.full((1, length), 0.1, np.float32) if first < 1 else drawn
     tensor[0, 0] = first
     count = np.float32(length)
     centred = tensor - np.cumsum(tensor, 1, dtype=np.float32)[:, -1:] / count

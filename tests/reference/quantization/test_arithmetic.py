@@ -96,9 +96,8 @@ def test_a_quantized_sum_is_that_of_dequantized_tensors(seed: int, output: DataT
 @pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
 def test_sums_are_exact_only_with_scales_that_are_powers_of_two(scale: float, exact: bool) -> None:
     a, b = np.arange(-20, 20, dtype=np.int8), np.full(40, 3, np.int8)
-    one = np.array([scale], np.float32)
-    last = np.array([2 * scale], np.float32)
-    inputs = a, one, None, b, one, None, last, None
+    input_scale, output_scale = (np.array([s], np.float32) for s in (scale, 2 * scale))
+    inputs = a, input_scale, None, b, input_scale, None, output_scale, None
     name = "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"
     ((lowest, highest),) = evaluate(
         name, *inputs, sizes=(40,), output=DataType.INT8, part="candidates"
@@ -115,9 +114,8 @@ def test_products_are_exact_only_with_scales_that_are_powers_of_two(
     scale: float, exact: bool
 ) -> None:
     a, b = np.arange(-20, 20, dtype=np.int8).reshape(40, 1), np.array([[3]], np.int8)
-    one, unit = np.array([[scale]], np.float32), np.array([[1]], np.float32)
-    last = np.array([[2 * scale]], np.float32)
-    inputs = a, one, None, b, unit, None, last, None
+    a_scale, b_scale, output_scale = (np.array([[s]], np.float32) for s in (scale, 1, 2 * scale))
+    inputs = a, a_scale, None, b, b_scale, None, output_scale, None
     name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
     ((lowest, highest),) = evaluate(
         name, *inputs, sizes=(40, 1), output=DataType.INT8, part="candidates"

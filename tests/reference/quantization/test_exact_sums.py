@@ -10,7 +10,7 @@ from dmlconf.reference.quantization.exact_sums import exact_convolution, exact_p
 from dmlconf.reference.windows.convolution import FilterGeometry, forward
 
 EXTREMES = [383.0, -383.0, 382.0]
-"""A byte minus its zero point is at most 255 + 128; FLOAT32 adds 114 products 383 * 383 exactly."""
+"""A byte minus its zero point is 255 + 128 at most; 114 products 383 * 383 are less than 2^24."""
 
 
 @pytest.mark.parametrize("length", [1, 113, 114, 115, 229, 5003])

@@ -130,23 +130,23 @@ def test_dequantized_products_may_be_rounded_to_nearest_or_toward_zero_only(seed
 
 
 HALVES = np.array([-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5], np.float32)
-"""Quotients on which each wrong way to round differs from rounding to even."""
+"""Quotients of which each of WRONG_ROUNDINGS rounds some otherwise than to even."""
 
-ROUNDINGS: dict[str, Callable[[Array], Array]] = {
+WRONG_ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "away": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
     "up": lambda x: np.floor(x + 0.5),
     "down": lambda x: np.ceil(x - 0.5),
     "floor": np.floor,
     "truncated": np.trunc,
 }
-"""Wrong ways to round: halves away from 0, up or down; all numbers down or toward 0."""
+"""Rounding of halves away from 0, up or down; rounding of all numbers down or toward 0."""
 
 
 @pytest.mark.parametrize("scale", [0.25, 1.0, 8.0])
-@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("rounding", WRONG_ROUNDINGS)
 def test_halves_of_exact_quotients_are_rounded_to_even_only(rounding: str, scale: float) -> None:
     scales = np.full(8, scale, np.float32)
-    driver, right = ROUNDINGS[rounding](HALVES), np.rint(HALVES)
+    driver, right = WRONG_ROUNDINGS[rounding](HALVES), np.rint(HALVES)
     for name, tensors in (
         ("ELEMENT_WISE_QUANTIZE_LINEAR", (scales, None)),
         ("QUANTIZE", ("SCALE", [scales])),
@@ -186,7 +186,7 @@ def dynamic(values: Array, part: str = "") -> Any:
     return function_of("DYNAMIC_QUANTIZE_LINEAR", part)(values, *outputs)
 
 
-@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("rounding", WRONG_ROUNDINGS)
 @pytest.mark.parametrize("scale", [0.5, 1.0, 4.0])
 def test_a_range_of_255_times_a_power_of_two_is_quantized_exactly(
     rounding: str, scale: float
@@ -199,7 +199,7 @@ def test_a_range_of_255_times_a_power_of_two_is_quantized_exactly(
     assert zero_point == 10
     assert scales == [(scale, scale)]
     assert zero_points == [(10, 10)]
-    driver = (ROUNDINGS[rounding](quotients) + 10).astype(np.uint8)
+    driver = (WRONG_ROUNDINGS[rounding](quotients) + 10).astype(np.uint8)
     exact = driver == np.rint(quotients) + 10
     assert is_permitted(driver, right, *outputs).tolist() == exact.tolist()
     # A kernel that multiplies by the reciprocal of 255 finds the same scale.

@@ -85,10 +85,12 @@ def test_an_average_is_the_mean_of_the_elements_in_the_window(
 ) -> None:
     random = np.random.default_rng(seed)
     values = elements(random, data_type, 1, 2, 6, 5)
-    zero, last_zero = (elements(random, data_type, 1, 2, 1, 1) for _ in range(2))
-    scale, last = (random.uniform(0.1, 2, (1, 2, 1, 1)).astype(np.float32) for _ in range(2))
+    zero, output_zero = (elements(random, data_type, 1, 2, 1, 1) for _ in range(2))
+    scale, output_scale = (
+        random.uniform(0.1, 2, (1, 2, 1, 1)).astype(np.float32) for _ in range(2)
+    )
     output = TensorDesc(data_type, (1, 2, 3, 4))
-    tensors = values, scale, zero, last, last_zero, output
+    tensors = values, scale, zero, output_scale, output_zero, output
     arguments = *tensors, strides, kernel, start, (0, 0), dilations, include
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
     actual = reference_function(name)(*arguments)
@@ -100,8 +102,8 @@ def test_an_average_is_the_mean_of_the_elements_in_the_window(
         numbers = [value for _, value in window]
         count = kernel[0] * kernel[1] if include else len(numbers)
         if count:
-            quotient = sum(numbers) / count / last[0, channel, 0, 0]
-            exact = np.rint(quotient) + last_zero[0, channel, 0, 0]
+            quotient = sum(numbers) / count / output_scale[0, channel, 0, 0]
+            exact = np.rint(quotient) + output_zero[0, channel, 0, 0]
             right = np.clip(exact, data_type.minimum, data_type.maximum)
         else:
             right = data_type.minimum

@@ -23,7 +23,7 @@ def random(*sizes: int, seed: int) -> Array:
     return np.random.default_rng(seed).normal(0, 1, sizes).astype(np.float32)
 
 
-def computed(
+def lstm_outputs(
     x: Array, weight: Array, recurrence: Array, cell: Array, peepholes: Array | None, coupled: bool
 ) -> tuple[Array, ...]:
     """Return what LSTM gives: the hidden nodes after every step, and the last cell."""
@@ -62,7 +62,7 @@ def test_lstm_agrees_with_its_equations(with_peepholes: bool, coupled: bool) -> 
     recurrence = random(1, 1, 4 * HIDDEN, HIDDEN, seed=3)
     start = random(1, 1, BATCH, HIDDEN, seed=4)
     peepholes = random(1, 1, 1, 3 * HIDDEN, seed=5) if with_peepholes else None
-    sequence, last = computed(x, weight, recurrence, start, peepholes, coupled)
+    sequence, last = lstm_outputs(x, weight, recurrence, start, peepholes, coupled)
 
     by_i, by_o, by_f = np.split(np.zeros(3 * HIDDEN) if peepholes is None else peepholes.ravel(), 3)
     hidden, cell = np.zeros((BATCH, HIDDEN)), start[0, 0].astype(np.float64)
@@ -77,11 +77,12 @@ def test_lstm_agrees_with_its_equations(with_peepholes: bool, coupled: bool) -> 
     np.testing.assert_allclose(last[0, 0], cell, rtol=1e-6)
 
 
-def test_an_infinite_cell_has_no_effect_without_peepholes() -> None:
+def test_without_peepholes_no_gate_depends_on_an_infinite_cell() -> None:
+    """The output gate is the sigmoid of its weight, 2, and the cell's hyperbolic tangent is 1."""
     one = np.ones((1, 2, 1, 1), np.float32)
     weight = np.arange(1, 5, dtype=np.float32).reshape(1, 1, 4, 1)
     infinite = np.full((1, 1, 1, 1), np.inf, np.float32)
-    sequence, last = computed(one, weight, np.zeros_like(weight), infinite, None, False)
+    sequence, last = lstm_outputs(one, weight, np.zeros_like(weight), infinite, None, False)
     np.testing.assert_allclose(sequence.ravel(), sigmoid(np.array([2.0, 2.0])), rtol=1e-6)
     assert last.ravel().tolist() == [np.inf]
 

@@ -163,18 +163,19 @@ def read(image: Array, at: tuple[float, float], mode: str, corners: bool) -> flo
 
 
 @pytest.mark.parametrize(
-    ("end", "right"),
-    [pytest.param(4.0, {20.0}, id="exact"), pytest.param(3.0, {10.0, 20.0}, id="rounded")],
+    ("begin", "end", "outputs", "right"),
+    [
+        pytest.param(-1.0, 3.0, 1, {20.0}, id="exact"),
+        pytest.param(0.5, 3.5, 3, {10.0, 20.0}, id="rounded"),
+    ],
 )
 def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
-    end: float, right: set[float]
+    begin: float, end: float, outputs: int, right: set[float]
 ) -> None:
-    """The sample is at 0.5, computed from numbers that FLOAT32 holds, or from thirds."""
-    begin = 1.0 - end / 2 if end == 4.0 else 0.5
-    outputs = 1 if end == 4.0 else 3
+    """The first sample is at 0.5, computed from halves, which FLOAT32 holds, or from thirds."""
     candidates = function_of("ROI_ALIGN", "candidates")(
         InputTensor=np.array([10, 20, 30, 40], np.float32).reshape(1, 1, 1, 4),
-        ROITensor=np.array([[begin, 0, begin + end, 1]], np.float32),
+        ROITensor=np.array([[begin, 0, end, 1]], np.float32),
         BatchIndicesTensor=np.array([0], np.uint32),
         OutputTensor=TensorDesc(DataType.FLOAT32, (1, 1, 1, outputs)),
         ReductionFunction="AVERAGE",

@@ -51,7 +51,7 @@ def centers(rank: int) -> dict[str, Any]:
 
 
 @given(SIZES, MODES, st.sampled_from([np.float32, np.float16, np.int8]), st.integers(0, 99))
-def test_a_scale_of_1_keeps_the_tensor(sizes: list[int], mode: str, dtype: Any, seed: int) -> None:
+def test_a_scale_of_1_changes_nothing(sizes: list[int], mode: str, dtype: Any, seed: int) -> None:
     tensor = random(sizes, seed, dtype)
     actual = resample("RESAMPLE", tensor, sizes, mode, Scales=[1.0] * len(sizes))
     np.testing.assert_array_equal(actual, tensor)
@@ -91,20 +91,21 @@ def test_antialiasing_to_two_elements_gives_the_means_of_the_halves(size: int) -
 
 
 @given(SIZES, MODES, SCALES, st.sampled_from(["INCREASING", "DECREASING"]), st.integers(0, 99))
-def test_gradients_are_the_adjoints_with_exchanged_offsets(
+def test_resample_grad_is_the_adjoint_of_resample_with_exchanged_offsets(
     sizes: list[int], mode: str, scale: float, direction: str, seed: int
 ) -> None:
+    """The adjoint: sum(resampled * gradient) = sum(tensor * gradient of the tensor)."""
     rank = len(sizes)
     wanted = [max(1, int(size * scale)) for size in sizes]
     tensor, gradient = random(sizes, seed, np.float64), random(wanted, seed + 1, np.float64)
     more: dict[str, Any] = {"RoundingDirection": direction, "Scales": [scale] * rank}
-    there = resample("RESAMPLE2", tensor, wanted, mode, **more, **centers(rank))
+    resampled = resample("RESAMPLE2", tensor, wanted, mode, **more, **centers(rank))
     offsets: dict[str, Any] = {
         "InputPixelOffsets": [-0.5] * rank,
         "OutputPixelOffsets": [0.5] * rank,
     }
-    back = resample("RESAMPLE_GRAD1", gradient, sizes, mode, **more, **offsets)
-    assert np.vdot(there, gradient) == pytest.approx(np.vdot(tensor, back), abs=1e-6)
+    of_tensor = resample("RESAMPLE_GRAD1", gradient, sizes, mode, **more, **offsets)
+    assert np.vdot(resampled, gradient) == pytest.approx(np.vdot(tensor, of_tensor), abs=1e-6)
 
 
 def permitted_elements(
@@ -128,8 +129,8 @@ def test_ties_of_rounded_coordinates_may_go_either_way(scale: float) -> None:
     at = (np.arange(6) + 0.5) / scale - 0.5
     for rounding in (np.ceil(at - 0.5), np.floor(at + 0.5)):
         driver = tensor[np.clip(rounding, 0, 3).astype(int)]
-        right = permitted_elements("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[scale])
         # With 1.5 the coordinates of elements 1 and 4 are halves, but FLOAT32 rounds 1 / 1.5.
+        right = permitted_elements("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[scale])
         assert right.all()
 
 
@@ -187,7 +188,7 @@ def test_an_element_at_a_weight_of_0_is_exact_whatever_its_neighbours() -> None:
 
 
 @given(SIZES, MODES, SCALES, st.integers(0, 99))
-def test_values_are_among_their_candidates(
+def test_results_of_the_reference_are_among_their_candidates(
     sizes: list[int], mode: str, scale: float, seed: int
 ) -> None:
     tensor, rank = random(sizes, seed), len(sizes)

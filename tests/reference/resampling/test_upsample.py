@@ -20,7 +20,7 @@ upsample_2d = reference_function("UPSAMPLE_2D")
 
 sizes = st.integers(1, 5)
 scales = st.integers(1, 5)
-few = settings(max_examples=examples(40), deadline=None)
+few_examples = settings(max_examples=examples(40), deadline=None)
 
 
 def image(height: int, width: int) -> Array:
@@ -29,7 +29,7 @@ def image(height: int, width: int) -> Array:
     return random.integers(-99, 99, (1, 2, height, width)).astype(np.float32)
 
 
-@few
+@few_examples
 @given(sizes, sizes, scales, scales)
 def test_nearest_neighbour_upsampling_repeats_elements(
     height: int, width: int, rows: int, columns: int
@@ -41,7 +41,7 @@ def test_nearest_neighbour_upsampling_repeats_elements(
     assert (upsample_2d(tensor, output, scale, "NEAREST_NEIGHBOR") == expected).all()
 
 
-@few
+@few_examples
 @given(sizes, sizes, scales, scales)
 def test_linear_interpolation_in_float32_is_within_the_interval(
     height: int, width: int, rows: int, columns: int
