@@ -18,6 +18,7 @@ cases:
       Repeats: [2]
     expect: {OutputTensor: [1, 2, 1, 2]}
 """
+"""Two elements repeated twice, with the expected output."""
 
 MATRIX = """\
 operator: TILE
@@ -30,6 +31,7 @@ cases:
       OutputTensor: {Sizes: "=(2 * A,)", DataType: FLOAT32}
       Repeats: [2]
 """
+"""A matrix of four cases without expected outputs; B changes only their identifiers."""
 
 PRODUCT = """\
 operator: GEMM

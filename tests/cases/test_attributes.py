@@ -46,12 +46,14 @@ LINEAR_DESC = {
 }
 
 SLOPE_MATRIX = replace_once(GEMM, "  - desc:", "  - matrix: {Slope: [2, 3]}\n    desc:")
+"""GEMM as a matrix whose parameter its desc does not use."""
 
 FUSED_MATRIX = replace_once(
     replace_once(GEMM, "  - desc:", f"  - matrix: {{Fused: [{ACTIVATION}]}}\n    desc:"),
     f"FusedActivation: {ACTIVATION}",
     "FusedActivation: =Fused",
 )
+"""GEMM as a matrix whose parameter is the nested operator."""
 
 
 def problems_with(directory: Path, activation: str) -> str:
@@ -201,7 +203,7 @@ cases:
         ("INT64", "9223372036854775808", "9223372036854775808 does not fit INT64"),
         ("UINT64", ".nan", "nan does not fit UINT64"),
         ("FLOAT16", "70000", "70000 does not fit FLOAT16"),
-        ("UINT4", "256", "256 does not fit UINT8"),
+        ("UINT4", "256", "256 does not fit UINT8"),  # Four bits are stored in a byte.
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "run"])

@@ -132,7 +132,7 @@ def test_a_challenge_keeps_listed_values_and_data_of_documented_and_stated_cases
         assert same(plain[name], with_challenge[name], "BTensor")
 
 
-def test_the_rewritten_graph_of_a_case_that_states_its_outputs_keeps_the_data_too(
+def test_the_rewritten_graph_of_a_challenged_case_that_states_its_outputs_has_its_data(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "clip.yaml").write_text(GRAPH)

@@ -16,7 +16,7 @@ import pytest
 
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
-from dmlconf.cases.model import Case
+from dmlconf.cases.model import Case, ExpectedOutputs
 from tests.documents.refusals import refused
 
 TILE = """\
@@ -67,7 +67,8 @@ def test_an_expected_output_may_be_a_file_in_a_folder_below(tmp_path: Path) -> N
     np.save(tmp_path / "a.npy", ELEMENTS)
     np.save(tmp_path / "data/b.npy", ELEMENTS + 1)
     case = built(path)
-    assert case.expectation.outputs["OutputTensor"].tolist() == (ELEMENTS + 1).tolist()  # type: ignore[union-attr]
+    assert isinstance(case.expectation, ExpectedOutputs)
+    assert case.expectation.outputs["OutputTensor"].tolist() == (ELEMENTS + 1).tolist()
     assert set(case.files) == {"a.npy", "data/b.npy"}
 
 
@@ -129,6 +130,7 @@ def zipped() -> bytes:
         (saved(np.array([{}] * 6), allow_pickle=True), "holds Python objects"),
         (saved(ELEMENTS.astype(np.float64)), "holds FLOAT64 where DataType is FLOAT32"),
         (saved(ELEMENTS.T.copy()), "has the shape (3, 2) where Sizes are (2, 3)"),
+        # The header has 128 bytes, the elements 6 * 4.
         (saved(ELEMENTS)[:-1], "is 151 bytes long where its header promises 152"),
         (saved(ELEMENTS) + b"x", "is 153 bytes long where its header promises 152"),
         (saved(ELEMENTS)[:20], "is not a NumPy array"),

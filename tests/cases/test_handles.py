@@ -30,6 +30,7 @@ NAMES = [f"gemm/matrix[A={number}]" for number in (*range(300), 980, 5023, 1259,
 
 @pytest.fixture(scope="module")
 def known() -> Mapping[str, str]:
+    """The handles of NAMES, by name."""
     return handles(NAMES)
 
 
@@ -53,7 +54,7 @@ def test_handles_in_a_run_differ_and_only_those_with_an_equal_beginning_are_long
 
 @given(st.integers(0, 300_000), st.sets(st.integers(0, 499), max_size=9))
 @example(0, {0, 1, 2})
-def test_handles_of_some_cases_or_of_cases_in_order_are_those_of_the_whole_run(
+def test_handles_among_and_handles_in_order_give_the_handles_of_the_whole_run(
     first: int, some: set[int]
 ) -> None:
     names = [f"gemm/matrix[A={first + number}]" for number in range(500)] + NAMES

@@ -398,7 +398,7 @@ def test_problems_of_schema_and_building_are_reported_in_the_order_of_lines(
         ("tile", "f.yaml", "name: a", "tile/f/a"),
     ],
 )
-def test_an_identifier_is_the_operator_the_file_and_a_name_other_than_the_files(
+def test_an_identifier_has_operator_file_and_name_but_not_a_name_equal_to_the_files(
     tmp_path: Path, operator: str, file: str, name: str, identifier: str
 ) -> None:
     text = replace_once(replace_once(TILE, "TILE", operator), "name: a", name)
@@ -453,7 +453,9 @@ def test_a_case_may_be_from_any_page_of_an_operator_or_an_enum(tmp_path: Path, p
     assert build(planned).about.page == page
 
 
-def test_page_example_note_and_recording_of_a_case_are_kept(tmp_path: Path) -> None:
+def test_a_case_has_the_page_example_note_recording_and_line_that_its_file_gives_it(
+    tmp_path: Path,
+) -> None:
     members = (
         "  - example: 2\n    note: text\n    recorded: DirectML 1.15.4\n    documented: {why: x}\n"
     )

@@ -86,7 +86,7 @@ def test_tensors_of_graphs_may_have_any_name() -> None:
 
 
 @pytest.mark.whole
-def test_facts_of_a_bundled_case_of_each_operator_and_first_tag_but_of_models_are_accepted(
+def test_facts_of_a_bundled_case_for_each_operator_and_first_tag_are_accepted(
     bundled_suite: Suite,
 ) -> None:
     seen: set[tuple[str, ...]] = set()

@@ -62,7 +62,7 @@ def cases(suite: Suite) -> list[PlannedCase]:
 
 
 def exact(planned: PlannedCase) -> tuple[object, ...]:
-    """Return a case and its parameters as text, which tells 1 from 1.0 and true."""
+    """Return a case as a tuple that equals no other, not even if 1 is 1.0 or true in the other."""
     return planned, str(planned.parameters), id(planned.template)
 
 
@@ -92,7 +92,7 @@ def test_cases_can_be_picked_in_any_order(cases: list[PlannedCase]) -> None:
     assert exact(picked[-2]) == exact(cases[-1])
 
 
-def test_of_each_template_makes_only_the_first_case_of_a_large_matrix(
+def test_of_each_template_leaves_out_all_cases_but_the_first_of_a_large_matrix(
     cases: list[PlannedCase],
 ) -> None:
     first = list(of_each_template(PlannedCases(cases)))

@@ -55,14 +55,14 @@ def planned(path: Path, text: str) -> list[PlannedCase]:
     return list(load_suite([path]).plan())
 
 
-def single(*rows: tuple[str, str, str]) -> str:
+def tiles(*rows: tuple[str, str, str]) -> str:
     """Return a case file of TILE with a case for each name, data type and value."""
     return "operator: TILE\ncases:\n" + "".join(
         CASE.format(name=n, data_type=t, value=v) for n, t, v in rows
     )
 
 
-def test_three_cases_of_a_matrix_have_every_type_and_layout_and_the_greatest_size(
+def test_three_quick_cases_of_a_matrix_have_every_type_and_layout_and_the_greatest_size(
     tmp_path: Path,
 ) -> None:
     cases = planned(tmp_path / "matrix.yaml", MATRIX)
@@ -89,13 +89,13 @@ def test_unusual_data_is_covered_in_each_data_type(tmp_path: Path) -> None:
         ("infinite", "FLOAT32", ".inf"),
         ("half-nan", "FLOAT16", ".nan"),
     ]
-    cases = planned(tmp_path / "boundary.yaml", single(*rows))
+    cases = planned(tmp_path / "boundary.yaml", tiles(*rows))
     names = {case.identifier.rpartition("/")[2] for case in quick_cases(cases)}
     assert names == {"nan", "infinite", "half-nan"}
 
 
 def test_slow_cases_are_chosen_only_if_their_operator_has_no_others(tmp_path: Path) -> None:
-    text = single(("a", "FLOAT32", "1"), ("b", "FLOAT16", "1"))
+    text = tiles(("a", "FLOAT32", "1"), ("b", "FLOAT16", "1"))
     slow = planned(tmp_path / "slow.yaml", text.replace("    desc:", "    tags: [slow]\n    desc:"))
     fast = planned(tmp_path / "fast.yaml", text)
     assert quick_cases([*slow, *fast]) == fast
@@ -112,6 +112,6 @@ def test_quick_cases_of_an_operator_do_not_depend_on_other_operators(operator: s
 
 
 def test_slow_cases_of_an_operator_are_chosen_beside_fast_cases_of_another(tmp_path: Path) -> None:
-    text = single(("a", "FLOAT32", "1")).replace("    desc:", "    tags: [slow]\n    desc:")
+    text = tiles(("a", "FLOAT32", "1")).replace("    desc:", "    tags: [slow]\n    desc:")
     slow = planned(tmp_path / "slow.yaml", text)
     assert quick_cases([*bundled("cast").plan(), *slow])[-1:] == slow

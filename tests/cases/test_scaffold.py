@@ -16,7 +16,7 @@ from dmlconf.cases.writing.scaffold import pattern_of, scaffold
 from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 
-SPECIAL = {"boundary", "captured", "combinations", "invalid", "model", "triples"}
+COPIED_LAST = {"boundary", "captured", "combinations", "invalid", "model", "triples"}
 """Tags of cases that `dmlconf new case` copies only where there are no others."""
 
 
@@ -29,7 +29,7 @@ def test_new_cases_have_the_desc_and_the_inputs_of_the_bundled_cases_that_they_c
         by_operator.setdefault(planned.template.operator_name, []).append(planned)
     for name, plan in by_operator.items():
         plan.sort(key=lambda planned: "documented" not in planned.template.tags)
-        plan.sort(key=lambda planned: not SPECIAL.isdisjoint(planned.template.tags))
+        plan.sort(key=lambda planned: not COPIED_LAST.isdisjoint(planned.template.tags))
         pattern = pattern_of(map(build, plan[:20]))
         assert pattern is not None, name
         file = tmp_path / f"{name.lower()}.yaml"

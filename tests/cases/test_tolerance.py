@@ -53,14 +53,14 @@ def verdict(case: Case, *values: float) -> Verdict:
 
 
 def test_a_tolerance_without_a_reason_only_permits_less(tmp_path: Path) -> None:
-    rule = case_of(tmp_path)
-    less = case_of(tmp_path, "tolerance: {OutputTensor: {absolute: 0.00001}}")
-    more = case_of(tmp_path, "tolerance: {OutputTensor: {absolute: 0.5}}")
-    assert verdict(rule, 0.0005, 1).status is Status.PASSED
-    assert verdict(less, 0.0005, 1).status is Status.FAILED
-    assert verdict(less, 0.000005, 1).status is Status.PASSED
-    assert verdict(less, 0.000005, 1).figures["OutputTensor"].source == "tolerance of the case"
-    assert verdict(more, 0.01, 1).status is Status.FAILED
+    by_rule = case_of(tmp_path)
+    stricter = case_of(tmp_path, "tolerance: {OutputTensor: {absolute: 0.00001}}")
+    looser = case_of(tmp_path, "tolerance: {OutputTensor: {absolute: 0.5}}")
+    assert verdict(by_rule, 0.0005, 1).status is Status.PASSED
+    assert verdict(stricter, 0.0005, 1).status is Status.FAILED
+    assert verdict(stricter, 0.000005, 1).status is Status.PASSED
+    assert verdict(stricter, 0.000005, 1).figures["OutputTensor"].source == "tolerance of the case"
+    assert verdict(looser, 0.01, 1).status is Status.FAILED
     ulp = case_of(tmp_path, "tolerance: {OutputTensor: {ulp: 1}}")
     assert verdict(ulp, 0, 1 - 2**-24).status is Status.PASSED  # The number before 1.
     assert verdict(ulp, 0, 1 - 2**-22).status is Status.FAILED

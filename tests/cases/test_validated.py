@@ -42,6 +42,9 @@ cases:
       Axis: =Axis
       IndexDimensions: 1
 """
+"""A single case, and a matrix whose parameters have 2, 1, 2 and 2 values."""
+
+CASE_COUNT = 1 + 2 * 1 * 2 * 2
 
 
 @pytest.fixture
@@ -81,7 +84,7 @@ def test_a_cached_file_is_not_read_again(
     load_suite([file], store=store)
     monkeypatch.setattr("dmlconf.cases.loading.loader.read_document", None)
     suite = load_suite([file], store=store)
-    assert len(list(suite.plan())) == 1 + 2 * 2 * 2
+    assert len(list(suite.plan())) == CASE_COUNT
     assert suite.valid == frozenset(suite.templates)
 
 
@@ -115,7 +118,7 @@ def test_malformed_content_of_the_cache_is_replaced(store: Store, file: Path) ->
     malformed: list[Any] = [1, [], [{}, [], [], []], [{"cases": [1]}, [1], [["a"]], [True]]]
     for content in malformed:
         store.put(entry, content)
-        assert len(list(load_suite([file], store=store).plan())) == 9
+        assert len(list(load_suite([file], store=store).plan())) == CASE_COUNT
         assert store.get(entry) != content
 
 

@@ -128,7 +128,7 @@ def test_a_fused_relu_multiplies_numbers_below_0_by_0_and_keeps_nan() -> None:
     ("dtype", "expected"),
     [(np.int8, [98, 126, -126, -2]), (np.float32, [98.5, 125.5, -126.5, -1.5])],
 )
-def test_shrink_rounds_results_of_integers_to_even_and_those_of_floats_not(
+def test_shrink_rounds_results_of_integers_only_and_to_even(
     dtype: type[Any], expected: list[float]
 ) -> None:
     values = np.array([100, 127, -128, -3], dtype)
