@@ -108,7 +108,7 @@ BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
 ]
 """An operator, a constraint, and the fields that its valid desc must have to break it."""
 
-BESIDES: Final = {
+ALSO_BROKEN: Final = {
     ("ARGMIN", "same-dimension-count"): {"output-sizes"},
     ("GATHER", "same-dimension-count"): {"output-sizes"},
     ("GATHER", "axis-in-range"): {"output-sizes", "batch-sizes"},
@@ -121,7 +121,7 @@ BESIDES: Final = {
     ("TILE", "same-dimension-count"): {"output-sizes"},
     ("TILE", "repeats-not-zero"): {"output-sizes"},
 }
-"""Other constraints that a change in BROKEN may break as well."""
+"""For some changes in BROKEN, the other constraints that they may break."""
 
 
 @pytest.mark.parametrize("name", VALID)
@@ -130,16 +130,18 @@ def test_a_valid_desc_breaks_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_the_table_of_broken_constraints_has_every_enforced_one_of_the_operator(name: str) -> None:
+def test_broken_has_every_enforced_constraint_of_the_operator(name: str) -> None:
     enforced = {entry.name for entry in operator(name).constraints if entry.enforced}
     assert enforced == {constraint for broken, constraint, _ in BROKEN if broken == name}
 
 
 @pytest.mark.parametrize(("name", "constraint", "change"), BROKEN)
-def test_a_broken_constraint_is_named(name: str, constraint: str, change: dict[str, Any]) -> None:
+def test_a_broken_constraint_is_named_and_others_only_if_the_change_may_break_them(
+    name: str, constraint: str, change: dict[str, Any]
+) -> None:
     broken = violations(operator(name), {**VALID[name], **change})
     assert constraint in broken
-    assert set(broken) - {constraint} <= BESIDES.get((name, constraint), set())
+    assert set(broken) - {constraint} <= ALSO_BROKEN.get((name, constraint), set())
 
 
 def tensor_names(name: str, *kinds: FieldKind) -> list[str]:
@@ -166,7 +168,7 @@ EVERY_TENSOR: Final = [
 ]
 """Each operator of VALID with each of its tensors."""
 
-BREAKS_A_TENSOR: Final[dict[str, list[dict[str, Any]]]] = {
+INVALID_CHANGES: Final[dict[str, list[dict[str, Any]]]] = {
     "dimension-count-in-range": [{"Sizes": ()}, {"Sizes": (1,) * 9}],
     "sizes-not-zero": [{"Sizes": (2, 0)}],
     "fewer-than-2-to-the-32-elements": [{"Sizes": (1 << 16, 1 << 16)}],
@@ -183,7 +185,7 @@ BREAKS_A_TENSOR: Final[dict[str, list[dict[str, Any]]]] = {
 }
 """For each constraint of all tensors, changes of a tensor that break it."""
 
-KEEPS_A_TENSOR: Final[list[dict[str, Any]]] = [
+VALID_CHANGES: Final[list[dict[str, Any]]] = [
     {"Strides": (100, 1)},
     {"Strides": (1, 100)},
     {"DeclaredTensorSizeInBytes": 1 << 40},
@@ -192,8 +194,8 @@ KEEPS_A_TENSOR: Final[list[dict[str, Any]]] = [
 """Changes of a tensor that break nothing."""
 
 
-def test_the_table_of_changes_that_break_a_tensor_has_every_constraint_of_all_tensors() -> None:
-    assert BREAKS_A_TENSOR.keys() == {entry.name for entry in tensor_constraints()}
+def test_invalid_changes_have_every_constraint_of_all_tensors() -> None:
+    assert INVALID_CHANGES.keys() == {entry.name for entry in tensor_constraints()}
 
 
 @pytest.mark.parametrize("constraint", tensor_constraints(), ids=lambda entry: entry.name)
@@ -203,14 +205,14 @@ def test_a_broken_constraint_of_all_tensors_is_named_where_it_applies(
 ) -> None:
     is_output = tensor_name in tensor_names(name, FieldKind.OUTPUT)
     applies = (FieldKind.OUTPUT if is_output else FieldKind.INPUT) in constraint.applies_to
-    for change in BREAKS_A_TENSOR[constraint.name]:
+    for change in INVALID_CHANGES[constraint.name]:
         broken = violations(operator(name), with_tensor(name, tensor_name, **change))
         assert (constraint.name in broken) == applies, change
 
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
-def test_permitted_changes_of_a_tensor_break_nothing(name: str, tensor_name: str) -> None:
-    for change in KEEPS_A_TENSOR:
+def test_valid_changes_of_a_tensor_break_nothing(name: str, tensor_name: str) -> None:
+    for change in VALID_CHANGES:
         assert violations(operator(name), with_tensor(name, tensor_name, **change)) == ()
 
 
@@ -273,7 +275,7 @@ REQUIRED: Final = [
 
 
 @pytest.mark.parametrize(("name", "field"), REQUIRED)
-def test_an_absent_required_field_is_named_first(name: str, field: str) -> None:
+def test_a_desc_without_a_required_field_breaks_required_field_first(name: str, field: str) -> None:
     desc = {**VALID[name], field: None}
     assert violations(operator(name), desc)[0] == "required-field"
     del desc[field]
@@ -286,7 +288,7 @@ def test_constraint_names_are_those_of_the_operator_of_its_tensors_and_of_all_de
 ) -> None:
     entry = operator(name)
     own = {constraint.name for constraint in entry.constraints}
-    assert constraint_names(entry) == own | BREAKS_A_TENSOR.keys() | GENERAL_CONSTRAINTS.keys()
+    assert constraint_names(entry) == own | INVALID_CHANGES.keys() | GENERAL_CONSTRAINTS.keys()
 
 
 def test_a_constraint_that_directml_does_not_enforce_is_not_named() -> None:

@@ -43,7 +43,7 @@ def errors(path: Path, text: str) -> list[str]:
     return [f"{problem.line}: {problem.message.partition(' breaks ')[2]}" for problem in problems]
 
 
-def gather(
+def errors_of_gather(
     path: Path,
     *,
     indices: str = "UINT32",
@@ -57,18 +57,18 @@ def gather(
 
 
 def test_an_equation_names_both_values_at_its_first_field(tmp_path: Path) -> None:
-    (error,) = gather(tmp_path, sizes="[1, 3]")
+    (error,) = errors_of_gather(tmp_path, sizes="[1, 3]")
     expected = "output-sizes, but expects no rejection: OutputTensor.Sizes is [1, 3], not [1, 2]"
     assert error == f"7: {expected}"
 
 
-def test_an_equation_of_two_fields_names_both(tmp_path: Path) -> None:
-    (error,) = gather(tmp_path, output="FLOAT16")
+def test_an_equation_of_two_fields_names_both_with_their_values(tmp_path: Path) -> None:
+    (error,) = errors_of_gather(tmp_path, output="FLOAT16")
     assert error.endswith("InputTensor.DataType is FLOAT32, but OutputTensor.DataType is FLOAT16")
 
 
 def test_an_inequality_is_explained_by_its_expression_and_the_values(tmp_path: Path) -> None:
-    error, *_ = gather(tmp_path, axis=2)
+    error, *_ = errors_of_gather(tmp_path, axis=2)
     assert error.startswith("8: axis-in-range,")
     assert error.endswith(
         "`Axis < InputTensor.DimensionCount` does not hold: Axis is 2, InputTensor.DimensionCount "
@@ -77,14 +77,18 @@ def test_an_inequality_is_explained_by_its_expression_and_the_values(tmp_path: P
 
 
 def test_an_unlisted_data_type_is_explained_with_the_listed_ones(tmp_path: Path) -> None:
-    (error,) = gather(tmp_path, indices="FLOAT32")
+    (error,) = errors_of_gather(tmp_path, indices="FLOAT32")
     assert error.startswith("6: supported-data-type,")
     assert "IndicesTensor is FLOAT32; the documentation lists INT64, INT32, UINT64, UINT32" in error
 
 
 def test_every_constraint_that_is_broken_has_a_line_of_its_own(tmp_path: Path) -> None:
-    locations = [error.split(",")[0] for error in gather(tmp_path, output="FLOAT16", axis=3)]
-    assert locations == ["5: same-data-type", "8: axis-in-range", "7: output-sizes"]
+    found = errors_of_gather(tmp_path, output="FLOAT16", axis=3)
+    assert [error.split(",")[0] for error in found] == [
+        "5: same-data-type",
+        "8: axis-in-range",
+        "7: output-sizes",
+    ]
 
 
 def test_of_a_desc_with_missing_fields_only_these_are_reported(tmp_path: Path) -> None:
@@ -93,7 +97,7 @@ def test_of_a_desc_with_missing_fields_only_these_are_reported(tmp_path: Path) -
     assert error == f"4: required-field, but expects no rejection: {missing}"
 
 
-TEXTS = [
+EXPLANATIONS = [
     (
         "activation_relu/invalid/input-size-of-0",
         "sizes-not-zero",
@@ -182,7 +186,9 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(
-    ("identifier", "constraint", "field", "text"), TEXTS, ids=[each[1] for each in TEXTS]
+    ("identifier", "constraint", "field", "text"),
+    EXPLANATIONS,
+    ids=[each[1] for each in EXPLANATIONS],
 )
 def test_the_explanation_of_a_bundled_invalid_case_has_the_expected_text(
     identifier: str, constraint: str, field: str, text: str

@@ -238,14 +238,16 @@ def requirements() -> Iterator[tuple[str, str]]:
         for requirement in entry.level_requirements:
             yield entry.name, f"feature level {requirement.since} for {requirement.part}"
         for field in entry.of_kind(FieldKind.ATTRIBUTE):
-            if field.attribute_kind is AttributeKind.ENUM and not bound(entry, field.name):
+            if field.attribute_kind is AttributeKind.ENUM and not is_type_of_a_tensor(
+                entry, field.name
+            ):
                 for value, since in enumeration(field.base_type).since.items():
                     if since > entry.since:
                         yield entry.name, f"feature level {since} for {field.name} {value}"
 
 
-def bound(entry: Operator, attribute: str) -> bool:
-    """Return whether the attribute must be a tensor's data type, for which tables give levels."""
+def is_type_of_a_tensor(entry: Operator, attribute: str) -> bool:
+    """Return whether an attribute must be an output's data type, whose levels tables give."""
     return any(
         constraint.enforced and constraint.require.source.startswith(f"{attribute} == Output")
         for constraint in entry.constraints

@@ -18,7 +18,7 @@ def test_a_name_is_parsed_to_a_reference_and_written_back(name: str, ref: Tensor
     assert str(ref) == name
 
 
-def test_replacing_a_tensor_keeps_the_others_and_the_desc() -> None:
+def test_replacing_a_tensor_gives_a_new_desc_with_the_same_other_tensors() -> None:
     desc = {"A": 1, "Many": (2, 3, 4)}
     second = TensorRef("Many", 1)
     assert second.read(desc) == 3

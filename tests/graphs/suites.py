@@ -18,6 +18,7 @@ nodes:
   relu: {operator: ACTIVATION_RELU, desc: {InputTensor: double, OutputTensor: {}}}
 outputs: {y: relu}
 """
+"""The relu of twice an input, which is [2, 0, 6]."""
 
 PRODUCT: Final = """
 inputs:

@@ -82,7 +82,7 @@ def test_the_exported_form_has_every_intermediate_tensor_as_an_output(branches: 
     }
 
 
-def test_the_form_owned_frees_owned_inputs_and_makes_constants_owned_inputs(
+def test_the_form_owned_has_unowned_inputs_for_owned_ones_and_owned_inputs_for_constants(
     branches: GraphCase,
 ) -> None:
     other = owned_otherwise(branches.graph)

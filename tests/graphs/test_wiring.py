@@ -20,13 +20,14 @@ ROW = TensorDesc(DataType.FLOAT32, (1, 1, 1, 3))
 
 
 @pytest.fixture
-def right(tmp_path: Path) -> Graph:
+def valid(tmp_path: Path) -> Graph:
+    """The graph of TWO_NODES."""
     return graph_case(tmp_path, TWO_NODES).graph
 
 
 def rules(graph: Graph) -> list[str]:
     """Return the rules and constraints that a graph breaks."""
-    return [fault.rule for fault in graph_problems(graph)]
+    return [problem.rule for problem in graph_problems(graph)]
 
 
 def with_input(graph: Graph, node: str, tensor: str, desc: TensorDesc) -> Graph:
@@ -40,74 +41,74 @@ def with_input(graph: Graph, node: str, tensor: str, desc: TensorDesc) -> Graph:
     return replace(graph, nodes=nodes)
 
 
-def test_a_right_graph_has_no_problems(right: Graph) -> None:
-    assert rules(right) == []
+def test_a_valid_graph_has_no_problems(valid: Graph) -> None:
+    assert rules(valid) == []
 
 
-def test_an_edge_whose_end_does_not_exist_is_found(right: Graph) -> None:
+def test_an_edge_whose_end_does_not_exist_is_found(valid: Graph) -> None:
     for edges in (
-        {"input_edges": (*right.input_edges, InputEdge("nothing", "relu", "InputTensor"))},
+        {"input_edges": (*valid.input_edges, InputEdge("nothing", "relu", "InputTensor"))},
         {"output_edges": (OutputEdge("nothing", "OutputTensor", "y"),)},
-        {"output_edges": (*right.output_edges, OutputEdge("relu", "OutputTensor", "z"))},
+        {"output_edges": (*valid.output_edges, OutputEdge("relu", "OutputTensor", "z"))},
     ):
-        assert "edge-ends-exist" in rules(replace(right, **edges))
+        assert "edge-ends-exist" in rules(replace(valid, **edges))
     link = IntermediateEdge("double", "OutputTensor", "relu", "OtherTensor")
-    [fault] = graph_problems(replace(right, intermediate_edges=(*right.intermediate_edges, link)))
-    assert fault.message == "the node relu has no input OtherTensor"
+    [problem] = graph_problems(replace(valid, intermediate_edges=(*valid.intermediate_edges, link)))
+    assert problem.message == "the node relu has no input OtherTensor"
 
 
 def test_an_input_that_nothing_feeds_and_an_input_that_two_edges_feed_are_found(
-    right: Graph,
+    valid: Graph,
 ) -> None:
-    assert rules(replace(right, input_edges=right.input_edges[:1])) == ["required-input"]
-    twice = (*right.input_edges, InputEdge("x", "relu", "InputTensor"))
-    assert "single-source" in rules(replace(right, input_edges=twice))
+    assert rules(replace(valid, input_edges=valid.input_edges[:1])) == ["required-input"]
+    twice = (*valid.input_edges, InputEdge("x", "relu", "InputTensor"))
+    assert "single-source" in rules(replace(valid, input_edges=twice))
 
 
-def test_a_cycle_is_found(right: Graph) -> None:
+def test_a_cycle_is_found(valid: Graph) -> None:
     link = IntermediateEdge("relu", "OutputTensor", "double", "BTensor")
-    edges = tuple(edge for edge in right.input_edges if edge.tensor != "BTensor")
-    cycle = replace(right, input_edges=edges, intermediate_edges=(*right.intermediate_edges, link))
+    edges = tuple(edge for edge in valid.input_edges if edge.tensor != "BTensor")
+    cycle = replace(valid, input_edges=edges, intermediate_edges=(*valid.intermediate_edges, link))
     assert rules(cycle) == ["acyclic"]
 
 
-def test_a_node_that_feeds_nothing_is_found(right: Graph) -> None:
+def test_a_node_that_feeds_nothing_is_found(valid: Graph) -> None:
     idle = Node("idle", "ACTIVATION_RELU", {"InputTensor": ROW, "OutputTensor": ROW})
-    edges = (*right.input_edges, InputEdge("x", "idle", "InputTensor"))
-    graph = replace(right, nodes=(*right.nodes, idle), input_edges=edges)
+    edges = (*valid.input_edges, InputEdge("x", "idle", "InputTensor"))
+    graph = replace(valid, nodes=(*valid.nodes, idle), input_edges=edges)
     assert rules(graph) == ["node-feeds-something"]
 
 
-def test_both_ends_of_an_edge_need_equal_bytes_and_one_data_type(right: Graph) -> None:
-    other_sizes = with_input(right, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 1, 5)))
+def test_both_ends_of_an_edge_need_equal_bytes_and_one_data_type(valid: Graph) -> None:
+    other_sizes = with_input(valid, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 1, 5)))
     assert "edge-size" in rules(other_sizes)
-    other_type = with_input(right, "relu", "InputTensor", replace(ROW, DataType=DataType.INT32))
+    other_type = with_input(valid, "relu", "InputTensor", replace(ROW, DataType=DataType.INT32))
     assert "edge-data-type" in rules(other_type)
     seen_twice = replace(ROW, Sizes=(1, 1, 2, 3), Strides=(3, 3, 0, 1))
-    assert "edge-size" not in rules(with_input(right, "relu", "InputTensor", seen_twice))
+    assert "edge-size" not in rules(with_input(valid, "relu", "InputTensor", seen_twice))
 
 
-def test_owned_tensors_need_graph_inputs_that_all_consumers_own(right: Graph) -> None:
+def test_an_owned_tensor_must_be_a_graph_input_that_all_its_consumers_own(valid: Graph) -> None:
     owned = replace(ROW, Flags=("OWNED_BY_DML",))
-    assert rules(with_input(right, "relu", "InputTensor", owned)) == ["owned-by-graph-input"]
-    [fault] = graph_problems(with_input(right, "double", "ATensor", owned))
-    assert fault.rule == "owned-by-all-consumers"
-    assert fault.message == "x is OWNED_BY_DML elsewhere, but not in BTensor of double"
-    both = with_input(with_input(right, "double", "ATensor", owned), "double", "BTensor", owned)
+    assert rules(with_input(valid, "relu", "InputTensor", owned)) == ["owned-by-graph-input"]
+    [problem] = graph_problems(with_input(valid, "double", "ATensor", owned))
+    assert problem.rule == "owned-by-all-consumers"
+    assert problem.message == "x is OWNED_BY_DML elsewhere, but not in BTensor of double"
+    both = with_input(with_input(valid, "double", "ATensor", owned), "double", "BTensor", owned)
     assert rules(both) == []
 
 
-def test_an_output_needs_one_source_and_a_graph_needs_an_output(right: Graph) -> None:
-    twice = (*right.output_edges, OutputEdge("double", "OutputTensor", "y"))
-    assert rules(replace(right, output_edges=twice)) == ["single-output-source"]
-    none = replace(right, outputs={}, output_edges=())
+def test_an_output_needs_one_source_and_a_graph_needs_an_output(valid: Graph) -> None:
+    twice = (*valid.output_edges, OutputEdge("double", "OutputTensor", "y"))
+    assert rules(replace(valid, output_edges=twice)) == ["single-output-source"]
+    none = replace(valid, outputs={}, output_edges=())
     assert "graph-has-output" in rules(none)
 
 
-def test_strides_of_another_number_than_the_sizes_are_reported_without_a_number_of_bytes(
-    right: Graph,
+def test_a_tensor_with_fewer_strides_than_sizes_is_found_and_its_bytes_are_not_compared(
+    valid: Graph,
 ) -> None:
-    wrong = with_input(right, "relu", "InputTensor", replace(ROW, Strides=(3, 1)))
+    wrong = with_input(valid, "relu", "InputTensor", replace(ROW, Strides=(3, 1)))
     assert "strides-per-dimension" in rules(wrong)
     assert "edge-size" not in rules(wrong)
 
@@ -119,7 +120,7 @@ def test_strides_of_another_number_than_the_sizes_are_reported_without_a_number_
         TensorDesc(DataType.FLOAT32, (1, 1, 1, 3), (3, 1)),
     ],
 )
-def test_a_constant_of_which_no_bytes_are_known_is_found(
+def test_a_constant_without_elements_or_with_fewer_strides_than_sizes_is_found(
     tmp_path: Path, tensor: TensorDesc
 ) -> None:
     text = TWO_NODES.replace(
@@ -134,7 +135,7 @@ def test_a_constant_of_which_no_bytes_are_known_is_found(
     assert "constant-size" in rules(replace(graph, nodes=nodes))
 
 
-def test_the_constraint_that_a_node_breaks_is_named(right: Graph) -> None:
-    wrong = with_input(right, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 3, 1)))
+def test_the_constraint_that_a_node_breaks_is_named(valid: Graph) -> None:
+    wrong = with_input(valid, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 3, 1)))
     assert rules(wrong) == ["same-sizes"]
     assert "same-sizes" not in WIRING_RULES

@@ -32,18 +32,18 @@ def test_a_number_beyond_a_floating_point_type_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("value", "data_type", "held"),
+    ("value", "data_type", "stored"),
     [
-        (-65519, DataType.FLOAT16, -65504.0),
+        (-65519, DataType.FLOAT16, -65504.0),  # Nearer to -65504 than to -65536.
         (-math.inf, DataType.FLOAT32, -math.inf),
         (-2.7, DataType.INT32, -2),
         (300, DataType.UINT8, 44),
         (-1, DataType.UINT8, 255),
     ],
 )
-def test_other_numbers_are_rounded_or_truncated_to_their_data_type(
-    value: float, data_type: DataType, held: float
+def test_other_numbers_are_rounded_truncated_or_wrapped_to_their_data_type(
+    value: float, data_type: DataType, stored: float
 ) -> None:
     content = scalar_bytes(value, data_type)
     assert len(content) == 8
-    assert scalar_value(content, data_type) == held
+    assert scalar_value(content, data_type) == stored
