@@ -64,6 +64,7 @@ def covered(folder: Path) -> CombinationCoverage:
 def test_a_case_covers_the_pairs_of_its_values_and_no_more(tmp_path: Path) -> None:
     row = covered(tmp_path)
     assert (("TransA", "TRANSPOSE"), ("square", "yes")) in row.covered
+    # 33 rows are one more than a tile of 32.
     assert (("layout of ATensor", "padded"), ("rows", "tile + 1")) in row.covered
     assert (("data type", "FLOAT16"), ("owned inputs", "some")) in row.covered
     assert (("TransA", "NONE"), ("TransB", "TRANSPOSE")) in row.missing
@@ -85,7 +86,7 @@ def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Pa
     assert not list(row.contradictions)
 
 
-def why(name: str, *pair: tuple[str, str]) -> str | None:
+def exclusion(name: str, *pair: tuple[str, str]) -> str | None:
     """Return why no case of an operator can have this pair of values; None if one can."""
     entry = operator(name)
     assigned = {each.name: each.assigned for each in parameters_of(entry)}
@@ -93,53 +94,57 @@ def why(name: str, *pair: tuple[str, str]) -> str | None:
 
 
 def test_impossible_pairs_follow_from_tables_and_constraints() -> None:
-    types = why("REDUCE", ("data type of InputTensor", "INT8"), ("Function", "AVERAGE"))
+    types = exclusion("REDUCE", ("data type of InputTensor", "INT8"), ("Function", "AVERAGE"))
     assert types is not None
     assert "table" in types
-    assert why("REDUCE", ("data type of InputTensor", "INT32"), ("Function", "SUM")) is None
-    flat = why("REDUCE", ("dimensions", "1"), ("layout of InputTensor", "transposed"))
+    assert exclusion("REDUCE", ("data type of InputTensor", "INT32"), ("Function", "SUM")) is None
+    flat = exclusion("REDUCE", ("dimensions", "1"), ("layout of InputTensor", "transposed"))
     assert flat == "a transposed layout needs 2 dimensions"
     infinite = "data", "all -infinity"
-    assert why("CAST", ("data type of InputTensor", "INT8"), infinite) is not None
-    assert why("CAST", ("data type of OutputTensor", "INT32"), infinite) is None
-    assert why("CAST", ("data type of OutputTensor", "INT8"), infinite) is not None
+    assert exclusion("CAST", ("data type of InputTensor", "INT8"), infinite) is not None
+    assert exclusion("CAST", ("data type of OutputTensor", "INT32"), infinite) is None
+    assert exclusion("CAST", ("data type of OutputTensor", "INT8"), infinite) is not None
     indices = "OutputIndicesTensor"
-    absent = why("MAX_POOLING1", (f"data type of {indices}", "UINT32"), (indices, "absent"))
+    absent = exclusion("MAX_POOLING1", (f"data type of {indices}", "UINT32"), (indices, "absent"))
     assert absent == "an absent tensor has no data type"
 
 
 def test_layouts_that_no_sizes_fit_are_impossible() -> None:
     padded = "layout of AScaleTensor", "padded"
     rank = "dimensions", "3"
-    assert why("ELEMENT_WISE_QUANTIZED_LINEAR_ADD", padded, rank) == "constraint one-scale"
+    assert exclusion("ELEMENT_WISE_QUANTIZED_LINEAR_ADD", padded, rank) == "constraint one-scale"
     flat = "layout of BiasTensor", "channels-last"
-    assert why("LSTM", flat, ("data type", "FLOAT32")) == "constraint bias-sizes"
+    assert exclusion("LSTM", flat, ("data type", "FLOAT32")) == "constraint bias-sizes"
     rows = "layout of BiasTensor", "transposed"
-    assert why("LSTM", rows, ("Direction", "FORWARD")) == "constraint bias-sizes"
-    assert why("LSTM", rows, ("Direction", "BIDIRECTIONAL")) is None
+    assert exclusion("LSTM", rows, ("Direction", "FORWARD")) == "constraint bias-sizes"
+    assert exclusion("LSTM", rows, ("Direction", "BIDIRECTIONAL")) is None
     queries = "layout of QueryTensor", "packed"
     stacked = "layout of StackedQueryKeyTensor", "packed"
-    assert why("MULTIHEAD_ATTENTION", queries, stacked) == "constraint one-query-key-and-value"
-    assert why("MULTIHEAD_ATTENTION", queries, ("layout of MaskTensor", "packed")) is None
+    assert (
+        exclusion("MULTIHEAD_ATTENTION", queries, stacked) == "constraint one-query-key-and-value"
+    )
+    assert exclusion("MULTIHEAD_ATTENTION", queries, ("layout of MaskTensor", "packed")) is None
 
 
 def test_a_data_type_that_a_constraint_excludes_is_impossible() -> None:
     scale = "data type of QuantizationTensors"
-    assert why("QUANTIZE", (scale, "INT8"), ("dimensions", "4")) == "constraint scale-data-type"
-    assert why("QUANTIZE", (scale, "FLOAT16"), ("dimensions", "4")) is None
+    assert (
+        exclusion("QUANTIZE", (scale, "INT8"), ("dimensions", "4")) == "constraint scale-data-type"
+    )
+    assert exclusion("QUANTIZE", (scale, "FLOAT16"), ("dimensions", "4")) is None
 
 
 def test_no_output_shares_the_buffer_of_a_broadcast_or_owned_input() -> None:
     shared = "in place", "true"
-    broadcast = why("ACTIVATION_RELU", ("layout of InputTensor", "broadcast"), shared)
+    broadcast = exclusion("ACTIVATION_RELU", ("layout of InputTensor", "broadcast"), shared)
     assert broadcast is not None
     assert "read twice" in broadcast
-    assert why("ACTIVATION_RELU", ("layout of InputTensor", "padded"), shared) is None
-    assert why("ELEMENT_WISE_ADD", ("layout of ATensor", "broadcast"), shared) is None
-    owned = why("ACTIVATION_RELU", ("owned inputs", "some"), shared)
+    assert exclusion("ACTIVATION_RELU", ("layout of InputTensor", "padded"), shared) is None
+    assert exclusion("ELEMENT_WISE_ADD", ("layout of ATensor", "broadcast"), shared) is None
+    owned = exclusion("ACTIVATION_RELU", ("owned inputs", "some"), shared)
     assert owned is not None
     assert "not bound" in owned
-    assert why("ELEMENT_WISE_ADD", ("owned inputs", "some"), shared) is None
+    assert exclusion("ELEMENT_WISE_ADD", ("owned inputs", "some"), shared) is None
 
 
 def test_tensors_that_must_have_one_data_type_share_a_parameter_and_others_have_their_own() -> None:

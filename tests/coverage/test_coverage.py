@@ -18,7 +18,7 @@ from dmlconf.coverage.measure import OperatorCoverage, Part, documented_parts, m
 from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
-FEW = """
+TWO_CASES = """
 operator: ARGMIN
 cases:
   - name: one
@@ -50,7 +50,7 @@ def covered(directory: Path, text: str) -> OperatorCoverage:
 
 
 def test_a_case_covers_only_its_own_parts(tmp_path: Path) -> None:
-    row = covered(tmp_path, FEW)
+    row = covered(tmp_path, TWO_CASES)
     shown = {part for part, count in row.parts.items() if count}
     assert shown == {
         Part("support", "InputTensor INT64, rank 1, at 4_1"),
@@ -64,7 +64,7 @@ def test_a_case_covers_only_its_own_parts(tmp_path: Path) -> None:
 
 
 def test_a_case_also_covers_the_table_of_an_older_level_that_supports_it(tmp_path: Path) -> None:
-    row = covered(tmp_path, FEW.replace("INT64", "INT32"))
+    row = covered(tmp_path, TWO_CASES.replace("INT64", "INT32"))
     assert row.parts[Part("support", "InputTensor INT32, rank 1, at 4_1")] == 1
     assert row.parts[Part("support", "InputTensor INT32, rank 1, at 3_0")] == 1
 
@@ -121,7 +121,7 @@ def test_every_data_type_and_rank_in_the_support_tables_of_argmin_is_one_part() 
 
 
 def test_the_command_lists_missing_parts_and_fails_below_a_given_share(tmp_path: Path) -> None:
-    (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
+    (tmp_path / "few.yaml").write_text(TWO_CASES, encoding="utf-8")
     process = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "-o", "ARGMIN", "--missing", "--fail-under", "50"
     )
@@ -131,7 +131,7 @@ def test_the_command_lists_missing_parts_and_fails_below_a_given_share(tmp_path:
 
 
 def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
-    (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
+    (tmp_path / "few.yaml").write_text(TWO_CASES, encoding="utf-8")
     process = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "--report", "json", "--report", "markdown:coverage.md"
     )
@@ -176,7 +176,7 @@ def test_values_that_a_constraint_refuses_are_not_parts() -> None:
 
 
 def test_parts_that_no_case_can_cover_are_reported_with_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
+    (tmp_path / "few.yaml").write_text(TWO_CASES, encoding="utf-8")
     process = dmlconf_here(
         tmp_path,
         "coverage",

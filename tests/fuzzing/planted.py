@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 from dmlconf.catalogue.graph import GRAPHS
 from tests.diagnosis.defects import Defect
 
-__all__ = ["Finding", "find", "table"]
+__all__ = ["FuzzResult", "find", "table"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class FuzzResult:
     """The result of fuzzing for one planted defect.
 
     Attributes:
@@ -32,7 +32,7 @@ class Finding:
     cases: int | None
 
 
-def find(defect: Defect, seed: int, most: int) -> Finding:
+def find(defect: Defect, seed: int, most: int) -> FuzzResult:
     """Make cases of the defect's operators until one fails, or the limit for each is reached."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "run.jsonl"
@@ -71,17 +71,17 @@ def find(defect: Defect, seed: int, most: int) -> Finding:
             for line in lines
             if line["record"] == "verdict" and line["status"] in ("failed", "broken")
         ]
-    return Finding(defect, failing[0] + 1 if failing else None)
+    return FuzzResult(defect, failing[0] + 1 if failing else None)
 
 
-def table(findings: Iterable[Finding]) -> Iterator[str]:
+def table(results: Iterable[FuzzResult]) -> Iterator[str]:
     """Yield how many defects are found, then a Markdown table of all."""
-    findings = list(findings)
-    found = sum(each.cases is not None for each in findings)
-    yield f"{found} of {len(findings)} defects are found ({100 * found / len(findings):.0f}%)."
+    results = list(results)
+    found = sum(each.cases is not None for each in results)
+    yield f"{found} of {len(results)} defects are found ({100 * found / len(results):.0f}%)."
     yield ""
     yield "| Defect | Operators | Cases |"
     yield "|---|---|---:|"
-    for each in findings:
+    for each in results:
         cases = "not found" if each.cases is None else f"{each.cases:,}"
         yield f"| {each.defect.name} | {', '.join(each.defect.operators)} | {cases} |"

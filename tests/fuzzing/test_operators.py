@@ -28,12 +28,12 @@ SAMPLE = ["CONVOLUTION", "GATHER_ND", "GEMM", "JOIN", "LSTM", "PADDING1", "QUANT
 NOT_OWNED = "inputs-not-owned-by-dml"
 """The constraint of operators whose inputs cannot have the flag OWNED_BY_DML."""
 
-WITH_WINDOWS = [
+OPERATORS_WITH_WINDOWS = [
     name
     for name in operator_names()
     if "WindowSize" in {field.name for field in operator(name).fields}
 ]
-REFUSED = {
+UNREACHABLE = {
     "MULTIHEAD_ATTENTION1": {"layout PastSequenceLengthsTensor broadcast"},
     "SCATTER_ND": {"layout IndicesTensor broadcast"},
 }
@@ -88,7 +88,7 @@ def test_sizes_above_1_are_often_odd_and_often_multiples_of_eight() -> None:
     assert eights > 0.15 * sum(several.values())
 
 
-def test_data_has_special_numbers_in_some_cases_and_none_in_most() -> None:
+def test_some_inputs_are_special_numbers_or_a_constant_and_most_are_neither() -> None:
     fills = [
         next(
             iter(
@@ -97,11 +97,12 @@ def test_data_has_special_numbers_in_some_cases_and_none_in_most() -> None:
         )
         for n in range(200)
     ]
-    assert 10 < fills.count("specials") < 100
-    assert 2 < fills.count("constant") < 40
+    assert fills.count("specials") > 10
+    assert fills.count("constant") > 2
+    assert fills.count("specials") + fills.count("constant") < 100
 
 
-def test_any_dimension_of_an_input_may_repeat_one_slice() -> None:
+def test_any_dimension_of_an_input_may_have_a_stride_of_0() -> None:
     repeated: Counter[int] = Counter()
     for number in range(200):
         desc = fuzzed_desc(operator("GEMM"), 1, number, Chance(1, number)).desc
@@ -137,7 +138,7 @@ def test_two_cases_for_each_goal_reach_every_documented_part_and_nearly_all_diff
             reached |= {f"{Part.LAYOUT} {field.name} {each}" for each in layouts_of(tensor)}
     owned = not any(constraint.name == NOT_OWNED for constraint in entry.constraints)
     wanted = {str(goal) for goal in goals if owned or goal.part != Part.FLAG}
-    wanted -= REFUSED.get(name, set())
+    wanted -= UNREACHABLE.get(name, set())
     assert wanted - reached == set()
     assert len(descs) >= 0.9 * 2 * len(goals)
 
@@ -182,6 +183,6 @@ def test_no_window_or_sequence_is_so_long_that_a_case_takes_minutes() -> None:
     assert layer["InputTensor"]["Sizes"][-3] <= 2**12
 
 
-@pytest.mark.parametrize("name", WITH_WINDOWS)
+@pytest.mark.parametrize("name", OPERATORS_WITH_WINDOWS)
 def test_each_operator_with_windows_has_cases(name: str) -> None:
     assert all("WindowSize" in operator_case(name, 1, n).template.data["desc"] for n in range(4))

@@ -24,6 +24,7 @@ from dmlconf.fuzzing.graphs import planted_case
 from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.planted_rewrites import plantable, rewrite_files
 from dmlconf.fuzzing.saving import in_folder, save_cases
+from dmlconf.fuzzing.search import MOST_ELEMENTS
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
 
@@ -117,7 +118,9 @@ def test_about_every_third_graph_has_a_rewrite_and_the_others_are_unchanged(
     ]
 
 
-def test_seed_and_number_make_the_same_planted_graph_everywhere(pattern: CaseTemplate) -> None:
+def test_seed_and_number_make_the_same_planted_graph_on_every_machine_and_python(
+    pattern: CaseTemplate,
+) -> None:
     entries = [case.template.data for case in planted_cases(pattern, 4)]
     digest = sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
     assert digest[:16] == "9798df52c1d0e6a9"
@@ -128,13 +131,15 @@ def test_only_patterns_of_the_given_operators_are_planted(pattern: CaseTemplate)
     assert plantable([pattern], ("ACTIVATION_RELU",)) == ()
 
 
-def test_patterns_of_large_tensors_are_not_planted(tmp_path: Path) -> None:
-    large = PATTERN.replace("[1, 1, 1, 3]", "[1, 1, 2, 3001]")
+@pytest.mark.parametrize("elements", [MOST_ELEMENTS, MOST_ELEMENTS + 1])
+def test_only_patterns_without_large_tensors_are_planted(tmp_path: Path, elements: int) -> None:
+    large = PATTERN.replace("[1, 1, 1, 3]", f"[1, 1, 1, {elements}]")
     (tmp_path / "large.yaml").write_text(
         large.replace("values: [1, -2, 9]", "fill: {sequence: {start: -9}}")
     )
     [template] = load_suite([tmp_path / "large.yaml"]).templates
-    assert plantable([template], ("ACTIVATION_RELU", "ELEMENT_WISE_CLIP")) == ()
+    planted = plantable([template], ("ACTIVATION_RELU", "ELEMENT_WISE_CLIP"))
+    assert planted == ((template,) if elements == MOST_ELEMENTS else ())
 
 
 def test_rewrite_files_are_files_of_the_bundled_suite() -> None:

@@ -43,7 +43,7 @@ DESC: dict[str, Any] = {
     "FusedActivation": None,
 }
 
-FALSE = [
+FALSE_CONDITIONS = [
     "InputTensor.Sizes[1] == FilterTensor.Sizes[1]",
     "InputTensor.Sizes[2:] == OutputTensor.Sizes[2:]",
     "OutputTensor.Sizes == tuple(size + 2 for size in InputTensor.Sizes)",
@@ -73,7 +73,7 @@ FALSE = [
 ]
 """Conditions that `DESC` does not meet, and meets after one or a few changes."""
 
-TRUE = [
+TRUE_CONDITIONS = [
     "InputTensor.Sizes[1] == FilterTensor.Sizes[1] * GroupCount",
     "InputTensor.DataType == OutputTensor.DataType",
     "InputTensor.DimensionCount == OutputTensor.DimensionCount",
@@ -88,7 +88,10 @@ TRUE = [
 
 
 def solved(text: str, target: bool) -> bool:
-    """Return whether changes that the solver proposes make the condition's value the target."""
+    """Return whether the solver proposes changes after which the condition has the value `target`.
+
+    The condition must have the other value before.
+    """
     chance = Chance(3, text)
     drafts = Drafts(CONVOLUTION, CONVOLUTION.support[0], chance)
     condition = condition_over(CONVOLUTION, "tested", Expression(text))
@@ -111,12 +114,12 @@ def solved(text: str, target: bool) -> bool:
     return False
 
 
-@pytest.mark.parametrize("text", FALSE)
+@pytest.mark.parametrize("text", FALSE_CONDITIONS)
 def test_the_solver_finds_changes_by_which_a_condition_holds(text: str) -> None:
     assert solved(text, True)
 
 
-@pytest.mark.parametrize("text", TRUE)
+@pytest.mark.parametrize("text", TRUE_CONDITIONS)
 def test_the_solver_finds_changes_by_which_a_condition_no_longer_holds(text: str) -> None:
     assert solved(text, False)
 

@@ -113,7 +113,7 @@ def test_a_cast_becomes_one_step_that_writes_the_output() -> None:
 def test_webnn_resizes_the_same_two_axes_as_the_case(
     sizes: tuple[int, ...], resized: tuple[int, ...], axes: tuple[int, ...]
 ) -> None:
-    [step] = translated(_resampled(sizes, resized), "webnn").steps
+    [step] = translated(resampled_case(sizes, resized), "webnn").steps
     assert step.attributes["axes"] == axes
     assert step.attributes["scales"] == (2, 3)
 
@@ -123,10 +123,10 @@ def test_webnn_resizes_no_axes_but_two_that_are_next_to_each_other(
     resized: tuple[int, ...],
 ) -> None:
     with pytest.raises(NotExpressibleError, match="next to each other"):
-        translated(_resampled((1, 1, 2, 2), resized), "webnn")
+        translated(resampled_case((1, 1, 2, 2), resized), "webnn")
 
 
-def _resampled(sizes: tuple[int, ...], resized: tuple[int, ...]) -> Case:
+def resampled_case(sizes: tuple[int, ...], resized: tuple[int, ...]) -> Case:
     """Return a case of RESAMPLE1 from one size to another."""
     scales = tuple(float(new / old) for old, new in zip(sizes, resized, strict=True))
     return stated_case(
@@ -177,7 +177,7 @@ def test_a_case_that_webnn_interprets_differently_has_no_counterpart(
             "element_wise_clip1/boundary/bounds-of-another-data-type"
             "[DataType=FLOAT32,MinMaxDataType=FLOAT16,Max=2.7]",
             "maxValue",
-            2.69921875,
+            2.69921875,  # 2.7 in FLOAT16.
         ),
         (
             "element_wise_clip1/boundary/infinite-bounds-of-another-data-type"
@@ -185,7 +185,7 @@ def test_a_case_that_webnn_interprets_differently_has_no_counterpart(
             "maxValue",
             65504,
         ),
-        ("padding/boundary/value-truncated-and-wrapped", "value", 44),
+        ("padding/boundary/value-truncated-and-wrapped", "value", 44),  # 300 - 256.
     ],
 )
 def test_webnn_gets_the_number_that_directml_makes_of_an_attribute(
@@ -311,7 +311,7 @@ def test_an_input_on_which_no_output_depends_is_not_used() -> None:
     assert program.used_inputs().keys() < program.inputs.keys()
 
 
-def test_scales_of_columns_have_as_many_zero_points_and_the_batches_of_their_matrix() -> None:
+def test_scales_of_columns_and_their_zero_points_get_the_batch_sizes_of_the_matrix() -> None:
     """ONNX: "Scale and zero point must have same shape", [D1, D2, 1, K] for columns."""
     for name, sizes in (("batches", (3, 1, 2, 4)), ("rows", (2, 4))):
         product = stated_case(
