@@ -81,7 +81,7 @@ def test_every_value_of_an_attribute_is_covered(tmp_path: Path) -> None:
     assert len(chosen) == 2
 
 
-def test_unusual_data_is_covered_in_each_data_type(tmp_path: Path) -> None:
+def test_nan_and_infinity_are_covered_in_each_data_type(tmp_path: Path) -> None:
     rows = [
         ("plain", "FLOAT32", "1"),
         ("other", "FLOAT32", "2"),

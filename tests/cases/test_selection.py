@@ -155,6 +155,7 @@ ALL = [INT, FLOAT, NEW, OLD, UNLISTED, TWIN]
 
 @pytest.fixture
 def cases(tmp_path: Path) -> list[PlannedCase]:
+    """The cases of TILE and ARGMIN."""
     for name, text in (("boundary", TILE), ("matrix", ARGMIN)):
         (tmp_path / f"{name}.yaml").write_text(text, "utf-8")
     return list(load_suite([tmp_path]).plan())

@@ -49,6 +49,7 @@ def suite(tmp_path: Path) -> Path:
 
 
 def identifiers(*paths: Path, operators: tuple[str, ...] = ()) -> list[str]:
+    """Return the identifiers of the cases of these operators below these paths."""
     return [case.identifier for case in load_suite(paths, operators=operators).plan()]
 
 

@@ -54,6 +54,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
+    """A case file with the text MATRIX."""
     path = tmp_path / "gather" / "own.yaml"
     path.parent.mkdir()
     path.write_text(MATRIX, "utf-8")

@@ -42,6 +42,7 @@ cases:
 
 @pytest.fixture
 def cases(tmp_path: Path) -> dict[str, Case]:
+    """The cases of SUITE by name."""
     (tmp_path / "add.yaml").write_text(SUITE, encoding="utf-8")
     plan = load_suite([tmp_path]).plan()
     return {planned.identifier.rpartition("/")[2]: valid_case(planned) for planned in plan}

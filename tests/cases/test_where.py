@@ -52,6 +52,7 @@ cases:
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> list[PlannedCase]:
+    """The cases of TILE and ARGMIN."""
     folder = tmp_path_factory.mktemp("where")
     (folder / "tile.yaml").write_text(TILE, encoding="utf-8")
     (folder / "argmin.yaml").write_text(ARGMIN, encoding="utf-8")

@@ -130,7 +130,7 @@ def test_a_valid_desc_breaks_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_broken_has_every_enforced_constraint_of_the_operator(name: str) -> None:
+def test_the_table_broken_has_every_enforced_constraint_of_the_operator(name: str) -> None:
     enforced = {entry.name for entry in operator(name).constraints if entry.enforced}
     assert enforced == {constraint for broken, constraint, _ in BROKEN if broken == name}
 
@@ -194,7 +194,7 @@ VALID_CHANGES: Final[list[dict[str, Any]]] = [
 """Changes of a tensor that break nothing."""
 
 
-def test_invalid_changes_have_every_constraint_of_all_tensors() -> None:
+def test_the_table_of_invalid_changes_has_every_constraint_of_all_tensors() -> None:
     assert INVALID_CHANGES.keys() == {entry.name for entry in tensor_constraints()}
 
 

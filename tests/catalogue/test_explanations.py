@@ -91,7 +91,7 @@ def test_every_constraint_that_is_broken_has_a_line_of_its_own(tmp_path: Path) -
     ]
 
 
-def test_of_a_desc_with_missing_fields_only_these_are_reported(tmp_path: Path) -> None:
+def test_only_the_missing_fields_of_a_desc_are_reported(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, "operator: GATHER\ncases:\n  - name: case\n    desc: {Axis: 0}\n")
     missing = "InputTensor, IndicesTensor, OutputTensor, IndexDimensions are missing"
     assert error == f"4: required-field, but expects no rejection: {missing}"

@@ -92,7 +92,7 @@ def test_tables_that_list_a_desc_come_newest_first() -> None:
     assert [str(table.since) for table in tables] == ["4_1", "3_0", "2_1", "1_0"]
 
 
-def test_absent_tensors_need_no_support() -> None:
+def test_absent_tensors_need_no_feature_level() -> None:
     desc = {**gather("INT64", "UINT32", 4), "InputTensor": None, "OutputTensor": None}
     assert required_level(operator("GATHER"), desc) == (1, 0)
 

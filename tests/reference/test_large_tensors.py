@@ -17,7 +17,10 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
 LARGEST_NUMBER = 4
-"""The greatest magnitude drawn: sums are exact, and each window has several greatest numbers."""
+"""The greatest magnitude drawn, so small that sums are exact and windows have equal maxima."""
+
+POOLED_SIZES = (2, 30, 61, 50)
+"""Sizes of tensors of 183,000 elements, more than the 65,536 over which windows slide at once."""
 
 
 def random(*sizes: int, seed: int = 0) -> Array:
@@ -61,7 +64,7 @@ def convolution(values: Array, filter_: Array, groups: int, direction: str) -> A
     ],
     ids=["parts of rows", "parts of groups", "parts of batches"],
 )
-def test_a_large_convolution_equals_that_of_each_group(
+def test_a_large_convolution_equals_a_loop_over_its_batches_and_groups(
     direction: str, sizes: tuple[int, ...], filter_sizes: tuple[int, ...], groups: int
 ) -> None:
     values, filter_ = random(*sizes), random(*filter_sizes, seed=1)
@@ -106,8 +109,10 @@ def pooled(operator: str, values: Array, **more: Any) -> Any:
     ("operator", "more"),
     [("AVERAGE_POOLING", {"IncludePadding": False}), ("MAX_POOLING", {}), ("LP_POOLING", {"P": 1})],
 )
-def test_pooling_in_parts_equals_that_of_each_channel(operator: str, more: dict[str, Any]) -> None:
-    values = random(2, 30, 61, 50)
+def test_pooling_in_parts_equals_pooling_of_each_channel_alone(
+    operator: str, more: dict[str, Any]
+) -> None:
+    values = random(*POOLED_SIZES)
     actual = pooled(operator, values, **more)
     for batch, channel in np.ndindex(2, 30):
         one = values[batch : batch + 1, channel : channel + 1]
@@ -117,7 +122,7 @@ def test_pooling_in_parts_equals_that_of_each_channel(operator: str, more: dict[
 
 
 def test_indices_of_pooling_in_parts_refer_to_the_whole_tensor() -> None:
-    values = random(2, 30, 61, 50)
+    values = random(*POOLED_SIZES)
     outputs = desc(2, 30, 31, 25, data_type=DataType.UINT32)
     alone = desc(1, 1, 31, 25, data_type=DataType.UINT32)
     greatest, indices = pooled("MAX_POOLING1", values, OutputIndicesTensor=outputs)
@@ -131,7 +136,7 @@ def test_indices_of_pooling_in_parts_refer_to_the_whole_tensor() -> None:
 
 @pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
 @pytest.mark.parametrize("sizes", [(60, 50), (2, 1)], ids=["large output", "small output"])
-def test_gradients_of_resampling_in_parts_equal_those_of_each_channel(
+def test_gradients_of_resampling_in_parts_equal_those_of_each_channel_alone(
     mode: str, sizes: tuple[int, int]
 ) -> None:
     gradient = random(2, 30, 120, 100)
@@ -154,7 +159,7 @@ def test_gradients_of_resampling_in_parts_equal_those_of_each_channel(
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_regions_in_parts_equal_those_of_each_region(function: str) -> None:
+def test_roi_align_in_parts_equals_roi_align_of_each_region_alone(function: str) -> None:
     values, count = random(2, 30, 20, 20), 40
     drawn = np.random.default_rng(2)
     begins = drawn.uniform(0, 8, (count, 2))
@@ -186,7 +191,7 @@ def test_regions_in_parts_equal_those_of_each_region(function: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_regions_of_many_channels_in_parts_equal_those_of_ten_channels_at_a_time(
+def test_roi_align_and_its_gradient_in_parts_equal_those_of_ten_channels_at_a_time(
     function: str,
 ) -> None:
     values = random(1, 300, 20, 20)
@@ -231,7 +236,7 @@ def test_regions_of_many_channels_in_parts_equal_those_of_ten_channels_at_a_time
             np.testing.assert_allclose(whole[:, channels], computed(channels), rtol=1e-6, atol=1e-6)
 
 
-def test_pooled_regions_in_parts_equal_those_of_each_region() -> None:
+def test_roi_pooling_in_parts_equals_roi_pooling_of_each_region_alone() -> None:
     values, count = random(2, 30, 40, 40), 40
     drawn = np.random.default_rng(2)
     begins = drawn.integers(0, 20, (count, 2))

@@ -416,7 +416,7 @@ def test_specials_of_integers_have_their_limits_and_are_rotated_by_the_seed(
 
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.INT8])
-def test_specials_can_have_ordinary_numbers_between(data_type: DataType) -> None:
+def test_the_argument_every_puts_ordinary_numbers_between_specials(data_type: DataType) -> None:
     alone = fill("specials", [6], data_type, {"seed": 2})
     between = fill("specials", [24], data_type, {"seed": 2, "every": 4})
     np.testing.assert_array_equal(between[::4], alone)
@@ -447,6 +447,6 @@ def test_ends_have_the_numbers_on_both_sides_of_the_limits_of_each_word() -> Non
     assert halves == [1, 2050, 65504, 2047, 0, -2048, -65504, 3, 2048, -2047]
 
 
-def test_specials_at_every_0th_index_are_refused() -> None:
+def test_specials_with_an_argument_every_of_0_are_refused() -> None:
     with pytest.raises(ValueError, match="every is 0"):
         fill("specials", [4], DataType.FLOAT32, {"every": 0})

@@ -112,7 +112,7 @@ def test_a_quotient_may_be_a_product_with_the_reciprocal(a: float, b: float) -> 
     st.sampled_from([0.25, 0.5, 1, -0.5]),
     st.sampled_from([0, 1, -2.5]),
 )
-def test_scale_and_bias_come_before_an_exponential(x: float, scale: float, bias: float) -> None:
+def test_scale_and_bias_apply_before_an_exponential(x: float, scale: float, bias: float) -> None:
     scale_bias = {"Scale": scale, "Bias": bias}
     (inputs,) = vectors(DataType.FLOAT32, x)
     (result,) = evaluate("ELEMENT_WISE_EXP", DataType.FLOAT32, inputs, ScaleBias=scale_bias)

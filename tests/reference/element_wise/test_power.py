@@ -144,7 +144,8 @@ def test_scale_and_bias_apply_to_base_and_exponent(
     scale_bias = {"Scale": scale, "Bias": bias}
     interval = power(DataType.FLOAT32, x, y, part="interval", scale_bias=scale_bias)
     assert interval[0] <= base**exponent <= interval[1]
-    assert power(DataType.INT32, 3, 1, scale_bias={"Scale": 1.5, "Bias": 0.5}) == 25
+    # The base is 3 * 1.5 + 0.5 and the exponent 1 * 1.5 + 0.5.
+    assert power(DataType.INT32, 3, 1, scale_bias={"Scale": 1.5, "Bias": 0.5}) == 5**2
 
 
 @pytest.mark.parametrize("exponent_type", [DataType.FLOAT16, DataType.UINT8, DataType.INT16])

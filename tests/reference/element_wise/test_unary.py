@@ -143,11 +143,12 @@ def test_beyond_100_pi_all_numbers_from_minus_1_to_1_are_right_and_none_far_beyo
 
 
 def test_a_tangent_at_its_pole_is_large_and_has_either_sign() -> None:
+    """A cosine may be off by 0.0008, whose reciprocal is 1250."""
     above, below = permitted_intervals("TAN", [math.pi / 2, 1.0])
     assert above[1][0] == np.inf
     assert below[0][0] == -np.inf
-    assert above[0][0] > 600
-    assert below[1][0] < -600
+    assert above[0][0] > 1200
+    assert below[1][0] < -1200
     for lowest, highest in (above, below):
         assert highest[1] - lowest[1] < 0.02
 

@@ -84,7 +84,7 @@ def test_top_k_of_a_line_with_nan_may_begin_with_any_element_of_the_line() -> No
     assert indices == [True, True, True, True, False]
 
 
-def test_top_k_of_equal_elements_and_nan_may_begin_with_either() -> None:
+def test_top_k_of_equal_elements_and_nan_may_begin_with_an_element_or_nan() -> None:
     assert permitted_first([5, 5, np.nan, 5])[0] == [False, True, False, False, True]
 
 

@@ -91,7 +91,7 @@ def test_training_is_normalization_by_the_mean_and_variance_it_returns(
 
 
 @given(SEEDS, SIZES)
-def test_parameters_may_be_broadcast(seed: int, sizes: tuple[int, ...]) -> None:
+def test_mean_variance_scale_and_bias_may_be_broadcast(seed: int, sizes: tuple[int, ...]) -> None:
     tensor = uniform(seed, sizes)
     names = ("MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor")
     shared: dict[str, Any] = {

@@ -96,6 +96,8 @@ def test_masked_keys_have_no_effect(seed: int, lengths: list[int]) -> None:
 @given(SEEDS)
 def test_ranges_of_a_mask_number_queries_and_keys_through_all_batches(seed: int) -> None:
     tensors = inputs(seed)
+    # Queries 0 to 3 see 2 keys from key 1 on, query 4 sees 3 keys from key 6 on, and the last
+    # number is not used. Batch 1 begins with query 3 and key 5.
     ranges = np.array([2, 3, 0, 4, 5, 1, 6, 99], np.int32)
     kind = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
     [actual] = attend((2, 3, 6), 2, **tensors, MaskTensor=ranges, MaskType=kind)
@@ -181,7 +183,9 @@ def test_with_past_sequence_lengths_no_query_sees_a_later_key(seed: int) -> None
 
 
 @pytest.mark.parametrize(("kind", "filtered"), [("BOOLEAN", 2.0), ("KEY_SEQUENCE_LENGTH", 0.0)])
-def test_masks_also_act_on_the_bias_of_positions(kind: str, filtered: float) -> None:
+def test_a_boolean_mask_scales_the_bias_of_positions_and_another_removes_that_of_masked_keys(
+    kind: str, filtered: float
+) -> None:
     tensors = inputs(1)
     position = uniform(4, 2, 2, 3, 5)
     mask = np.ones((2, 2, 3, 5), np.int32) if kind == "BOOLEAN" else np.array([[3, 5]], np.int32)

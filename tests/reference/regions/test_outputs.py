@@ -198,7 +198,7 @@ def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
         pytest.param("MAX", 2, {30.0, 40.0}, id="greatest"),
     ],
 )
-def test_samples_near_boundaries_read_whole_elements(
+def test_samples_near_boundaries_read_one_of_two_elements_and_nothing_between(
     function: str, samples: int, right: set[float]
 ) -> None:
     """The samples are at 0.5, or at 0.5 and 2.5, computed from thirds, which are rounded."""

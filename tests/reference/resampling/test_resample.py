@@ -166,7 +166,9 @@ def test_a_choice_of_elements_may_be_between_a_number_and_nan() -> None:
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(2.0, True), (4.0, True), (3.0, False)])
-def test_small_integers_at_weights_of_powers_of_two_are_exact(scale: float, exact: bool) -> None:
+def test_interpolated_small_integers_are_exact_only_if_the_scale_is_a_power_of_two(
+    scale: float, exact: bool
+) -> None:
     tensor = random([2, 5], 1)
     sizes = [2, int(5 * scale)]
     right = resample("RESAMPLE", tensor, sizes, "LINEAR", Scales=[1.0, scale])
