@@ -62,7 +62,7 @@ def cases(suite: Suite) -> list[PlannedCase]:
 
 
 def exact(planned: PlannedCase) -> tuple[object, ...]:
-    """Return a case as a tuple that equals no other, not even if 1 is 1.0 or true in the other."""
+    """Return a case as a tuple, unequal to that of a case with 1.0 or true in place of 1."""
     return planned, str(planned.parameters), id(planned.template)
 
 
@@ -74,6 +74,7 @@ def test_a_plan_has_the_cases_in_their_order(cases: list[PlannedCase]) -> None:
 
 def test_a_plan_has_each_case_at_its_index(cases: list[PlannedCase]) -> None:
     plan = PlannedCases(cases)
+    # Indices of the single case, of the large matrix and, at the end, of the small one.
     for index in (0, 1, 2, 777, len(cases) - 4, len(cases) - 3, -1, -len(cases)):
         assert exact(plan[index]) == exact(cases[index])
     for part in (slice(0, 3), slice(5, None, 9001), slice(None, None, -7001), slice(4, 4)):

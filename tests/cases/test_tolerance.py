@@ -53,7 +53,7 @@ def verdict(case: Case, *values: float) -> Verdict:
 
 
 def test_a_tolerance_without_a_reason_only_permits_less(tmp_path: Path) -> None:
-    by_rule = case_of(tmp_path)
+    by_rule = case_of(tmp_path)  # The rule of a sine permits errors up to 0.0008.
     stricter = case_of(tmp_path, "tolerance: {OutputTensor: {absolute: 0.00001}}")
     looser = case_of(tmp_path, "tolerance: {OutputTensor: {absolute: 0.5}}")
     assert verdict(by_rule, 0.0005, 1).status is Status.PASSED

@@ -72,12 +72,14 @@ def test_a_case_covers_the_pairs_of_its_values_and_no_more(tmp_path: Path) -> No
     # Without CTensor, its layout and Beta have no value.
     valued = [each for each in row.parameters if each.name not in ("layout of CTensor", "Beta")]
     assert len(valued) == len(row.parameters) - 2
+    # The case has one value of each parameter, and any two of these make a pair.
     assert len(row.covered) == len(valued) * (len(valued) - 1) // 2
 
 
 def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Path) -> None:
     row = covered(tmp_path)
     counts = [len(each.values) for each in row.parameters]
+    # A pair has values of two different parameters.
     pairs = (sum(counts) ** 2 - sum(n * n for n in counts)) // 2
     assert len(row.covered) + len(row.missing) + len(row.excluded) == pairs
     assert all(row.excluded.values())

@@ -158,6 +158,7 @@ def test_an_unknown_relation_is_reported_with_the_other_problems_of_the_file(
         graph_case(tmp_path, f"{wrong}{matrix}relation: {relation}\n")
     messages = [problem.message for problem in refusal.value.problems]
     assert any(message in text for text in messages)
+    # If a field is unknown, no case of the matrix is made, so no relation is computed.
     no_case_is_made = relation == "=Relation" and "field" in message
     if not no_case_is_made:
         assert "'unfusd' is not a relation" in messages

@@ -28,6 +28,7 @@ def test_a_graph_is_evaluated_node_by_node(tmp_path: Path) -> None:
 
 
 def test_each_edge_is_rounded_to_its_data_type(tmp_path: Path) -> None:
+    """FLOAT16 holds 512.5 but not 2048.5."""
     text = """
 inputs:
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [2048, 512]}

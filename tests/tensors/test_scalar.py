@@ -1,4 +1,4 @@
-"""The bytes of a scalar hold the number in its data type, or a number beyond the type is refused.
+"""A scalar's bytes hold its number; a number beyond its floating-point type is refused.
 
 The tested code is in `dmlconf/tensors/scalar.py`.
 """

@@ -1,7 +1,7 @@
 """An activation of finite numbers has the same results alone as fused into another operator.
 
-Permitted intervals contain the results. Two results differ by at most `slope` times as much as the
-numbers that they are computed from.
+Permitted intervals contain the results. If two inputs differ by d, their results differ by at most
+`slope` times d.
 
 The tested code is in `dmlconf/reference/activation/operators.py`,
 `dmlconf/reference/activation/formulas.py`, `dmlconf/reference/activation/fused.py`,

@@ -126,6 +126,7 @@ def test_a_float32_number_cast_to_float16_may_be_rounded_toward_zero_or_to_neare
 
 
 def test_a_large_integer_cast_to_float32_may_be_rounded_toward_zero() -> None:
+    """Below 2^63, FLOAT32 numbers are 2^39 apart."""
     ends = cast(np.array([(1 << 63) - 1]), DataType.FLOAT32, "interval")
     assert [int(end[0]) for end in ends] == [(1 << 63) - (1 << 39), 1 << 63]
 

@@ -31,13 +31,12 @@ NUMBERS = st.floats(-1e5, 1e5, width=32)
 
 def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **more: Any) -> Any:
     """Return the result for two numbers or, given a `part` of the allowance, what is permitted."""
-    output = more.pop("output", data_type)
     inputs = {
         "ATensor": np.array([a], data_type.dtype),
         "BTensor": np.array([b], data_type.dtype),
     }
     function = function_of(f"ELEMENT_WISE_{name}", part)
-    result = function(**inputs, OutputTensor=TensorDesc(output, (1,)), **more)
+    result = function(**inputs, OutputTensor=TensorDesc(data_type, (1,)), **more)
     if part == "candidates":
         return result
     return tuple(end[0] for end in result) if part else result[0]

@@ -55,18 +55,18 @@ def test_each_element_is_divided_by_a_power_of_the_squares_in_its_window(
 
 @given(SEEDS, SIZES, st.integers(0, 3), st.booleans())
 def test_the_gradient_of_an_odd_window_is_that_of_finite_differences(
-    seed: int, sizes: tuple[int, ...], half: int, cross_channel: bool
+    seed: int, sizes: tuple[int, ...], each_side: int, cross_channel: bool
 ) -> None:
     tensor = uniform(seed, sizes).astype(np.float64)
     gradient = uniform(seed + 1, sizes)
     options: dict[str, Any] = {"CrossChannel": cross_channel}
-    actual = evaluate(tensor, 2 * half + 1, InputGradientTensor=gradient, **options)
+    actual = evaluate(tensor, 2 * each_side + 1, InputGradientTensor=gradient, **options)
     step = 2.0**-7
     moved = np.zeros(sizes)
     at = tuple(size // 2 for size in sizes)
     moved[at] = step
-    up = evaluate(tensor + moved, 2 * half + 1, **options)
-    down = evaluate(tensor - moved, 2 * half + 1, **options)
+    up = evaluate(tensor + moved, 2 * each_side + 1, **options)
+    down = evaluate(tensor - moved, 2 * each_side + 1, **options)
     slope = (gradient * (up.astype(np.float64) - down)).sum() / step / 2
     np.testing.assert_allclose(actual[at], slope, atol=2e-3)
 

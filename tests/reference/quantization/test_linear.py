@@ -79,6 +79,7 @@ def test_each_block_of_elements_is_quantized_with_its_own_scale_and_zero_point(
 @example(values=[1.401298464324817e-45])
 @example(values=[1e-42, -2e-43])
 def test_dynamic_quantization_is_off_by_at_most_one_scale(values: list[float]) -> None:
+    """Rounding the quotient and rounding the zero point may each add half of a scale."""
     numbers = np.array(values, np.float32)
     for integer in BYTES:
         one = TensorDesc(integer, (1,))

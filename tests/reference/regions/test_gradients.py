@@ -1,4 +1,4 @@
-"""ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1; its intervals follow from its samples' errors.
+"""ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1; errors of coordinates widen its intervals.
 
 The tested code is in `dmlconf/reference/regions/gradients.py`,
 `dmlconf/reference/regions/slopes.py`, `dmlconf/permitted/regions/gradients.py` and
@@ -172,7 +172,10 @@ def test_the_interval_is_narrow_if_a_sample_is_near_an_element(begin: float) -> 
 
 
 def test_the_error_of_a_row_cancels_if_changes_of_slopes_cancel() -> None:
-    """If gradients alternate in sign, an error of y increases one slope and decreases the next."""
+    """If gradients alternate in sign, an error of y increases one slope and decreases the next.
+
+    Coordinates near 1000 have large errors in FLOAT32.
+    """
     image = np.outer(np.arange(8.0), np.arange(16.0) ** 2)[np.newaxis, np.newaxis]
     region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)
     widths = [

@@ -1,4 +1,4 @@
-"""RESAMPLE and its gradients sample where they should; what rounded coordinates give is right.
+"""RESAMPLE and its gradients use the right elements; results of rounded coordinates are permitted.
 
 The tested code is in `resample.py` and `gradients.py` of `dmlconf/reference/resampling/` and of
 `dmlconf/permitted/resampling/`, in `interpolation.py` (`coordinates`) of the former, and in

@@ -21,6 +21,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 from tests.reference.functions import function_of
 
 LOWEST = float(np.finfo(np.float32).min)
+"""The lowest finite number of FLOAT32."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,13 @@ class Window:
         ]
 
 
-def numbers(low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
+def pairs(low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
     """Return a strategy for two whole numbers, one for each spatial dimension."""
     return st.tuples(st.integers(low, high), st.integers(low, high))
 
 
 WINDOWS = st.builds(
-    Window, numbers(1, 5), numbers(0, 3), numbers(1, 3), numbers(0, 4), numbers(1, 3), numbers(1, 4)
+    Window, pairs(1, 5), pairs(0, 3), pairs(1, 3), pairs(0, 4), pairs(1, 3), pairs(1, 4)
 )
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -141,8 +142,7 @@ def test_lp_pooling_takes_the_root_of_the_sum_of_powers(
 
 @given(WINDOWS, SEEDS)
 def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: int) -> None:
-    """The gradient is the adjoint: sum(InputGradientTensor * pooled), over windows that see an
-    element, is sum(OutputGradientTensor * InputTensor)."""
+    """sum(gradients * pooled), over windows that see an element, = sum(spread * values)."""
     values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
     wide = tensor(window.positions, DataType.FLOAT64)
     undilated = window.attributes(dilated=False)
