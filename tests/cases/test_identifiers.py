@@ -48,7 +48,7 @@ def test_brackets_in_a_pattern_match_themselves() -> None:
     assert not fits("a[b]", "ab")
 
 
-def test_a_star_matches_any_text_and_a_question_mark_any_character() -> None:
+def test_a_star_matches_any_text_and_a_question_mark_one_character() -> None:
     for pattern, text in (
         ("*", ""),
         ("*ab", "abab"),

@@ -113,6 +113,7 @@ def test_names_that_a_graph_lacks_get_the_number_after_the_last() -> None:
             output_edges=(OutputEdge("gemm", "OutputTensor", "v"),),
         )
     )
+    # w comes after x and y, DTensor after three inputs, the node add after gemm, and v after z.
     assert actual.input_edges == ((2, 0, 0), (0, 0, 3), (0, 0, 2))
     assert actual.intermediate_edges == ((1, 0, 0, 1),)
     assert actual.output_edges == ((0, 0, 1),)

@@ -62,7 +62,9 @@ OTHERS = [
 ]
 
 
-def test_each_operator_gets_the_cases_that_are_meant_for_it(suite: Path) -> None:
+def test_each_operator_gets_its_cases_of_a_shared_file_with_its_page_and_their_line(
+    suite: Path,
+) -> None:
     own = ["element_wise_sqrt/boundary/own", SQRT, "element_wise_sqrt/sizes/own"]
     assert identifiers(suite) == [*own, *OTHERS]
     (template,) = {case.template for case in load_suite([suite]).plan() if case.identifier == SQRT}

@@ -81,7 +81,7 @@ def test_random_numbers_agree_with_the_generator_written_with_integers_of_python
 
 
 @given(DATA_TYPES, st.data())
-def test_integers_lie_in_range_with_both_ends_included(
+def test_integers_are_whole_numbers_from_low_to_high(
     data_type: DataType, data: st.DataObject
 ) -> None:
     low = data.draw(whole_numbers(data_type))

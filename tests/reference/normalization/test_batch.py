@@ -174,6 +174,7 @@ def test_normalization_may_be_off_by_four_roundings_of_each_result(
         "VarianceTensor": np.abs(uniform(seed + 3, channel_sizes)),
         "ScaleTensor": uniform(seed + 4, channel_sizes),
     }
+    # The rule of OutputTensor says `products: 6`.
     permitted = roundings(6) * ErrorScale.of(forward(tensor, "error_scale", **inputs)).sums
     assert (4 * np.abs(forward(tensor, **inputs)) <= permitted * (1 + 1e-6)).all()
 

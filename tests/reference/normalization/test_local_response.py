@@ -100,6 +100,7 @@ def test_an_infinite_gradient_beside_zeros_stays_infinite(seed: int, index: int,
     tensor = uniform(seed, (1, 1, 3, 3))
     gradient = np.zeros_like(tensor)
     gradient.ravel()[index] = np.inf
+    # An element's own gradient has a positive factor if the element is small.
     small = np.where(np.isinf(gradient), np.float32(0.25), tensor)
     result = evaluate(small, size, InputGradientTensor=gradient, CrossChannel=False)
     assert result.ravel()[index] == np.inf

@@ -123,6 +123,7 @@ def test_a_squared_norm_beyond_float16_is_its_largest_number_or_infinite(order: 
     assert {other.flat[0] for other in actual.others} >= {largest, np.float16(0)}
     actual = normalized(tensor, (1,), "error_scale", UseMean=False, OutputTensor=output)
     assert {other.flat[0] for other in actual.others} == {largest, np.float16(0)}
+    # The squares of elements of 1 do not overflow.
     actual = normalized(tensor / 300, (1,), "error_scale", UseMean=False, OutputTensor=output)
     assert not actual.overflows.any()
     assert (actual.sums < 9).all()

@@ -55,6 +55,7 @@ def test_quantized_and_float_products_are_those_of_dequantized_matrices(
     a, b = elements(random, DataType.UINT8, 3, 9), elements(random, DataType.INT8, 9, 4)
     a_scale, b_scale = scales(random, 3, 1), scales(random, 1, 4)
     a_zero, b_zero = elements(random, DataType.UINT8, 3, 1), elements(random, DataType.INT8, 1, 4)
+    # The scale is so large that many quotients fit a byte.
     scale, zero = scales(random, 3, 1) * 999, elements(random, output, 3, 1)
     inputs = a, a_scale, a_zero, b, b_scale, b_zero, scale, zero
     name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY"

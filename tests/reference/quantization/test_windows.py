@@ -38,19 +38,20 @@ def elements_in_window(
 @settings(max_examples=examples(15))
 @given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_convolution_sums_the_products_in_the_window(
+def test_an_integer_convolution_sums_the_products_in_the_window(
     groups: int, seed: int, strides: Any, dilations: Any, kernel: Any, start: Any
 ) -> None:
     random = np.random.default_rng(seed)
     values = elements(random, DataType.UINT8, 2, 2 * groups, 5, 6)
     filter_ = elements(random, DataType.INT8, 2 * groups, 2, *kernel)
-    zero, zeros = elements(random, DataType.UINT8, 1), elements(random, DataType.INT8, 2 * groups)
+    zero = elements(random, DataType.UINT8, 1)
+    filter_zeros = elements(random, DataType.INT8, 2 * groups)
     sizes = (2, 2 * groups, 4, 3)
     actual = reference_function("CONVOLUTION_INTEGER")(
         values,
         zero.reshape(1, 1, 1, 1),
         filter_,
-        zeros.reshape(1, -1, 1, 1),
+        filter_zeros.reshape(1, -1, 1, 1),
         TensorDesc(DataType.INT32, sizes),
         strides,
         dilations,
@@ -62,7 +63,7 @@ def test_a_convolution_sums_the_products_in_the_window(
     for batch, output, row, column in np.ndindex(*sizes):
         for channel in range(2):
             tensor = values[batch, output // 2 * 2 + channel].astype(np.int64) - zero
-            weights = filter_[output, channel].astype(np.int64) - zeros[output]
+            weights = filter_[output, channel].astype(np.int64) - filter_zeros[output]
             for at, value in elements_in_window(
                 tensor, (row, column), kernel, strides, dilations, start
             ):
@@ -74,7 +75,7 @@ def test_a_convolution_sums_the_products_in_the_window(
 @given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
 @pytest.mark.parametrize("include", [False, True])
 @pytest.mark.parametrize("data_type", [DataType.INT8, DataType.UINT8])
-def test_an_average_is_the_mean_of_the_elements_in_the_window(
+def test_an_average_is_that_of_the_elements_in_the_window_with_padding_only_if_included(
     data_type: DataType,
     include: bool,
     seed: int,
