@@ -21,6 +21,8 @@ from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.catalogue.model import FeatureLevel
 
 WORDS = st.sampled_from(["gather", "TILE", "Axis=1", "float16", "boundary/x", "zzz", "[A"])
+"""Words of which both the expressions and the identifiers are made."""
+
 Formula = tuple[str, Callable[[str], bool]]
 """A keyword expression, and a function that returns whether an identifier fits it."""
 

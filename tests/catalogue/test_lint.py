@@ -68,6 +68,7 @@ page_errors:
 level_requirements:
   - {since: 3_0, when: Direction != 'INCREASING', part: a fall, source: page}
 """
+"""The file of an operator that does not exist, without a problem."""
 
 MISTAKES: dict[str, dict[str, str]] = yaml.safe_load(
     (Path(__file__).parent / "lint_problems.yaml").read_text("utf-8")

@@ -54,7 +54,7 @@ cases:
 """
 
 
-def covered(folder: Path) -> CombinationCoverage:
+def coverage_of_gemm(folder: Path) -> CombinationCoverage:
     """Return the coverage of GEMM by CASES."""
     path = folder / "few.yaml"
     path.write_text(CASES, encoding="utf-8")
@@ -62,7 +62,7 @@ def covered(folder: Path) -> CombinationCoverage:
 
 
 def test_a_case_covers_the_pairs_of_its_values_and_no_more(tmp_path: Path) -> None:
-    row = covered(tmp_path)
+    row = coverage_of_gemm(tmp_path)
     assert (("TransA", "TRANSPOSE"), ("square", "yes")) in row.covered
     # 33 rows are one more than a tile of 32.
     assert (("layout of ATensor", "padded"), ("rows", "tile + 1")) in row.covered
@@ -77,7 +77,7 @@ def test_a_case_covers_the_pairs_of_its_values_and_no_more(tmp_path: Path) -> No
 
 
 def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Path) -> None:
-    row = covered(tmp_path)
+    row = coverage_of_gemm(tmp_path)
     counts = [len(each.values) for each in row.parameters]
     # A pair has values of two different parameters.
     pairs = (sum(counts) ** 2 - sum(n * n for n in counts)) // 2

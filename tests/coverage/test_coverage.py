@@ -39,7 +39,7 @@ cases:
 """
 
 
-def covered(directory: Path, text: str) -> OperatorCoverage:
+def coverage_of_argmin(directory: Path, text: str) -> OperatorCoverage:
     """Return the coverage of ARGMIN by a case file, whose cases named `one` count as recorded."""
     path = directory / "few.yaml"
     path.write_text(text, encoding="utf-8")
@@ -50,7 +50,7 @@ def covered(directory: Path, text: str) -> OperatorCoverage:
 
 
 def test_a_case_covers_only_its_own_parts(tmp_path: Path) -> None:
-    row = covered(tmp_path, TWO_CASES)
+    row = coverage_of_argmin(tmp_path, TWO_CASES)
     shown = {part for part, count in row.parts.items() if count}
     assert shown == {
         Part("support", "InputTensor INT64, rank 1, at 4_1"),
@@ -64,7 +64,7 @@ def test_a_case_covers_only_its_own_parts(tmp_path: Path) -> None:
 
 
 def test_a_case_also_covers_the_table_of_an_older_level_that_supports_it(tmp_path: Path) -> None:
-    row = covered(tmp_path, TWO_CASES.replace("INT64", "INT32"))
+    row = coverage_of_argmin(tmp_path, TWO_CASES.replace("INT64", "INT32"))
     assert row.parts[Part("support", "InputTensor INT32, rank 1, at 4_1")] == 1
     assert row.parts[Part("support", "InputTensor INT32, rank 1, at 3_0")] == 1
 

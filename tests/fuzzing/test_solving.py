@@ -42,6 +42,7 @@ DESC: dict[str, Any] = {
     "GroupCount": 2,
     "FusedActivation": None,
 }
+"""A valid desc of CONVOLUTION."""
 
 FALSE_CONDITIONS = [
     "InputTensor.Sizes[1] == FilterTensor.Sizes[1]",

@@ -43,6 +43,7 @@ nodes:
     desc: {{InputTensor: sequence, OutputTensor: {{Sizes: [1, 1, 1, 2]}}, Repeats: [1, 1, 1, 2]}}
 outputs: {{y: sum, z: tiled}}
 """
+"""A graph of which two nodes read `scale`, and none reads `unused`."""
 
 RECURRENT = """
 inputs:
@@ -63,7 +64,9 @@ outputs: {y: layer.OutputSequenceTensor}
 """
 
 
-def test_an_input_can_be_owned_if_every_operator_that_reads_it_permits_that(tmp_path: Path) -> None:
+def test_all_inputs_but_the_first_can_be_owned_if_operators_read_them_and_permit_it(
+    tmp_path: Path,
+) -> None:
     graph = graph_case(tmp_path, TWO_READERS).graph
     assert ownable_inputs(graph) == ("scale", "sequence")
 

@@ -47,6 +47,7 @@ nodes:
            OutputTensor: {Sizes: [1, 1, 2, 3]}, Axis: 2}
 outputs: {y: join, product_too: product}
 """
+"""A graph with an owned input, a constant, a node of two outputs, and two outputs."""
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from tests.bundled import bundled
 from tests.graphs.suites import graph_case
 
 
-def case(name: str, file: str = "matrix") -> Case:
+def first_case(name: str, file: str = "matrix") -> Case:
     """Return the first case in a file of an operator's folder."""
     return valid_case(next(iter(bundled(f"{name}/{file}.yaml").plan())))
 
@@ -82,7 +82,7 @@ def test_a_convolution_becomes_a_conv_and_its_fused_activation() -> None:
 
 
 def test_a_special_case_is_expressed_as_the_operator_that_it_specialises() -> None:
-    program = translated(case("upsample_2d"), "onnx")
+    program = translated(first_case("upsample_2d"), "onnx")
     assert program.operations == ("Resize",)
     assert program.steps[0].attributes["coordinate_transformation_mode"] == "half_pixel"
 
@@ -97,7 +97,7 @@ def test_a_scaled_number_is_not_rounded_to_float16_before_its_function(target: s
 
 def test_a_cast_becomes_one_step_that_writes_the_output() -> None:
     for target in TARGETS:
-        [step] = translated(case("cast"), target).steps
+        [step] = translated(first_case("cast"), target).steps
         assert step.operation.lower() == "cast"
         assert step.outputs == ("OutputTensor",)
 
@@ -206,11 +206,11 @@ def test_windows_with_a_stride_of_zero_have_no_counterpart(target: str) -> None:
 
 def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:
     with pytest.raises(NotExpressibleError, match="must refuse"):
-        translated(case("gather", "invalid"), "onnx")
+        translated(first_case("gather", "invalid"), "onnx")
 
 
 def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
-    graph = case("graphs", "chains")
+    graph = first_case("graphs", "chains")
     program = translated(graph, "onnx")
     known = {*program.inputs, *program.constants}
     made: set[str] = set()
@@ -268,7 +268,7 @@ def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str)
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_a_window_across_channels_is_one_lrn_whatever_its_size(size: int) -> None:
     """DirectML and ONNX put floor((size - 1) / 2) channels of the window before the element."""
-    found = case("local_response_normalization")
+    found = first_case("local_response_normalization")
     program = translated(
         replace(found, desc={**found.desc, "CrossChannel": True, "LocalSize": size}), "onnx"
     )
@@ -344,7 +344,7 @@ def test_scales_of_columns_and_their_zero_points_get_the_batch_sizes_of_the_matr
 def test_an_integer_convolution_with_a_dilation_of_0_has_no_counterpart_in_onnx(
     operator: str,
 ) -> None:
-    convolution = case(operator)
+    convolution = first_case(operator)
     dilations = (0,) * convolution.desc["DimensionCount"]
     wide = replace(convolution, desc={**convolution.desc, "Dilations": dilations})
     with pytest.raises(NotExpressibleError, match="a stride or dilation of 0"):
