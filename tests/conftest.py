@@ -35,7 +35,7 @@ settings.register_profile(
 settings.register_profile("explore", deadline=None, max_examples=1500, database=None)
 settings.load_profile("dmlconf")
 
-NEEDS: Final = {
+NEEDS_OF_MARKERS: Final = {
     "benchmark": "onnx and onnxruntime (pip install '.[benchmarks]')",
     "fuzz": "a minute or two (docs/fuzzing.md)",
     "hostile": "minutes (docs/reliability.md)",
@@ -46,12 +46,12 @@ NEEDS: Final = {
     "native": "Microsoft's DirectX headers and a C++ compiler",
     "postgres": "PostgreSQL (postgresql of Debian)",
 }
-"""What the tests of each marker need; without `-m MARKER` these tests do not run."""
+"""What the tests of each marker need; they run only with `-m MARKER`."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep checked files in a folder of this session, which all of its processes share."""
+    """Store checked case files in a folder of this session, which all of its processes share."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     (shared / "cache").mkdir(mode=0o700, exist_ok=True)
@@ -119,7 +119,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many tests of each marker were left out, and how to run them."""
     left_out = terminalreporter.stats.get("deselected", [])
-    for marker, need in NEEDS.items():
+    for marker, need in NEEDS_OF_MARKERS.items():
         count = sum(item.get_closest_marker(marker) is not None for item in left_out)
         if count:
             tests = "test needs" if count == 1 else "tests need"

@@ -15,9 +15,9 @@ def for_each(
 ) -> Callable[[Callable[[Item], None]], Callable[[], None]]:
     """Make one test of a function that checks one item.
 
-    With `pytest.mark.parametrize` each item would be a test, such as 800 for the modules of
-    dmlconf; to start so many takes longer than their checks. The test fails if there are no items,
-    or with a line for each that fails, such as `dmlconf.resources: assert 645 <= 600`.
+    With `pytest.mark.parametrize` each item would be a test of its own. The modules of dmlconf
+    would be 800 tests, which take longer to start than to check. The one test fails if there are
+    no items, or with a line for each item that fails: `dmlconf.resources: assert 645 <= 600`.
     """
 
     def decorate(check: Callable[[Item], None]) -> Callable[[], None]:

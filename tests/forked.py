@@ -24,6 +24,7 @@ _IMPORTED: Final = (
     "dmlconf.backends.faulty.backend",
     "dmlconf.engine.parallel",
 )
+"""The modules that the copied process has imported."""
 
 if sys.platform == "linux":
     from multiprocessing import forkserver

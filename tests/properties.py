@@ -11,7 +11,7 @@ def examples(count: int) -> int:
     """Return how many examples to try in a slow property test.
 
     Args:
-        count: the number by default. With the profile `explore` it is that of all property tests.
+        count: the number with the default profile. With `explore` each test tries 1,500.
     """
     profile = settings()
     return count if profile.derandomize else profile.max_examples

@@ -41,8 +41,8 @@ def rows_of(heading: str) -> list[tuple[str, str]]:
 LAYERS: Final = tuple(name.strip("`") for name, _ in rows_of("| Package | Holds |"))
 """The packages from left to right: a module imports only from its own and from those before it."""
 
-ALONE: Final = {"__main__": "cli", "__init__": ""}
-"""Modules beside the packages, each with the only package that it imports."""
+OUTSIDE_THE_TABLE: Final = {"__main__": "cli", "__init__": ""}
+"""Modules that the table of packages leaves out, each with the only package that it may import."""
 
 LONGEST_MODULE: Final = 600
 """The most lines of a module."""
@@ -74,7 +74,7 @@ def layer(name: str) -> int:
     return LAYERS.index(name)
 
 
-NAMES: Final = frozenset(map(module_name, MODULES))
+MODULE_NAMES: Final = frozenset(map(module_name, MODULES))
 """The modules as imports name them, such as `dmlconf.limits`."""
 
 
@@ -87,9 +87,9 @@ def imported_modules(path: Path) -> set[str]:
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *filter(None, [node.module])])
             names = {f"{module}.{alias.name}" for alias in node.names}
-            found |= names & NAMES or {module} & NAMES
+            found |= names & MODULE_NAMES or {module} & MODULE_NAMES
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names} & NAMES
+            found |= {alias.name for alias in node.names} & MODULE_NAMES
     return found
 
 
@@ -108,8 +108,8 @@ def imported_parts(path: Path) -> set[str]:
 def test_a_module_imports_only_from_packages_to_the_left(path: Path) -> None:
     here = part(path)
     actual = imported_parts(path) - {here}
-    if here in ALONE:
-        assert actual <= {ALONE[here]}
+    if here in OUTSIDE_THE_TABLE:
+        assert actual <= {OUTSIDE_THE_TABLE[here]}
         return
     wrong = {name for name in actual if layer(name) >= layer(here)}
     assert not wrong, f"{module_name(path)} imports {', '.join(sorted(wrong))}"
@@ -142,12 +142,14 @@ def test_no_module_imports_itself_through_others() -> None:
         for path in MODULES
     }
     assert not circle(imports)
-    assert "dmlconf.cli" in imports["dmlconf.__main__"]  # The imports of packages are seen.
+    # It imports dmlconf.cli.entry_point, so Python imports the package dmlconf.cli first.
+    assert "dmlconf.cli" in imports["dmlconf.__main__"]
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
 
 
 def test_cached_figures_depend_on_all_modules_that_judge() -> None:
     paths = {module_name(path): path for path in MODULES}
+    # The modules that judge.py imports, also through others.
     modules, waiting = set[Path](), [paths["dmlconf.judging.judge"]]
     while waiting:
         modules.add(path := waiting.pop())
@@ -174,30 +176,32 @@ def test_imports_inside_functions_and_of_dunder_main_are_found() -> None:
 
 
 @for_each([path for path in MODULES if part(path) == "precision"], name=module_name)
-def test_of_dmlconf_precision_imports_only_tensors_and_rules_of_the_catalogue(path: Path) -> None:
+def test_the_package_precision_imports_only_tensors_and_the_rules_of_the_catalogue(
+    path: Path,
+) -> None:
     allowed = ("dmlconf.catalogue.precision", "dmlconf.precision", "dmlconf.tensors")
     assert [name for name in imported_modules(path) if not name.startswith(allowed)] == []
 
 
-PERMITTED: Final = ("_error_scale", "_interval", "_candidates")
+SUFFIXES_OF_PERMITTED: Final = ("_error_scale", "_interval", "_candidates")
 """Endings of the names of functions that compute what a rule permits."""
 
 
 @for_each([path for path in MODULES if part(path) == "reference"], name=module_name)
-def test_the_reference_has_no_functions_of_what_is_permitted(path: Path) -> None:
+def test_the_reference_neither_defines_nor_imports_what_is_permitted(path: Path) -> None:
     names = [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef)]
-    assert not [name for name in names if name.endswith(PERMITTED)]
+    assert not [name for name in names if name.endswith(SUFFIXES_OF_PERMITTED)]
     taken = imported_parts(path) & {"precision", "permitted"}
     assert not taken, f"imports {', '.join(sorted(taken))}"
 
 
-def test_folders_of_permitted_are_folders_of_the_reference() -> None:
+def test_each_folder_of_permitted_is_also_a_folder_of_the_reference() -> None:
     permitted, reference = (
         {str(path.parent.relative_to(PACKAGE / name)) for path in MODULES if part(path) == name}
         for name in ("permitted", "reference")
     )
     assert len(permitted & reference) > 5
-    # The reference evaluates graphs node by node, in one module.
+    # The reference has no folder `graphs`: it evaluates graphs node by node, in one module.
     assert permitted - {".", "graphs"} <= reference
 
 
@@ -241,16 +245,26 @@ def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
         for node in type_tests(tree_of(path))
     ]
     assert len(found) <= MOST_TYPE_TESTS, f"{len(found)} lines: {', '.join(found)}"
-    each_form = (
-        "isinstance(case, GraphCase)\nisinstance(a, Case | GraphPlan)\nname == GRAPHS\n"
-        "GRAPHS in names\nis_graphs(name)\ntemplate.is_graph\n"
-        "match case:\n    case GraphCase(): pass\n"
-        "'nodes' in data\n'relation' not in template.data\n"
+
+
+@for_each(
+    (
+        "isinstance(case, GraphCase)",
+        "isinstance(a, Case | GraphPlan)",
+        "name == GRAPHS",
+        "GRAPHS in names",
+        "is_graphs(name)",
+        "template.is_graph",
+        "match case:\n    case GraphCase(): pass",
+        "'nodes' in data",
+        "'relation' not in template.data",
     )
-    assert len(list(type_tests(ast.parse(each_form)))) == 9
+)
+def test_each_way_to_ask_whether_a_case_is_a_graph_is_found(source: str) -> None:
+    assert len(list(type_tests(ast.parse(source)))) == 1
 
 
-def calling(name: str) -> list[str]:
+def modules_calling(name: str) -> list[str]:
     """Return the module of each call of a function or a class of this name."""
     return [
         module_name(path)
@@ -261,27 +275,29 @@ def calling(name: str) -> list[str]:
 
 
 def test_only_the_session_makes_a_conclusion_so_that_excuses_are_the_same_everywhere() -> None:
-    assert calling("Conclusion") == ["dmlconf.engine.session"], "use its function conclusion_for"
+    assert modules_calling("Conclusion") == ["dmlconf.engine.session"], (
+        "use its function conclusion_for"
+    )
 
 
-def test_only_two_modules_make_tables_with_ruled_headings() -> None:
-    ruled = {
+def test_only_two_modules_make_tables_with_a_line_below_the_headings() -> None:
+    found = {
         module_name(path)
         for path in MODULES
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("box.SIMPLE")
     }
     # The table of a run has columns and colours of its own.
-    assert ruled == {"dmlconf.reports.terminal_text", "dmlconf.reports.runs.table"}
+    assert found == {"dmlconf.reports.terminal_text", "dmlconf.reports.runs.table"}
 
 
 def test_only_the_session_and_parallel_make_pools_of_workers() -> None:
-    # The session has the loop of backends that may break down, parallel that of trusted ones.
-    assert calling("WorkerPool") == ["dmlconf.engine.parallel", "dmlconf.engine.session"]
+    # The session runs backends that may break down, parallel those that cannot.
+    assert modules_calling("WorkerPool") == ["dmlconf.engine.parallel", "dmlconf.engine.session"]
 
 
 @for_each(MODULES, name=module_name)
-def test_only_backends_and_capture_know_a_concrete_backend(path: Path) -> None:
+def test_only_backends_and_capture_import_a_concrete_backend(path: Path) -> None:
     if part(path) in ("backends", "capture"):  # Capturing watches DirectML's own interfaces.
         return
     for node in ast.walk(tree_of(path)):
@@ -290,12 +306,12 @@ def test_only_backends_and_capture_know_a_concrete_backend(path: Path) -> None:
             assert name not in CONCRETE_BACKENDS, node.module
 
 
-def test_every_package_is_in_the_table_of_packages() -> None:
+def test_the_table_of_packages_names_each_package_and_nothing_else() -> None:
     parts = {part(path) for path in MODULES}
-    assert sorted(parts - set(ALONE)) == sorted(LAYERS)
+    assert sorted(parts - set(OUTSIDE_THE_TABLE)) == sorted(LAYERS)
 
 
-def test_the_page_names_only_files_that_exist() -> None:
+def test_the_column_where_of_architecture_md_names_only_files_that_exist() -> None:
     rows = rows_of("| What | Where |")
     files = {name for _, where in rows for name in re.findall(r"`([a-z_/]+\.py)`", where)}
     assert len(files) > 20
@@ -314,7 +330,9 @@ def has_definitions(path: Path) -> bool:
 
 
 @for_each([p for p in MODULES if not p.name.startswith("_")], name=module_name)
-def test_dunder_all_lists_every_public_class_and_function_of_a_module(path: Path) -> None:
+def test_dunder_all_lists_each_public_class_and_function_once_and_only_existing_names(
+    path: Path,
+) -> None:
     if not has_definitions(path) or lacks_an_extra(path):
         return
     module = importlib.import_module(module_name(path))
@@ -361,10 +379,10 @@ def modules_after(statement: str) -> set[str]:
 
 
 HEAVY: Final = {"click", "jsonschema", "numpy", "rich", "yaml"}
-"""Packages of others that take long to import."""
+"""Third-party packages that take long to import."""
 
 
-def test_importing_dmlconf_imports_no_module_of_dmlconf_and_no_heavy_package() -> None:
+def test_importing_dmlconf_imports_no_other_module_of_dmlconf_and_no_heavy_package() -> None:
     actual = modules_after("import dmlconf")
     assert not HEAVY & actual
     assert {name for name in actual if name.startswith("dmlconf")} == {"dmlconf"}
@@ -374,12 +392,12 @@ def test_importing_the_command_line_imports_no_heavy_package_but_click() -> None
     assert HEAVY & modules_after("import dmlconf.cli.entry_point") == {"click"}
 
 
-def test_loading_the_catalogue_needs_no_jsonschema() -> None:
+def test_loading_the_catalogue_imports_no_heavy_package_but_numpy_and_yaml() -> None:
     loaded = modules_after("from dmlconf.catalogue.loader import operator; operator('GATHER')")
     assert HEAVY & loaded == {"numpy", "yaml"}
 
 
-def test_loading_cases_that_fit_their_schemas_needs_no_jsonschema() -> None:
+def test_loading_valid_cases_imports_no_heavy_package_but_numpy_and_yaml() -> None:
     folder = str(cases_directory() / "gather")
     statement = "from pathlib import Path; from dmlconf.cases.loading.loader import load_suite; "
     loaded = modules_after(f"{statement}load_suite([Path({folder!r})], every_case=True)")
@@ -406,7 +424,7 @@ def test_the_folders_of_the_bundled_suite_and_of_its_schemas_are_found() -> None
     assert any(cases_directory().rglob("*.yaml"))
 
 
-RUNNING: Final = {"dmlconf.engine.session", "dmlconf.judging", "dmlconf.verdicts", "rich"}
+ONLY_FOR_RUNS: Final = {"dmlconf.engine.session", "dmlconf.judging", "dmlconf.verdicts", "rich"}
 """Modules that only commands which run cases need."""
 
 
@@ -420,8 +438,8 @@ def modules_of_command(name: str) -> set[str]:
 
 @for_each(("list", "show"))
 def test_list_and_show_do_not_import_what_only_runs_need(command: str) -> None:
-    assert RUNNING & modules_of_command(command) == set()
-    assert all(find_spec(name) for name in RUNNING)
+    assert ONLY_FOR_RUNS & modules_of_command(command) == set()
+    assert all(find_spec(name) for name in ONLY_FOR_RUNS)  # None has another name by now.
 
 
 FOR_SOME_RUNS: Final = {

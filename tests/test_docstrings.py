@@ -19,20 +19,22 @@ from dmlconf.resources import schemas_directory
 
 PACKAGE: Final = Path(dmlconf.__file__).parent
 
-NAME: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z]\w*_\w+)`")
+NAME_WITH_UNDERSCORE: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z]\w*_\w+)`")
 """A name with an underscore, such as `max_pooling2`; one without may be a word of English."""
 
-ELSEWHERE: Final = {"ge25519_has_small_order"}
-"""Names of functions of other projects."""
+NAMES_OF_OTHER_PROJECTS: Final = {"ge25519_has_small_order"}
+"""Functions of other projects that docstrings of dmlconf name."""
 
-TEST_MODULES: Final = Path(__file__).parent
-ROOT: Final = TEST_MODULES.parent
-PATH: Final = re.compile(
+TESTS: Final = Path(__file__).parent
+ROOT: Final = TESTS.parent
+PATH_FROM_ROOT: Final = re.compile(
     r"`((?:\.ci|\.github|cases|dmlconf|docs|lab|release|schemas|tests)/[^`]*)`"
 )
 """A path from the root of the checkout, such as `dmlconf/limits.py`."""
 
-TESTED: Final = re.compile(r"The tested (?:code is|pages are) in [^`]*`.*\.", re.DOTALL)
+SENTENCE_OF_TESTED_FILES: Final = re.compile(
+    r"The tested (?:code is|pages are) in [^`]*`.*\.", re.DOTALL
+)
 """The last paragraph of a test module's docstring, which names the tested files."""
 
 NAME_OF_FILE: Final = re.compile(r"`([^`\s]*(?:/|\.(?:c|css|html|js|json|md|py|toml|yaml|yml)))`")
@@ -75,10 +77,10 @@ def test_docstrings_of_the_package_name_only_functions_fields_and_values_that_ex
         (f"{path.relative_to(PACKAGE)}:{text.lineno}", name)
         for path, tree in trees()
         for text in docstrings(tree)
-        for name in NAME.findall(str(text.value))
+        for name in NAME_WITH_UNDERSCORE.findall(str(text.value))
     ]
     assert len(named) > 100
-    assert [each for each in named if each[1] not in known | ELSEWHERE] == []
+    assert [each for each in named if each[1] not in known | NAMES_OF_OTHER_PROJECTS] == []
 
 
 @cache
@@ -86,7 +88,7 @@ def texts_of_test_modules() -> dict[str, str]:
     """Return the docstring of each test module."""
     return {
         str(file.relative_to(ROOT)): ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
-        for file in TEST_MODULES.rglob("test_*.py")
+        for file in TESTS.rglob("test_*.py")
     }
 
 
@@ -94,7 +96,7 @@ def test_docstrings_of_test_modules_name_only_paths_that_exist() -> None:
     named = [
         (name, path)
         for name, text in texts_of_test_modules().items()
-        for path in PATH.findall(text)
+        for path in PATH_FROM_ROOT.findall(text)
     ]
     assert len(named) > 100
     assert [each for each in named if not any(ROOT.glob(each[1]))] == []
@@ -111,6 +113,8 @@ def missing_files(sentence: str) -> list[str]:
 
 def test_each_test_module_says_which_existing_files_it_tests() -> None:
     last = {name: text.rpartition("\n\n")[2] for name, text in texts_of_test_modules().items()}
-    assert [name for name, sentence in last.items() if not TESTED.fullmatch(sentence)] == []
+    assert [
+        name for name, sentence in last.items() if not SENTENCE_OF_TESTED_FILES.fullmatch(sentence)
+    ] == []
     missing = {name: missing_files(sentence) for name, sentence in last.items()}
     assert {name: files for name, files in missing.items() if files} == {}

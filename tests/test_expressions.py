@@ -26,6 +26,7 @@ from dmlconf.expressions import (
 from dmlconf.tensors.datatypes import DataType
 
 TENSOR = TensorDesc(DataType.FLOAT32, (2, 1, 3), Strides=(0, 3, 1), Flags=("OWNED_BY_DML",))
+"""Two rows that share 3 elements of 4 bytes, since their stride is 0: 12 bytes."""
 
 
 def value(source: str, **names: Any) -> Any:
@@ -102,7 +103,7 @@ def test_arithmetic_agrees_with_python(a: int, b: int, c: int) -> None:
 
 
 def test_members_of_a_tensor_can_be_read() -> None:
-    assert value("T.Sizes[0] * T.DimensionCount", T=TENSOR) == 6
+    assert value("T.Sizes[0] * T.DimensionCount", T=TENSOR) == 2 * 3
     assert value("T.DataType == 'FLOAT32' and T.OverlappingStrides", T=TENSOR) is True
     assert value("T.TotalTensorSizeInBytes == T.MinimumTensorSizeInBytes == 12", T=TENSOR) is True
     assert value("T.Strides, T.Flags", T=TENSOR) == ((0, 3, 1), ("OWNED_BY_DML",))
@@ -201,7 +202,7 @@ def test_evaluating_does_not_change_the_namespace() -> None:
     assert names == before
 
 
-def test_expressions_of_the_same_text_are_equal_and_can_be_pickled() -> None:
+def test_expressions_are_equal_if_their_texts_are_and_can_be_pickled() -> None:
     expression = Expression("a + 1")
     assert expression == Expression("a + 1")
     assert expression != Expression("a + 2")
@@ -209,7 +210,10 @@ def test_expressions_of_the_same_text_are_equal_and_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(expression))
     assert copy == expression
     assert copy.evaluate(namespace({"a": 1})) == 2
-    assert repr(expression) == "Expression('a + 1')"
+
+
+def test_the_repr_of_an_expression_shows_its_text() -> None:
+    assert repr(Expression("a + 1")) == "Expression('a + 1')"
 
 
 @pytest.mark.parametrize(
@@ -231,13 +235,14 @@ def test_expressions_of_the_same_text_are_equal_and_can_be_pickled() -> None:
 def test_an_expression_of_too_many_steps_or_too_large_a_value_is_refused(
     source: str, message: str
 ) -> None:
+    # 40,000 values are permitted, and 80,000 are not; `big` has 1,024 bits, as many as permitted.
     names = namespace({"x": (1,) * 40_000, "text": "a" * 40_000, "big": 2**1024 - 1})
     with pytest.raises(ExpressionError, match=re.escape(message)):
         Expression(source).evaluate(names)
 
 
 def test_a_budget_may_be_shared_by_several_expressions() -> None:
-    budget = Budget(10)
+    budget = Budget(10)  # The expression takes 7 steps: one, and one more for each `a`.
     expression = Expression("sum(a for a in range(6))")
     assert expression.evaluate(namespace({}), budget) == 15
     with pytest.raises(BudgetError, match="more than 10 steps"):
@@ -245,7 +250,7 @@ def test_a_budget_may_be_shared_by_several_expressions() -> None:
 
 
 def test_a_namespace_may_have_a_budget_for_all_its_expressions() -> None:
-    names = namespace({}, Budget(10))
+    names = namespace({}, Budget(10))  # The expression takes 7 steps.
     expression = Expression("sum(a for a in range(6))")
     assert expression.evaluate(names) == 15
     with pytest.raises(BudgetError, match="more than 10 steps"):
@@ -283,7 +288,10 @@ def test_an_expression_with_many_steps_uses_at_most_256_mib(source: str) -> None
 
 
 def doubled(name: str, times: int) -> str:
-    """Return loops that bind `NAME0` to a pair, and each further name to two of the one before."""
+    """Return loops that bind `NAME0` to a pair, and each further name to a pair of the one before.
+
+    So `NAME20` has 2 * 2^20 values, and comparing two of them would visit all.
+    """
     pairs = (f"for {name}{n + 1} in (({name}{n}, {name}{n}),)" for n in range(times))
     return f"for {name}0 in ((x, 1),) {' '.join(pairs)}"
 
@@ -304,10 +312,10 @@ def test_comparing_long_tuples_that_a_generator_visited_is_refused(
         Expression(source).evaluate(names, Budget(steps))
 
 
-def test_an_evaluation_takes_a_step_and_a_further_one_for_each_pair_that_it_visits() -> None:
+def test_an_evaluation_takes_one_step_and_one_more_for_each_pair_that_it_visits() -> None:
     names = namespace({"x": (2, 3, 4), "y": (2, 3, 4)})
     equal = Expression("all(p[0] == p[1] for p in zip(x, y))")
-    assert equal.evaluate(names, Budget(4)) is True
+    assert equal.evaluate(names, Budget(1 + 3)) is True
     with pytest.raises(BudgetError):
         equal.evaluate(names, Budget(3))
 
@@ -315,7 +323,7 @@ def test_an_evaluation_takes_a_step_and_a_further_one_for_each_pair_that_it_visi
 def test_comparing_long_values_takes_steps() -> None:
     names = namespace({"a": tuple(range(4096)), "b": tuple(range(4096))})
     budget = Budget(2000)
-    for _ in range(3):  # Each comparison of 4,096 elements takes a little more than 512 steps.
+    for _ in range(3):  # A comparison of 4,096 elements takes 513 steps; four take 2,052.
         assert Expression("a == b").evaluate(names, budget) is True
     with pytest.raises(BudgetError):
         Expression("a == b").evaluate(names, budget)

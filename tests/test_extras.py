@@ -15,7 +15,7 @@ import pytest
 from dmlconf.extras import install_command_from
 
 
-def origin(place: Path, **rest: object) -> str:
+def pip_record(place: Path, **rest: object) -> str:
     """Return the record (`direct_url.json`) in which pip keeps where a package came from."""
     return json.dumps({"url": place.as_uri(), **rest})
 
@@ -25,9 +25,9 @@ def test_the_command_names_the_checkout_that_dmlconf_came_from(
 ) -> None:
     checkout = tmp_path / "with spaces"
     checkout.mkdir()
-    record = origin(checkout, dir_info={})
+    record = pip_record(checkout, dir_info={})
     assert install_command_from(record, "certify") == f"pip install '{checkout}[certify]'"
-    editable = origin(checkout, dir_info={"editable": True})
+    editable = pip_record(checkout, dir_info={"editable": True})
     assert install_command_from(editable, "fleet") == f"pip install -e '{checkout}[fleet]'"
     monkeypatch.chdir(checkout)
     assert install_command_from(record, "certify") == "pip install '.[certify]'"
@@ -36,7 +36,7 @@ def test_the_command_names_the_checkout_that_dmlconf_came_from(
 def test_the_command_names_the_wheel_that_dmlconf_came_from(tmp_path: Path) -> None:
     wheel = tmp_path / "dmlconf-0.2.0-py3-none-any.whl"
     wheel.touch()
-    record = origin(wheel, archive_info={"hash": "sha256=0"})
+    record = pip_record(wheel, archive_info={"hash": "sha256=0"})
     assert install_command_from(record, "certify") == f"pip install '{wheel}[certify]'"
 
 

@@ -18,34 +18,36 @@ import pytest
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux only")
 
 
-def describe(file: Path) -> None:
+def write_about_this_process(file: Path) -> None:
     """Write a variable, the working folder and the parent's command line to a file, as JSON."""
     about = {"variable": os.environ.get("DMLCONF_TEST"), "folder": str(Path.cwd())}
     file.write_text(json.dumps({**about, "parent": psutil.Process().parent().cmdline()}), "utf-8")
 
 
-def end() -> None:
-    """Kill this process."""
+def kill_this_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("value", ["one", "two"])
-def test_a_copy_has_the_environment_and_folder_that_its_parent_has_when_it_starts(
+def test_a_copy_has_the_variables_and_folder_of_the_process_that_starts_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv("DMLCONF_TEST", value)
     monkeypatch.chdir(tmp_path)
-    process = get_context("spawn").Process(target=describe, args=(tmp_path / "about.json",))
+    process = get_context("spawn").Process(
+        target=write_about_this_process, args=(tmp_path / "about.json",)
+    )
     process.start()
     process.join()
     assert process.exitcode == 0
     about = json.loads((tmp_path / "about.json").read_text("utf-8"))
     assert (about["variable"], about["folder"]) == (value, str(tmp_path))
+    # It is a copy of the fork server, not a new process.
     assert "multiprocessing.forkserver" in str(about["parent"])
 
 
 def test_the_exit_code_of_a_killed_copy_is_the_negative_number_of_the_signal() -> None:
-    process = get_context("spawn").Process(target=end)
+    process = get_context("spawn").Process(target=kill_this_process)
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL

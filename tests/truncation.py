@@ -1,4 +1,4 @@
-"""Round numbers toward zero without the functions of dmlconf whose results tests compare."""
+"""Round numbers toward zero without dmlconf, whose rounding the tests compare with this."""
 
 from __future__ import annotations
 

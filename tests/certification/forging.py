@@ -24,7 +24,7 @@ __all__ = ["Forgery", "Json", "forge", "members", "taken_apart", "verify_forged"
 
 Json = dict[str, Any]
 
-_TYPE: Final = "application/vnd.in-toto+json"
+_PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Forgery:
         log: the records of run.jsonl.
         outcomes: the records of outcomes.jsonl.
         blobs: the elements in outputs.bin, by their SHA-256.
-        others: the other members; signers.pem among them.
+        others: the other members, such as signers.pem.
         signatures: the signatures of the envelope.
     """
 
@@ -129,7 +129,12 @@ class Forgery:
         payload = json.dumps(self.statement).encode()
         enclosed = {name: pem for name, pem in self.others.items() if name == "signers.pem"}
         if key is not None:
-            message = b"DSSEv1 %d %b %d %b" % (len(_TYPE), _TYPE.encode(), len(payload), payload)
+            message = b"DSSEv1 %d %b %d %b" % (
+                len(_PAYLOAD_TYPE),
+                _PAYLOAD_TYPE.encode(),
+                len(payload),
+                payload,
+            )
             self.signatures = [{"keyid": "", "sig": base64.b64encode(key.sign(message)).decode()}]
             pem = key.public_key().public_bytes(
                 serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -137,7 +142,7 @@ class Forgery:
             enclosed = {"signers.pem": pem}
         envelope = {
             "payload": base64.b64encode(payload).decode(),
-            "payloadType": _TYPE,
+            "payloadType": _PAYLOAD_TYPE,
             "signatures": self.signatures,
         }
         attestation = json.dumps(envelope).encode()

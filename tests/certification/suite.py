@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 BACKEND: Final = "faulty:level=6_4"
+"""A backend that passes all cases of the suite: it has no fault, and feature level 6_4."""
 
 SUITE: Final = """
 operator: TILE
@@ -55,6 +56,7 @@ cases:
       Repeats: [2]
     expect: {rejected: E_INVALIDARG, constraint: output-sizes}
 """
+"""12 cases: 2 stated, 8 of the matrix, `large` and `invalid`. With those of GEMM there are 14."""
 
 GEMM: Final = """
 operator: GEMM
@@ -86,7 +88,7 @@ KEYS: Final = {"vendor": b"v" * 32, "second": b"s" * 32, "outsider": b"o" * 32}
 VENDOR: Final = Ed25519PrivateKey.from_private_bytes(KEYS["vendor"])
 OUTSIDER: Final = Ed25519PrivateKey.from_private_bytes(KEYS["outsider"])
 
-_ALLOWED: Final = ("--allow-backend", "faulty", "--allow-backend", "numpy")
+_ALLOW_TEST_BACKENDS: Final = ("--allow-backend", "faulty", "--allow-backend", "numpy")
 
 
 def write_suite(folder: Path) -> Path:
@@ -128,7 +130,7 @@ def certify(folder: Path, *more: str, backend: str = BACKEND) -> Path:
 
 def verify(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> CompletedProcess[str]:
     """Verify a certificate in a folder that `write_suite` filled; allow `faulty` and `numpy`."""
-    options = ("--profile", "small.yaml", "-q", *_ALLOWED)
+    options = ("--profile", "small.yaml", "-q", *_ALLOW_TEST_BACKENDS)
     return dmlconf_here(folder, "verify", file, "suite", *options, *more)
 
 

@@ -22,6 +22,7 @@ from tests.certification.suite import certify, printed_text, verify, write_suite
 from tests.cli.process import dmlconf_here
 
 VENDOR_KEYID = "536a221206c6e9183b3fcc0476c8b68fd7b0f57c10d2687d8d14736677b32461"
+"""The identifier of the public key in vendor.pub.pem."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def verify_without_permission(
     return dmlconf_here(folder, "verify", file, "suite", "--profile", "small.yaml", "-q", *more)
 
 
-def environment(**fields: object) -> Callable[[Forgery], None]:
+def with_environment(**fields: object) -> Callable[[Forgery], None]:
     """Return a change that sets these fields of the environment, in the statement and the log."""
 
     def change(forgery: Forgery) -> None:
@@ -48,12 +49,12 @@ def environment(**fields: object) -> Callable[[Forgery], None]:
     return change
 
 
-def of_directml(**fields: object) -> Callable[[Forgery], None]:
+def with_directml(**fields: object) -> Callable[[Forgery], None]:
     """Return a change that names DirectML as the backend, and sets fields of the environment."""
 
     def change(forgery: Forgery) -> None:
         details = {"directml_sha256": "0" * 64, "feature_level": "6_4"}
-        environment(backend="directml", version="1.15.4", details=details, **fields)(forgery)
+        with_environment(backend="directml", version="1.15.4", details=details, **fields)(forgery)
         forgery.predicate["source"]["backend"] = forgery.log[0]["backend"] = "directml"
 
     return change
@@ -81,7 +82,7 @@ def test_a_certificate_of_another_backend_than_directml_needs_permission(folder:
 def test_directml_without_an_adapter_or_a_driver_needs_permission(
     folder: Path, fields: dict[str, object], lacking: str
 ) -> None:
-    file = forge(folder, of_directml(**fields))
+    file = forge(folder, with_directml(**fields))
     done = verify_without_permission(folder, file=file)
     assert done.returncode == 1
     assert lacking in printed_text(done)
@@ -90,8 +91,8 @@ def test_directml_without_an_adapter_or_a_driver_needs_permission(
     )
 
 
-def test_directml_on_an_adapter_needs_no_permission(folder: Path) -> None:
-    file = forge(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
+def test_directml_on_an_adapter_needs_no_permission_and_is_named_first(folder: Path) -> None:
+    file = forge(folder, with_directml(adapter="Contoso 1", driver="32.0.1"))
     done = verify_without_permission(folder, file=file)
     assert done.returncode == 0, done.stdout
     assert printed_text(done).startswith(
@@ -109,7 +110,7 @@ def test_verification_with_a_wrong_key_names_the_signer(folder: Path) -> None:
     assert finding["kind"] == "signed, but not with this key"
 
 
-def test_a_signature_of_another_statement_is_refused(folder: Path) -> None:
+def test_a_statement_that_was_changed_after_it_was_signed_is_refused(folder: Path) -> None:
     forgery = taken_apart(folder / "it.dmlcert")
     forgery.predicate["challenge"] = "7"
     (folder / "changed.dmlcert").write_bytes(forgery.content())
@@ -118,7 +119,7 @@ def test_a_signature_of_another_statement_is_refused(folder: Path) -> None:
     assert "signature 1 of 1 is not valid for any given or enclosed key" in printed_text(done)
 
 
-def test_all_keys_of_a_file_are_required(folder: Path) -> None:
+def test_a_file_with_two_keys_requires_the_signatures_of_both(folder: Path) -> None:
     keys = [(folder / f"{name}.pub.pem").read_bytes() for name in ("vendor", "second")]
     for name, content in (
         ("both.pem", keys[0] + keys[1]),
@@ -144,7 +145,7 @@ def test_a_file_with_keys_and_something_else_is_refused(folder: Path, more: byte
     assert "odd.pem has more than public keys in PEM" in done.stderr
 
 
-def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
+def with_times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
     """Return a change that sets when the run started and finished."""
 
     def change(forgery: Forgery) -> None:
@@ -156,20 +157,20 @@ def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
 
 def test_a_run_that_ended_long_ago_or_lasted_long_is_noted(folder: Path) -> None:
     now = datetime.now(UTC)
-    done = verify(folder, file=forge(folder, times(now - timedelta(1), now)))
+    done = verify(folder, file=forge(folder, with_times(now - timedelta(1), now)))
     assert "days" not in printed_text(done)
     old = datetime(1970, 1, 1, tzinfo=UTC)
-    done = verify(folder, file=forge(folder, times(old, old + timedelta(1))))
+    done = verify(folder, file=forge(folder, with_times(old, old + timedelta(1))))
     assert done.returncode == 0
     noted = printed_text(done).partition("Before you accept it:")[2]
     assert "the run ended on 1970-01-02, " in noted
-    done = verify(folder, file=forge(folder, times(now - timedelta(50 * 365), now)))
+    done = verify(folder, file=forge(folder, with_times(now - timedelta(50 * 365), now)))
     noted = printed_text(done).partition("Before you accept it:")[2]
-    assert "the run lasted 18,250 days" in noted
+    assert "the run lasted 18,250 days" in noted  # 50 * 365.
 
 
 def test_the_markdown_report_begins_with_device_profile_waivers_and_signer(folder: Path) -> None:
-    file = forge(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
+    file = forge(folder, with_directml(adapter="Contoso 1", driver="32.0.1"))
     done = verify_without_permission(folder, "--report", "markdown:page.md", file=file)
     assert done.returncode == 0
     rows = [

@@ -17,10 +17,14 @@ import pytest
 from dmlconf.certification.archive import archive_bytes, read_archive
 from dmlconf.certification.errors import RefusedError
 
+DIRECTORY_HEADER = b"PK\1\2"
+"""The bytes with which each header in the directory of a ZIP archive begins."""
+
 MEMBERS = {"attestation.json": b"{}", "run.jsonl": b"line\n" * 100, "outputs.bin": bytes(1000)}
 
 
 def read(folder: Path, content: bytes) -> dict[str, bytes]:
+    """Return the members of an archive with this content, of which attestation.json is required."""
     path = folder / "it.dmlcert"
     path.write_bytes(content)
     return dict(read_archive(path, ("attestation.json",)).members)
@@ -75,9 +79,11 @@ def test_a_local_header_that_differs_from_the_directory_is_refused(
         read(tmp_path, bytes(content))
 
 
-def test_every_changed_byte_of_the_directory_is_noticed(tmp_path: Path) -> None:
+def test_a_changed_byte_of_the_directory_is_refused_or_makes_a_member_damaged(
+    tmp_path: Path,
+) -> None:
     content = archive_bytes(MEMBERS)
-    start = content.index(b"PK\1\2")
+    start = content.index(DIRECTORY_HEADER)
     for offset in range(start, len(content)):
         changed = bytearray(content)
         changed[offset] ^= 0x10
@@ -97,14 +103,14 @@ def test_an_archive_with_added_bytes_or_a_cut_end_is_refused(tmp_path: Path) -> 
             read(tmp_path, changed)
 
 
-def test_a_member_whose_checksum_is_wrong_is_reported(tmp_path: Path) -> None:
+def test_a_member_whose_content_does_not_match_its_checksum_is_named(tmp_path: Path) -> None:
     right, other = (
         archive_bytes({**MEMBERS, "outputs.bin": bytes(100) + last + bytes(900)})
         for last in (b"\1", b"\2")
     )
     path = tmp_path / "it.dmlcert"
     # The content of the second archive, between the header and the directory of the first.
-    start, end = right.index(b"outputs.bin") + len("outputs.bin"), right.index(b"PK\1\2")
+    start, end = right.index(b"outputs.bin") + len("outputs.bin"), right.index(DIRECTORY_HEADER)
     assert len(right) == len(other)
     path.write_bytes(right[:start] + other[start:end] + right[end:])
     assert read_archive(path, ()).damaged == ("outputs.bin",)
@@ -114,8 +120,12 @@ def test_no_more_bytes_are_decompressed_than_the_directory_says(tmp_path: Path) 
     whole, stated = 50_000_000, 5_000
     large = archive_bytes({"attestation.json": b"", "outputs.bin": bytes(whole)})
     content = bytearray(large)
-    local, central = large.index(b"outputs.bin") - LOCAL_HEADER["name"], large.rindex(b"PK\1\2")
-    for at in (local + LOCAL_HEADER["size"], central + 24):
+    local, central = (
+        large.index(b"outputs.bin") - LOCAL_HEADER["name"],
+        large.rindex(DIRECTORY_HEADER),
+    )
+    size_in_directory_header = 24
+    for at in (local + LOCAL_HEADER["size"], central + size_in_directory_header):
         content[at : at + 4] = stated.to_bytes(4, "little")
     tracemalloc.start()
     with pytest.raises(RefusedError, match="the size"):

@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return write_suite(tmp_path / "place")
 
 
-def test_a_certificate_that_certify_writes_passes_verification(folder: Path) -> None:
+def test_certify_writes_a_certificate_that_holds_and_deletes_its_journal(folder: Path) -> None:
     certify(folder, "--key", "vendor.pem")
     done = verify(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 0, done.stdout
@@ -79,7 +79,7 @@ def test_another_challenge_chooses_another_sample_of_a_large_output(folder: Path
     assert len(digests) == 3
 
 
-def test_verify_checks_the_challenge(folder: Path) -> None:
+def test_a_certificate_holds_for_no_challenge_but_its_own(folder: Path) -> None:
     certify(folder, "--challenge", "77")
     assert verify(folder, "--challenge", "77").returncode == 0
     done = verify(folder, "--challenge", "78")
@@ -132,7 +132,9 @@ def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: ob
     assert again == ["tile/matrix/stated", "tile/matrix/stated-again"]
 
 
-def with_limited_files(folder: Path, size: int, *more: str) -> subprocess.CompletedProcess[str]:
+def certify_with_limited_files(
+    folder: Path, size: int, *more: str
+) -> subprocess.CompletedProcess[str]:
     """Certify in a process whose files can have at most `size` bytes."""
 
     def limited() -> None:
@@ -157,7 +159,7 @@ def with_limited_files(folder: Path, size: int, *more: str) -> subprocess.Comple
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
 def test_a_journal_is_continued_after_a_write_failed(folder: Path) -> None:
-    done = with_limited_files(folder, 4096)
+    done = certify_with_limited_files(folder, 4096)  # Too few for the journal.
     assert done.returncode == 6, done.stderr
     assert "it.dmlcert.partial can no longer be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
@@ -167,11 +169,13 @@ def test_a_journal_is_continued_after_a_write_failed(folder: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
 def test_resume_writes_the_certificate_that_could_not_be_written(folder: Path) -> None:
+    # The journal has less than 100,000 bytes. The certificate has more, since 4,000 * 40 random
+    # bytes cannot be compressed.
     noise = "".join(f"# {Random(line).randbytes(40).hex()}\n" for line in range(4000))
     statement = f"vendor: Example\nproduct: Adapter\n{noise}"
     (folder / "statement.yaml").write_text(statement, encoding="utf-8")
     more = ("--statement", "statement.yaml")
-    done = with_limited_files(folder, 100_000, *more)
+    done = certify_with_limited_files(folder, 100_000, *more)
     assert done.returncode == 8, done.stderr
     assert "it.dmlcert: File too large" in done.stderr
     assert "The outcomes are kept: --resume writes the certificate" in done.stderr
@@ -195,7 +199,9 @@ def test_a_device_below_the_feature_level_of_the_profile_gives_no_certificate(fo
     assert not list(folder.glob("it.dmlcert*"))
 
 
-def test_an_interrupted_certification_continues(folder: Path) -> None:
+def test_an_interrupted_certification_continues_only_with_resume_and_its_backend(
+    folder: Path,
+) -> None:
     import signal
     import time
 
@@ -211,8 +217,8 @@ def test_an_interrupted_certification_continues(folder: Path) -> None:
     assert process.returncode == 6, err
     assert "add --resume to continue" in err
     assert not (folder / "it.dmlcert").exists()
-    kept = journal.read_bytes().count(b"\n") - 1
-    assert 2 <= kept < 14
+    outcomes = journal.read_bytes().count(b"\n") - 1  # The first line is a header.
+    assert 2 <= outcomes < 14
     again = arguments("-o", "it.dmlcert", backend="faulty:slow,seconds=0.2")
     refused = dmlconf_here(folder, *again)
     assert refused.returncode == 2
@@ -250,7 +256,7 @@ def test_a_recording_that_lacks_cases_gives_no_certificate(folder: Path) -> None
     assert not list(folder.glob("it.dmlcert*"))
 
 
-def test_several_parties_can_sign_a_certificate_later(folder: Path) -> None:
+def test_two_parties_sign_a_certificate_after_it_was_made(folder: Path) -> None:
     certify(folder)
     assert "it is not signed" in printed_text(verify(folder))
     assert verify(folder, "--key", "vendor.pub.pem").returncode == 3
@@ -291,7 +297,9 @@ def test_a_changed_certificate_is_not_signed(folder: Path) -> None:
     assert path.read_bytes() == changed
 
 
-def test_a_statement_is_enclosed_and_signed(folder: Path) -> None:
+def test_a_vendors_statement_is_enclosed_and_shown_and_refused_without_a_product(
+    folder: Path,
+) -> None:
     text = "vendor: Example\nproduct: Device 1\ntext: It is fast.\n"
     (folder / "statement.yaml").write_text(text, encoding="utf-8")
     certify(folder, "--statement", "statement.yaml", "--key", "vendor.pem")
@@ -303,7 +311,7 @@ def test_a_statement_is_enclosed_and_signed(folder: Path) -> None:
     assert "`product` is missing" in done.stderr
 
 
-def test_wrong_options_and_a_wrong_profile_are_reported_and_give_their_exit_code(
+def test_certify_exits_with_2_for_a_wrong_option_and_with_3_for_a_wrong_profile(
     folder: Path,
 ) -> None:
     for extra, code, message in (
@@ -321,7 +329,7 @@ def test_wrong_options_and_a_wrong_profile_are_reported_and_give_their_exit_code
     assert "the catalogue has no operator ABC" in done.stderr
 
 
-def test_verify_reports_a_damaged_certificate(folder: Path) -> None:
+def test_verify_refuses_a_certificate_without_its_last_100_bytes(folder: Path) -> None:
     certify(folder)
     (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-100])
     cut = dmlconf_here(folder, "verify", "cut.dmlcert")

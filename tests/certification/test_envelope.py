@@ -17,7 +17,7 @@ import in_toto_attestation.v1.statement_pb2 as statement_pb
 import pytest
 from google.protobuf import json_format
 from in_toto_attestation.v1.statement import Statement
-from securesystemslib.dsse import Envelope as OtherEnvelope
+from securesystemslib.dsse import Envelope as SslibEnvelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
@@ -47,34 +47,36 @@ def attestation(folder: Path) -> bytes:
     return members(folder / "it.dmlcert")["attestation.json"]
 
 
-def test_the_encoding_is_that_of_the_specification() -> None:
-    # This is the example in DSSE's protocol.md.
+def test_the_example_of_the_specification_is_encoded_as_it_states() -> None:
+    # DSSE's protocol.md has this example.
     expected = b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     assert encoded("http://example.com/HelloWorld", b"hello world") == expected
 
 
-def test_securesystemslib_verifies_a_certificate(folder: Path) -> None:
+def test_securesystemslib_verifies_a_certificate_with_the_key_of_its_signer_only(
+    folder: Path,
+) -> None:
     data = json.loads(attestation(folder))
     keyid = data["signatures"][0]["keyid"]
-    envelope = OtherEnvelope.from_dict(data)
-    right = SSlibKey.from_crypto(VENDOR.public_key())
-    assert right.keyid == keyid
-    assert envelope.verify([right], 1) == {keyid: right}
-    wrong = SSlibKey.from_crypto(OUTSIDER.public_key(), keyid=keyid)
+    envelope = SslibEnvelope.from_dict(data)
+    vendor = SSlibKey.from_crypto(VENDOR.public_key())
+    assert vendor.keyid == keyid
+    assert envelope.verify([vendor], 1) == {keyid: vendor}
+    outsider = SSlibKey.from_crypto(OUTSIDER.public_key(), keyid=keyid)
     with pytest.raises(VerificationError):
-        envelope.verify([wrong], 1)
+        envelope.verify([outsider], 1)
 
 
 def test_dmlconf_verifies_what_securesystemslib_signed(folder: Path) -> None:
     payload = base64.b64decode(json.loads(attestation(folder))["payload"])
-    envelope = OtherEnvelope(payload, PAYLOAD_TYPE, {})
+    envelope = SslibEnvelope(payload, PAYLOAD_TYPE, {})
     envelope.sign(CryptoSigner(VENDOR))
-    others = {
+    parts = {
         **members(folder / "it.dmlcert"),
         "attestation.json": json.dumps(envelope.to_dict()).encode(),
     }
-    del others["signers.pem"]
-    (folder / "other.dmlcert").write_bytes(archive_bytes(others))
+    del parts["signers.pem"]
+    (folder / "other.dmlcert").write_bytes(archive_bytes(parts))
     assert verify(folder, "--key", "vendor.pub.pem", file="other.dmlcert").returncode == 0
     assert verify(folder, "--key", "outsider.pub.pem", file="other.dmlcert").returncode == 3
     # The signer's key is not enclosed, so `--key` must name it.

@@ -28,8 +28,6 @@ from dmlconf.certification.keys import (
 )
 from tests.cli.process import dmlconf, dmlconf_here
 
-OPENSSL = "openssl"
-
 SMALL_ORDER = (
     bytes([1]) + bytes(31),  # The identity.
     bytes([1]) + bytes(30) + b"\x80",  # The identity in another encoding.
@@ -40,10 +38,12 @@ SMALL_ORDER = (
 
 
 def openssl(folder: Path, *arguments: str) -> None:
-    subprocess.run([OPENSSL, *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
 
 
-def test_a_new_private_key_is_pkcs8_and_readable_only_by_its_owner(tmp_path: Path) -> None:
+def test_a_new_private_key_is_pkcs8_readable_only_by_its_owner_and_fits_its_public_key(
+    tmp_path: Path,
+) -> None:
     public = new_key_pair(tmp_path / "key.pem")
     private = tmp_path / "key.pem"
     assert private.read_bytes().startswith(b"-----BEGIN PRIVATE KEY-----\n")
@@ -52,7 +52,7 @@ def test_a_new_private_key_is_pkcs8_and_readable_only_by_its_owner(tmp_path: Pat
         assert stat.S_IMODE(private.stat().st_mode) == 0o600
     signature = read_private_key(private).sign(b"message")
     assert read_public_keys(public)[0].verifies(signature, b"message")
-    assert not read_public_keys(public)[0].verifies(signature, b"massage")
+    assert not read_public_keys(public)[0].verifies(signature, b"another message")
 
 
 def test_keygen_overwrites_no_file(tmp_path: Path) -> None:
@@ -137,6 +137,8 @@ def test_the_error_for_an_unsuitable_key_file_says_what_is_wrong(tmp_path: Path)
 
 
 def test_public_keys_for_which_anybody_can_make_a_signature_are_refused(tmp_path: Path) -> None:
+    # R is the identity and S is 0. So the signature is valid if a multiple of the key, whose factor
+    # depends on the message, is the identity.
     message, signature = b"anything", bytes([1]) + bytes(63)
     accepted = 0
     for point in SMALL_ORDER:
@@ -150,7 +152,7 @@ def test_public_keys_for_which_anybody_can_make_a_signature_are_refused(tmp_path
     assert accepted  # The library accepts such signatures, so dmlconf's check is needed.
 
 
-def test_enclosed_keys_with_other_text_are_refused(tmp_path: Path) -> None:
+def test_two_enclosed_keys_are_read_and_a_key_with_other_text_is_refused(tmp_path: Path) -> None:
     pems = [new_key_pair(tmp_path / f"{name}.pem").read_bytes() for name in "ab"]
     assert [key.pem for key in public_keys(b"".join(pems))] == pems
     with pytest.raises(ValueError, match="more than public keys"):
@@ -168,17 +170,19 @@ def test_keys_without_an_end_and_too_many_keys_are_refused_quickly(tmp_path: Pat
     assert process_time() - began < 10
 
 
-def test_the_error_without_the_extra_says_what_to_install(tmp_path: Path) -> None:
+def test_without_the_extra_certify_keygen_says_what_to_install(tmp_path: Path) -> None:
     program = "raise ModuleNotFoundError('none')"
     (tmp_path / "cryptography.py").write_text(program, encoding="utf-8")
     done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert "[certify]'" in done.stderr
-    assert "dmlconf[certify]" not in done.stderr
+    assert "dmlconf[certify]" not in done.stderr  # No index has a dmlconf of ours.
     assert not list(tmp_path.glob("*.pem"))
 
 
-def test_the_error_for_a_broken_extra_says_why_it_does_not_load(tmp_path: Path) -> None:
+def test_for_an_extra_that_does_not_load_keygen_says_why_and_not_what_to_install(
+    tmp_path: Path,
+) -> None:
     program = "raise ImportError('DLL load failed')"
     (tmp_path / "cryptography.py").write_text(program, encoding="utf-8")
     done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))

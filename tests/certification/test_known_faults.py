@@ -25,8 +25,8 @@ cases:
       BTensor: {Sizes: [1], DataType: INT64, values: [5]}
       OutputTensor: {Sizes: [1], DataType: INT64}
 """
-"""Each case takes the larger of Number and 5. DirectML returns 5 for the first two, a known
-fault."""
+"""Each case takes the larger of Number and 5. Where Number is 2^31 or more, DirectML returns 5,
+a known fault."""
 
 
 def test_verify_and_its_report_say_how_many_verdicts_rest_on_known_faults(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ cases:
 """
 
 
-def suite(folder: Path, **files: str) -> Path:
+def write_tile_files(folder: Path, **files: str) -> Path:
     """Write case files of TILE, and return their folder."""
     (folder / "tile").mkdir()
     for name, text in files.items():
@@ -130,7 +130,7 @@ def test_an_operator_that_a_later_level_introduced_is_not_required() -> None:
 
 
 def test_model_cases_are_required_only_by_the_part_model(tmp_path: Path) -> None:
-    folder = suite(
+    folder = write_tile_files(
         tmp_path, model=TAGGED_MODEL, boundary=TAGGED_MODEL.replace("[model]", "[other]")
     )
     assert required("5_0", folder) == ["tile/boundary/layer"]
@@ -141,8 +141,8 @@ def test_the_order_of_the_parts_does_not_change_the_name_of_a_profile() -> None:
     assert read_profile("5_0+model+graph").name == read_profile("5_0+graph+model").name
 
 
-def test_cases_in_files_of_other_names_are_not_required(tmp_path: Path) -> None:
-    folder = suite(tmp_path, experiments=TAGGED_MODEL.replace("[model]", "[other]"))
+def test_cases_in_a_file_whose_name_is_no_kind_of_case_are_not_required(tmp_path: Path) -> None:
+    folder = write_tile_files(tmp_path, experiments=TAGGED_MODEL.replace("[model]", "[other]"))
     assert required("6_4", folder) == []
 
 
@@ -163,7 +163,7 @@ def test_cases_in_files_of_other_names_are_not_required(tmp_path: Path) -> None:
         (Status.NOT_RUN, ReasonKind.INTERRUPTED, False),
     ],
 )
-def test_a_certificate_may_contain_only_some_verdicts(
+def test_a_profile_refuses_verdicts_that_it_does_not_allow_and_names_their_status(
     status: Status, kind: ReasonKind | None, allowed: bool
 ) -> None:
     reason = refusal(read_profile("6_4"), verdict(status, kind))
@@ -183,8 +183,10 @@ def test_a_device_may_lack_only_optional_data_types_and_needs_the_level_of_the_p
     assert "needs feature level 5_0" in lacking
 
 
-def test_unknown_profile_names_and_missing_files_give_different_errors(tmp_path: Path) -> None:
-    assert certification_profile("ci") is None
+def test_an_unknown_profile_or_part_and_a_missing_file_give_different_errors(
+    tmp_path: Path,
+) -> None:
+    assert certification_profile("ci") is None  # It may name a configuration profile.
     with pytest.raises(UnknownProfileError, match="there is no profile 5_9"):
         read_profile("5_9")
     with pytest.raises(UnknownProfileError, match="its parts are model, graph"):
@@ -193,7 +195,7 @@ def test_unknown_profile_names_and_missing_files_give_different_errors(tmp_path:
         certification_profile(str(tmp_path / "none.yaml"))
 
 
-OWN = """\
+OWN_PROFILE = """\
 format: 1
 profile: our-program
 extends: 5_0
@@ -202,9 +204,11 @@ kinds: [boundary]
 """
 
 
-def test_a_file_extends_a_bundled_profile(tmp_path: Path) -> None:
+def test_a_profile_file_takes_the_level_of_a_bundled_profile_and_requires_fewer_cases(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "own.yaml"
-    path.write_text(OWN)
+    path.write_text(OWN_PROFILE)
     profile = read_profile(str(path))
     assert (profile.name, profile.feature_level) == ("our-program", FeatureLevel(5, 0))
     names = required(str(path), cases_directory() / "tile")
@@ -215,9 +219,9 @@ def test_a_file_extends_a_bundled_profile(tmp_path: Path) -> None:
 
 def test_a_user_profile_may_set_the_limit_of_waived_cases(tmp_path: Path) -> None:
     assert str(read_profile("5_0").max_waived) == "1%"
-    for text, waived in (("0", 0), ("7", 7), ("50%", 5)):
+    for text, waived in (("0", 0), ("7", 7), ("50%", 5)):  # The most of 10 cases.
         path = tmp_path / "own.yaml"
-        path.write_text(f"{OWN}max_waived: {text}\n")
+        path.write_text(f"{OWN_PROFILE}max_waived: {text}\n")
         limit = read_profile(str(path)).max_waived
         assert limit is not None
         assert not limit.exceeded(waived, 10)
@@ -252,14 +256,14 @@ def test_a_limit_of_waived_cases_is_shown_as_it_was_given(text: str) -> None:
 def test_an_invalid_profile_is_refused_and_the_error_names_the_line(
     tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
-    (tmp_path / "own.yaml").write_text(OWN.replace(old, new))
+    (tmp_path / "own.yaml").write_text(OWN_PROFILE.replace(old, new))
     done = dmlconf_here(tmp_path, "list", cases_directory() / "tile", "--profile", "own.yaml")
     assert done.returncode == 3
     assert f"own.yaml:{line}:" in done.stderr
     assert message in done.stderr
 
 
-def test_list_names_the_cases_of_a_profile(tmp_path: Path) -> None:
+def test_list_names_the_cases_of_a_profile_and_refuses_an_unknown_one(tmp_path: Path) -> None:
     folder = cases_directory() / "gather"
     done = dmlconf_here(tmp_path, "list", folder, "--profile", "5_0")
     assert done.returncode == 0

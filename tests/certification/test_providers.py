@@ -39,9 +39,10 @@ CERTIFY: Final = (
     *("certify", *SUITE, "-b", BACKEND, "--profile", "ours.yaml", "--key", "vendor.pem"),
     *("-o", "provider.dmlcert", "--quiet"),
 )
-OF_PROFILE: Final = (*SUITE, "--profile", "ours.yaml", "--quiet")
-VERIFY: Final = ("verify", "provider.dmlcert", *OF_PROFILE)
-ACCEPTED: Final = ("--allow-backend", "onnxruntime", "--key", "vendor.pub.pem")
+SUITE_AND_PROFILE: Final = (*SUITE, "--profile", "ours.yaml", "--quiet")
+VERIFY: Final = ("verify", "provider.dmlcert", *SUITE_AND_PROFILE)
+ACCEPT_BOTH: Final = ("--allow-backend", "onnxruntime", "--key", "vendor.pub.pem")
+"""The options with which a reader accepts the backend and the vendor's key."""
 
 
 def output_of(folder: Path, *arguments: str) -> tuple[int, str]:
@@ -88,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_certificate_holds_for_a_reader_who_accepts_the_backend_and_the_key(
     folder: Path,
 ) -> None:
-    code, text = output_of(folder, *VERIFY, *ACCEPTED, "--report", "json:verified.json")
+    code, text = output_of(folder, *VERIFY, *ACCEPT_BOTH, "--report", "json:verified.json")
     assert code == 0, text
     assert "Runtime onnxruntime" in text
     assert "Judged by what onnx promises" in text
@@ -104,8 +105,8 @@ def test_the_certificate_holds_for_a_reader_who_accepts_the_backend_and_the_key(
     [
         (("--key", "vendor.pub.pem"), 1, "add --allow-backend onnxruntime"),
         (("--allow-backend", "onnxruntime", "--key", "stranger.pub.pem"), 3, "not with this key"),
-        ((*ACCEPTED, "--max-waived", "0"), 1, "more than the 0 allowed"),
-        ((*ACCEPTED, "--challenge", "7"), 1, "no challenge, not for challenge 7"),
+        ((*ACCEPT_BOTH, "--max-waived", "0"), 1, "more than the 0 allowed"),
+        ((*ACCEPT_BOTH, "--challenge", "7"), 1, "no challenge, not for challenge 7"),
     ],
 )
 def test_the_certificate_does_not_hold_for_a_reader_who_accepts_less_or_demands_more(
@@ -116,11 +117,11 @@ def test_the_certificate_does_not_hold_for_a_reader_who_accepts_less_or_demands_
     assert why in text
 
 
-def test_a_changed_byte_is_noticed(folder: Path) -> None:
+def test_a_certificate_with_a_changed_byte_is_refused(folder: Path) -> None:
     content = bytearray((folder / "provider.dmlcert").read_bytes())
     content[content.index(b"outputs.bin") + 60] ^= 1  # A byte of the member's content.
     (folder / "changed.dmlcert").write_bytes(content)
-    code, text = output_of(folder, "verify", "changed.dmlcert", *OF_PROFILE, *ACCEPTED)
+    code, text = output_of(folder, "verify", "changed.dmlcert", *SUITE_AND_PROFILE, *ACCEPT_BOTH)
     assert code == 3, text
     assert "changed after it was made" in text
 

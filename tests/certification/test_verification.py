@@ -40,7 +40,7 @@ def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folde
     outputs = bytearray(parts["outputs.bin"])
     # The elements of the first case's output are the first of outputs.bin.
     first = taken_apart(folder / "it.dmlcert").outcomes[1]["case"]
-    outputs[3] ^= 1
+    outputs[3] ^= 1  # A bit of the first element.
     parts["outputs.bin"] = bytes(outputs)
     (folder / "flipped.dmlcert").write_bytes(archive_bytes(parts))
     done = verify(folder, file="flipped.dmlcert")
@@ -94,17 +94,17 @@ def test_a_wrong_output_is_reported_although_the_log_says_passed(folder: Path) -
     assert "profile small does not allow `failed`" in printed_text(done)
 
 
-def test_a_removed_case_is_named(folder: Path) -> None:
+def test_a_case_removed_from_the_outcomes_is_named(folder: Path) -> None:
     case = "tile/matrix/stated"
     done = verify_forged(folder, lambda forgery: forgery.remove(case, of_log=False))
     assert done.returncode == 1
     assert f"outcomes are missing: {case}" in printed_text(done)
 
 
-def test_a_case_removed_from_the_log_and_the_outcomes_is_refused(folder: Path) -> None:
+def test_a_certificate_without_the_outcome_and_verdict_of_a_case_is_refused(folder: Path) -> None:
     done = verify_forged(folder, lambda forgery: forgery.remove("tile/matrix/stated"))
     assert done.returncode == 3
-    assert "run.jsonl has" in printed_text(done)
+    assert "run.jsonl has 15 lines, not one for each of 14 cases" in printed_text(done)
 
 
 def test_a_device_may_not_lack_data_types_that_its_level_demands(folder: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_version_of_thousands_of_digits_does_not_stop_the_verification(folder:
     ("version", "code"),
     [("1.8.0", 1), ("1.10.1", 1), ("1.14.1", 1), ("1.15", 0), ("1.15.4", 0), ("2.0.0", 0)],
 )
-def test_a_level_that_came_after_the_stated_directml_is_reported(
+def test_feature_level_6_4_of_a_directml_before_1_15_is_reported(
     folder: Path, version: str, code: int
 ) -> None:
     def change(forgery: Forgery) -> None:
@@ -197,12 +197,12 @@ def test_a_challenge_of_0_or_above_64_bits_is_refused(folder: Path) -> None:
 
 @pytest.mark.hostile
 def test_a_line_of_a_log_beyond_one_mebibyte_is_refused(folder: Path) -> None:
-    def nested(forgery: Forgery, count: int) -> None:
+    def lengthen(forgery: Forgery, count: int) -> None:
         for line in forgery.verdicts[:3]:
-            line["facts"] = {"a": [[]] * count}
+            line["facts"] = {"a": [[]] * count}  # In JSON each `[], ` has 4 bytes.
 
-    assert verify_forged(folder, partial(nested, count=200_000)).returncode == 0
-    done = verify_forged(folder, partial(nested, count=300_000))
+    assert verify_forged(folder, partial(lengthen, count=200_000)).returncode == 0
+    done = verify_forged(folder, partial(lengthen, count=300_000))
     assert done.returncode == 3
     assert "run.jsonl:2: a line of more than 1,048,576 bytes" in printed_text(done)
 
@@ -227,7 +227,9 @@ def test_the_report_says_that_the_reference_is_no_device(tmp_path: Path) -> None
     assert "it is of numpy, which is dmlconf's own reference, not of a device" in printed_text(done)
 
 
-def test_a_certificate_of_another_suite_says_which_dmlconf_to_use(folder: Path) -> None:
+def test_for_another_suite_or_catalogue_the_report_says_how_this_dmlconf_differs(
+    folder: Path,
+) -> None:
     def change(forgery: Forgery) -> None:
         forgery.predicate["suite"]["sha256"] = "0" * 64
         forgery.predicate["dmlconf"] = forgery.log[0]["dmlconf"] = "9.8.7"
@@ -244,7 +246,7 @@ def test_a_certificate_of_another_suite_says_which_dmlconf_to_use(folder: Path) 
     assert "this one has the same version but different files" in printed_text(done)
 
 
-def test_a_profile_in_a_certificate_is_never_a_path(folder: Path) -> None:
+def test_a_profile_of_a_certificate_that_is_a_path_or_unknown_is_reported(folder: Path) -> None:
     for name in ("small.yaml", "../small.yaml", "6_4+nothing", ""):
         forgery = taken_apart(folder / "it.dmlcert")
         forgery.predicate["profile"]["name"] = name
@@ -254,7 +256,9 @@ def test_a_profile_in_a_certificate_is_never_a_path(folder: Path) -> None:
         assert "is not known here" in printed_text(done)
 
 
-def test_figures_that_differ_are_reported_but_do_not_fail(folder: Path) -> None:
+def test_a_certificate_whose_log_has_other_figures_holds_and_they_are_reported(
+    folder: Path,
+) -> None:
     def change(forgery: Forgery) -> None:
         for line in forgery.verdicts:
             for figures in line["figures"].values():
@@ -305,7 +309,7 @@ def test_an_unreadable_file_and_a_file_that_is_no_certificate_get_different_erro
     assert done.stdout.count("not a certificate, or changed after it was made") == 1
 
 
-def test_the_markdown_report_is_short_and_has_the_main_facts(folder: Path) -> None:
+def test_the_markdown_report_has_the_main_facts_in_fewer_than_60_lines(folder: Path) -> None:
     done = verify(folder, "--report", "markdown:page.md")
     assert done.returncode == 0
     page = (folder / "page.md").read_text("utf-8")

@@ -20,6 +20,7 @@ from tests.certification.suite import PROFILE
 from tests.cli.process import dmlconf_here
 
 SUITE = MEAN + "    expect: {OutputTensor: [999]}\n"
+"""A mean of 1, 2, 3 and 5, which is 2.75, with a wrong expectation."""
 
 
 def test_outputs_that_match_a_wrong_expectation_are_not_certified(tmp_path: Path) -> None:
@@ -29,9 +30,9 @@ def test_outputs_that_match_a_wrong_expectation_are_not_certified(tmp_path: Path
     (tmp_path / "small.yaml").write_text(PROFILE, encoding="utf-8")
     case = build(next(load_suite([path]).plan()))
     assert isinstance(case.expectation, ExpectedOutputs)
-    wrong = entry_of(case, Outputs(case.expectation.outputs))
-    kept = replace(recording({}), entries={case.identifier: wrong})
-    (tmp_path / "x.dmlrec").write_bytes(recording_bytes(kept))
+    as_expected = entry_of(case, Outputs(case.expectation.outputs))
+    recorded = replace(recording({}), entries={case.identifier: as_expected})
+    (tmp_path / "x.dmlrec").write_bytes(recording_bytes(recorded))
     arguments = ["suite", "-b", "recording:x.dmlrec", "--profile", "small.yaml", "-q"]
     done = dmlconf_here(tmp_path, "certify", *arguments, "-o", "it.dmlcert")
     assert done.returncode == 1
