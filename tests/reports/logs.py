@@ -96,6 +96,7 @@ PASSED: Final = verdict(
 PASSED_NEAR: Final = verdict(
     "gather/matrix[DataType=FLOAT16,DimensionCount=5,Axis=1]", figures=figures(1.0)
 )
+"""A pass with the largest permitted error, 1 ULP."""
 PASSED_INTEGERS: Final = verdict(
     "argmin/documented/example-1", operator="ARGMIN", seconds=0.0004, figures=figures(None)
 )
@@ -198,7 +199,7 @@ EVERY_STATUS: Final = (
 
 
 def run_log(*verdicts: Verdict, selected: int | None = None, **header: Any) -> RunLog:
-    """Return the log of a run that ended; it is complete if nothing was left out."""
+    """Return the log of a run that ended, of `selected` cases; by default all have verdicts."""
     count = len(verdicts) if selected is None else selected
     summary = {str(s): sum(v.status is s for v in verdicts) for s in Status}
     complete = count == len(verdicts) - summary[Status.NOT_RUN]
@@ -231,7 +232,7 @@ def write(path: Path, log: RunLog) -> Path:
 
 
 def dead(log: RunLog, selected: int) -> RunLog:
-    """Return the log that a run leaves when it dies: without a footer."""
+    """Return the log of a run of `selected` cases that died, so the log has no footer."""
     return replace(log, header=replace(log.header, selected=selected), footer=None)
 
 

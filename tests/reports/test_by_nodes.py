@@ -16,6 +16,8 @@ from dmlconf.run_log.log import read_log
 from tests.reports import logs
 
 OUTPUT = replace(logs.figures(2.0)["OutputTensor"], by_nodes=3)
+"""Figures of an output of which 3 elements are right only by the nodes."""
+
 RIGHT_BY_NODES = logs.PASSED.judged(figures={"y": OUTPUT})
 
 
@@ -29,20 +31,22 @@ def test_text_markdown_and_html_count_graphs_that_are_right_by_their_nodes() -> 
         assert note in " ".join(report.split())
 
 
-def test_a_log_that_is_read_into_columns_counts_them_as_well(tmp_path: Path) -> None:
+def test_graphs_that_are_right_by_their_nodes_are_counted_in_a_log_read_into_columns(
+    tmp_path: Path,
+) -> None:
     file = logs.write(tmp_path / "run.jsonl", logs.run_log(RIGHT_BY_NODES))
-    note = by_nodes_note(read_log(file, most_objects=0))
+    note = by_nodes_note(read_log(file, most_objects=0))  # No verdict is an object.
     assert note is not None
     assert "1 graph has elements" in note
 
 
-def test_the_json_report_has_the_number_of_elements_and_fits_its_schema() -> None:
+def test_the_json_report_counts_elements_that_are_right_by_the_nodes_and_fits_its_schema() -> None:
     data = json.loads(json_report.render(logs.run_log(RIGHT_BY_NODES)))
     assert data["verdicts"][0]["figures"]["y"]["by_nodes"] == 3
     validator(bundled_schema("report")).validate(data)
 
 
-def test_reports_without_such_graphs_say_nothing_of_them() -> None:
+def test_reports_do_not_mention_graphs_that_are_right_by_their_nodes_if_there_are_none() -> None:
     log = logs.run_log(logs.PASSED)
     for report in (picture.render_text(log), markdown.render(log), html.render(log)):
         assert "right by" not in report

@@ -19,20 +19,24 @@ from tests.reports import logs
 HEADING = "Right by the documentation, and far from what devices give"
 
 
-def far(case: str, operator: str, typical_margin: float, verdict: Verdict = logs.PASSED) -> Verdict:
-    """Return a verdict with one output whose error is a multiple of that of measured devices."""
+def verdict_with_error(
+    case: str, operator: str, typical_margin: float, verdict: Verdict = logs.PASSED
+) -> Verdict:
+    """Return a verdict whose error is `typical_margin` times the usual one of measured devices."""
     plain = logs.figures(900.0)["OutputTensor"]
     figures = replace(plain, margin=0.05, typical=0.0001, typical_margin=typical_margin)
     return verdict.of_case(case=case, operator=operator).judged(figures={"OutputTensor": figures})
 
 
 LOG = logs.run_log(
-    far("cos/a", "COS", 11.0),
-    far("sin/a", "SIN", 500.0),
-    far("sin/b", "SIN", 1200.0),
-    far("sin/c", "SIN", 2.0),
-    far("tan/a", "TAN", 10.0),  # Only errors of more than 10 times the usual one are far.
-    far("log/a", "LOG", 99.0, logs.FAILED),  # A failing case needs no such remark.
+    verdict_with_error("cos/a", "COS", 11.0),
+    verdict_with_error("sin/a", "SIN", 500.0),
+    verdict_with_error("sin/b", "SIN", 1200.0),
+    verdict_with_error("sin/c", "SIN", 2.0),
+    verdict_with_error(
+        "tan/a", "TAN", 10.0
+    ),  # Only errors of more than 10 times the usual one are far.
+    verdict_with_error("log/a", "LOG", 99.0, logs.FAILED),  # A failing case needs no such remark.
 )
 
 
@@ -54,7 +58,9 @@ def test_the_json_report_lists_operators_far_from_devices_and_fits_its_schema() 
     validator(bundled_schema("report")).validate(actual)
 
 
-@pytest.mark.parametrize("log", [logs.everything(), logs.run_log(far("tan/a", "TAN", 10.0))])
+@pytest.mark.parametrize(
+    "log", [logs.everything(), logs.run_log(verdict_with_error("tan/a", "TAN", 10.0))]
+)
 def test_reports_of_runs_near_to_devices_lack_the_heading(log: RunLog) -> None:
     assert HEADING not in picture.render_text(log)
     assert HEADING not in markdown.render(log)

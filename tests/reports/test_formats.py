@@ -40,7 +40,9 @@ def test_each_format_is_made_by_its_module() -> None:
 
 @pytest.mark.parametrize("name", [*RUN_FORMATS])
 @pytest.mark.parametrize("log", [logs.plain(), logs.hostile(), logs.dead(logs.run_log(), 3)])
-def test_every_format_can_be_written_as_utf_8(name: str, log: RunLog) -> None:
+def test_every_format_is_text_that_utf_8_can_encode_and_ends_with_a_line_break(
+    name: str, log: RunLog
+) -> None:
     text = RUN_FORMATS[name].text(log)
     assert text.endswith("\n")
     text.encode("utf-8")
@@ -126,7 +128,7 @@ def test_the_documentation_lists_all_formats() -> None:
     assert undocumented([*RUN_FORMATS, "csv"]) == ["csv"]
 
 
-CSV = '''
+CSV_MODULE = '''
 """Verdicts as comma-separated values."""
 
 def render(log):
@@ -135,7 +137,7 @@ def render(log):
         yield f"{verdict.case},{verdict.status}\\n"
 '''
 
-USES_CSV = """
+SCRIPT_THAT_USES_CSV = """
 import sys
 from click.testing import CliRunner
 from dmlconf.cli.entry_point import cli
@@ -159,11 +161,15 @@ def test_a_new_format_needs_only_a_module_and_one_line_of_the_list_of_formats(
     text = module.read_text("utf-8")
     assert text.count(head) == 1
     module.write_text(text.replace(head, f'{head}    Format("csv", late("runs.csv")),\n'), "utf-8")
-    (package / "reports" / "runs" / "csv.py").write_text(CSV, "utf-8")
+    (package / "reports" / "runs" / "csv.py").write_text(CSV_MODULE, "utf-8")
     log = logs.plain()
     logs.write(tmp_path / "run.jsonl", log)
     done = subprocess.run(
-        [sys.executable, "-c", USES_CSV], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", SCRIPT_THAT_USES_CSV],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "out.csv").read_text("utf-8").splitlines()

@@ -18,6 +18,7 @@ def test_headings_reach_from_0_to_the_greatest_value() -> None:
 
 
 def test_every_element_is_under_a_heading() -> None:
+    # A column counts errors from its heading to below the next: 32 is under 16, 512 under 256.
     histogram = {"0": 900, "1": 30, "32": 3, "512": 1, "65536": 2, "NaN": 4}
     headings = columns([histogram])
     marked = dict(zip(headings, bars(histogram, headings, MARKS), strict=True))

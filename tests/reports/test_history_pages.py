@@ -30,7 +30,10 @@ from tests.history.runs import night, verdict
 
 HOSTILE = "tile/<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
 A, B, SHAKY = "tile/matrix/a", "gemm/documented/b", "top_k/matrix/shaky"
+"""Identifiers of cases; `nights` says when each fails."""
+
 ATOM = "{http://www.w3.org/2005/Atom}"
+"""What the names of elements of a feed begin with."""
 
 
 def overview(folder: Path, logs: list[RunLog]) -> Overview:
@@ -176,7 +179,7 @@ def test_the_feed_has_each_regression_under_a_lasting_identifier(tmp_path: Path)
     assert set(first) < set(entries(tmp_path / "two", more, ""))
 
 
-def test_shards_of_the_latest_run_count_together(tmp_path: Path) -> None:
+def test_the_news_have_the_failures_of_all_shards_of_the_latest_run(tmp_path: Path) -> None:
     def shard(day: int, number: int, case: str, fails: bool) -> RunLog:
         return night(
             day,
@@ -205,7 +208,7 @@ def test_failing_cases_come_first_if_the_number_of_pages_is_limited(tmp_path: Pa
     assert own == {f"cases/{longest_handle(case)}.html" for case in (A, HOSTILE)}
 
 
-def test_an_interrupted_site_has_no_index_page(tmp_path: Path) -> None:
+def test_a_site_that_could_not_be_written_completely_has_no_index_page(tmp_path: Path) -> None:
     site = Site(overview(tmp_path, nights()))
     folder = tmp_path / "out"
     for path in {*site.paths()} - {"regressions.html", "index.html"}:
@@ -216,7 +219,7 @@ def test_an_interrupted_site_has_no_index_page(tmp_path: Path) -> None:
     assert not (folder / "index.html").exists()
 
 
-def test_a_folder_is_replaced_only_if_it_is_a_site(tmp_path: Path) -> None:
+def test_a_site_replaces_pages_of_an_earlier_site_and_no_other_files(tmp_path: Path) -> None:
     overview(tmp_path, nights())
     database = ("--database", tmp_path / "h.sqlite")
 

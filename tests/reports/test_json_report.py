@@ -25,18 +25,20 @@ LOGS = {
 }
 
 
-def refuse(literal: str) -> None:
+def refuse_literal(literal: str) -> None:
     """Refuse `NaN` and `Infinity`, which Python reads although they are no JSON."""
     raise AssertionError(f"{literal} is not JSON")
 
 
 def parsed(log: RunLog) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(json_report.render(log), parse_constant=refuse)
+    data: dict[str, Any] = json.loads(json_report.render(log), parse_constant=refuse_literal)
     return data
 
 
 def log_lines(log: RunLog) -> list[dict[str, Any]]:
-    return [json.loads(line, parse_constant=refuse) for line in logs.text_of(log).splitlines()]
+    return [
+        json.loads(line, parse_constant=refuse_literal) for line in logs.text_of(log).splitlines()
+    ]
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -115,7 +117,7 @@ def test_the_schemas_state_the_format_versions_of_the_code() -> None:
     assert log["$defs"]["header"]["properties"]["format"]["const"] == FORMAT
 
 
-def test_the_report_has_the_documented_parts() -> None:
+def test_the_report_and_its_verdicts_have_the_documented_members() -> None:
     report = parsed(logs.everything())
     assert list(report) == [
         "schema",
@@ -185,7 +187,7 @@ def test_the_run_in_the_report_has_its_paths_options_digest_and_duration() -> No
     assert run["seconds"] == 62.5
 
 
-def test_text_that_utf_8_cannot_encode_survives() -> None:
+def test_a_path_that_utf_8_cannot_encode_is_the_same_when_it_is_read() -> None:
     log = logs.run_log(logs.PASSED.of_case(location="cases/\udcff.yaml:1"))
     json_report.render(log).encode("utf-8")
     assert parsed(log)["verdicts"][0]["location"] == "cases/\udcff.yaml:1"

@@ -67,7 +67,7 @@ def test_the_message_of_an_unchecked_case_says_that_it_is_unchecked() -> None:
     [logs.everything(), logs.plain(), logs.dead(logs.everything(), 20)],
     ids=["everything", "plain", "dead"],
 )
-def test_counts_of_cases_failures_errors_and_skipped_cases_are_right(log: RunLog) -> None:
+def test_suites_have_the_counts_and_the_time_of_their_cases(log: RunLog) -> None:
     root = junit_xml(log)
     for element in (root, *root.iter("testsuite")):
         tags = Counter(child.tag for child in element.iter())
@@ -91,7 +91,7 @@ def test_the_time_of_the_root_is_that_of_the_run() -> None:
     assert junit_xml(logs.everything()).get("time") == "62.500"
 
 
-def test_the_report_of_12001_cases_is_small_and_counts_them() -> None:
+def test_passing_cases_of_a_matrix_share_an_element_that_counts_them() -> None:
     verdicts = [
         logs.verdict(f"gather/matrix-{matrix}[DataType=FLOAT16,DimensionCount=5,Axis={axis}]")
         for matrix in range(400)
@@ -99,14 +99,17 @@ def test_the_report_of_12001_cases_is_small_and_counts_them() -> None:
     ]
     other = logs.FAILED.of_case(case=f"{verdicts[0].case[:-1]},Axis=99]")
     text = junit.render(logs.run_log(*verdicts, other))
-    assert len(text) < 100_000
+    assert len(text) < 100_000  # An element for each case would take over a million.
     suite = ElementTree.fromstring(text).find("testsuite")
     assert suite is not None
     names = [case.get("name") for case in suite.iter("testcase")]
     assert names[:2] == ["gather/matrix-0 (30 cases)", "gather/matrix-1 (30 cases)"]
     assert names[-1] == other.case
     assert suite.find("properties/property[@name='cases'][@value='12001']") is not None
-    assert (suite.get("tests"), suite.get("failures")) == ("401", "1")
+    assert (suite.get("tests"), suite.get("failures")) == (
+        "401",
+        "1",
+    )  # 400 matrices and a failure.
 
 
 def test_each_operator_is_a_suite() -> None:
@@ -130,7 +133,7 @@ def test_a_case_without_a_location_names_no_file() -> None:
     assert "file" not in case.attrib
 
 
-def test_a_log_without_its_end_is_an_error() -> None:
+def test_a_log_without_its_end_is_an_error_with_the_number_of_missing_verdicts() -> None:
     for selected, missing in ((20, 10), (10, 0)):
         error = junit_xml(logs.dead(logs.everything(), selected)).find(
             "testsuite[@name='not reached']/testcase/error"

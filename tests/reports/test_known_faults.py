@@ -15,6 +15,7 @@ from tests.reports import logs
 
 LOG = logs.run_log(logs.PASSED, logs.KNOWN_FAULT, logs.KNOWN_FAULT)
 LINE = "2 low-words, in DirectML 1.15.4"
+"""Two cases have the known fault `low-words`."""
 
 
 def test_each_known_fault_is_named_with_the_number_of_its_cases() -> None:

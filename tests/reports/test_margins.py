@@ -23,7 +23,7 @@ def with_margin(verdict: Verdict, margin: float, **more: Any) -> Verdict:
     return verdict.judged(figures={"OutputTensor": figures})
 
 
-def test_junit_gives_the_rule_of_failures_only() -> None:
+def test_junit_names_the_rule_of_a_failure_but_not_of_a_pass() -> None:
     passed, failed = with_margin(logs.PASSED, 0.5), with_margin(logs.FAILED, 1.5)
     actual = junit.render(logs.run_log(failed, passed))
     assert "OutputTensor: rule: at most 1 ULP (its page)</system-out>" in actual
@@ -54,11 +54,11 @@ def test_a_failure_under_the_rule_one_of_shows_no_limit_in_percent() -> None:
     assert "inf%" not in actual
 
 
-def test_only_the_five_operators_nearest_to_their_limit_are_named() -> None:
+def test_the_five_passing_operators_nearest_to_their_limit_are_named_the_nearest_first() -> None:
     verdicts = [
         with_margin(logs.verdict(f"op{n}/case", operator=f"OP{n}"), n / 10) for n in range(8)
     ]
-    verdicts.append(with_margin(logs.FAILED, 9.0))
+    verdicts.append(with_margin(logs.FAILED, 9.0))  # A failure, so it is not named.
     log = logs.run_log(*verdicts)
     for message in (picture.render_text(log), markdown.render(log)):
         nearest = message.partition("Nearest to their limit")[2].splitlines()

@@ -17,7 +17,7 @@ from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind
 from tests.reports import logs
 
-SHOWN = "[red]a|b[/] `c` ```d``` <e>&\\x1b[31m\\x07\\u202e\\ufffe\\ud800 # f"
+NASTY_AS_SHOWN = "[red]a|b[/] `c` ```d``` <e>&\\x1b[31m\\x07\\u202e\\ufffe\\ud800 # f"
 """The text `logs.NASTY` as a reader must see it, on one line."""
 
 
@@ -99,10 +99,10 @@ def test_hostile_text_of_the_log_is_shown_as_text() -> None:
     page = as_html(logs.hostile())
     assert "<e>" not in page
     plain = html.unescape(re.sub("<[^>]*>", "", page))
-    assert f"failed: gather/{SHOWN}: wrong values" in plain
-    assert f"\n{SHOWN}\n" in plain  # the message
-    assert f"backend: plugin:{SHOWN}, version 1.15.4" in plain
-    assert f"at cases/{SHOWN}.yaml:3" in plain
+    assert f"failed: gather/{NASTY_AS_SHOWN}: wrong values" in plain
+    assert f"\n{NASTY_AS_SHOWN}\n" in plain  # The message.
+    assert f"backend: plugin:{NASTY_AS_SHOWN}, version 1.15.4" in plain
+    assert f"at cases/{NASTY_AS_SHOWN}.yaml:3" in plain
     for forbidden in ("\x1b", "\x07", "\u202e", "\r", "\ud800"):
         assert forbidden not in page, ascii(forbidden)
     assert page.count("<table>") == 2  # Of operators and of differing elements.

@@ -17,21 +17,16 @@ from dmlconf.run_log.log import RunLog
 from tests.reports import logs
 
 
-def drawn(log: RunLog) -> str:
-    """Return the text that a log's picture shows."""
-    return shown(picture.render_svg(log))
-
-
-def shown(svg: str) -> str:
-    """Return the text that a picture shows."""
-    root = ElementTree.fromstring(svg)
+def text_in_picture(log: RunLog) -> str:
+    """Return the text that the picture of a log shows."""
+    root = ElementTree.fromstring(picture.render_svg(log))
     texts = root.iter("{http://www.w3.org/2000/svg}text")
     return "".join(text.text or "" for text in texts).replace("\xa0", " ")
 
 
 def test_svg_shows_the_terminal_report() -> None:
     log = logs.run_log(logs.FAILED, logs.BROKEN, logs.PASSED)
-    text = drawn(log)
+    text = text_in_picture(log)
     console = Console(file=io.StringIO(), width=picture.WIDTH)
     with console.capture() as printed:
         console.print(terminal.render(log))
@@ -51,7 +46,7 @@ def test_svg_shows_long_commands_completely() -> None:
     command = (
         "  dmlconf run cases/" + "long/" * 40 + " -b directml:adapter=1 -o GATHER --case j5krb"
     )
-    text = re.sub(r"\s+", "", drawn(log))  # A long command goes on in the next lines.
+    text = re.sub(r"\s+", "", text_in_picture(log))  # A long command goes on in the next lines.
     assert re.sub(r"\s+", "", command) in text
 
 
@@ -62,10 +57,11 @@ def test_svg_loads_nothing_from_a_network() -> None:
     assert "@font-face" not in text
 
 
-def test_letters_of_the_svg_have_13_pixels_or_more_on_a_page_and_no_line_is_cut_off() -> None:
+def test_letters_of_the_svg_are_at_least_13_pixels_high_and_no_line_is_cut_off() -> None:
     log = logs.run_log(logs.FAILED, logs.BROKEN, paths=("cases/" + "long/" * 40,))
     root = ElementTree.fromstring(picture.render_svg(log))
     width = float(root.attrib["viewBox"].split()[2])
+    # A letter is 20 of these units high, and a page shows the picture 700 pixels wide.
     units_of_a_letter, pixels_of_a_page = 20, 700
     assert units_of_a_letter * pixels_of_a_page / width >= 13
     right = [
@@ -78,7 +74,7 @@ def test_letters_of_the_svg_have_13_pixels_or_more_on_a_page_and_no_line_is_cut_
 
 def test_svg_shows_markup_of_the_log_as_text() -> None:
     assert "<e>" not in picture.render_svg(logs.hostile())
-    assert "<e>&\\x1b[31m" in drawn(logs.hostile())
+    assert "<e>&\\x1b[31m" in text_in_picture(logs.hostile())
 
 
 @pytest.mark.parametrize(
@@ -111,7 +107,7 @@ def test_text_has_no_colour_and_no_blanks_at_the_ends_of_lines() -> None:
 def test_text_ends_with_the_closing_sentence() -> None:
     log = logs.everything()
     sentence = summary.closing_sentence(log)
-    assert len(sentence) > 100  # It is continued on the last line.
+    assert len(sentence) > 100  # It takes the last two lines.
     last_two_lines = picture.render_text(log).splitlines()[-2:]
     assert " ".join(last_two_lines) == sentence
 

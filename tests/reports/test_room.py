@@ -27,7 +27,7 @@ def with_room(verdict: Verdict, is_open: int, loose: int) -> Verdict:
 
 
 def log() -> RunLog:
-    """Return a log of 48 elements: 14 are open, 16 are loose, and the open ones are among these."""
+    """Return a log of 4 * 12 elements: 2 + 12 are open, and 3 + 1 + 12, with these, are loose."""
     reason = Reason(ReasonKind.ANY_VALUE_PERMITTED, "any value is right")
     return logs.run_log(
         with_room(logs.PASSED, 2, 3),
@@ -61,7 +61,7 @@ def test_junit_has_the_number_of_open_elements_of_each_operator() -> None:
     suite = root.find("testsuite[@name='GATHER']")
     assert suite is not None
     properties = {p.get("name"): p.get("value") for p in suite.iter("property")}
-    assert (properties["open"], properties["elements"]) == ("2", "24")
+    assert (properties["open"], properties["elements"]) == ("2", "24")  # Of two cases.
 
 
 def test_a_run_of_blocks_says_how_many_would_notice_an_error_of_a_tenth() -> None:

@@ -33,6 +33,9 @@ UPDATE: Final = "DMLCONF_UPDATE_SNAPSHOTS"
 OWN_COLOURS: Final = re.compile("\x1b\\[(0|[12]|([12];)?3[1-6])m")
 """The escape sequences of the report's own styles."""
 
+RED, GREEN, YELLOW = 31, 32, 33
+"""The numbers of colours in escape sequences."""
+
 ALL_OPERATORS: Final = len(operator_names())
 
 
@@ -138,7 +141,7 @@ def test_rare_statuses_have_columns_only_if_a_case_has_them() -> None:
         assert heading in only
 
 
-def test_a_single_operator_has_no_total() -> None:
+def test_only_a_run_of_several_operators_has_a_total() -> None:
     assert "total" not in printed(logs.run_log(logs.PASSED))
     assert "total" in printed(logs.run_log(logs.PASSED, logs.PASSED_INTEGERS))
 
@@ -204,7 +207,7 @@ def test_text_of_the_log_controls_neither_terminal_nor_markup() -> None:
     assert "[red]a|b[/]" in printed(logs.hostile())
 
 
-def test_a_message_cannot_forge_a_line() -> None:
+def test_a_message_or_identifier_cannot_forge_the_closing_line() -> None:
     reason = Reason(ReasonKind.WRONG_VALUES, "no\nPASSED: 1 passed of 1 case")
     text = printed(logs.run_log(logs.FAILED.of_case(case="a\nPASSED: b").judged(reason=reason)))
     assert not any(line.startswith("PASSED") for line in text.split("\n"))
@@ -228,7 +231,7 @@ def test_the_last_20_lines_of_diagnostics_are_shown() -> None:
     assert lines == [f"    debug layer: line {number}" for number in range(11, 31)]
 
 
-def test_three_failures_are_shown_in_full_and_the_rest_counted() -> None:
+def test_three_failures_are_shown_and_the_rest_counted_but_a_verbose_report_shows_all() -> None:
     many = logs.run_log(*(logs.FAILED.of_case(case=f"gather/{n}") for n in range(25)))
     text = printed(many)
     assert len(re.findall(r"\nFAILED gather/", text)) == 3
@@ -238,7 +241,7 @@ def test_three_failures_are_shown_in_full_and_the_rest_counted() -> None:
     assert "more:" not in verbose
 
 
-def test_cases_that_broke_with_one_message_are_counted_with_their_own_operators() -> None:
+def test_further_cases_that_broke_with_the_same_message_are_counted_with_their_operators() -> None:
     names = [("JOIN", "join/1"), ("JOIN", "join/2"), ("TILE", "tile/1"), ("CAST", "cast/1")]
     log = logs.run_log(
         *(
@@ -271,7 +274,7 @@ def test_the_meaning_of_unchecked_is_reported_if_a_case_is_unchecked() -> None:
     note = "unchecked: ran, but there is no independent"
     text = printed(logs.run_log(logs.PASSED, logs.UNCHECKED))
     assert note in text
-    assert "permits any value" not in text  # Which would be another reason.
+    assert "permits any value" not in text  # That is another reason to be unchecked.
     assert note not in printed(logs.plain())
 
 
@@ -329,18 +332,18 @@ def test_a_log_called_complete_that_lacks_a_case_is_incomplete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "style"),
+    ("log", "colour"),
     [
-        (logs.plain(), "32"),
-        (logs.run_log(logs.UNCHECKED), "33"),
-        (logs.run_log(logs.WAIVED), "33"),
-        (logs.everything(), "31"),
-        (logs.dead(logs.plain(), 9), "31"),
+        (logs.plain(), GREEN),
+        (logs.run_log(logs.UNCHECKED), YELLOW),
+        (logs.run_log(logs.WAIVED), YELLOW),
+        (logs.everything(), RED),
+        (logs.dead(logs.plain(), 9), RED),
     ],
 )
-def test_the_closing_line_is_green_only_for_a_run_that_passes(log: RunLog, style: str) -> None:
+def test_the_closing_line_is_green_only_for_a_run_that_passes(log: RunLog, colour: int) -> None:
     last = printed(log, 200, color=True, quiet=True).rstrip().split("\n")[-1]
-    assert last.startswith(f"\x1b[1;{style}m")
+    assert last.startswith(f"\x1b[1;{colour}m")
 
 
 def many_operators(count: int, failing: int) -> RunLog:
@@ -418,7 +421,7 @@ def test_long_names_break_after_underscores() -> None:
     statuses = [each.of_case(operator=name) for each in logs.everything().verdicts]
     lines = printed(logs.run_log(*statuses), 80).split("\n")
     heading = next(at for at, line in enumerate(lines) if line.startswith("Operator "))
-    start = heading + 2
+    start = heading + 2  # The line between them is drawn.
     parts = [line.split()[0] for line in lines[start : start + 4]]
     assert "".join(parts).startswith(name)
     assert all(part.endswith("_") or name.endswith(part) for part in parts[:3])
