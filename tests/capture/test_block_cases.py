@@ -24,10 +24,13 @@ from tests.cli.test_capture import GRAPH, RELU, journal
 X = np.array([[[[-1, 2, 3], [4, -5, 9]]]], np.float32)
 """The input of each dispatch."""
 
+MEGABYTE = 1 << 20
+"""More than the data of all blocks."""
+
 
 def captured_dispatches(folder: Path) -> Captured:
     """Return a capture with a dispatch of ReLU, and one of a graph of ReLU and a clip to 0 to 6."""
-    store = ArrayStore(folder, 1 << 20)
+    store = ArrayStore(folder, MEGABYTE)
     before, after = store.put(X), store.put(np.clip(X, 0, 6))
     graph_data = {"inputs": {"input-0": before}, "outputs": {"output-0": after}}
     operator_data = {"inputs": {"InputTensor": before}, "outputs": {"OutputTensor": after}}
@@ -49,7 +52,7 @@ def blocks(folder: Path, most_nodes: int, most_bytes: int) -> Written:
 
 
 def test_the_inputs_of_a_block_are_captured_or_computed_from_captured_data(tmp_path: Path) -> None:
-    written = blocks(tmp_path, 1, 1 << 20)
+    written = blocks(tmp_path, 1, MEGABYTE)
     assert written.left_out == {}
     [path] = written.files
     assert path == tmp_path / "out" / "blocks" / "00002-graph.yaml"
@@ -63,7 +66,7 @@ def test_the_inputs_of_a_block_are_captured_or_computed_from_captured_data(tmp_p
 
 
 def test_graphs_that_are_no_larger_than_a_block_are_not_split(tmp_path: Path) -> None:
-    assert blocks(tmp_path, 2, 1 << 20) == Written((), 0, {})
+    assert blocks(tmp_path, 2, MEGABYTE) == Written((), 0, {})
     assert not (tmp_path / "out" / "blocks").exists()
 
 

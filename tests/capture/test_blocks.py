@@ -25,6 +25,7 @@ from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes
 
 OPERATORS = ("ELEMENT_WISE_ADD", "ACTIVATION_RELU", "REDUCE", "SPLIT", "JOIN", "CONVOLUTION")
+"""The operators of random graphs."""
 
 
 def parts_of(case: Case) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def test_blocks_compute_the_same_values_as_the_whole_graph(tmp_path: Path, numbe
     assert max(len(each.nodes) for each in found) <= 3
     for each in found:
         case = loaded(tmp_path / "block.yaml", each.parts)
-        data = {}
+        data = {}  # Each input of the block is an input of the whole graph or computed by it.
         for name, source in each.sources.items():
             node, _, tensor = source.partition(".")
             slot = node, tensor or CONSTANT_TENSOR
@@ -73,10 +74,12 @@ def test_tensors_that_other_blocks_read_are_outputs_of_a_block() -> None:
     assert computed
     for source in computed:
         owner = source.partition(".")[0]
-        assert any(owner in nodes and source == one for nodes, one in returned)
+        assert any(owner in nodes and source == output for nodes, output in returned)
 
 
-def test_an_input_may_have_the_name_that_an_output_would_get(tmp_path: Path) -> None:
+def test_a_block_whose_input_has_the_name_that_its_output_would_get_can_be_loaded(
+    tmp_path: Path,
+) -> None:
     """Torch calls tensors `output.1`, which becomes `output-1`."""
     tensor = {"Sizes": [2], "DataType": "FLOAT32"}
     desc = {"InputTensor": {"from": "output-1", **tensor}, "OutputTensor": tensor}

@@ -74,13 +74,18 @@ def test_generated_data_resembles_captured_data_in_range_zeros_and_fractions(
 
 def test_statistics_ignore_numbers_that_are_not_finite() -> None:
     array = np.array([np.nan, 2.5, -np.inf, 1.25], np.float32)
-    assert DataStatistics.of(array) == DataStatistics(1.25, 2.5, 0.0, False, 2)
+    assert DataStatistics.of(array) == DataStatistics(
+        low=1.25, high=2.5, zeros=0.0, whole=False, count=2
+    )
     assert DataStatistics.of(array[:1]) is None
 
 
 def test_statistics_do_not_replace_listed_values() -> None:
     listed: dict[str, Any] = {"values": [3, 1, 2]}
-    assert following(DataStatistics(0, 3, 0.25, True, 4), listed, 1) is listed
+    assert (
+        following(DataStatistics(low=0, high=3, zeros=0.25, whole=True, count=4), listed, 1)
+        is listed
+    )
 
 
 def test_captured_cases_resemble_the_data_of_the_first_dispatch(tmp_path: Path) -> None:
@@ -111,8 +116,8 @@ def test_captured_cases_resemble_the_data_of_the_first_dispatch(tmp_path: Path) 
         return float(data.min()), float(data.max())
 
     low, high = ends("activation_relu/captured/float32-1x1x2x3", "InputTensor")
-    assert (low, high) == (int(low), int(high))
-    assert high > 9  # The first dispatch had numbers up to 35, the second only zeros.
+    assert (low, high) == (int(low), int(high))  # The first dispatch had whole numbers.
+    assert high > 9  # Its numbers reached 35. The second had only zeros.
     # Data that follows no statistics is from -1 to 1.
     assert ends("graphs/captured/graph-1-of-2-nodes", "input-0")[1] > 1
     assert ends("graphs/captured/graph-2-of-2-nodes", "input-0")[1] <= 1

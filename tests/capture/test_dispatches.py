@@ -1,4 +1,4 @@
-"""What is dispatched is known by the address of its object, which DirectML may use again.
+"""A captured dispatch knows its operator by an address, which DirectML may use again.
 
 The tested code is in `dmlconf/capture/hooking/dispatches.py`.
 """
@@ -15,7 +15,7 @@ from dmlconf.capture.hooking.slots import Compiled
 from dmlconf.capture.journal import JournalWriter
 
 
-def test_an_operator_at_the_address_of_a_released_initialiser_is_no_initialiser(
+def test_an_operator_at_the_address_of_a_released_initialiser_is_captured_as_an_operator(
     tmp_path: Path,
 ) -> None:
     journal = JournalWriter(tmp_path / "journal.jsonl")
@@ -23,7 +23,7 @@ def test_an_operator_at_the_address_of_a_released_initialiser_is_no_initialiser(
     address, table = 4096, 8192
     hooks._initializes(address, 0, 0)
     assert hooks._wanted(address, table) == []
-    compiled = Compiled(1, 0, (), ())
+    compiled = Compiled(number=1, flags=0, inputs=(), outputs=())
     hooks.compiled(address, compiled)
     [dispatch] = hooks._wanted(address, table)
     assert (dispatch.what, dispatch.initializes) == (compiled, False)

@@ -19,7 +19,8 @@ from dmlconf.capture.model_runs.onnx_sessions import OnnxSession, SessionSetting
 from dmlconf.capture.model_runs.output_difference import output_difference
 
 NET: Final = Path(__file__).parents[1] / "lab" / "capture" / "net.onnx"
-X: Final = np.linspace(-1, 1, 243, dtype=np.float32).reshape(1, 3, 9, 9)
+X: Final = np.linspace(-1, 1, 3 * 9 * 9, dtype=np.float32).reshape(1, 3, 9, 9)
+"""The input of the model."""
 
 needs_onnx: Final = pytest.mark.runtimes
 
@@ -134,12 +135,12 @@ def test_a_node_that_is_right_alone_is_reported_as_wrong_only_among_its_neighbou
 @needs_onnx
 def test_a_difference_that_disappears_in_the_search_is_put_down_to_fusions() -> None:
     def change(graph: Any) -> None:
-        if not is_compared(graph, "c"):
+        if not is_compared(graph, "c"):  # The input of the Relu.
             replaced("Relu", "Neg")(graph)
 
     result = search(change)
     assert result.first is None
-    assert result.compared == 8
+    assert result.compared == 8  # All nodes of the model.
     [line] = search_lines(result)
     assert "look at its fusions, or try --unfused" in line
 
@@ -170,7 +171,7 @@ def test_a_node_that_gives_a_sequence_does_not_count_as_compared(tmp_path: Path)
 def test_nodes_whose_outputs_cannot_be_computed_are_named_and_the_others_compared() -> None:
     def change(graph: Any) -> None:
         replaced("Softmax", "LogSoftmax")(graph)
-        if is_compared(graph, "p"):
+        if is_compared(graph, "p"):  # The output of /pool.
             graph.node[0].op_type = "NoSuchOperator"
 
     result = search(change)
@@ -184,6 +185,7 @@ def test_nodes_whose_outputs_cannot_be_computed_are_named_and_the_others_compare
 @pytest.mark.parametrize(
     ("actual", "expected", "beyond"),
     [
+        # A ten-thousandth of 2 is 0.0002.
         ([1.0, 2.0], [1.0, 2.00019], False),
         ([1.0, 2.0], [1.0, 2.00021], True),
         ([np.nan, np.inf], [np.nan, np.inf], False),
@@ -216,7 +218,7 @@ def test_an_output_that_is_no_array_in_either_run_is_not_compared() -> None:
         assert not difference.beyond
 
 
-def test_only_numbers_of_the_same_bits_are_said_to_have_them() -> None:
+def test_only_outputs_of_the_same_type_and_bits_are_reported_as_the_same_bits() -> None:
     zeros, half = np.zeros(2, np.float32), np.zeros(2, np.float16)
     assert output_difference(zeros, zeros.copy()).text == "the same bits as the CPU provider"
     for other in (-zeros, half):
@@ -225,7 +227,7 @@ def test_only_numbers_of_the_same_bits_are_said_to_have_them() -> None:
         assert not difference.beyond
 
 
-def test_integers_that_float64_does_not_hold_may_not_differ() -> None:
+def test_integers_that_become_equal_as_float64_differ() -> None:
     large = np.array([2**53], np.int64)
     assert not output_difference(large, large).beyond
     assert output_difference(large + 1, large).beyond

@@ -31,6 +31,7 @@ from tests.backends.directml.com import FakeCom
 from tests.bundled import bundled
 
 OPERATORS = ("CONVOLUTION", "GEMM", "ELEMENT_WISE_ADD", "SPLIT", "JOIN", "ACTIVATION_RELU")
+"""The operators of random graphs."""
 
 
 class Device:
@@ -88,7 +89,7 @@ def device_after_compiling(case: GraphCase, rename: bytes | None = None) -> Devi
         return device
 
 
-def form(graph: Graph) -> Any:
+def content_without_names(graph: Graph) -> Any:
     """Return a graph's content without unused inputs, and without names that descs lack."""
     used = {edge.graph_input for edge in graph.input_edges}
     names = (name for name in graph.inputs if name in used)
@@ -112,18 +113,18 @@ def suite_graphs(file: str) -> list[GraphCase]:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_graphs_are_read_back(number: int) -> None:
+def test_random_graphs_of_8_nodes_are_read_back(number: int) -> None:
     case = valid_case(graph_case(OPERATORS, seed=37, number=number, nodes=8))
     assert isinstance(case, GraphCase)
     device = device_after_compiling(case)
     assert device.graph is not None, device.error
-    assert form(device.graph.graph) == form(case.graph)
+    assert content_without_names(device.graph.graph) == content_without_names(case.graph)
 
 
 def test_views_constants_and_unused_inputs_are_read_back() -> None:
     constants = suite_graphs("constants.yaml")
     assert any(case.graph.constants for case in constants)
-    names = set()
+    read_back = set()
     for case in [*suite_graphs("views.yaml")[:10], *suite_graphs("wiring.yaml"), *constants]:
         device = device_after_compiling(case)
         assert device.graph is not None, device.error
@@ -131,9 +132,11 @@ def test_views_constants_and_unused_inputs_are_read_back() -> None:
         assert device.graph.unused == len(case.graph.inputs) - len(used)
         numbers = [index for index, name in enumerate(case.graph.inputs) if name in used]
         assert list(device.graph.inputs) == numbers
-        assert form(device.graph.graph) == form(case.graph)
-        names.add(case.identifier)
-    assert "graphs/wiring/unused-inputs-between-used-ones" in {n.partition("[")[0] for n in names}
+        assert content_without_names(device.graph.graph) == content_without_names(case.graph)
+        read_back.add(case.identifier)
+    assert "graphs/wiring/unused-inputs-between-used-ones" in {
+        n.partition("[")[0] for n in read_back
+    }
 
 
 @pytest.mark.parametrize(
@@ -163,7 +166,7 @@ def test_names_of_nodes_become_unique_and_valid_in_case_files(
 def test_an_operator_created_before_capturing_began_or_skipped_is_reported() -> None:
     case = suite_graphs("chains.yaml")[0]
     device = Device()
-    device.known = Forgetful()
+    device.known = TableWithoutOperators()
     native = plan(case)
     assert isinstance(native, GraphPlan)
     with compile_graph(device.com, native, dml.DML_EXECUTION_FLAGS.NONE):
@@ -180,8 +183,8 @@ def test_an_edge_to_a_node_that_the_graph_lacks_is_reported() -> None:
         assert str(device.error) == "an edge names node 1000, which the graph lacks"
 
 
-class Forgetful(dict[int, Any]):
-    """A table of operators that forgets each one at once."""
+class TableWithoutOperators(dict[int, Any]):
+    """A table that keeps no operator, as if all had been created before capturing began."""
 
     def __setitem__(self, key: int, value: Any) -> None:
         """Store nothing."""

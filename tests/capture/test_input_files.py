@@ -27,7 +27,7 @@ def write_archive(path: Path, content: bytes, name: str = "x.npy") -> Path:
     return path
 
 
-def header(shape: tuple[int, ...], descr: str) -> bytes:
+def npy_header(shape: tuple[int, ...], descr: str) -> bytes:
     """Return the header of a .npy file, which says which array it holds."""
     stream = io.BytesIO()
     fields: dict[str, Any] = {"descr": descr, "fortran_order": False, "shape": shape}
@@ -60,10 +60,10 @@ def test_arrays_are_read_as_numpy_saved_them(tmp_path: Path, array: Any) -> None
     ("content", "message"),
     [
         (b"abcd", "x is not an array"),
-        (header((1,), ",") + bytes(4), "x is not an array"),
-        (header((1 << 40,), "<f4") + bytes(4), "which 4 bytes do not hold"),
-        (header((-1, 2), "<f4"), "which 0 bytes do not hold"),
-        (header((1,), "|O") + bytes(8), "x holds Python objects, which are not read"),
+        (npy_header((1,), ",") + bytes(4), "x is not an array"),
+        (npy_header((1 << 40,), "<f4") + bytes(4), "which 4 bytes do not hold"),
+        (npy_header((-1, 2), "<f4"), "which 0 bytes do not hold"),
+        (npy_header((1,), "|O") + bytes(8), "x holds Python objects, which are not read"),
     ],
 )
 def test_a_member_that_is_no_plain_array_is_refused(

@@ -44,7 +44,8 @@ def test_a_constant_is_a_fill_only_if_its_elements_have_the_same_bits(
     path.write_text(GRAPH.replace("VALUES", values), "utf-8")
     [planned] = load_suite([path]).plan()
     graph = valid_case(planned).graph
-    _, line = graph_line(DecodedGraph(graph, {}, (0,), 0), 0)
+    decoded = DecodedGraph(graph, names={}, inputs=(0,), unused=0)
+    _, line = graph_line(decoded, flags=0)
     entry = line["graph"]["constants"]["c"]
     data = {key: item for key, item in entry.items() if key in ("values", "fill")}
     assert str(data) == str(written)  # -0.0 == 0.0, but their texts differ.

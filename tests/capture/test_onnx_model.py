@@ -20,7 +20,7 @@ def test_generated_inputs_have_the_models_types_and_the_users_sizes_or_1() -> No
     assert (image.dtype.name, image.shape) == ("float32", (2, 3, 1, 5))
     assert image.min() >= -1
     assert image.max() <= 1
-    assert image.std() > 0.1
+    assert image.std() > 0.1  # The numbers differ.
     tokens = generated("ids", "tensor(int64)", [64], {})
     assert (tokens.dtype.name, int(tokens.min()), int(tokens.max())) == ("int64", 0, 9)
     assert np.array_equal(image, generated("x", "tensor(float)", [2, 3, 1, 5], {}))
@@ -68,7 +68,7 @@ class Runtime:
         ]
 
 
-def test_inputs_that_the_file_lacks_are_generated() -> None:
+def test_inputs_of_the_file_are_used_and_the_missing_ones_generated() -> None:
     image = np.ones((2, 3), np.float32)
     settings = SessionSettings(Path("model.onnx"), {"batch": 2})
     inputs = model_inputs(OnnxSession(Runtime()), settings, {"image": image})
@@ -84,7 +84,7 @@ def test_inputs_that_the_file_lacks_are_generated() -> None:
         ({}, ["Image"], "no input 'Image'; it has image, mask"),
     ],
 )
-def test_names_that_the_model_lacks_are_refused(
+def test_names_of_dimensions_and_inputs_that_the_model_lacks_are_refused(
     dimensions: dict[str, int], names: list[str], message: str
 ) -> None:
     settings = SessionSettings(Path("model.onnx"), dimensions)

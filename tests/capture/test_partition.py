@@ -50,7 +50,7 @@ def test_a_partition_becomes_the_graph_that_is_compiled(tmp_path: Path) -> None:
     assert gemm["CTensor"].Strides == (0, 0, 0, 1)
 
 
-def test_the_option_block_nodes_adds_cases_of_at_most_so_many_nodes(tmp_path: Path) -> None:
+def test_the_option_block_nodes_adds_blocks_of_at_most_that_many_nodes(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "import", FILE, "-o", "out", "--block-nodes", "4")
     assert done.returncode == 0, done.stderr
     cases = [valid_case(each) for each in load_suite([tmp_path / "out" / "graphs"]).plan()]
@@ -72,7 +72,7 @@ def test_truncated_files_and_most_files_with_wrong_bytes_are_refused(tmp_path: P
         with pytest.raises(PartitionError, match=r"damaged\.bin"):
             captured_partitions([path])
     refused, positions = 0, range(0, len(content), 41)
-    for position in positions:
+    for position in positions:  # The four bytes are an offset of 2^31 - 1.
         path.write_bytes(content[:position] + b"\xff\xff\xff\x7f" + content[position + 4 :])
         try:
             captured_partitions([path])

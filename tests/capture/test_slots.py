@@ -17,6 +17,7 @@ from dmlconf.capture.hooking.slots import Range, ranges
 
 
 def test_each_operator_of_an_initialiser_has_its_own_inputs() -> None:
+    # Each buffer has an address, an offset and a size.
     buffers = (DML_BUFFER_BINDING * 2)(DML_BUFFER_BINDING(0, 0, 0), DML_BUFFER_BINDING(96, 16, 64))
     array = DML_BUFFER_ARRAY_BINDING(2, ctypes.addressof(buffers))
     alone = DML_BUFFER_BINDING(128, 0, 64)
@@ -29,7 +30,7 @@ def test_each_operator_of_an_initialiser_has_its_own_inputs() -> None:
     assert bound == ((None,), (None, Range(96, 16)), (Range(128, 0),))
 
 
-def test_a_table_without_bindings_has_no_ranges() -> None:
+def test_no_table_and_a_table_without_bindings_have_no_ranges() -> None:
     descs = (DML_BINDING_DESC * 1)(DML_BINDING_DESC(DML_BINDING_TYPE.NONE, 0))
     assert ranges(3, None) == ()
     assert ranges(0, ctypes.addressof(descs)) == ()

@@ -129,7 +129,10 @@ def certify(folder: Path, *more: str, backend: str = BACKEND) -> Path:
 
 
 def verify(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    """Verify a certificate in a folder that `write_suite` filled; allow `faulty` and `numpy`."""
+    """Verify a certificate in a folder that `write_suite` filled; allow `faulty` and `numpy`.
+
+    The exit code is 0 if the certificate holds, 1 if it does not, and 3 if it is refused.
+    """
     options = ("--profile", "small.yaml", "-q", *_ALLOW_TEST_BACKENDS)
     return dmlconf_here(folder, "verify", file, "suite", *options, *more)
 

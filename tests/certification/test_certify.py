@@ -22,6 +22,7 @@ from random import Random
 
 import pytest
 
+from dmlconf.cli.common.exit_codes import ExitCode
 from tests.certification.forging import members, taken_apart
 from tests.certification.suite import (
     BACKEND,
@@ -64,7 +65,7 @@ def test_equal_outputs_of_two_cases_are_stored_once(folder: Path) -> None:
         output for line in forgery.outcomes[1:] for output in line.get("outputs", {}).values()
     ]
     digests = [output.get("stored", output["sha256"]) for output in outputs]
-    assert len(set(digests)) == len(digests) - 1
+    assert len(set(digests)) == len(digests) - 1  # `stated-again` has the outputs of `stated`.
     stored = members(folder / "it.dmlcert")["outputs.bin"]
     assert len(stored) == sum(map(len, forgery.blobs.values()))
 
@@ -73,8 +74,8 @@ def test_another_challenge_chooses_another_sample_of_a_large_output(folder: Path
     digests = set()
     for challenge in ((), ("--challenge", "1"), ("--challenge", "2")):
         output = taken_apart(certify(folder, *challenge)).line("/large")["outputs"]["OutputTensor"]
-        assert output["sample"] == 4096
         assert output["sizes"] == [40000]
+        assert output["sample"] == 4096  # So many elements are stored.
         digests.add(output["stored"])
     assert len(digests) == 3
 
@@ -160,7 +161,7 @@ def certify_with_limited_files(
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
 def test_a_journal_is_continued_after_a_write_failed(folder: Path) -> None:
     done = certify_with_limited_files(folder, 4096)  # Too few for the journal.
-    assert done.returncode == 6, done.stderr
+    assert done.returncode == ExitCode.INCOMPLETE, done.stderr
     assert "it.dmlcert.partial can no longer be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     again = dmlconf_here(folder, *arguments("-o", "it.dmlcert", "--resume"))
@@ -176,7 +177,7 @@ def test_resume_writes_the_certificate_that_could_not_be_written(folder: Path) -
     (folder / "statement.yaml").write_text(statement, encoding="utf-8")
     more = ("--statement", "statement.yaml")
     done = certify_with_limited_files(folder, 100_000, *more)
-    assert done.returncode == 8, done.stderr
+    assert done.returncode == ExitCode.OUTPUT, done.stderr
     assert "it.dmlcert: File too large" in done.stderr
     assert "The outcomes are kept: --resume writes the certificate" in done.stderr
     assert not list(folder.glob("*.dmlcert"))
@@ -194,7 +195,7 @@ def test_a_journal_that_is_no_file_is_refused(folder: Path) -> None:
 
 def test_a_device_below_the_feature_level_of_the_profile_gives_no_certificate(folder: Path) -> None:
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend="faulty:level=1_0"))
-    assert done.returncode == 6
+    assert done.returncode == ExitCode.INCOMPLETE
     assert "profile small needs feature level 6_4; the device has 1_0" in done.stderr
     assert not list(folder.glob("it.dmlcert*"))
 
@@ -214,7 +215,7 @@ def test_an_interrupted_certification_continues_only_with_resume_and_its_backend
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 6, err
+    assert process.returncode == ExitCode.INCOMPLETE, err
     assert "add --resume to continue" in err
     assert not (folder / "it.dmlcert").exists()
     outcomes = journal.read_bytes().count(b"\n") - 1  # The first line is a header.
@@ -251,7 +252,7 @@ def test_the_certificate_of_a_recording_names_the_environment_of_the_recording(
 def test_a_recording_that_lacks_cases_gives_no_certificate(folder: Path) -> None:
     dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "it.dmlrec", "-k", "not large")
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend="recording:it.dmlrec"))
-    assert done.returncode == 6
+    assert done.returncode == ExitCode.INCOMPLETE
     assert "1 of 14 cases have no outcome in the recording:\n  tile/matrix/large" in done.stderr
     assert not list(folder.glob("it.dmlcert*"))
 

@@ -16,6 +16,7 @@ from typing import Final
 
 import pytest
 
+from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
@@ -140,5 +141,5 @@ def test_a_provider_that_expresses_too_few_cases_gets_no_certificate(
 def test_an_unknown_provider_gets_a_suggestion(tmp_path: Path) -> None:
     arguments = ("--profile", "onnx-core", "-o", "x.dmlcert")
     code, text = output_of(tmp_path, "certify", "-b", BACKEND[:-1], *arguments)
-    assert code == 4
+    assert code == ExitCode.BACKEND
     assert "did you mean CPUExecutionProvider?" in text

@@ -132,7 +132,9 @@ def test_an_environment_that_lacks_a_required_field_is_refused(folder: Path) -> 
 
 
 @pytest.mark.parametrize("levels", [101, 500])
-def test_details_that_are_nested_deeply_are_refused(folder: Path, levels: int) -> None:
+def test_details_that_are_nested_deeper_than_100_levels_are_refused(
+    folder: Path, levels: int
+) -> None:
     deep: list[object] = []
     for _ in range(levels - 1):
         deep = [deep]
@@ -219,6 +221,7 @@ def test_the_report_warns_about_a_challenge_that_the_verifier_did_not_choose(fol
 
 def test_the_report_says_that_the_reference_is_no_device(tmp_path: Path) -> None:
     write_suite(tmp_path)
+    # The reference cannot judge its own outputs, so the suite is a case with stated outputs.
     (tmp_path / "suite" / "gemm" / "matrix.yaml").unlink()
     (tmp_path / "suite" / "matrix.yaml").write_text(TILE, encoding="utf-8")
     certify(tmp_path, backend="numpy")

@@ -86,7 +86,7 @@ def test_a_case_that_is_unsupported_is_not_said_to_pass() -> None:
     assert diagnosis.notes[0].startswith("The case does not fail; it is unsupported: the backend ")
 
 
-class Rarely(NumpyBackend):
+class WrongInSomeRuns(NumpyBackend):
     """A backend that gives wrong outputs in some runs, which are counted from 0."""
 
     def __init__(self, is_wrong: Callable[[int], bool]) -> None:
@@ -103,8 +103,8 @@ class Rarely(NumpyBackend):
 
 
 def test_a_case_that_fails_in_one_of_ten_runs_is_reduced() -> None:
-    """Ten runs show that it fails sometimes; those that follow go on until it fails again."""
-    bench = InProcessBench("faulty:negated", Rarely(lambda run: run % 10 == 9))
+    """Since the case fails only sometimes, each smaller case runs several times, until it fails."""
+    bench = InProcessBench("faulty:negated", WrongInSomeRuns(lambda run: run % 10 == 9))
     diagnosis = diagnose(case_of("tile/boundary"), bench, 30)
     assert (diagnosis.failures, diagnosis.runs, diagnosis.notes) == (1, 10, ())
     assert diagnosis.culprit is not None
@@ -113,9 +113,9 @@ def test_a_case_that_fails_in_one_of_ten_runs_is_reduced() -> None:
     assert element_count(diagnosis.reduced.case) < element_count(diagnosis.case)
 
 
-def test_a_failure_in_a_batch_that_does_not_recur_is_not_said_to_need_stated_outputs() -> None:
-    """Ten runs alone and seven of the copies are right, and all runs after the eighth copy."""
-    bench = InProcessBench("faulty:negated", Rarely(lambda run: run == 17))
+def test_a_failure_of_one_copy_that_does_not_recur_is_noted_and_not_reduced() -> None:
+    """Only the eighth copy of a batch, which follows ten runs of the case alone, is wrong."""
+    bench = InProcessBench("faulty:negated", WrongInSomeRuns(lambda run: run == 17))
     diagnosis = diagnose(case_of("tile/boundary"), bench, 30)
     assert diagnosis.in_batch
     note = "Two copies of the case at once did not fail again, so it was not reduced."
@@ -214,13 +214,13 @@ def test_a_reduced_case_has_a_wrong_number_and_not_only_a_wrong_sign_of_zero() -
     assert abs(difference["expected"]) == abs(difference["actual"]) > 0
 
 
-def test_the_report_has_every_digit_of_an_integer(tmp_path: Path) -> None:
+def test_the_report_has_every_digit_of_an_integer_that_float64_lacks(tmp_path: Path) -> None:
     bench = InProcessBench("faulty:zeros")
     case = replace(case_of("cast/boundary/int64-to-float64-rounds"), expectation=None)
     diagnosis = Diagnosis(case, bench.verdict(case), 1, 1)
     environment = environment_record(bench.open().environment)
     write_diagnosis(tmp_path, diagnosis, environment, "faulty:zeros")
-    assert "9007199254740993" in (tmp_path / "report.md").read_text()
+    assert str(2**53 + 1) in (tmp_path / "report.md").read_text()
 
 
 @pytest.mark.parametrize(

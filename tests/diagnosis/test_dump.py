@@ -42,7 +42,9 @@ def dump_files(cases: list[Case], folder: Path) -> list[Path]:
     return dump_cases(folder, cases, in_process(ZEROS, registry.create(ZEROS)), REFERENCE)
 
 
-def test_a_dumped_case_loads_with_the_same_desc_and_data(cases: list[Case], tmp_path: Path) -> None:
+def test_a_dumped_case_has_a_file_of_its_name_that_loads_with_the_same_desc_and_data(
+    cases: list[Case], tmp_path: Path
+) -> None:
     paths = dump_files(cases, tmp_path / "dump")
     assert [path.stem for path in paths][1:] == [
         "join-documented-example-1-only-one-axis-fits",

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.diagnosis.order_dependence import minimal
 from tests.backends.installing import install_plugin
 from tests.cli.process import dmlconf, environment
@@ -59,10 +60,11 @@ CASE = """  - name: {name}
     expect: {{OutputTensor: [1, 2, 1, 2]}}
 """
 
-# Names of cases. Those that the plugin does not name pass.
 EARLIER = [*(f"case-{n}" for n in range(20)), "first", "mid", "second"]
+"""The first cases of a file; all pass, but together they make `fragile` crash."""
 
 NAMES = ["alone", *(f"case-{n}" for n in range(9)), "first", "mid", "second", "last", "victim"]
+"""The cases of the file that the fixture writes; `alone` and `victim` fail."""
 
 
 def write_cases(folder: Path, names: Sequence[str]) -> None:
@@ -156,7 +158,7 @@ def test_a_crash_that_needs_earlier_cases_is_reported_with_those_cases(
     assert f"  crash at {first}{others}: its process ended with exit code 9\n" in done.stdout
     assert "cases before it may matter: dmlconf diagnose --order" in done.stdout
     without_option = dmlconf(tmp_path, "diagnose", "run.jsonl", **variables)
-    assert without_option.returncode == 5
+    assert without_option.returncode == ExitCode.NOTHING_SELECTED
     assert "try --order" in without_option.stderr
 
     found = dmlconf(tmp_path, "diagnose", "--order", "run.jsonl", "-o", "out", **variables)
@@ -214,8 +216,7 @@ def test_minimal_finds_exactly_the_cases_that_a_failure_needs() -> None:
             found, whole = minimal(items, partial(fails_with, needed, tried), math.inf)
             assert (sorted(found), whole) == (sorted(needed), True)
             assert list(found) == [item for item in items if item in found]
-            # Halving needs some log2(count) tries for one case, and for several some 8 times as
-            # many each.
+            # Halving takes about log2(count) tries to find one case, and more to find several.
             assert len(tried) <= 12 * len(needed) * (count.bit_length() + 1)
 
 

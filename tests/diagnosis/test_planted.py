@@ -23,7 +23,7 @@ from tests.bundled import bundled
 from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend
 
 FIRST_LINES: Final = 10
-"""Where the cause of a failure has to be named."""
+"""The lines that have to name the cause of a failure."""
 
 SAMPLE: Final = tuple(defect for defect in DEFECTS if len(defect.operators) == 1)[::6]
 """Every sixth of the defects with a single operator; `python -m tests.diagnosis` tries all."""

@@ -99,7 +99,10 @@ class Compiler(NumpyBackend):
 def diagnosed(
     case: PlannedCase, compiled: Callable[[GraphCase], dict[str, np.ndarray]]
 ) -> Diagnosis:
-    """Return the diagnosis of a graph on a device that gives the outputs of `compiled`."""
+    """Return the diagnosis of a graph on a device that gives the outputs of `compiled`.
+
+    No second is left to reduce the graph.
+    """
     bench = InProcessBench("faulty:negated", Compiler(compiled))
     return diagnose(valid_case(case), bench, 0, own=own_mutant(case))
 

@@ -48,7 +48,7 @@ def convolutions(fails: Fails, operator: str = "CONVOLUTION") -> list[Verdict]:
     return verdicts
 
 
-def only(*verdicts: Verdict) -> SharedProperty:
+def only_group(*verdicts: Verdict) -> SharedProperty:
     """Return the only group of a run's failures."""
     (shared,) = shared_properties(logs.run_log(*verdicts))
     return shared
@@ -77,16 +77,17 @@ def is_float16(facts: Mapping[str, Any]) -> bool:
     ],
 )
 def test_the_condition_that_failures_share_is_named(fails: Fails, text: str) -> None:
-    shared = only(*convolutions(fails))
+    shared = only_group(*convolutions(fails))
     assert shared.condition is not None
     assert set(shared.condition.text.split(" and ")) == set(text.split(" and "))
     assert shared.condition.exact
 
 
-def test_the_report_counts_passes_that_meet_the_condition() -> None:
+def test_the_report_counts_failures_and_passes_that_meet_the_condition() -> None:
     verdicts = convolutions(lambda f: f["GroupCount"] > 1)
     failing = [index for index, each in enumerate(verdicts) if each.status is Status.FAILED]
-    for index in failing[::20]:
+    assert len(failing) == 64
+    for index in failing[::20]:  # Four of them pass.
         verdicts[index] = verdicts[index].judged(status=Status.PASSED, reason=None)
     log = logs.run_log(*verdicts)
     (sentence,) = [line.sentence for line in shared_lines(log)]
@@ -116,16 +117,16 @@ def test_failures_of_two_causes_are_two_groups() -> None:
 
 
 def test_if_nearly_all_cases_fail_no_condition_is_named() -> None:
-    verdicts = convolutions(lambda facts: True) * 10
-    without_groups = [at for at, each in enumerate(verdicts) if each.facts["GroupCount"] == 1]
-    for at in without_groups[::8]:
+    verdicts = convolutions(lambda facts: True) * 10  # 960, of which every eighth of 320 passes.
+    of_one_group = [at for at, each in enumerate(verdicts) if each.facts["GroupCount"] == 1]
+    for at in of_one_group[::8]:
         verdicts[at] = verdicts[at].judged(status=Status.PASSED, reason=None)
     (line,) = shared_lines(logs.run_log(*verdicts))
     assert line.sentence.endswith("920 failures (wrong values): every case that ran fails but 40")
 
 
 def test_several_operators_share_a_condition() -> None:
-    shared = only(
+    shared = only_group(
         *convolutions(is_float16),
         *convolutions(is_float16, "GEMM"),
         *convolutions(is_float16, "REDUCE"),
@@ -150,10 +151,10 @@ def test_passes_of_an_operator_count_once_for_all_its_groups() -> None:
     ]
     passes = sum(is_float16(each.facts) and each.reason is None for each in products)
     assert passes == 1
-    shared = only(*products, *convolutions(is_float16))
+    shared = only_group(*products, *convolutions(is_float16))
     assert shared.condition is not None
     assert (shared.condition.text, shared.condition.passes) == ("DataType == FLOAT16", passes)
-    assert shared.compared == 48 + 48 + passes
+    assert shared.compared == 48 + 48 + passes  # The 48 of each operator are of FLOAT32.
 
 
 def test_crashes_and_wrong_values_are_two_groups() -> None:
@@ -173,17 +174,17 @@ def test_rejections_that_passed_do_not_count_against_a_condition() -> None:
         )
         for each in convolutions(has_bias)
     ]
-    shared = only(*convolutions(has_bias), *rejected)
+    shared = only_group(*convolutions(has_bias), *rejected)
     assert shared.condition is not None
     assert (shared.condition.text, shared.condition.passes) == ("Bias", 0)
 
 
 def test_logs_without_facts_give_groups_without_conditions() -> None:
     verdicts = [each.of_case(facts={}) for each in convolutions(has_bias)]
-    assert only(*verdicts).condition is None
+    assert only_group(*verdicts).condition is None
 
 
-def test_failures_without_facts_that_a_condition_leaves_over_get_no_condition() -> None:
+def test_failures_without_facts_are_a_group_of_their_own_without_a_condition() -> None:
     verdicts = convolutions(has_bias)
     more = {"figures": logs.figures(0.0), "tags": ()}
     for name in ("a", "b", "c"):
@@ -218,7 +219,7 @@ def test_no_failure_is_shown_if_none_is_asked_for() -> None:
     assert shown_failures(logs.run_log(*convolutions(has_bias)), 0) == []
 
 
-def test_cases_that_broke_alike_are_listed_as_one() -> None:
+def test_cases_that_broke_with_messages_that_differ_in_a_number_are_listed_as_one() -> None:
     verdicts = [
         each.judged(status=Status.BROKEN, reason=Reason(ReasonKind.CRASH, f"died at {at:#x}"))
         for at, each in enumerate(convolutions(has_bias))
@@ -289,9 +290,9 @@ def test_a_graph_input_that_expressions_cannot_name_has_no_atoms() -> None:
     assert not [text for text in texts if text.startswith(("as", "x-"))]
 
 
-def test_numbers_beyond_int64_have_remainders() -> None:
+def test_remainders_are_those_of_numbers_beyond_int64_too_and_nan_has_none() -> None:
     builder = TableBuilder(3, [])
-    builder.numbers("Products", 8, np.array([2.0**80, 3.0, np.nan]), divisors=(2,))
+    builder.numbers("Products", bits=8, values=np.array([2.0**80, 3.0, np.nan]), divisors=(2,))
     table = builder.table()
     assert table.holds[table.index["Products % 2 == 0"]].tolist() == [True, False, False]
     assert table.holds[table.index["Products % 2 != 0"]].tolist() == [False, True, False]
@@ -311,7 +312,7 @@ def test_a_condition_that_no_failure_meets_is_not_named() -> None:
         assert group.condition is None or group.condition.failures > 0
 
 
-def failures(*cases: tuple[str, str, list[str]]) -> SharedProperty:
+def group_of_failures(*cases: tuple[str, str, list[str]]) -> SharedProperty:
     """Return the group of failures of GEMM with these names, tags and tensors."""
     verdicts = [
         logs.verdict(
@@ -319,19 +320,22 @@ def failures(*cases: tuple[str, str, list[str]]) -> SharedProperty:
         )
         for name, tag, tensors in cases
     ]
-    return only(*verdicts)
+    return only_group(*verdicts)
 
 
 def test_the_simplest_failure_has_the_fewest_elements() -> None:
     pair, one = ["FLOAT32 1x4", "FLOAT32 4x1"], ["FLOAT32 1x7"]
-    assert failures(("pair", "matrix", pair), ("one", "matrix", one)).simplest.case == "gemm/one"
+    assert (
+        group_of_failures(("pair", "matrix", pair), ("one", "matrix", one)).simplest.case
+        == "gemm/one"
+    )
 
 
 def test_a_case_that_must_be_refused_is_not_the_simplest_if_another_failed() -> None:
     few, many = ["FLOAT32 1x2"], ["FLOAT32 9x9"]
-    both = failures(("refused", "invalid", few), ("run", "matrix", many))
+    both = group_of_failures(("refused", "invalid", few), ("run", "matrix", many))
     assert both.simplest.case == "gemm/run"
-    assert failures(("refused", "invalid", few)).simplest.case == "gemm/refused"
+    assert group_of_failures(("refused", "invalid", few)).simplest.case == "gemm/refused"
 
 
 @pytest.mark.whole
@@ -340,7 +344,7 @@ def test_failures_of_88_operators_with_one_condition_are_one_group() -> None:
     for at in range(176):
         for each in convolutions(has_bias if at % 2 else lambda f: False, f"OPERATOR_{at}"):
             verdicts += [each.of_case(case=f"{each.case}/{copy}") for copy in range(3)]
-    shared = only(*verdicts)
+    shared = only_group(*verdicts)
     assert len(shared.operators) == 88
     assert len(shared.failures) == sum(each.status is Status.FAILED for each in verdicts) > 10_000
     assert shared.condition is not None

@@ -227,6 +227,7 @@ def test_a_site_replaces_pages_of_an_earlier_site_and_no_other_files(tmp_path: P
         done = dmlconf_here(tmp_path, "history", "site", "-o", "out", *options, *database)
         return done.returncode, done.stdout + done.stderr
 
+    # Three pages of all runs, and those of 2 environments, 3 operators and 4 cases that failed.
     assert site() == (0, "out/index.html: 12 pages of 8 runs\n")
     stale = tmp_path / "out" / "cases" / "stale.html"
     shutil.copy(tmp_path / "out" / "index.html", stale)

@@ -36,11 +36,11 @@ class Application:
         return self._call("add")
 
     def graph(self) -> list[float]:
-        """Return A + B or 0, whichever is larger, from a graph that is bound late."""
+        """Return A + B or 0, whichever is larger, from a graph that is recorded, then bound."""
         return self._call("graph")
 
     def again(self) -> list[float]:
-        """Return the same from a graph that is bound twice, first to a buffer that is released."""
+        """Return what `graph` does, from a graph that was first bound to buffers now released."""
         return self._call("again")
 
     def threads(self) -> list[float]:

@@ -39,7 +39,9 @@ RESULTS = {
 }
 
 
-def captured(directory: Path, wsl: Path, library: str, *options: str, **more: str) -> Any:
+def capture_application(
+    directory: Path, wsl: Path, library: str, *options: str, **more: str
+) -> Any:
     """Capture the application into `cases`; return its results, and dmlconf's standard error."""
     program = (str(APPLICATION), str(wsl / library))
     more = {"DMLCONF_WSL_LIBRARIES": str(wsl), **more}
@@ -52,11 +54,11 @@ def captured(directory: Path, wsl: Path, library: str, *options: str, **more: st
 def test_operators_and_graphs_become_cases_and_the_application_gets_its_results(
     tmp_path: Path, wsl: Path, library: str
 ) -> None:
-    results, said = captured(tmp_path, wsl, library)
+    results, stderr = capture_application(tmp_path, wsl, library)
     assert results == RESULTS
-    assert "Captured 1 graph of 2 nodes and 1 operator of their own: 4 cases in 3 files" in said
-    assert "CreateOperator refused 1 times: DML_OPERATOR_TYPE 9999: E_INVALIDARG" in said
-    assert "failure" not in said
+    assert "Captured 1 graph of 2 nodes and 1 operator of their own: 4 cases in 3 files" in stderr
+    assert "CreateOperator refused 1 times: DML_OPERATOR_TYPE 9999: E_INVALIDARG" in stderr
+    assert "failure" not in stderr
     cases = {c.identifier: c for c in map(valid_case, load_suite([tmp_path / "cases"]).plan())}
     assert cases.keys() == {
         "activation_relu/captured/float32-1x1x2x3",
@@ -65,6 +67,7 @@ def test_operators_and_graphs_become_cases_and_the_application_gets_its_results(
         "graphs/captured/graph-1-of-2-nodes",
     }
     added = cases["element_wise_add/captured/float32-1x1x2x3"]
+    # Once by `add`, and once by each thread.
     assert added.about.note == f"Compiled {1 + THREADS} times."
     assert added.desc["BTensor"].Owned
     assert "descriptors-volatile" in cases["graphs/captured/graph-1-of-2-nodes"].tags
@@ -73,17 +76,17 @@ def test_operators_and_graphs_become_cases_and_the_application_gets_its_results(
 def test_a_library_with_a_hash_in_its_file_name_is_captured(tmp_path: Path, wsl: Path) -> None:
     renamed = tmp_path / "libdirectml.0ab1.so"
     renamed.write_bytes((wsl / "libdirectml.so").read_bytes())
-    _, said = captured(tmp_path, wsl, "late.so", APPLICATION_DIRECTML=str(renamed))
-    assert "Captured 1 graph" in said
+    _, stderr = capture_application(tmp_path, wsl, "late.so", APPLICATION_DIRECTML=str(renamed))
+    assert "Captured 1 graph" in stderr
 
 
 def test_data_of_dispatches_is_that_of_the_application(tmp_path: Path, wsl: Path) -> None:
     options = ("--data", "all", "--dispatches", "20")
-    results, said = captured(tmp_path, wsl, "application.so", *options)
+    results, stderr = capture_application(tmp_path, wsl, "application.so", *options)
     assert results == RESULTS
-    assert f"Kept the data of {2 + THREADS} dispatches" in said
+    assert f"Kept the data of {2 + THREADS} dispatches" in stderr
     cases = [valid_case(each) for each in load_suite([tmp_path / "cases" / "dispatches"]).plan()]
-    assert len(cases) == 2 + THREADS
+    assert len(cases) == 2 + THREADS  # Of `add`, of `graph`, and of each thread.
     for case in cases:
         inputs = [each.ravel().tolist() for each in case.inputs().values()]
         assert inputs == [list(A), list(B)]
@@ -131,7 +134,7 @@ def test_the_data_of_tensors_that_a_command_list_uploads_are_captured(
 def test_the_option_data_weights_keeps_weights_and_no_other_data_of_the_application(
     tmp_path: Path, wsl: Path
 ) -> None:
-    captured(tmp_path, wsl, "application.so", "--data", "weights")
+    capture_application(tmp_path, wsl, "application.so", "--data", "weights")
     cases = {c.identifier: c for c in map(valid_case, load_suite([tmp_path / "cases"]).plan())}
     inputs = cases["element_wise_add/captured/float32-1x1x2x3"].inputs()
     np.testing.assert_array_equal(inputs["BTensor"].ravel(), np.array(B, np.float32))
@@ -139,13 +142,13 @@ def test_the_option_data_weights_keeps_weights_and_no_other_data_of_the_applicat
 
 
 def test_failures_of_dmlconf_do_not_reach_the_application(tmp_path: Path, wsl: Path) -> None:
-    results, said = captured(
+    results, stderr = capture_application(
         tmp_path, wsl, "application.so", "--data", "all", STANDIN_MOST_COPIES="0"
     )
     assert results == RESULTS
-    assert "A failure of dmlconf, which the program did not notice" in said
-    assert "E_OUTOFMEMORY" in said
-    assert "Captured 1 graph" in said
+    assert "A failure of dmlconf, which the program did not notice" in stderr
+    assert "E_OUTOFMEMORY" in stderr
+    assert "Captured 1 graph" in stderr
 
 
 @pytest.mark.parametrize("most", [0, 1])
@@ -268,7 +271,7 @@ results.append(system.refusal())
     assert after is None
 
 
-STUBBORN = """
+IGNORES_CTRL_C = """
 import os
 import signal
 import time
@@ -281,7 +284,7 @@ time.sleep(300)
 
 
 def test_a_second_ctrl_c_kills_a_program_that_ignores_the_first(tmp_path: Path, wsl: Path) -> None:
-    (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
+    (tmp_path / "stubborn.py").write_text(IGNORES_CTRL_C, encoding="utf-8")
     command = ("capture", "-o", "cases", "--", "stubborn.py")
     process = beginning(tmp_path, *command, DMLCONF_WSL_LIBRARIES=str(wsl))
     while not text_of(tmp_path / "number").endswith("\n"):

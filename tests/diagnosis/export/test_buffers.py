@@ -15,7 +15,7 @@ from dmlconf.reference.evaluation import evaluate
 from tests.diagnosis.export.graph_cases import graph_of
 
 
-def test_an_element_stated_wrong_permits_only_its_stated_value() -> None:
+def test_an_element_whose_stated_value_is_wrong_permits_only_this_value() -> None:
     case = graph_of("wiring/outputs-in-another-order")
     name, right = next(iter(evaluate(case).items()))
     wrong = np.array(right)

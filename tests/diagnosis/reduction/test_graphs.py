@@ -87,7 +87,7 @@ def test_a_reduced_graph_is_a_file_that_loads_as_the_same_graph(tmp_path: Path) 
     }
 
 
-def test_data_of_inputs_and_constants_become_zeros_and_ones() -> None:
+def test_a_reduced_graph_has_only_zeros_and_ones_as_data() -> None:
     case = reduce_graph("constants/constant-node", "ConstantCount > 0", []).case
     assert isinstance(case, GraphCase)
     arrays = [*case.inputs().values(), *(constant.data for constant in case.graph.constants)]
@@ -116,7 +116,7 @@ def test_two_new_sizes_that_contradict_each_other_give_no_graph() -> None:
     assert changed_graph(graph, {first.name: desc}, {first.name: frozenset(refs)}) is None
 
 
-def test_indices_of_a_graph_stay_in_range(tmp_path: Path) -> None:
+def test_indices_of_each_candidate_are_within_the_size_of_its_axis(tmp_path: Path) -> None:
     graph = """
 inputs:
   x: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1, -2, 3, 4, 5, 6]}

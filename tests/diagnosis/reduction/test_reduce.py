@@ -150,7 +150,7 @@ def test_a_reduced_case_is_exported_to_a_file_that_loads_with_the_same_inputs(
     reduced = reduce_case(case, lambda c: "NEGATIVE_INDEX" in names_of(c)["Data"]).case
     path = tmp_path / "reduced.yaml"
     export_case(path, reduced, None, reduced.inputs(), listed=64, note="Reduced.")
-    assert not path.with_suffix("").exists()
+    assert not path.with_suffix("").exists()  # No array is in a file of its own.
     [planned] = load_suite([path]).plan()
     read: dict[str, Any] = valid_case(planned).inputs()
     assert {name: array.tolist() for name, array in read.items()} == {
@@ -174,6 +174,7 @@ def test_a_repair_changes_the_other_size_that_a_constraint_compares() -> None:
 def test_a_repair_makes_no_offset_negative() -> None:
     case = case_that_meets("slice/", "Rank == 4 and min(Offsets) == 0")
     at = case.desc["Offsets"].index(0)
+    # In this dimension the window becomes 99 elements longer, so the input lacks its end.
     sizes = tuple(
         size + 99 * (dimension == at) for dimension, size in enumerate(case.desc["Sizes"])
     )
