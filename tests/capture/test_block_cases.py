@@ -70,7 +70,7 @@ def test_graphs_that_are_no_larger_than_a_block_are_not_split(tmp_path: Path) ->
     assert not (tmp_path / "out" / "blocks").exists()
 
 
-def test_blocks_beyond_the_limit_of_data_are_left_out(tmp_path: Path) -> None:
+def test_blocks_whose_data_exceeds_the_limit_are_left_out(tmp_path: Path) -> None:
     # The data of the first block fits, and no other data.
     written = blocks(tmp_path, 1, X.nbytes)
     assert written.cases == 1

@@ -19,6 +19,8 @@ from dmlconf.capture.model_runs.onnx_sessions import OnnxSession, SessionSetting
 from dmlconf.capture.model_runs.output_difference import output_difference
 
 NET: Final = Path(__file__).parents[1] / "lab" / "capture" / "net.onnx"
+"""A model of eight nodes, from a convolution to a softmax."""
+
 X: Final = np.linspace(-1, 1, 3 * 9 * 9, dtype=np.float32).reshape(1, 3, 9, 9)
 """The input of the model."""
 

@@ -163,7 +163,7 @@ def test_names_of_nodes_become_unique_and_valid_in_case_files(
         assert graph.names[nodes[0]] == original.decode("utf-8", "replace")
 
 
-def test_an_operator_created_before_capturing_began_or_skipped_is_reported() -> None:
+def test_a_graph_with_an_operator_that_was_not_captured_is_reported() -> None:
     case = suite_graphs("chains.yaml")[0]
     device = Device()
     device.known = TableWithoutOperators()

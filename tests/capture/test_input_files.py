@@ -84,7 +84,7 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arrays", [1, 2])
-def test_a_file_that_unpacks_to_too_much_is_refused(
+def test_a_file_that_unpacks_to_more_bytes_than_the_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrays: int
 ) -> None:
     """One array of 4000 bytes, or two arrays of 2000, exceed the limit of 3000."""

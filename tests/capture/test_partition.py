@@ -97,7 +97,7 @@ def _vector(builder: flatbuffers.Builder, offset: int, count: int) -> int:
     return int(builder.EndVector())
 
 
-def test_parts_that_are_shared_too_often_are_refused(tmp_path: Path) -> None:
+def test_a_file_that_refers_to_the_same_parts_very_often_is_refused(tmp_path: Path) -> None:
     """Each of 64 nodes has the same 60,000 attributes; reading all would take a minute.
 
     Fields of tables are written by their numbers in ONNX Runtime's schema.

@@ -74,6 +74,7 @@ cases:
       Alpha: 1
       Beta: 0
 """
+"""Two products of matrices."""
 
 PROFILE: Final = """
 format: 1
@@ -81,6 +82,7 @@ profile: small
 extends: base
 feature_level: 6_4
 """
+"""A profile that requires all cases of the suite."""
 
 KEYS: Final = {"vendor": b"v" * 32, "second": b"s" * 32, "outsider": b"o" * 32}
 """The 32 bytes of each private key, by its name."""

@@ -27,6 +27,7 @@ VENDOR_KEYID = "536a221206c6e9183b3fcc0476c8b68fd7b0f57c10d2687d8d14736677b32461
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the small suite and its certificate `it.dmlcert`, signed by the vendor."""
     folder = write_suite(tmp_path_factory.mktemp("acceptance"))
     certify(folder, "--key", "vendor.pem")
     return folder

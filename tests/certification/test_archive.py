@@ -21,6 +21,7 @@ DIRECTORY_HEADER = b"PK\1\2"
 """The bytes with which each header in the directory of a ZIP archive begins."""
 
 MEMBERS = {"attestation.json": b"{}", "run.jsonl": b"line\n" * 100, "outputs.bin": bytes(1000)}
+"""The members of an archive as a certificate has them, by name."""
 
 
 def read(folder: Path, content: bytes) -> dict[str, bytes]:

@@ -38,6 +38,7 @@ from tests.cli.process import DMLCONF, beginning, dmlconf_here, environment, tex
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """A folder with the small suite, its profile and keys."""
     return write_suite(tmp_path / "place")
 
 
@@ -186,7 +187,7 @@ def test_resume_writes_the_certificate_that_could_not_be_written(folder: Path) -
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_a_journal_that_is_no_file_is_refused(folder: Path) -> None:
+def test_a_journal_that_is_a_named_pipe_is_refused(folder: Path) -> None:
     os.mkfifo(folder / "it.dmlcert.partial")
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert"))
     assert done.returncode == 2
@@ -339,7 +340,7 @@ def test_verify_refuses_a_certificate_without_its_last_100_bytes(folder: Path) -
 
 
 @pytest.mark.hostile  # It reads the whole suite.
-def test_verify_reports_a_certificate_of_other_cases(folder: Path) -> None:
+def test_verify_asks_for_the_paths_of_the_cases_if_a_certificate_has_others(folder: Path) -> None:
     certify(folder)
     other = dmlconf_here(folder, "verify", "it.dmlcert", "--allow-backend", "faulty", "-q")
     assert other.returncode == 1

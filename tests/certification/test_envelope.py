@@ -38,12 +38,14 @@ from tests.certification.suite import OUTSIDER, VENDOR, certify, printed_text, v
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the small suite and its certificate `it.dmlcert`, signed by the vendor."""
     folder = write_suite(tmp_path_factory.mktemp("envelope"))
     certify(folder, "--key", "vendor.pem", "--challenge", str(2**64 - 1))
     return folder
 
 
 def attestation(folder: Path) -> bytes:
+    """Return the signed envelope of the certificate, as JSON."""
     return members(folder / "it.dmlcert")["attestation.json"]
 
 

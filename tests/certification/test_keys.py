@@ -38,6 +38,7 @@ SMALL_ORDER = (
 
 
 def openssl(folder: Path, *arguments: str) -> None:
+    """Run a command of OpenSSL in a folder."""
     subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
 
 

@@ -42,6 +42,8 @@ CERTIFY: Final = (
 )
 SUITE_AND_PROFILE: Final = (*SUITE, "--profile", "ours.yaml", "--quiet")
 VERIFY: Final = ("verify", "provider.dmlcert", *SUITE_AND_PROFILE)
+"""The command that verifies the certificate for a reader who accepts no backend and no key."""
+
 ACCEPT_BOTH: Final = ("--allow-backend", "onnxruntime", "--key", "vendor.pub.pem")
 """The options with which a reader accepts the backend and the vendor's key."""
 

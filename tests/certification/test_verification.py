@@ -30,6 +30,7 @@ from tests.hostile.vendor_cheats import VENDOR_CHEATS
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the small suite and its certificate `it.dmlcert`, signed by the vendor."""
     folder = write_suite(tmp_path_factory.mktemp("verification"))
     certify(folder, "--key", "vendor.pem")
     return folder

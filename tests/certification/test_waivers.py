@@ -40,11 +40,13 @@ LIMIT = ("--max-waived", "1")
 
 
 def verify_with_limit(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
+    """Verify a certificate, and permit one waived case."""
     return suite.verify(folder, *LIMIT, *more, file=file)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a certificate `it.dmlcert` of `BACKEND`, which encloses `WAIVERS`."""
     folder = write_suite(tmp_path_factory.mktemp("waivers"))
     (folder / "waivers.yaml").write_text(WAIVERS, encoding="utf-8")
     more = ("--waivers", "waivers.yaml", "--key", "vendor.pem", *LIMIT)

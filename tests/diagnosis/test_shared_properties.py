@@ -28,6 +28,7 @@ from tests.reports import logs
 WRONG = Reason(ReasonKind.WRONG_VALUES, "1 of 12 elements of OutputTensor differs")
 
 Fails = Callable[[Mapping[str, Any]], bool]
+"""Whether a case with these facts fails."""
 
 
 def convolutions(fails: Fails, operator: str = "CONVOLUTION") -> list[Verdict]:
@@ -290,7 +291,7 @@ def test_a_graph_input_that_expressions_cannot_name_has_no_atoms() -> None:
     assert not [text for text in texts if text.startswith(("as", "x-"))]
 
 
-def test_remainders_are_those_of_numbers_beyond_int64_too_and_nan_has_none() -> None:
+def test_numbers_beyond_int64_have_remainders_and_nan_has_none() -> None:
     builder = TableBuilder(3, [])
     builder.numbers("Products", bits=8, values=np.array([2.0**80, 3.0, np.nan]), divisors=(2,))
     table = builder.table()

@@ -31,11 +31,13 @@ def refuse_literal(literal: str) -> None:
 
 
 def parsed(log: RunLog) -> dict[str, Any]:
+    """Return the JSON report of a log as data."""
     data: dict[str, Any] = json.loads(json_report.render(log), parse_constant=refuse_literal)
     return data
 
 
 def log_lines(log: RunLog) -> list[dict[str, Any]]:
+    """Return the lines of a log's file as data."""
     return [
         json.loads(line, parse_constant=refuse_literal) for line in logs.text_of(log).splitlines()
     ]

@@ -112,7 +112,7 @@ def test_passing_cases_of_a_matrix_share_an_element_that_counts_them() -> None:
     )  # 400 matrices and a failure.
 
 
-def test_each_operator_is_a_suite() -> None:
+def test_each_operator_is_a_suite_whose_cases_have_their_time_file_and_line() -> None:
     root = junit_xml(logs.everything())
     names = [suite.get("name") for suite in root.iter("testsuite")]
     assert names == ["ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE"]

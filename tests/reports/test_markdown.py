@@ -55,7 +55,7 @@ def test_the_table_has_a_row_for_each_operator_and_one_for_the_total() -> None:
     assert cells[2] == ["GATHER", "5", "2", "1", "0", "1", "0", "1", "0", "0", "∞", "-"]
 
 
-def test_a_single_operator_has_no_total() -> None:
+def test_the_table_of_a_run_of_one_operator_has_no_total() -> None:
     assert "total" not in markdown.render(logs.run_log(logs.PASSED))
 
 

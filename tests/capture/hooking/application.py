@@ -18,6 +18,7 @@ THREADS: Final = 8
 
 A: Final = (1.0, -2.0, 3.0, -4.0, 5.0, -6.0)
 B: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+"""The tensors that the application adds."""
 
 
 class Application:

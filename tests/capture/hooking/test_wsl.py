@@ -37,6 +37,7 @@ RESULTS = {
     "refused": 0x80070057,  # E_INVALIDARG.
     "threads": SUM * THREADS,
 }
+"""What the application prints."""
 
 
 def capture_application(

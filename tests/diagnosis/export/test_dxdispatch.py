@@ -22,6 +22,7 @@ from tests.graphs.suites import graph_case
 
 
 def model_of(folder: Path, case: GraphCase) -> Any:
+    """Write the model of a graph into a folder; return what its file says."""
     write_model(folder / "model.json", case)
     return json.loads((folder / "model.json").read_text())
 
