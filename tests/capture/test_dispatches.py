@@ -22,7 +22,7 @@ def test_an_operator_at_the_address_of_a_released_initialiser_is_captured_as_an_
     hooks = Dispatches(Patches(), Guard(journal), journal, StatisticsStore(), most=1)
     address, table = 4096, 8192
     hooks._initializes(address, 0, 0)
-    assert hooks._wanted(address, table) == []
+    assert hooks._wanted(address, table) == []  # It initialises no operator.
     compiled = Compiled(number=1, flags=0, inputs=(), outputs=())
     hooks.compiled(address, compiled)
     [dispatch] = hooks._wanted(address, table)

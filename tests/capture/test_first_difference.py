@@ -32,7 +32,7 @@ def search(
     file: Path = NET,
     inputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
 ) -> Search:
-    """Compare a model on the CPU provider with itself, changed before it runs there."""
+    """Compare a model with a changed copy of it; both run on the CPU provider."""
     import onnx
 
     settings = SessionSettings(file, {"batch": 1})

@@ -81,7 +81,7 @@ class Device:
 
 
 def device_after_compiling(case: GraphCase, rename: bytes | None = None) -> Device:
-    """Return a device that has compiled a graph, with `rename` as the name of every node."""
+    """Return a device that has compiled a graph; `rename`, if given, is each node's name."""
     device = Device(rename)
     native = plan(case)
     assert isinstance(native, GraphPlan)
@@ -90,7 +90,7 @@ def device_after_compiling(case: GraphCase, rename: bytes | None = None) -> Devi
 
 
 def content_without_names(graph: Graph) -> Any:
-    """Return a graph's content without unused inputs, and without names that descs lack."""
+    """Return a graph's content without unused inputs; numbers stand for inputs and outputs."""
     used = {edge.graph_input for edge in graph.input_edges}
     names = (name for name in graph.inputs if name in used)
     inputs = {name: index for index, name in enumerate(names)}

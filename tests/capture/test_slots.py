@@ -21,6 +21,7 @@ def test_each_operator_of_an_initialiser_has_its_own_inputs() -> None:
     buffers = (DML_BUFFER_BINDING * 2)(DML_BUFFER_BINDING(0, 0, 0), DML_BUFFER_BINDING(96, 16, 64))
     array = DML_BUFFER_ARRAY_BINDING(2, ctypes.addressof(buffers))
     alone = DML_BUFFER_BINDING(128, 0, 64)
+    # The first of three operators has no input, the second has two, and the third has one.
     descs = (DML_BINDING_DESC * 3)(
         DML_BINDING_DESC(DML_BINDING_TYPE.NONE, 0),
         DML_BINDING_DESC(DML_BINDING_TYPE.BUFFER_ARRAY, ctypes.addressof(array)),

@@ -1,4 +1,4 @@
-"""Pages of a history name what changed, link to pages that exist, and show texts of logs as text.
+"""Pages of a history name what changed, link to pages that exist, and show markup as text.
 
 The tested code is in `dmlconf/reports/history/site.py`, `dmlconf/reports/history/feed.py`,
 `dmlconf/reports/templates/history/`, `dmlconf/history/overview.py`, `dmlconf/cli/output/site.py`
@@ -130,7 +130,7 @@ def test_every_link_leads_to_a_page_and_nothing_is_loaded_from_elsewhere(tmp_pat
         assert not page.elements & {"script", "img", "iframe", "object", "form", "style"}
 
 
-def test_hostile_texts_of_logs_are_shown_as_text(tmp_path: Path) -> None:
+def test_markup_in_identifiers_messages_and_adapters_is_shown_as_text(tmp_path: Path) -> None:
     logs = [
         night(n, [verdict(HOSTILE, fails=n == 1, message=HOSTILE)], adapter=HOSTILE, driver=HOSTILE)
         for n in range(2)

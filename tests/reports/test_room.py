@@ -20,7 +20,7 @@ from tests.reports import logs
 
 
 def with_room(verdict: Verdict, is_open: int, loose: int) -> Verdict:
-    """Return the verdict with figures of 12 elements, of which so many are open or loose."""
+    """Return the verdict with 12 elements, of which `is_open` are open and `loose` are loose."""
     plain = logs.figures(1.0)["OutputTensor"]
     figures = replace(plain, margin=0.5, source="its page", open=is_open, loose=loose)
     return verdict.judged(figures={"OutputTensor": figures})

@@ -1,4 +1,4 @@
-"""C++ programs have the nodes, edges and constants of graphs, and read the signs of 4 bits.
+"""C++ programs have the nodes and edges of graphs, and say whether 4-bit numbers have signs.
 
 `tests/lab/test_programs.py` runs such programs.
 
