@@ -37,7 +37,7 @@ cases:
 """
 """Four cases; no page lists the data type of the last, so a backend may refuse it."""
 
-ONLY_THE_FIRST = """
+FIRST_CASE_BUILDS = """
 operator: TILE
 cases:
   - matrix: {Count: [1, 2, 3]}
@@ -46,11 +46,11 @@ cases:
       OutputTensor: {Sizes: "=(Count,)", DataType: INT32}
       Repeats: [1]
 """
-"""A matrix of which only the first case can be built."""
+"""A matrix whose first case alone can be built: one value is too few for Sizes [2] and [3]."""
 
 
 def write(directory: Path, text: str = TILE, name: str = "mixed.yaml") -> Path:
-    """Write a case file, and return its path."""
+    """Write a case file, by default TILE, and return its path."""
     path = directory / name
     path.write_text(text, encoding="utf-8")
     return path

@@ -32,6 +32,9 @@ from dmlconf.workers.execution import Limits
 from tests.backends.recordings import ENVIRONMENT, recording
 from tests.engine.cases import plan, write
 
+STALE_DIGEST = "0" * 64
+"""The digest of no case: a recording with it is of an earlier state of its case, hence stale."""
+
 REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": None, "driver": None}
 """The environment of a recording of the reference."""
 
@@ -64,7 +67,10 @@ def unstated(directory: Path) -> Case:
 def write_recording(
     path: Path, case: Case, outcome: Outcome | None = None, digest: str = "", **environment: Any
 ) -> Path:
-    """Write a recording of one case: by default of DirectML, with the reference's outcome."""
+    """Write a recording of one case: by default of DirectML, with the reference's outcome.
+
+    It has the case's digest unless another is given.
+    """
     outcome = outcome or run_case(case)
     assert isinstance(outcome, Outputs | Rejection)
     digests = {case.identifier: digest or case_digest(case)}
@@ -103,7 +109,9 @@ def test_a_recorded_rejection_is_the_expected_outcome(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hresult", ["E_FAIL", "E_OUTOFMEMORY", "DXGI_ERROR_UNSUPPORTED"])
-def test_a_recorded_failure_of_the_device_is_no_expectation(tmp_path: Path, hresult: str) -> None:
+def test_a_recorded_failure_of_the_device_is_not_an_expected_outcome(
+    tmp_path: Path, hresult: str
+) -> None:
     case = unstated(tmp_path)
     path = write_recording(tmp_path / "x.dmlrec", case, Rejection("CompileOperator", hresult))
     assert chosen(tmp_path, f"recording:{path}").against(case) is None
@@ -119,7 +127,7 @@ def test_a_case_that_the_recording_lacks_has_no_expected_outcome(tmp_path: Path)
 
 def test_a_recording_with_a_stale_case_is_refused_and_the_case_named(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = write_recording(tmp_path / "x.dmlrec", case, digest="0" * 64)
+    path = write_recording(tmp_path / "x.dmlrec", case, digest=STALE_DIGEST)
     with pytest.raises(BackendError) as caught:
         chosen(tmp_path, f"recording:{path}")
     message = str(caught.value)
@@ -142,7 +150,9 @@ def test_a_recording_that_lacks_all_chosen_cases_is_accepted_if_it_has_others_of
     assert expected.against(build(plan(tmp_path, "stated")[0])) is None
 
 
-def test_the_note_on_a_recording_of_other_operators_than_the_chosen_says_so(tmp_path: Path) -> None:
+def test_a_recording_of_other_operators_gives_a_note_and_no_expected_outcome(
+    tmp_path: Path,
+) -> None:
     write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path))
     suite = load_suite([write(tmp_path), write(tmp_path, IDENTITY, "identity.yaml")])
     identities = [each for each in suite.plan() if "identity" in each.identifier]
@@ -182,6 +192,7 @@ def test_a_recording_of_the_reference_counts_as_the_reference_for_other_backends
 def test_a_recording_of_the_tested_device_never_judges_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     first = write_recording(tmp_path / "one.dmlrec", case)
+    # Neither a further detail nor the platform makes another device.
     same = write_recording(
         tmp_path / "same.dmlrec",
         case,
@@ -214,6 +225,7 @@ def test_auto_uses_the_recordings_of_the_suite_and_for_other_cases_the_reference
     tmp_path: Path,
 ) -> None:
     case = unstated(tmp_path)
+    # TILE gives [1, 2, 1, 2], so the recording contradicts the reference, and the case fails.
     recorded = Outputs({"OutputTensor": np.array([2, 4, 2, 4], np.float32)})
     path = write_recording(tmp_path / "recordings" / "x.dmlrec", case, recorded)
     expected = chosen(tmp_path, AUTO, "faulty:zeros")
@@ -248,13 +260,13 @@ def test_auto_ignores_recordings_of_the_tested_backend(tmp_path: Path) -> None:
     path = write_recording(tmp_path / "recordings" / "b.dmlrec", case)
     assert chosen(tmp_path, AUTO).name == f"recording:{path}"
     assert [each.path for each in chosen(tmp_path, AUTO).recordings] == [path]
-    replay = chosen(tmp_path, AUTO, f"recording:{path}")
-    assert [each.path for each in replay.recordings] == [tmp_path / "recordings" / "a.dmlrec"]
+    of_replay = chosen(tmp_path, AUTO, f"recording:{path}")
+    assert [each.path for each in of_replay.recordings] == [tmp_path / "recordings" / "a.dmlrec"]
 
 
 def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = write_recording(tmp_path / "recordings" / "x.dmlrec", case, digest="0" * 64)
+    path = write_recording(tmp_path / "recordings" / "x.dmlrec", case, digest=STALE_DIGEST)
     expected = chosen(tmp_path, AUTO)
     assert expected.recordings[0].stale_note([]) is None
     assert judge(case, run_case(case), expected.against).status is Status.UNCHECKED
@@ -269,7 +281,7 @@ def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -
 
 def test_a_stale_case_that_runs_twice_is_noted_once(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    write_recording(tmp_path / "recordings" / "x.dmlrec", case, digest="0" * 64)
+    write_recording(tmp_path / "recordings" / "x.dmlrec", case, digest=STALE_DIGEST)
     expected = chosen(tmp_path, AUTO)
     for _ in range(2):
         expected.against(case)
@@ -285,7 +297,9 @@ def test_auto_reports_a_damaged_recording_of_the_suite(tmp_path: Path) -> None:
         chosen(tmp_path, AUTO)
 
 
-def test_recordings_are_found_from_every_part_of_a_suite(tmp_path: Path) -> None:
+def test_recordings_of_a_suite_are_found_from_its_folders_and_files_but_not_from_above(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "cases" / "tile").mkdir(parents=True)
     (tmp_path / "cases" / "recordings").mkdir()
     path = tmp_path / "cases" / "recordings" / "x.dmlrec"
@@ -298,7 +312,9 @@ def test_recordings_are_found_from_every_part_of_a_suite(tmp_path: Path) -> None
     assert suite_recordings([tmp_path]) == []
 
 
-def test_recordings_by_operator_are_found_from_every_part_of_a_suite(tmp_path: Path) -> None:
+def test_recordings_by_operator_are_found_from_a_suites_folders_and_files_but_not_from_above(
+    tmp_path: Path,
+) -> None:
     suite = tmp_path / "cases"
     write_recording(suite / "tile" / "x.dmlrec", unstated(tmp_path))
     (suite / "join").mkdir()
@@ -320,8 +336,8 @@ def test_auto_reads_only_the_recording_of_the_cases_operator(tmp_path: Path) -> 
     expected = chosen(tmp_path, AUTO)
     assert expected.name == f"recording:{tmp_path / 'x.dmlrec'}"
     assert isinstance(expected.against(case), Recorded)
-    elsewhere = replace(case, operator_name="GATHER")
-    assert expected.against(elsewhere) is None
+    of_gather = replace(case, operator_name="GATHER")  # It has no file.
+    assert expected.against(of_gather) is None
 
 
 def test_a_damaged_file_of_an_operator_is_reported_before_the_run(tmp_path: Path) -> None:
@@ -339,17 +355,17 @@ def test_against_accepts_a_folder_of_recordings_by_operator(tmp_path: Path, name
     assert isinstance(expected.against(case), Recorded)
 
 
-def test_the_message_about_a_stale_case_of_a_folder_names_the_operator_to_record(
+def test_the_message_about_a_stale_case_in_a_folder_gives_the_command_for_its_operator(
     tmp_path: Path,
 ) -> None:
-    write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path), digest="0" * 64)
-    again = f"dmlconf record {tmp_path} -b directml --operator TILE -o {tmp_path} --name x"
+    write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path), digest=STALE_DIGEST)
+    command = f"dmlconf record {tmp_path} -b directml --operator TILE -o {tmp_path} --name x"
     with pytest.raises(BackendError) as caught:
         chosen(tmp_path, f"recording:{tmp_path}")
-    assert str(caught.value).endswith(again)
+    assert str(caught.value).endswith(command)
     expected = chosen(tmp_path, AUTO)
     assert expected.against(unstated(tmp_path)) is None
-    assert str(expected.recordings[0].stale_note([tmp_path])).endswith(again)
+    assert str(expected.recordings[0].stale_note([tmp_path])).endswith(command)
 
 
 def test_a_recording_by_operator_of_the_tested_device_never_judges_it(
@@ -358,6 +374,7 @@ def test_a_recording_by_operator_of_the_tested_device_never_judges_it(
     case = unstated(tmp_path)
     first = write_recording(tmp_path / "one.dmlrec", case)
     write_recording(tmp_path / "tile" / "x.dmlrec", case)
+    # GATHER's file is of another driver, but only that of the case's operator counts.
     write_recording(tmp_path / "gather" / "x.dmlrec", case, driver="32.0")
     assert (
         chosen(tmp_path, f"recording:{tmp_path / 'x.dmlrec'}", f"recording:{first}").against(case)

@@ -28,8 +28,8 @@ from tests.engine.cases import many, plan
 from tests.engine.runs import run_of
 from tests.reports.logs import everything, run_log, text_of, write
 
-LASTING = re.compile(r"multiprocessing\.(resource_tracker|forkserver) import main")
-"""In the command lines of processes of Python and of the tests, which outlive an engine."""
+HELPER_PROCESS = re.compile(r"multiprocessing\.(resource_tracker|forkserver) import main")
+"""In the command lines of Python's own helper processes, which outlive an engine."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugin-api.md"
 
@@ -56,6 +56,7 @@ def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> N
             if len(events) == 3:
                 engine.stop()
     judged = [event.verdict for event in events if isinstance(event, Judged)]
+    # The run stopped at its third event: after Opened and two of the six verdicts.
     assert [each.status for each in judged].count(Status.NOT_RUN) == 4
     assert len(judged) == 6
     assert Interrupted(ReasonKind.INTERRUPTED) in events
@@ -63,7 +64,9 @@ def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> N
     assert not events[-1].footer.complete
 
 
-def test_a_run_for_outcomes_yields_outcomes_and_no_verdicts(tmp_path: Path) -> None:
+def test_a_run_for_outcomes_yields_no_verdicts_but_the_outcomes_of_cases_not_left_out(
+    tmp_path: Path,
+) -> None:
     planned = many(tmp_path, 6)
     run = replace(run_of(tmp_path, planned), judged=False)
     with Engine(run) as engine:
@@ -105,8 +108,8 @@ def test_a_run_whose_events_are_not_read_to_the_end_closes_its_backend(tmp_path:
         events = engine.execute()
         assert isinstance(next(events), Opened)
         here = psutil.Process()
-        lasting = [each for each in here.children() if LASTING.search(str(each.cmdline()))]
-        children = [each for each in here.children(recursive=True) if each not in lasting]
+        helpers = [each for each in here.children() if HELPER_PROCESS.search(str(each.cmdline()))]
+        children = [each for each in here.children(recursive=True) if each not in helpers]
         assert children
         events.close()
     _, alive = psutil.wait_procs(children, timeout=20)
@@ -135,12 +138,12 @@ def test_no_verdict_is_lost_if_a_consumer_raises(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "most",
+    "limits",  # The sizes of runs beyond which verdicts are packed, and kept in columns.
     [(10_000, 10_000), (0, 10_000), (0, 0)],
     ids=["as they are", "packed", "in columns"],
 )
 def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
-    tmp_path: Path, most: tuple[int, int]
+    tmp_path: Path, limits: tuple[int, int]
 ) -> None:
     """The run has verdicts of every status, in another order than the plan's, as from workers."""
     every = everything().verdicts
@@ -150,7 +153,7 @@ def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
         for each in every
     ]
     written = run_log(*verdicts, options={"tags": ("a", "b")})
-    keeper = LogKeeper(*most)
+    keeper = LogKeeper(*limits)
     keeper(Opened(written.header, len(verdicts)))
     places = sorted(range(len(verdicts)), key=lambda place: place % 7)
     for place in places:
@@ -171,7 +174,7 @@ def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
 
 
 def kept_log(names: Sequence[str]) -> RunLog:
-    """Return the log that is kept of a run in which cases with these names pass."""
+    """Return the log, kept in columns, of a run in which cases with these names pass."""
     written = everything()
     passed = next(each for each in written.verdicts if each.status is Status.PASSED)
     keeper = LogKeeper(0, 0)
@@ -183,9 +186,9 @@ def kept_log(names: Sequence[str]) -> RunLog:
     return kept
 
 
-def test_a_kept_verdict_of_a_large_run_takes_less_than_150_bytes() -> None:
+def test_a_verdict_kept_in_columns_takes_less_than_150_bytes() -> None:
     names = [f"tile/large[Number={number}]" for number in range(2000)]
-    kept_log(names)  # Makes what later logs share.
+    kept_log(names)  # Fills the caches that all logs share.
     tracemalloc.start()
     kept = kept_log(names)
     taken, _ = tracemalloc.get_traced_memory()
@@ -209,6 +212,7 @@ def test_the_script_in_docs_plugin_api_runs(tmp_path: Path) -> None:
     write_file(tmp_path, code, "script.py")
     folder = tmp_path / "cases"
     folder.mkdir()
+    # 3 * 3 = 9, and `faulty:zeros` returns 0.
     suite = "operator: GEMM\ncases:\n  - name: one\n    desc:\n"
     tensor = "{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}"
     suite += f"      ATensor: {tensor}\n      BTensor: {tensor}\n"

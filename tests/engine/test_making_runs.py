@@ -20,6 +20,6 @@ def test_a_script_runs_cases_by_name() -> None:
     assert {verdict.status for verdict in judged} == {Status.PASSED}
 
 
-def test_scripts_may_import_the_functions_by_the_former_name_of_the_module() -> None:
+def test_plan_run_and_outcomes_of_can_be_imported_from_the_former_module_planning() -> None:
     assert planning.plan_run is making_runs.plan_run
     assert planning.outcomes_of is making_runs.outcomes_of

@@ -28,9 +28,9 @@ from dmlconf.engine.session import open_backend
 from dmlconf.run_log.log import RunLog, read_log
 from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 from dmlconf.workers.execution import Limits
-from tests.engine.cases import ONLY_THE_FIRST, many, plan, write
+from tests.engine.cases import FIRST_CASE_BUILDS, many, plan, write
 from tests.engine.runs import Interrupt, logged_run, run_of
-from tests.engine.test_against import write_recording
+from tests.engine.test_against import STALE_DIGEST, write_recording
 
 pytestmark = pytest.mark.breakdown
 
@@ -87,24 +87,27 @@ def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Pat
     assert together.complete
 
 
-def test_a_worker_process_that_has_grown_too_much_is_replaced(tmp_path: Path) -> None:
+def test_a_worker_process_that_has_grown_beyond_the_memory_limit_is_replaced(
+    tmp_path: Path,
+) -> None:
     planned = many(tmp_path, 200)
     one_byte = Limits(jobs=2, timeout=60, memory=1)
     run = run_of(tmp_path, planned, limits=one_byte, against=AUTO)
     log = logged_run(tmp_path, run)
-    assert len({verdict.execution.process for verdict in log.verdicts}) > 2
+    assert len({verdict.execution.process for verdict in log.verdicts}) > 2  # Two run at a time.
 
 
 def test_worker_processes_use_the_recordings_of_the_suite(tmp_path: Path) -> None:
     case = build(plan(tmp_path, "unstated")[0])
     write_recording(tmp_path / "recordings" / "x.dmlrec", case)
     log = logged(tmp_path, plan(tmp_path))
+    # Without the recording, the case `unstated` would be unchecked.
     assert [verdict.status for verdict in log.verdicts] == [Status.PASSED] * 4
 
 
 def test_worker_processes_report_stale_cases_of_a_recording(tmp_path: Path) -> None:
     planned = plan(tmp_path)
-    write_recording(tmp_path / "recordings" / "x.dmlrec", build(planned[1]), digest="0" * 64)
+    write_recording(tmp_path / "recordings" / "x.dmlrec", build(planned[1]), digest=STALE_DIGEST)
     suite = load_suite([write(tmp_path)])
     backend = open_backend(NUMPY, Limits())
     expected = expectations(AUTO, backend, suite, planned, [tmp_path])
@@ -125,7 +128,7 @@ def test_a_recording_that_worker_processes_cannot_read_is_reported(tmp_path: Pat
 
 
 class Fatal:
-    """A source that has no expected outcome, and at one case kills its process, raises or hangs."""
+    """Gives no expected outcomes, and at one case kills its process, raises an error or hangs."""
 
     def __init__(self, fault: str, part: str) -> None:
         self.fault, self.part = fault, part
@@ -149,6 +152,7 @@ cases:
       OutputTensor: {Sizes: [2], DataType: INT32}
       Repeats: [2]
 """
+"""Fifty cases that state no outputs, so that workers ask for the expected outcome of each."""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
@@ -182,7 +186,7 @@ def test_an_error_of_dmlconf_in_a_worker_breaks_one_case(tmp_path: Path) -> None
 
 
 def test_a_case_that_cannot_be_built_is_reported_as_in_one_process(tmp_path: Path) -> None:
-    planned = list(load_suite([write(tmp_path, ONLY_THE_FIRST, "late.yaml")]).plan())
+    planned = list(load_suite([write(tmp_path, FIRST_CASE_BUILDS, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError) as alone:
         logged(tmp_path, planned, jobs=1)
     with pytest.raises(InvalidFilesError) as together:
@@ -193,7 +197,9 @@ def test_a_case_that_cannot_be_built_is_reported_as_in_one_process(tmp_path: Pat
     assert statuses == [Status.UNCHECKED, Status.NOT_RUN, Status.NOT_RUN]
 
 
-def test_an_error_of_files_keeps_its_problems_when_it_is_pickled(tmp_path: Path) -> None:
+def test_an_unpickled_error_about_invalid_files_has_the_same_problems_and_message(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(InvalidFilesError) as actual:
         load_suite([tmp_path])
     copied = pickle.loads(pickle.dumps(actual.value))
@@ -212,7 +218,7 @@ def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None
     assert not log.complete
 
 
-WRONG = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements of OutputTensor differs")
+WRONG_VALUES = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements of OutputTensor differs")
 
 
 def out_of_order(
@@ -233,7 +239,7 @@ def out_of_order(
     def verdicts(plan: Sequence[PlannedCase]) -> Generator[Verdict, None, None]:
         for index in order:
             status = Status.FAILED if index == 2 else Status.PASSED
-            reason = WRONG if status is Status.FAILED else None
+            reason = WRONG_VALUES if status is Status.FAILED else None
             identity = Identity(planned[index].identifier, "TILE", ())
             yield Verdict(identity, Judgement(status, reason=reason))
         raise KeyboardInterrupt
@@ -260,7 +266,9 @@ def test_verdicts_are_logged_as_they_are_reached_and_read_in_the_order_of_the_pl
     ]
 
 
-def test_a_run_that_may_have_one_failure_stops_at_the_first_that_is_reached(tmp_path: Path) -> None:
+def test_a_run_that_may_have_one_failure_stops_at_it_whatever_the_order_of_verdicts(
+    tmp_path: Path,
+) -> None:
     written, log = out_of_order(tmp_path, [3, 2, 0, 1], most_failures=1)
     assert written[:2] == ["3", "2"]
     assert [verdict.status for verdict in log.verdicts] == [

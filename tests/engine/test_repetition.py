@@ -69,7 +69,7 @@ def test_a_shuffled_run_takes_each_case_in_an_order_that_the_seed_determines() -
     orders = [[planned.identifier for planned in shuffled(PLAN, seed)] for seed in range(9)]
     assert orders[7] == [planned.identifier for planned in shuffled(PLAN, 7)]
     assert len({tuple(order) for order in orders}) > 1
-    judge = Flaky("", 0)
+    judge = Flaky("", 0)  # No case fails.
     list(repeated(PLAN, judge, 2, seed=7))
     # The second repetition has the order of the next seed.
     assert judge.orders == orders[7:9]

@@ -19,9 +19,9 @@ FIRST, *OTHERS = [planned.identifier for planned in PLAN]
 
 
 class Judge:
-    """Judges every case as passed, except one that has a letter for each run.
+    """Judges one case by a letter for each of its runs, and all others as passed.
 
-    It fails for f, passes for p, and is waived for w.
+    The letter f stands for failed, p for passed, and w for waived.
     """
 
     def __init__(self, case: str, statuses: str) -> None:
@@ -48,7 +48,7 @@ def verdicts(retries: Retries, judge: Judge, max_failures: int | None = None) ->
     return {verdict.case: verdict for verdict in reached}
 
 
-def test_a_case_that_passes_later_has_failed_and_the_reason_counts_its_passes() -> None:
+def test_a_case_that_fails_and_then_passes_is_failed_and_the_reason_counts_its_passes() -> None:
     judge = Judge(FIRST, "fpfp")
     reached = verdicts(Retries(3), judge)
     assert set(reached) == {FIRST, *OTHERS}

@@ -28,7 +28,7 @@ from dmlconf.judging.judge import Recorded
 from dmlconf.run_log.log import InvalidLogError, RunLog, read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from dmlconf.workers.execution import Limits
-from tests.engine.cases import ONLY_THE_FIRST, many, plan, write
+from tests.engine.cases import FIRST_CASE_BUILDS, many, plan, write
 from tests.engine.runs import Interrupt, logged_run, run_of
 
 
@@ -67,7 +67,7 @@ def test_the_reference_in_workers_is_never_judged_by_itself(tmp_path: Path) -> N
     assert "unstated: unchecked" in statuses(log)
 
 
-def test_the_log_has_the_worker_process_of_each_verdict_and_the_number_of_the_case_in_it(
+def test_the_log_has_the_process_of_each_case_and_its_number_among_the_cases_of_the_process(
     tmp_path: Path,
 ) -> None:
     in_workers = run_and_read_log(tmp_path, plan(tmp_path), "faulty:crash,on=unstated")
@@ -112,7 +112,7 @@ def test_a_case_that_a_run_never_reaches_has_no_feature_level(tmp_path: Path) ->
     assert levels == {Status.FAILED: "3_1", Status.NOT_RUN: None}
 
 
-def test_an_error_while_judging_a_case_breaks_only_that_case(tmp_path: Path) -> None:
+def test_an_error_while_judging_a_case_breaks_only_this_case(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     name = registry.parse("faulty:zeros")
     known = reference("numpy", name)
@@ -155,7 +155,7 @@ def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None
 
 
 def test_a_case_that_cannot_be_built_is_reported_and_the_log_stays_readable(tmp_path: Path) -> None:
-    planned = list(load_suite([write(tmp_path, ONLY_THE_FIRST, "late.yaml")]).plan())
+    planned = list(load_suite([write(tmp_path, FIRST_CASE_BUILDS, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError, match=r"1 value is given where Sizes \{2\} ask for 2"):
         run_and_read_log(tmp_path, planned)
     log = read_log(tmp_path / "run.jsonl")
@@ -170,15 +170,16 @@ def test_every_line_of_a_log_fits_the_schema(tmp_path: Path) -> None:
     run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros")
     checker = jsonschema.Draft202012Validator(bundled_schema("run-log"))
     lines = (tmp_path / "run.jsonl").read_text("utf-8").splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 6  # A header, four verdicts and a footer.
     for line in lines:
         checker.validate(json.loads(line))
 
 
-def test_a_log_that_ends_early_keeps_its_verdicts(tmp_path: Path) -> None:
+def test_a_log_that_ends_within_a_line_has_the_verdicts_before_this_line(tmp_path: Path) -> None:
     run_and_read_log(tmp_path, plan(tmp_path))
     path = tmp_path / "run.jsonl"
     lines = path.read_text("utf-8").splitlines(keepends=True)
+    # The header, two verdicts and a part of the third.
     path.write_text("".join(lines[:3]) + lines[3][:20], encoding="utf-8")
     log = read_log(path)
     assert len(log.verdicts) == 2
@@ -231,13 +232,13 @@ def test_a_line_that_does_not_fit_the_schema_is_refused(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_a_pipe_is_refused_at_once_although_nothing_writes_to_it(tmp_path: Path) -> None:
+def test_a_log_that_is_a_named_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "log.jsonl")
     with pytest.raises(InvalidLogError, match="is a named pipe, not a regular file"):
         read_log(tmp_path / "log.jsonl")
 
 
-SUM = """
+LONG_SUMS = """
 operator: REDUCE
 cases:
   - name: many-terms
@@ -247,6 +248,7 @@ cases:
       OutputTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT16}
       Axes: [3]
 """
+"""Two sums near 1,024, where FLOAT16 numbers are at least 1/2 apart, so that additions round."""
 
 
 @dataclass
@@ -269,7 +271,7 @@ class HalfSums(NumpyBackend):
 def test_float16_sums_pass_only_if_the_backend_reports_half_precision(
     tmp_path: Path, permitted: bool
 ) -> None:
-    planned = list(load_suite([write(tmp_path, SUM, "sums.yaml")]).plan())
+    planned = list(load_suite([write(tmp_path, LONG_SUMS, "sums.yaml")]).plan())
     tested = registry.parse("faulty:zeros")
     backend = in_process(tested, HalfSums(permitted))
     (verdict,) = judged(planned, backend, reference("numpy", tested))

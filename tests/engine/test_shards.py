@@ -34,6 +34,7 @@ def test_shards_balanced_by_measured_seconds_differ_by_less_than_a_hundredth_of_
     random = Random(1)
     seconds = {name: random.expovariate(1) for name in NAMES}
     numbers = balanced(seconds, 8)
+    # The order of the cases does not matter.
     assert balanced(dict(reversed(seconds.items())), 8) == numbers
     loads = [sum(seconds[n] for n in NAMES if numbers[n] == number) for number in range(1, 9)]
     assert max(loads) - min(loads) < 0.01 * sum(loads)
@@ -73,6 +74,7 @@ def test_shards_that_a_log_balances_have_equal_sums_of_its_seconds(tmp_path: Pat
     log.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     shard_by = ("--shard-by", "run.jsonl")
     shards = [listed(tmp_path, "--shard", f"{number}/2", *shard_by) for number in (1, 2)]
+    # The case of 3 seconds is in one shard, and the three of 1 second in the other.
     assert sorted(map(len, shards)) == [1, 3]
     assert [records[1]["case"]] in shards
 

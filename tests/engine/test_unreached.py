@@ -32,16 +32,16 @@ class SameDigest(str):
 
 @pytest.fixture(params=[str, SameDigest])
 def cases(request: pytest.FixtureRequest, tmp_path: Path) -> list[PlannedCase]:
-    """Return eight cases; their digests differ as well, or are all the same."""
+    """Return eight cases, with identifiers of different digests or all of one digest."""
     planned = many(tmp_path, 8)
     return [PlannedCase(request.param(each.identifier), each.template, {}) for each in planned]
 
 
-def test_cases_are_reached_once_in_any_order_and_the_others_are_left(
+def test_each_case_is_reached_once_in_any_order_and_the_rest_is_listed_in_the_plans_order(
     cases: list[PlannedCase],
 ) -> None:
     unreached = Unreached()
-    unreached.expect(cases, range(10, 18))
+    unreached.expect(cases, range(10, 18))  # The places of the cases.
     names = [planned.identifier for planned in cases]
     assert all(name in unreached for name in names)
     assert type(names[0])("tile/other") not in unreached
@@ -54,7 +54,9 @@ def test_cases_are_reached_once_in_any_order_and_the_others_are_left(
         unreached.reach(names[3])
 
 
-def test_cases_of_a_further_round_are_added(cases: list[PlannedCase]) -> None:
+def test_cases_that_are_expected_later_are_listed_after_earlier_unreached_ones(
+    cases: list[PlannedCase],
+) -> None:
     unreached = Unreached()
     unreached.expect(cases[:3], range(3))
     unreached.reach(cases[1].identifier)

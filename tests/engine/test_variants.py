@@ -39,6 +39,10 @@ cases:
       InputTensor: {Sizes: [4], DataType: FLOAT32, values: [0.5, 1, 2, 3]}
       OutputTensor: {Sizes: [4], DataType: FLOAT32}
 """
+"""A case whose rule permits small errors."""
+
+NO_FAULT = "faulty:level=6_4"
+"""A backend without a fault that supports every case of TILE and EXP."""
 
 
 def opened(**backends: str) -> OpenBackend:
@@ -61,7 +65,7 @@ def verdicts(directory: Path, *names: str, **backends: str) -> list[Verdict]:
     )
 
 
-def test_the_value_both_of_an_option_stands_for_each_of_its_values_in_their_order() -> None:
+def test_the_value_both_of_an_option_stands_for_all_its_values_in_their_order() -> None:
     choices = {"metacommands": ("on", "off"), "half": ("off", "on")}
     assert variants_of("adapter=1,half=both", choices) == {
         "half=off": "adapter=1,half=off",
@@ -94,15 +98,15 @@ def test_opening_several_variants_as_one_backend_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("off", "on", "message"),
     [
-        ("zeros", "level=6_4", "only with half=off: 4 of 4 elements of OutputTensor differ"),
-        ("level=6_4", "rejects", "only with half=on: E_INVALIDARG by CreateOperator"),
-        ("error", "error", "in every variant: "),
+        ("faulty:zeros", NO_FAULT, "only with half=off: 4 of 4 elements of OutputTensor differ"),
+        (NO_FAULT, "faulty:rejects", "only with half=on: E_INVALIDARG by CreateOperator"),
+        ("faulty:error", "faulty:error", "in every variant: "),
     ],
 )
 def test_a_verdict_says_which_variant_is_wrong(
     tmp_path: Path, off: str, on: str, message: str
 ) -> None:
-    verdict, *_ = verdicts(tmp_path, "stated", off=f"faulty:{off}", on=f"faulty:{on}")
+    verdict, *_ = verdicts(tmp_path, "stated", off=off, on=on)
     assert verdict.status.fails_run
     assert verdict.reason is not None
     assert verdict.reason.message.startswith(message)
@@ -121,11 +125,11 @@ def test_variants_that_fail_in_different_ways_are_all_named(tmp_path: Path) -> N
     assert [result.status for result in verdict.judgement.variants.values()] == ["failed", "broken"]
 
 
-def test_a_crash_is_said_only_of_the_variant_that_crashes(tmp_path: Path) -> None:
-    """Both variants with `half=on` fail, but one of them breaks down."""
-    fine = {"off,compile=graph": "faulty:level=6_4", "off,compile=operator": "faulty:level=6_4"}
+def test_a_breakdown_is_said_only_of_the_variant_that_breaks_down(tmp_path: Path) -> None:
+    """Both variants with `half=on` fail, but only that with `compile=graph` breaks down."""
+    right = {"off,compile=graph": NO_FAULT, "off,compile=operator": NO_FAULT}
     wrong = {"on,compile=graph": "faulty:error", "on,compile=operator": "faulty:zeros"}
-    (verdict,) = verdicts(tmp_path, "stated", **wrong, **fine)
+    (verdict,) = verdicts(tmp_path, "stated", **wrong, **right)
     assert verdict.reason is not None
     assert verdict.reason.message.startswith("only with half=on,compile=graph: ")
     assert "; half=on,compile=operator is failed; " in verdict.reason.message
@@ -143,10 +147,13 @@ def test_variants_of_one_status_with_different_messages_are_named_with_their_mes
     )
 
 
-def test_bits_that_differ_within_the_rule_are_counted_and_the_case_passes(tmp_path: Path) -> None:
+def test_a_case_whose_variants_differ_in_bits_within_the_rule_passes_and_these_are_counted(
+    tmp_path: Path,
+) -> None:
     planned = load_suite([write(tmp_path, EXP, "exp.yaml")]).plan()
     tested = registry.parse("faulty:zeros")
-    backend = opened(off="faulty:level=6_4", on="faulty:scaled,by=1.0000001")
+    # 1.0000001 is about 1 + 2^-23: it changes last bits only.
+    backend = opened(off=NO_FAULT, on="faulty:scaled,by=1.0000001")
     (verdict,) = judged_variants(planned, backend, reference("numpy", tested))
     assert verdict.status is Status.PASSED
     assert not verdict.judgement.variants["half=off"].differing_bits
@@ -159,7 +166,7 @@ def test_bits_that_differ_within_the_rule_are_counted_and_the_case_passes(tmp_pa
 
 
 def test_every_case_has_one_verdict_in_the_order_of_the_plan(tmp_path: Path) -> None:
-    reached = verdicts(tmp_path, off="faulty:level=6_4", on="faulty:rejects,on=undocumented")
+    reached = verdicts(tmp_path, off=NO_FAULT, on="faulty:rejects,on=undocumented")
     assert [verdict.case.rpartition("/")[2] for verdict in reached] == [
         "stated",
         "unstated",
@@ -175,7 +182,7 @@ def test_every_case_has_one_verdict_in_the_order_of_the_plan(tmp_path: Path) -> 
 
 
 def test_a_log_keeps_the_result_of_each_variant(tmp_path: Path) -> None:
-    (verdict,) = verdicts(tmp_path, "stated", off="faulty:level=6_4", on="faulty:zeros")
+    (verdict,) = verdicts(tmp_path, "stated", off=NO_FAULT, on="faulty:zeros")
     data = json.loads(json.dumps(verdict_data(verdict)))
     assert data["variants"]["half=on"]["reason"] == "wrong values"
     for name in ("run-log", "report"):
@@ -220,8 +227,8 @@ def test_failing_variants_are_named_as_briefly_as_possible_if_all_others_pass(
 
 
 def test_failures_of_different_variants_are_different_groups(tmp_path: Path) -> None:
-    (first,) = verdicts(tmp_path, "stated", off="faulty:level=6_4", on="faulty:zeros")
-    (second,) = verdicts(tmp_path, "stated", off="faulty:zeros", on="faulty:level=6_4")
+    (first,) = verdicts(tmp_path, "stated", off=NO_FAULT, on="faulty:zeros")
+    (second,) = verdicts(tmp_path, "stated", off="faulty:zeros", on=NO_FAULT)
     both = (first, first.of_case(case="tile/mixed/b"), second.of_case(case="tile/mixed/c"))
     (of_tile,) = operator_failures(both)
     assert [group.variants for group in of_tile.groups] == ["half=on", "half=off"]

@@ -37,7 +37,7 @@ cases:
       OutputTensor: {{Sizes: [60000], DataType: FLOAT32}}
       Repeats: [2]
 """
-"""A file of COUNT cases; outcomes wait in pipes, since to run one takes less time than to judge."""
+"""A file of COUNT cases; each takes longer to judge than to run, so that outcomes wait in pipes."""
 
 
 class Witness:
