@@ -27,6 +27,7 @@ cases:
       Repeats: [2]
     expect: {{OutputTensor: [1, 2, 1, 2]}}
 """
+"""A file of `count` equal cases."""
 
 BACKEND = '''
 """A backend that misbehaves in the way that its option names, most often at its third case.
@@ -53,17 +54,16 @@ class Poison:
         return _raise, ()
 
 
-class PoisonText(str):
-    def __reduce__(self):
-        return _raise, ()
-
-
 class PoisonArray(np.ndarray):
+    """An array that is an ordinary one, except that to unpickle it raises an error."""
+
     def __reduce__(self):
         return _raise, ()
 
 
 class Explosive(Outputs):
+    """Outputs that raise an error if anything reads one of their fields."""
+
     def __getattribute__(self, name):
         raise RuntimeError("do not touch")
 
@@ -114,7 +114,7 @@ OUTCOMES = {
         {NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", NAME, np.array([4])),)
     ),
     "more elements than memory": Outputs({NAME: np.broadcast_to(RIGHT[0], (1 << 40,))}),
-    "dispatch seconds": Outputs({NAME: RIGHT}, 0.0, (), (math.inf,)),
+    "infinite dispatch seconds": Outputs({NAME: RIGHT}, 0.0, (), (math.inf,)),
     "endless faults": Outputs({NAME: RIGHT}, 0.0, iter(lambda: Fault(FaultKind.INPUT, "x"), 5)),
     "no stage": Rejection(None, "E_FAIL"),
     "constraints as text": Rejection("CreateOperator", "E_INVALIDARG", "all"),
@@ -210,10 +210,10 @@ _NAMES_OF_HARMLESS = [
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install the plugin, and write five cases; return the folder."""
-    return prepared(tmp_path, monkeypatch)
+    return install_and_write_cases(tmp_path, monkeypatch)
 
 
-def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def install_and_write_cases(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install the plugin, and write five cases, into a folder; return the folder."""
     plugin(folder, monkeypatch, "unruly", BACKEND)
     (folder / "case.yaml").write_text(CASES.format(count=5), encoding="utf-8")
@@ -250,14 +250,14 @@ def run(folder: Path, misbehaviour: str, *, cases: int = 5) -> tuple[int, list[V
     return done.returncode, list(read_log(folder / "run.jsonl").verdicts)
 
 
-def statuses(folder: Path, misbehaviour: str) -> tuple[int, list[Status], str]:
+def run_five_cases(folder: Path, misbehaviour: str) -> tuple[int, list[Status], str]:
     """Run five cases; return the exit code, every status, and the message about the third case."""
     code, verdicts = run(folder, misbehaviour)
     reason = verdicts[2].reason
     return code, [verdict.status for verdict in verdicts], reason.message if reason else ""
 
 
-def alternating(
+def verdicts_around_each(
     paths: pytest.TempPathFactory, misbehaviour: str, names: Sequence[str]
 ) -> tuple[int, dict[str, list[Verdict]]]:
     """Run a case for each unusual outcome, and between them cases with right outcomes.
@@ -271,7 +271,7 @@ def alternating(
     """
     count = 2 * len(names) + 1
     with pytest.MonkeyPatch.context() as monkeypatch:
-        folder = prepared(paths.mktemp(misbehaviour), monkeypatch)
+        folder = install_and_write_cases(paths.mktemp(misbehaviour), monkeypatch)
         (folder / "case.yaml").write_text(CASES.format(count=count), encoding="utf-8")
         code, verdicts = run(folder, misbehaviour, cases=count)
     return code, {name: verdicts[2 * i : 2 * i + 3] for i, name in enumerate(names)}
@@ -279,15 +279,16 @@ def alternating(
 
 @pytest.fixture(scope="module")
 def malformed(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, list[Verdict]]]:
-    return alternating(tmp_path_factory, "malformed", _NAMES_OF_OUTCOMES)
+    return verdicts_around_each(tmp_path_factory, "malformed", _NAMES_OF_OUTCOMES)
 
 
 @pytest.fixture(scope="module")
 def unusual(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, list[Verdict]]]:
-    return alternating(tmp_path_factory, "unusual", _NAMES_OF_HARMLESS)
+    return verdicts_around_each(tmp_path_factory, "unusual", _NAMES_OF_HARMLESS)
 
 
-ONE_BROKEN = [Status.PASSED, Status.PASSED, Status.BROKEN, Status.PASSED, Status.PASSED]
+THIRD_BROKEN = [Status.PASSED, Status.PASSED, Status.BROKEN, Status.PASSED, Status.PASSED]
+"""The statuses of five cases if only the third is broken."""
 
 
 @pytest.mark.parametrize("misbehaviour", _NAMES_OF_OUTCOMES)
@@ -295,15 +296,15 @@ def test_a_malformed_outcome_breaks_only_its_own_case(
     malformed: tuple[int, dict[str, list[Verdict]]], misbehaviour: str
 ) -> None:
     code, verdicts = malformed
-    before, malformed_one, after = verdicts[misbehaviour]
+    before, concerned, after = verdicts[misbehaviour]
     assert code == 1
-    assert (before.status, malformed_one.status, after.status) == (
+    assert (before.status, concerned.status, after.status) == (
         Status.PASSED,
         Status.BROKEN,
         Status.PASSED,
     )
-    assert malformed_one.reason is not None
-    assert malformed_one.reason.message.startswith("the backend ")
+    assert concerned.reason is not None
+    assert concerned.reason.message.startswith("the backend ")
 
 
 @pytest.mark.breakdown
@@ -311,8 +312,8 @@ def test_a_malformed_outcome_breaks_only_its_own_case(
 def test_a_backend_that_stops_within_a_batch_breaks_only_the_case_at_which_it_stops(
     folder: Path, misbehaviour: str
 ) -> None:
-    code, actual, _ = statuses(folder, misbehaviour)
-    assert (code, actual) == (1, ONE_BROKEN)
+    code, actual, _ = run_five_cases(folder, misbehaviour)
+    assert (code, actual) == (1, THIRD_BROKEN)
 
 
 @pytest.mark.breakdown
@@ -320,19 +321,19 @@ def test_a_backend_that_stops_within_a_batch_breaks_only_the_case_at_which_it_st
 def test_too_many_outcomes_break_only_the_last_case_of_the_batch(
     folder: Path, misbehaviour: str
 ) -> None:
-    code, actual, _ = statuses(folder, misbehaviour)
+    code, actual, _ = run_five_cases(folder, misbehaviour)
     assert (code, actual) == (1, [Status.PASSED] * 4 + [Status.BROKEN])
     last = read_log(folder / "run.jsonl").verdicts[4].reason
     assert last is not None
     assert "more than 5 outcomes for the batch of 5 cases" in last.message
-    # A batch of one case breaks as well.
+    # In a batch of one case, this case is the last.
     alone = dmlconf(folder, "run", "case.yaml", "-k", "=2", "-b", f"unruly:{misbehaviour}")
     assert alone.returncode == 1
     assert "1 broken" in alone.stdout
 
 
 def test_a_backend_that_returns_none_in_place_of_outcomes_breaks_every_case(folder: Path) -> None:
-    code, actual, message = statuses(folder, "nothing")
+    code, actual, message = run_five_cases(folder, "nothing")
     assert (code, actual) == (1, [Status.BROKEN] * 5)
     assert "NoneType" in message
 
@@ -371,11 +372,11 @@ def test_a_backend_that_cannot_start_or_describe_itself_is_refused(
 
 
 def test_details_that_cannot_be_unpickled_break_no_case(folder: Path) -> None:
-    code, actual, _ = statuses(folder, "poisonous details")
+    code, actual, _ = run_five_cases(folder, "poisonous details")
     assert (code, actual) == (0, [Status.PASSED] * 5)
 
 
-def test_a_malformed_outcome_is_an_error_of_the_backend(
+def test_a_malformed_outcome_is_reported_as_an_error_of_the_backend(
     malformed: tuple[int, dict[str, list[Verdict]]],
 ) -> None:
     reason = malformed[1]["arrays as lists"][1].reason
@@ -387,8 +388,8 @@ def test_a_malformed_outcome_is_an_error_of_the_backend(
 def test_an_output_with_more_elements_than_the_case_has_is_a_failure(folder: Path) -> None:
     code, verdicts = run(folder, "longer")
     assert code == 1
-    passed = [Status.PASSED, Status.PASSED]
-    assert [each.status for each in verdicts] == [*passed, Status.FAILED, *passed]
+    two_passed = [Status.PASSED, Status.PASSED]
+    assert [each.status for each in verdicts] == [*two_passed, Status.FAILED, *two_passed]
     reason = verdicts[2].reason
     assert reason is not None
     assert reason.kind is ReasonKind.WRONG_SIZES

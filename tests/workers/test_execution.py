@@ -22,7 +22,7 @@ MANY_CASES = 44_000
 """More than enough for eight processes, the most that there are by default."""
 
 
-def machine(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
+def pretend_processors(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
     """Let the operating system report this number of processors."""
     if processor_quota() is not None:
         pytest.skip("a quota of this container limits processors")
@@ -45,7 +45,9 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
 
 @pytest.mark.parametrize("jobs", [1, 4])
 @pytest.mark.parametrize("judged", [True, False])
-def test_a_backend_that_may_break_down_is_isolated(jobs: int, judged: bool) -> None:
+def test_a_backend_that_may_break_down_runs_in_processes_of_its_own(
+    jobs: int, judged: bool
+) -> None:
     assert execution_of(FAULTY, Limits(jobs), judged=judged) is Execution.ISOLATED
 
 
@@ -54,13 +56,13 @@ def test_with_one_job_the_reference_runs_in_this_process() -> None:
         assert execution_of(NUMPY, Limits(1), judged=judged) is Execution.IN_PROCESS
 
 
-def test_workers_judge_only_if_nothing_but_verdicts_is_wanted() -> None:
+def test_workers_judge_in_runs_for_verdicts_but_not_in_runs_for_outcomes() -> None:
     assert execution_of(NUMPY, Limits(2), judged=True) is Execution.JUDGED_IN_WORKERS
     assert execution_of(NUMPY, Limits(2), judged=False) is Execution.ISOLATED
 
 
 def test_there_is_a_process_for_every_2000_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine(monkeypatch, 4)
+    pretend_processors(monkeypatch, 4)
     assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 6000)] == [1, 1, 2, 3]
 
 
@@ -68,27 +70,28 @@ def test_there_are_at_most_as_many_processes_as_processors_and_at_most_8(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for processors, processes in ((1, 1), (4, 4), (64, 8)):
-        machine(monkeypatch, processors)
+        pretend_processors(monkeypatch, processors)
         assert processes_that_pay(MANY_CASES) == processes
 
 
 def test_each_process_needs_400_mib_of_memory(
     monkeypatch: pytest.MonkeyPatch, memory: Callable[[int], None]
 ) -> None:
-    machine(monkeypatch, 8)
+    pretend_processors(monkeypatch, 8)
     for mebibytes, processes in ((300, 1), (799, 1), (800, 2)):
         memory(mebibytes)
         assert processes_that_pay(MANY_CASES) == processes
 
 
-def test_by_default_only_a_backend_that_does_not_break_down_has_several_processes(
+def test_by_default_a_backend_that_may_break_down_has_one_process_and_the_reference_several(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    machine(monkeypatch, 4)
-    assert limits_of(NUMPY, None, 5.0, MANY_CASES) == Limits(4, 5.0)
-    assert limits_of(FAULTY, None, 5.0, MANY_CASES) == Limits(1, 5.0)
+    pretend_processors(monkeypatch, 4)
+    assert limits_of(NUMPY, None, 5.0, MANY_CASES) == Limits(jobs=4, timeout=5.0)
+    assert limits_of(FAULTY, None, 5.0, MANY_CASES) == Limits(jobs=1, timeout=5.0)
 
 
 def test_the_number_of_jobs_that_a_user_gives_overrides_the_default() -> None:
+    # By default, 10 cases would have one process.
     assert limits_of(NUMPY, 2, 5.0, 10, 1 << 20) == Limits(2, 5.0, 1 << 20)
     assert limits_of(FAULTY, 3, 5.0, 10) == limits_of(NUMPY, 3, 5.0, 10) == Limits(3, 5.0)

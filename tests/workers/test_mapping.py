@@ -36,22 +36,22 @@ def sum_of(item: int) -> tuple[int, int]:
     return item + State.added, os.getpid()
 
 
-def refuse(item: int) -> int:
+def raise_lookup_error(item: int) -> int:
     raise LookupError(f"no {item}")
 
 
-def die(item: int) -> int:
+def exit_with_code_7(item: int) -> int:
     os._exit(7)
 
 
-def until_another_works(item: tuple[Path, bool]) -> None:
-    """Sleep for an hour or wait until another process does.
+def sleep_or_wait_for_a_sleeper(item: tuple[Path, bool]) -> None:
+    """Sleep for an hour, or return as soon as another process does so.
 
     Args:
         item: a folder, and whether to sleep; a process that sleeps leaves its number there.
     """
-    folder, stays = item
-    if stays:
+    folder, sleeps = item
+    if sleeps:
         (folder / str(os.getpid())).touch()
         time.sleep(3600)
     while not list(folder.iterdir()):
@@ -65,6 +65,7 @@ def test_results_come_in_the_order_of_the_items(jobs: int) -> None:
         assert [result for result, _ in first] == [104, 102, 100, 101, 103]
         assert [result for result, _ in mapped(sum_of, [1])] == [101]
         assert list(mapped(sum_of, [])) == []
+    # Only with one job does this process compute the results itself.
     assert (os.getpid() in {process for _, process in first}) == (jobs == 1)
 
 
@@ -76,9 +77,9 @@ def test_an_exception_of_the_function_is_raised_with_the_traceback_of_its_proces
         in_processes(jobs, State.start, (0,)) as mapped,
         pytest.raises(LookupError, match="no 5") as caught,
     ):
-        list(mapped(refuse, [5]))
+        list(mapped(raise_lookup_error, [5]))
     trace = "".join(traceback.format_exception(caught.value))  # Includes the notes.
-    assert "in refuse" in trace
+    assert "in raise_lookup_error" in trace
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -95,14 +96,14 @@ def test_a_process_that_dies_is_reported_with_its_exit_code() -> None:
         pytest.raises(ProcessError, match="a process ended with exit code 7"),
         in_processes(2, State.start, (0,)) as mapped,
     ):
-        list(mapped(die, [1, 2, 3]))
+        list(mapped(exit_with_code_7, [1, 2, 3]))
 
 
 def test_the_end_of_the_with_statement_ends_processes_that_are_still_running(
     tmp_path: Path,
 ) -> None:
     with in_processes(2, State.start, (0,)) as mapped:
-        next(mapped(until_another_works, [(tmp_path, False), (tmp_path, True)]))
+        next(mapped(sleep_or_wait_for_a_sleeper, [(tmp_path, False), (tmp_path, True)]))
         [process] = [int(each.name) for each in tmp_path.iterdir()]
         assert running(process)
     assert not running(process)

@@ -38,7 +38,7 @@ from dmlconf.workers.memory import (
 )
 from tests.cli.process import dmlconf, dmlconf_here, environment
 
-LARGE = """\
+RELU = """\
 operator: ACTIVATION_RELU
 cases:
   - desc:
@@ -47,7 +47,7 @@ cases:
 """
 """A case with two tensors; each takes 2 MiB times the number that stands for `%d`."""
 
-MANY = """\
+HUGE_INPUTS = """\
 operator: JOIN
 cases:
   - matrix: {Count: [1024]}
@@ -58,29 +58,29 @@ cases:
       OutputTensor: {Sizes: [=2 * Count], DataType: FLOAT64}
       Axis: 0
 """
-"""A case with 1,024 inputs of two elements, which are 32 GiB apart: input buffers of 32 TiB."""
+"""A case with 1,024 inputs; the two elements of each are 32 GiB apart, so all take 32 TiB."""
 
 
-def large(folder: Path, mebi_elements: int) -> Path:
+def write_relu(folder: Path, mebi_elements: int) -> Path:
     """Write a case whose tensors have this many times 2^20 elements; return its file."""
     path = folder / "large.yaml"
-    path.write_text(LARGE % (mebi_elements, mebi_elements))
+    path.write_text(RELU % (mebi_elements, mebi_elements))
     return path
 
 
-def case(folder: Path, mebi_elements: int) -> Case:
-    """Return the case that `large` writes."""
-    return build(next(load_suite([large(folder, mebi_elements)]).plan()))
+def relu_case(folder: Path, mebi_elements: int) -> Case:
+    """Return the case that `write_relu` writes."""
+    return build(next(load_suite([write_relu(folder, mebi_elements)]).plan()))
 
 
 def test_a_case_may_have_more_than_2_to_the_26_elements(tmp_path: Path) -> None:
-    actual = case(tmp_path, 65)  # Two tensors of 65 times 2^20 elements, of two bytes each.
+    actual = relu_case(tmp_path, 65)  # Two tensors of 65 times 2^20 elements, of two bytes each.
     assert tensor_bytes(actual) == 2 * 65 * 2 << 20
     assert shortage(actual, machine=1 << 40) is None
 
 
 def test_the_reason_of_a_shortage_names_needed_and_available_memory(tmp_path: Path) -> None:
-    actual = case(tmp_path, 512)  # Two tensors of 1 GiB.
+    actual = relu_case(tmp_path, 512)  # Two tensors of 1 GiB; each may be needed four times.
     machine = shortage(actual, machine=4 << 30)
     assert machine == "needs up to 8.0 GiB of memory, and this machine has 4.0 GiB"
     device = shortage(actual, device=1 << 30, machine=1 << 40)
@@ -89,7 +89,7 @@ def test_the_reason_of_a_shortage_names_needed_and_available_memory(tmp_path: Pa
 
 def test_a_small_case_fits_into_any_memory(tmp_path: Path) -> None:
     small = tmp_path / "small.yaml"
-    small.write_text((LARGE % (1, 1)).replace("1024, 1024", "2, 3"))
+    small.write_text((RELU % (1, 1)).replace("1024, 1024", "2, 3"))
     assert shortage(build(next(load_suite([small]).plan())), device=0, machine=0) is None
 
 
@@ -111,9 +111,9 @@ def test_an_environment_variable_limits_the_memory(
 ) -> None:
     monkeypatch.setenv(LIMIT_VARIABLE, "512")
     assert machine_memory() == 512 << 20
-    reason = shortage(case(tmp_path, 64))  # Two tensors of 128 MiB, each four times.
+    reason = shortage(relu_case(tmp_path, 64))  # Two tensors of 128 MiB, each needed four times.
     assert reason == "needs up to 1.0 GiB of memory, and this machine has 512.0 MiB"
-    assert shortage(case(tmp_path, 32)) is None
+    assert shortage(relu_case(tmp_path, 32)) is None
 
 
 @pytest.mark.usefixtures("_fresh")
@@ -129,7 +129,7 @@ def test_a_memory_limit_that_is_no_integer_or_exceeds_the_machine_is_ignored(
 
 
 def test_a_case_beyond_the_memory_limit_is_unsupported(tmp_path: Path) -> None:
-    file = large(tmp_path, 64)
+    file = write_relu(tmp_path, 64)
     done = dmlconf(tmp_path, "run", file, "--log", "x.jsonl", **{LIMIT_VARIABLE: "512"})
     assert done.returncode == 7, "nothing passed, and nothing failed"
     [verdict] = read_log(tmp_path / "x.jsonl").verdicts
@@ -140,18 +140,20 @@ def test_a_case_beyond_the_memory_limit_is_unsupported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("device_memory", [None, 1 << 50])
-def test_a_case_that_no_machine_holds_is_unsupported_whatever_the_memory_of_the_device(
+def test_a_case_of_16_tib_is_unsupported_even_if_the_device_reports_more_memory_or_none(
     tmp_path: Path, device_memory: int | None
 ) -> None:
     has = Capabilities(FEATURE_LEVELS[-1], frozenset(DataType), device_memory)
-    reason = unsupported_reason(case(tmp_path, 1 << 22), has)  # Two tensors of 8 TiB.
+    reason = unsupported_reason(relu_case(tmp_path, 1 << 22), has)  # Two tensors of 8 TiB.
     assert reason is not None
     assert reason.kind is ReasonKind.MEMORY
 
 
-def test_inputs_of_32_tib_are_unsupported_and_never_made(tmp_path: Path) -> None:
+def test_a_case_with_inputs_of_32_tib_is_unsupported_and_its_inputs_are_never_made(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "join.yaml"
-    path.write_text(MANY)
+    path.write_text(HUGE_INPUTS)
     process = dmlconf_here(tmp_path, "run", str(path))
     assert "1 unsupported" in process.stdout, process.stdout + process.stderr
 
@@ -159,34 +161,35 @@ def test_inputs_of_32_tib_are_unsupported_and_never_made(tmp_path: Path) -> None
 def test_a_case_that_may_take_much_memory_runs_in_another_process(tmp_path: Path) -> None:
     """Only another process needs a temporary folder; without one, it cannot start.
 
-    The case may take 128 MiB, which is much (more than an eighth) of 200 MiB, but not of 4,000 MiB.
+    The case has 2 * 2^20 elements, which may take 64 bytes each: 128 MiB. That is more than an
+    eighth, hence much, of 200 MiB, but not of 4,000 MiB.
     """
-    text = LARGE.replace("normal: {least: 0}", "sequence") % (1, 1)
+    text = RELU.replace("normal: {least: 0}", "sequence") % (1, 1)
     (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
     done = dmlconf(tmp_path, "run", "relu.yaml", "--log", "run.jsonl", **{LIMIT_VARIABLE: "200"})
     assert "1 unchecked" in done.stdout
 
-    probe = (
+    without_temporary_folder = (
         "import tempfile; tempfile.tempdir = '/proc/none'; "
         "from dmlconf.cli.entry_point import main; main()"
     )
 
-    def without_temporary_folder(mebibytes: int) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", probe, "run", "relu.yaml"]
+    def run_with_memory(mebibytes: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", without_temporary_folder, "run", "relu.yaml"]
         env = environment(tmp_path, TMPDIR="/proc", **{LIMIT_VARIABLE: str(mebibytes)})
         return subprocess.run(
             command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
         )
 
-    much = without_temporary_folder(200)
+    much = run_with_memory(200)
     assert much.returncode == 4
     assert "numpy needs a temporary folder for its processes" in much.stderr
-    assert "1 unchecked" in without_temporary_folder(4000).stdout
+    assert "1 unchecked" in run_with_memory(4000).stdout
 
 
 def test_validate_refuses_a_case_of_much_memory_without_the_tag_large(tmp_path: Path) -> None:
     # Two tensors of 4 times 2^20 elements; judging takes 64 bytes for each.
-    text = LARGE.replace("normal: {least: 0}", "sequence") % (4, 4)
+    text = RELU.replace("normal: {least: 0}", "sequence") % (4, 4)
     (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
     refused = dmlconf_here(tmp_path, "validate", "relu.yaml", "--no-warnings")
     assert refused.returncode == 3
@@ -198,7 +201,7 @@ def test_validate_refuses_a_case_of_much_memory_without_the_tag_large(tmp_path: 
 
 
 def test_consecutive_items_share_a_part_up_to_a_number_of_items_and_of_bytes() -> None:
-    sizes = [5, 1, 1, 1, 9, 2]
+    sizes = [5, 1, 1, 1, 9, 2]  # 9 bytes exceed the limit of 6, so this item is alone.
     parts = list(parts_that_fit(sizes, lambda size: size, most_items=2, most_bytes=6))
     assert parts == [[5, 1], [1, 1], [9], [2]]
 

@@ -56,7 +56,9 @@ def breakdowns(outcomes: Mapping[int, Outcome]) -> dict[int, Breakdown]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_case_has_one_outcome_which_is_its_own(tmp_path: Path, workers: int) -> None:
+def test_every_case_has_one_outcome_computed_from_its_own_input(
+    tmp_path: Path, workers: int
+) -> None:
     outcomes = run(tmp_path, "numpy", 150, workers=workers)
     for number, outcome in outcomes.items():
         assert isinstance(outcome, Outputs)
@@ -90,7 +92,7 @@ def test_a_removed_device_breaks_only_one_case(tmp_path: Path) -> None:
 
 
 def test_an_exception_breaks_only_the_case_that_raises_it(tmp_path: Path) -> None:
-    # The cases whose identifier has a 1 in it.
+    # The option `on=1` chooses the cases whose identifier has a 1 in it.
     broken = breakdowns(run(tmp_path, "faulty:error,on=1", 12))
     assert list(broken) == [1, 10, 11]
     assert "a mistake in the backend" in broken[1].message
@@ -132,7 +134,7 @@ def test_cases_are_not_built_before_workers_need_them(tmp_path: Path) -> None:
         assert len(taken_cases) <= 2 * BATCH + 1
 
 
-TOGETHER = '''
+BATCH_BACKEND = '''
 """A backend that runs a batch as one, as a device does with one list of commands.
 
 With the option `crash@=40]` it crashes, before any outcome, in each batch with a case that has
@@ -186,7 +188,7 @@ def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     A line has the number of the process and the identifiers of the batch.
     """
-    plugin(tmp_path, monkeypatch, "together", TOGETHER)
+    plugin(tmp_path, monkeypatch, "together", BATCH_BACKEND)
     log = tmp_path / "together.txt"
     monkeypatch.setenv("TOGETHER_LOG", str(log))
     return log
@@ -238,7 +240,7 @@ def test_an_exception_of_a_batch_breaks_only_the_case_that_raises_alone(
     assert len({line.split()[0] for line in together.read_text("utf-8").splitlines()}) == 1
 
 
-UNRULY = '''
+UNRULY_BACKEND = '''
 """A backend whose process breaks down as the option says.
 
 That may be as it starts, at case 40, after the last outcome of a batch, or as it closes. What is to
@@ -321,7 +323,7 @@ create = Unruly
 @pytest.fixture
 def unruly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install the plugin `unruly`; return the folder in which its processes leave marks."""
-    plugin(tmp_path, monkeypatch, "unruly", UNRULY)
+    plugin(tmp_path, monkeypatch, "unruly", UNRULY_BACKEND)
     marks = tmp_path / "marks"
     marks.mkdir()
     monkeypatch.setenv("MARKS_FOLDER", str(marks))
@@ -337,13 +339,13 @@ def test_a_backend_whose_capabilities_fail_is_refused_and_closed(unruly: Path) -
     assert (unruly / "closed").exists()
 
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 
 AT_ONCE = 20
-"""Seconds; what is waited for in vain would take 30 or 60."""
+"""Seconds; a pool that waited for the child or the timeout would take 30 or 60."""
 
 
-@posix
+@needs_signals
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("fault", ["dies between batches", "hangs between batches"])
 def test_a_worker_that_breaks_down_after_its_last_outcome_breaks_no_case(
@@ -356,8 +358,8 @@ def test_a_worker_that_breaks_down_after_its_last_outcome_breaks_no_case(
     assert all(isinstance(outcome, Outputs) for outcome in outcomes.values())
 
 
-@posix
-def test_a_crash_is_noticed_at_once_even_if_a_child_holds_the_pipe_and_ends_the_child(
+@needs_signals
+def test_a_crash_is_noticed_at_once_although_a_child_holds_the_pipe_and_the_child_is_ended(
     tmp_path: Path, unruly: Path
 ) -> None:
     began = monotonic()
@@ -368,7 +370,7 @@ def test_a_crash_is_noticed_at_once_even_if_a_child_holds_the_pipe_and_ends_the_
     assert not running(int((unruly / "child").read_text("utf-8")))
 
 
-@posix
+@needs_signals
 def test_a_case_whose_process_was_killed_is_reported_with_the_memory_that_processes_may_use(
     tmp_path: Path, unruly: Path
 ) -> None:
@@ -377,7 +379,7 @@ def test_a_case_whose_process_was_killed_is_reported_with_the_memory_that_proces
     assert re.search(r"here processes may use [\d.,]+ [MGT]iB", broken[40].message)
 
 
-@posix
+@needs_signals
 def test_a_worker_that_dies_at_its_start_is_reported_at_once(tmp_path: Path, unruly: Path) -> None:
     began = monotonic()
     with (
@@ -388,7 +390,7 @@ def test_a_worker_that_dies_at_its_start_is_reported_at_once(tmp_path: Path, unr
     assert monotonic() - began < AT_ONCE
 
 
-@posix
+@needs_signals
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_replacement_that_does_not_start_is_tried_again(
     tmp_path: Path, unruly: Path, workers: int
@@ -398,8 +400,10 @@ def test_a_replacement_that_does_not_start_is_tried_again(
     assert list(broken) == [40]
 
 
-@posix
-def test_a_backend_that_never_starts_again_ends_the_run(tmp_path: Path, unruly: Path) -> None:
+@needs_signals
+def test_a_backend_that_does_not_start_again_three_times_in_a_row_ends_the_run(
+    tmp_path: Path, unruly: Path
+) -> None:
     plan = many(tmp_path, 70)
     with WorkerPool(registry.parse("unruly:no further start"), 1, 5) as pool:
         pool.ready()
@@ -413,7 +417,7 @@ LONGEST_DIAGNOSTICS = 8192
 """Characters of a process's output that are kept with a breakdown; `floods` writes 30 million."""
 
 
-@posix
+@needs_signals
 def test_long_output_of_a_process_is_shortened_and_not_printed(
     tmp_path: Path, unruly: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -424,7 +428,7 @@ def test_long_output_of_a_process_is_shortened_and_not_printed(
     assert capfd.readouterr().out == ""
 
 
-KEEPS: Final = '''
+GROWING_BACKEND: Final = '''
 """A backend that keeps 8 MiB of each batch until it is closed."""
 
 import os
@@ -449,7 +453,7 @@ create = Keeps
 def test_a_worker_that_has_grown_by_more_than_the_limit_is_replaced_between_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mebibytes: int, processes: int
 ) -> None:
-    plugin(tmp_path, monkeypatch, "keeps", KEEPS)
+    plugin(tmp_path, monkeypatch, "keeps", GROWING_BACKEND)
     plan = many(tmp_path, 3 * BATCH)  # A process has grown by 8, 16 and 24 MiB after its batches.
     with WorkerPool(registry.parse("keeps"), 1, 60, memory=mebibytes << 20) as pool:
         pool.ready()
@@ -458,14 +462,14 @@ def test_a_worker_that_has_grown_by_more_than_the_limit_is_replaced_between_batc
     assert [type(outcome) for outcome in outcomes] == [Outputs] * 3 * BATCH
 
 
-@posix
+@needs_signals
 def test_a_backend_that_hangs_as_it_closes_is_ended(tmp_path: Path, unruly: Path) -> None:
     began = monotonic()
     assert len(run(tmp_path, "unruly:hangs as it closes", 3)) == 3
     assert monotonic() - began < AT_ONCE
 
 
-def starts(directory: Path, backend: str, count: int, **how: Any) -> int:
+def processes_started(directory: Path, backend: str, count: int, **how: Any) -> int:
     """Return how many worker processes a pool of one worker at a time starts for the cases.
 
     Args:
@@ -478,24 +482,26 @@ def starts(directory: Path, backend: str, count: int, **how: Any) -> int:
         return pool.started
 
 
-def test_a_case_that_may_harm_others_has_a_process_of_its_own(tmp_path: Path) -> None:
+def test_each_case_that_is_to_run_alone_has_a_process_of_its_own(tmp_path: Path) -> None:
     def alone(case: Case) -> bool:
         return case.identifier.endswith("=1]")
 
-    assert starts(tmp_path, "numpy", 4) == 1
-    assert starts(tmp_path, "numpy", 4, alone=alone) == 2
-    assert starts(tmp_path, "numpy", 1, alone=lambda case: True) == 1
-    assert starts(tmp_path, "numpy", 3, alone=lambda case: True) == 3
+    assert processes_started(tmp_path, "numpy", 4) == 1
+    assert processes_started(tmp_path, "numpy", 4, alone=alone) == 2
+    assert processes_started(tmp_path, "numpy", 1, alone=lambda case: True) == 1
+    assert processes_started(tmp_path, "numpy", 3, alone=lambda case: True) == 3
 
 
-def test_cases_that_run_alone_follow_the_others_which_share_a_process(tmp_path: Path) -> None:
+def test_a_case_that_runs_alone_comes_last_so_that_all_others_share_one_process(
+    tmp_path: Path,
+) -> None:
     def alone(case: Case) -> bool:
         return case.identifier.endswith("=40]")
 
-    assert starts(tmp_path, "numpy", 100, alone=alone) == 2
+    assert processes_started(tmp_path, "numpy", 100, alone=alone) == 2
 
 
-def test_cases_with_processes_of_their_own_all_have_outcomes(tmp_path: Path) -> None:
+def test_all_cases_have_outcomes_if_some_run_alone_and_one_of_these_crashes(tmp_path: Path) -> None:
     plan = many(tmp_path, 70)
     with WorkerPool(registry.parse("faulty:crash,on==69]"), 2, 60) as pool:
         pool.ready()
@@ -510,10 +516,10 @@ def test_cases_with_processes_of_their_own_all_have_outcomes(tmp_path: Path) -> 
     assert broken == ["tile/many[Number=69]"]
 
 
-def test_after_three_crashes_alone_another_crash_of_the_operator_is_blamed_at_once(
+def test_after_three_cases_of_an_operator_crashed_alone_the_next_is_not_run_alone(
     tmp_path: Path,
 ) -> None:
-    # Most cases pass, so each of these crashes is in a process that ran others before.
+    # Cases 5, 15, 25 and so on crash; the others pass, so that each crash comes after passes.
     plan = many(tmp_path, 60)
     with WorkerPool(registry.parse("faulty:crash,on=5]"), 1, 60) as pool:
         pool.ready()
@@ -537,19 +543,21 @@ def test_an_outcome_lists_the_processes_that_broke_down_before_it(tmp_path: Path
             int(case.identifier.partition("=")[2].rstrip("]")): pool.latest
             for case, _ in pool.run(build(planned) for planned in many(tmp_path, 8))
         }
-    tries = {number: each.lost for number, each in ran.items() if each is not None and each.lost}
-    # Case 5 ran in the batch, then singly, then alone in a fresh process.
-    guilty = tries.pop(5)
+    lost_before = {
+        number: each.lost for number, each in ran.items() if each is not None and each.lost
+    }
+    # Case 5 ran in the batch, then singly, then as the first case of a new process.
+    guilty = lost_before.pop(5)
     assert [each.blamed for each in guilty] == [False, False, True]
     assert [each.together for each in guilty[1:]] == [1, 1]
     assert guilty[2].sequence == 1
     assert {each.kind for each in guilty} == {BreakdownKind.CRASH}
-    # The others of the batch that had no outcome yet ran again, and got no blame.
+    # Cases of the batch that had no outcome when it crashed ran again, and were not blamed.
     first = guilty[0]
-    assert {number: [each.process for each in lost] for number, lost in tries.items()} == {
+    assert {number: [each.process for each in lost] for number, lost in lost_before.items()} == {
         number: [first.process] for number in range(8 - first.together, 8) if number != 5
     }
-    assert not any(each.blamed for lost in tries.values() for each in lost)
+    assert not any(each.blamed for lost in lost_before.values() for each in lost)
 
 
 @pytest.mark.parametrize("alone", [False, True])
@@ -559,12 +567,12 @@ def test_an_operator_that_only_crashes_is_given_up(tmp_path: Path, alone: bool) 
         pool.ready()
         cases = (build(planned) for planned in plan)
         outcomes = [outcome for _, outcome in pool.run(cases, lambda case: alone)]
-        assert pool.started <= HOPELESS + 5  # Instead of 40.
+        assert pool.started <= HOPELESS + 5  # Without giving up, each of the 40 cases ends one.
     assert len(outcomes) == 40
     assert all(isinstance(outcome, Breakdown) for outcome in outcomes)
     assert {outcome.kind for outcome in outcomes} == {BreakdownKind.CRASH}
     ran = [outcome for outcome in outcomes if "not run" not in outcome.message]
-    # When the last of them crashes, the other worker may have another case, and each the next.
+    # When crash number HOPELESS is noticed, each of the two workers may have begun another case.
     assert HOPELESS <= len(ran) <= HOPELESS + 2
 
 

@@ -17,10 +17,10 @@ from dmlconf.workers import processors
 from dmlconf.workers.control_groups import memory_limit, processor_quota
 from tests.cli.process import environment
 
-COUNT = "from dmlconf.workers.processors import usable_processors as n; print(n())"
+PRINT_PROCESSORS = "from dmlconf.workers.processors import usable_processors as n; print(n())"
 
 
-def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
+def write_groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
     """Write the files by which Linux shows a process its control groups.
 
     Args:
@@ -41,7 +41,7 @@ def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize(
-    ("quota", "number"),
+    ("quota", "number"),  # A quota has microseconds of processor time, and those of a period.
     [
         ("max 100000", None),
         ("100000 100000", 1),
@@ -55,7 +55,7 @@ def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
 def test_a_quota_of_control_groups_version_2_is_rounded_up_and_other_text_is_no_quota(
     tmp_path: Path, quota: str, number: int | None
 ) -> None:
-    assert processor_quota(*groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == number
+    assert processor_quota(*write_groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == number
 
 
 @pytest.mark.parametrize(("lower", "higher"), [("slice", "slice__job"), ("slice__job", "slice")])
@@ -69,13 +69,13 @@ def test_the_lowest_limit_on_the_way_to_the_root_counts(
         f"{higher}__memory_dot_max": "2000000",
         "memory_dot_max": "max",
     }
-    root, own = groups(tmp_path, "0::/slice/job\n", **limits)
+    root, own = write_groups(tmp_path, "0::/slice/job\n", **limits)
     assert processor_quota(root, own) == 2
     assert memory_limit(root, own) == 1_000_000
 
 
 def test_limits_of_control_groups_version_1_are_read(tmp_path: Path) -> None:
-    root, own = groups(
+    root, own = write_groups(
         tmp_path,
         "4:memory:/docker/x\n1:cpu,cpuacct:/docker/x\n0::/\n",
         **{"cpu,cpuacct__docker__x__cpu_dot_cfs_quota_us": "250000"},
@@ -88,8 +88,10 @@ def test_limits_of_control_groups_version_1_are_read(tmp_path: Path) -> None:
     assert memory_limit(root, own) == 512 << 20
 
 
-def test_a_container_sees_its_own_group_at_the_root(tmp_path: Path) -> None:
-    root, own = groups(
+def test_limits_at_the_root_count_if_the_group_of_the_process_is_not_below_it(
+    tmp_path: Path,
+) -> None:
+    root, own = write_groups(
         tmp_path,
         "0::/system.slice/docker-1.scope\n",
         cpu_dot_max="50000 100000",
@@ -119,5 +121,5 @@ def test_a_process_counts_at_most_as_many_processors_as_its_quota(
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two processors")
 def test_a_process_that_may_use_one_processor_counts_one(tmp_path: Path) -> None:
     first = min(os.sched_getaffinity(0)) if sys.platform == "linux" else 0
-    command = ["taskset", "-c", str(first), sys.executable, "-c", COUNT]
+    command = ["taskset", "-c", str(first), sys.executable, "-c", PRINT_PROCESSORS]
     assert subprocess.check_output(command, env=environment(tmp_path), text=True) == "1\n"

@@ -27,7 +27,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_runs_that_start_at_the_same_time_do_not_disturb_each_other(temporary: Path) -> None:
+def test_runs_side_by_side_never_remove_each_others_folders(temporary: Path) -> None:
     def run(_: int) -> None:
         for _ in range(40):
             with ScratchFolder() as folder:
@@ -61,7 +61,7 @@ def test_a_folder_without_a_lock_file_is_not_removed(temporary: Path) -> None:
     assert other.is_dir()
 
 
-def test_the_target_of_a_link_is_not_removed(temporary: Path) -> None:
+def test_a_folder_is_not_removed_because_an_abandoned_link_leads_to_it(temporary: Path) -> None:
     precious = temporary / "precious"
     precious.mkdir()
     (temporary / "dmlconf-link").symlink_to(precious)
@@ -97,7 +97,7 @@ def test_a_file_system_without_locks_is_an_error_and_no_folder_is_left(
     assert not list(temporary.iterdir())
 
 
-def test_an_interrupt_while_a_pool_is_made_leaves_no_folder(
+def test_an_interrupt_while_a_pool_makes_its_folder_leaves_no_folder(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = Path.mkdir
