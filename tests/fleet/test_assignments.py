@@ -30,7 +30,7 @@ def test_each_case_is_given_once_in_batches_that_double_while_they_are_quick() -
         sizes.append(len(batch))
         given += identifiers(batch)
         assignments.done("one", QUICK)
-    assert sizes == [1, 2, 4, 8, 16, 9]
+    assert sizes == [1, 2, 4, 8, 16, 9]  # The last has the rest of the 40 cases.
     assert given == identifiers(PLAN)
     assert assignments.unfinished == 0
 

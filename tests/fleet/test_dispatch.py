@@ -1,4 +1,4 @@
-"""Workers of a fleet that restart run cases in the pass that follows, on a device as before.
+"""A worker of a fleet that restarts runs cases again if the run has begun with its device.
 
 The tested code is in `dmlconf/fleet/dispatch.py`.
 """
@@ -24,8 +24,11 @@ from tests.cli.process import write
 from tests.fleet.suites import MATRIX, job_of
 
 
-class Machines(Cluster):
-    """Workers whose calls run in this process; an address such as `a:1` begins with the device."""
+class LocalWorkers(Cluster):
+    """Workers whose calls run in this process.
+
+    Their addresses begin with a letter for the device: `a:1` and `a:2` have the same.
+    """
 
     def __init__(self, *addresses: str) -> None:
         self._answers: SimpleQueue[Answer] = SimpleQueue()
@@ -39,6 +42,7 @@ class Machines(Cluster):
         return True
 
     def restart(self, old: str, new: str) -> None:
+        """Replace the worker at the address `old` by one at `new`."""
         workers = {each: info for each, info in self._workers.items() if each != old}
         self._workers = {**workers, new: WorkerInfo(new, new, 1)}
 
@@ -54,29 +58,32 @@ class Machines(Cluster):
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
+    """Yield a job with the four cases of MATRIX; end it after the test."""
     yield job_of(write(tmp_path, MATRIX))
     finish("job")
 
 
 @pytest.fixture
 def plan(job: Job) -> list[PlannedCase]:
+    """Return the job's planned cases."""
     return list(load_suite([Path(path) for path in job.paths]).plan())
 
 
 @pytest.fixture(autouse=True)
-def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_wait_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a run end at once if no worker is left."""
     monkeypatch.setattr(dispatch, "_WITHOUT_WORKERS_SECONDS", 0.0)
 
 
-def test_a_worker_that_restarted_in_an_earlier_pass_runs_the_cases_of_a_later_one(
+def test_a_worker_that_restarts_runs_the_rest_of_the_plan_and_the_plan_once_more(
     job: Job, plan: list[PlannedCase]
 ) -> None:
-    machines = Machines("a:1")
-    fleet = Fleet(machines, job)
+    workers = LocalWorkers("a:1")
+    fleet = Fleet(workers, job)
     members = fleet.prepare()
     first = fleet.verdicts(plan, members, NO_WAIVERS)
     next(first)
-    machines.restart("a:1", "a:2")
+    workers.restart("a:1", "a:2")
     assert [verdict.execution.worker for verdict, _ in first] == ["a:2"] * 3
     later = fleet.verdicts(plan, members, NO_WAIVERS)
     assert [verdict.execution.worker for verdict, _ in later] == ["a:2"] * 4
@@ -85,11 +92,11 @@ def test_a_worker_that_restarted_in_an_earlier_pass_runs_the_cases_of_a_later_on
 def test_a_worker_that_restarts_while_another_device_is_tested_is_not_refused(
     job: Job, plan: list[PlannedCase]
 ) -> None:
-    machines = Machines("a:1", "b:1")
+    workers = LocalWorkers("a:1", "b:1")
     troubles: list[str] = []
-    fleet = Fleet(machines, job, troubles.append)
+    fleet = Fleet(workers, job, troubles.append)
     one, other = fleet.prepare()
-    machines.restart("b:1", "b:2")
+    workers.restart("b:1", "b:2")
     first = fleet.verdicts(plan, [one], NO_WAIVERS)
     assert [verdict.execution.worker for verdict, _ in first] == ["a:1"] * 4
     assert troubles == []
@@ -100,11 +107,11 @@ def test_a_worker_that_restarts_while_another_device_is_tested_is_not_refused(
 def test_a_new_worker_with_a_device_that_no_worker_had_is_refused(
     job: Job, plan: list[PlannedCase]
 ) -> None:
-    machines = Machines("a:1")
+    workers = LocalWorkers("a:1")
     troubles: list[str] = []
-    fleet = Fleet(machines, job, troubles.append)
+    fleet = Fleet(workers, job, troubles.append)
     members = fleet.prepare()
-    machines.restart("c:1", "c:1")
+    workers.restart("c:1", "c:1")
     verdicts = fleet.verdicts(plan, members, NO_WAIVERS)
     assert [verdict.execution.worker for verdict, _ in verdicts] == ["a:1"] * 4
     assert troubles == [

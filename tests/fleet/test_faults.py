@@ -26,7 +26,10 @@ from tests.fleet.suites import MATRIX, untimed
 pytestmark = pytest.mark.fleet
 
 LONG = MATRIX.replace("[0, 1, 2]", '"=range(60)"')
+"""Sixty cases that the reference passes (`tiles`), and one that it fails."""
+
 SLOW = ("run", "tile.yaml", "-b", "faulty:slow,seconds=0.5")
+"""A run that takes half a second for each case."""
 
 
 @pytest.fixture
@@ -58,10 +61,11 @@ def test_a_clock_that_jumps_changes_no_verdict(folder: Path, preloaded: str) -> 
     assert min(record["seconds"] for record in (*verdicts, footer)) >= 0
     datetime.fromisoformat(header["started"])
     slow = dmlconf(folder, *SLOW, "-k", "Number=1", "--timeout", "2", "--log", "odd.jsonl", **odd)
-    assert slow.returncode == 0, slow.stdout  # The jumps exceeded no time limit.
+    # The clock jumps by an hour or a day, but no case counts as longer than 2 seconds.
+    assert slow.returncode == 0, slow.stdout
 
 
-def test_a_log_on_a_slow_share_takes_time_and_loses_nothing(folder: Path, preloaded: str) -> None:
+def test_a_log_on_a_slow_network_share_has_every_verdict(folder: Path, preloaded: str) -> None:
     odd = {"LD_PRELOAD": preloaded, "SLOW_LOG_MS": "20"}
     began = time.monotonic()
     assert dmlconf(folder, "run", "tile.yaml", "--log", "run.jsonl", **odd).returncode == 1
@@ -82,7 +86,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_log_on_a_full_disk_is_kept_and_resumed_once_there_is_room(
+def test_a_log_on_a_full_disk_loses_no_line_and_can_be_resumed_once_there_is_room(
     folder: Path, small_disk: Path
 ) -> None:
     log = small_disk / "run.jsonl"
@@ -100,7 +104,7 @@ def test_a_log_on_a_full_disk_is_kept_and_resumed_once_there_is_room(
 
 
 @pytest.mark.parametrize("option", ["--log", "--resume"])
-def test_a_log_to_which_another_run_writes_is_refused_and_the_other_run_goes_on(
+def test_a_log_to_which_a_run_writes_is_refused_to_a_second_run_and_the_first_goes_on(
     folder: Path, option: str
 ) -> None:
     process = subprocess.Popen(
@@ -131,7 +135,7 @@ def test_a_log_to_which_another_run_writes_is_refused_and_the_other_run_goes_on(
 def test_no_verdict_is_lost_if_a_process_dies_or_hangs(
     tmp_path: Path, victim: str, seed: int
 ) -> None:
-    """With these seeds it does so within a second after the log begins; a run takes two."""
+    """With these seeds, it does so within a second after the log begins; a run takes two."""
     with closing(Laboratory(tmp_path, victim)) as laboratory:
         fault = laboratory.fault(seed)
     assert fault.problems == ()

@@ -26,7 +26,10 @@ from tests.fleet.suites import MATRIX, untimed
 pytestmark = pytest.mark.fleet
 
 DEADLY = MATRIX.replace("name: wrong", "name: deadly")
+"""Three cases that pass, and one that kills the worker that runs it."""
+
 LONG = MATRIX.replace("[0, 1, 2]", '"=range(60)"')
+"""Sixty cases that the reference passes, and one that it fails."""
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def test_an_error_of_the_system_in_a_call_is_an_answer_and_no_lost_worker() -> None:
+def test_a_worker_on_which_a_call_raises_an_os_error_answers_with_it_and_is_not_lost() -> None:
     with Cluster("local:1") as cluster:
         while not cluster.workers:
             time.sleep(0.1)
@@ -114,7 +117,7 @@ def test_a_killed_worker_loses_no_verdict(tmp_path: Path, machines: Machines) ->
     assert untimed(log) == untimed(tmp_path / "one.jsonl")
 
 
-def test_a_worker_that_is_killed_while_it_opens_its_backend_is_prepared_again(
+def test_a_run_is_complete_although_its_worker_is_killed_while_it_opens_the_backend(
     tmp_path: Path, machines: Machines
 ) -> None:
     write(tmp_path, MATRIX)
@@ -134,7 +137,7 @@ def test_a_worker_that_is_killed_while_it_opens_its_backend_is_prepared_again(
     assert read_log(tmp_path / "many.jsonl").complete
 
 
-def test_a_case_that_ends_three_workers_is_broken_and_the_others_pass(
+def test_a_case_that_ends_three_workers_is_broken_and_all_other_cases_pass(
     tmp_path: Path, machines: Machines
 ) -> None:
     write(tmp_path, DEADLY)
@@ -150,7 +153,7 @@ def test_a_case_that_ends_three_workers_is_broken_and_the_others_pass(
     assert reason.message.startswith("3 workers were lost while running it: lab-")
 
 
-def test_different_adapters_are_refused_or_get_a_log_each(
+def test_different_adapters_are_refused_and_with_option_by_adapter_get_a_log_each(
     tmp_path: Path, machines: Machines
 ) -> None:
     write(tmp_path, MATRIX)

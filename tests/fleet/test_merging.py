@@ -20,6 +20,8 @@ from tests.cli.process import dmlconf_here, write
 from tests.fleet.suites import MATRIX, untimed
 
 SHARDS = ("a.jsonl", "b.jsonl")
+"""The logs of shards 1/2 and 2/2."""
+
 MERGE = ("merge", *SHARDS, "-o", "merged.jsonl")
 
 
@@ -57,10 +59,12 @@ def test_a_merged_log_equals_that_of_one_run_but_for_times_order_and_origin(shar
 def test_a_merged_log_numbers_the_processes_of_each_log_differently(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     for at, log in enumerate(SHARDS, 1):
+        # This backend runs in a worker process. No case is named `nothing`, so none has the fault.
         options = ("--shard", f"{at}/2", "--log", log, "-b", "faulty:zeros,on=nothing")
         assert dmlconf_here(tmp_path, "run", "tile.yaml", *options).returncode in (0, 1)
     assert dmlconf_here(tmp_path, *MERGE).returncode == 1
     merged = read_log(tmp_path / "merged.jsonl").verdicts
+    # In each of the two logs, both cases ran in process 1.
     assert sorted(each.execution.process or 0 for each in merged) == [1, 1, 2, 2]
 
 
@@ -74,6 +78,7 @@ def test_a_merged_log_that_lacks_a_shard_is_incomplete_and_can_be_resumed(shards
 
 
 PASSING = MATRIX.partition("  - name: wrong")[0].replace("[0, 1, 2]", '"=range(40)"')
+"""Forty cases that the reference passes."""
 
 
 @pytest.fixture
@@ -95,7 +100,7 @@ def eight_shards(tmp_path: Path) -> Path:
         ("12345678", "PASSED: 40 passed of 40 cases"),
     ],
 )
-def test_missing_shards_are_named_and_their_cases_can_be_run(
+def test_missing_shards_are_named_and_resuming_the_merged_log_runs_their_cases(
     eight_shards: Path, present: str, text: str
 ) -> None:
     logs = [f"{number}.jsonl" for number in present]
@@ -108,7 +113,7 @@ def test_missing_shards_are_named_and_their_cases_can_be_run(
     )
 
 
-def test_a_log_that_ended_early_is_named(eight_shards: Path) -> None:
+def test_merging_names_a_shard_whose_log_ended_early(eight_shards: Path) -> None:
     last = eight_shards / "8.jsonl"
     without_last_verdict_and_footer = last.read_text("utf-8").splitlines(keepends=True)[:-2]
     last.write_text("".join(without_last_verdict_and_footer), encoding="utf-8")
@@ -184,7 +189,7 @@ def test_logs_of_different_runs_are_refused(
     assert difference in done.stderr
 
 
-def test_the_option_other_environments_merges_them_and_verdicts_name_their_log(
+def test_option_other_environments_merges_logs_of_two_drivers_and_verdicts_name_their_log(
     shards: Path,
 ) -> None:
     edit(shards / "b.jsonl", lambda header: header["environment"].update(driver="32.0"))
@@ -217,13 +222,15 @@ def test_a_verdict_of_one_log_replaces_not_run_of_another(tmp_path: Path) -> Non
     assert statuses("merged.jsonl") == {Status.FAILED: 1, Status.PASSED: 3}
 
 
-def test_writing_over_one_of_the_logs_is_refused(shards: Path) -> None:
+def test_writing_the_merged_log_over_one_of_the_logs_is_refused(shards: Path) -> None:
     done = dmlconf_here(shards, "merge", *SHARDS, "-o", "a.jsonl")
     assert done.returncode == 2
     assert "-o a.jsonl is one of the logs to merge" in done.stderr
 
 
-def test_shards_of_different_divisions_are_named(eight_shards: Path) -> None:
+def test_merging_shards_of_different_divisions_names_each_with_its_division(
+    eight_shards: Path,
+) -> None:
     options = ("run", "tile.yaml", "--shard", "2/3", "--log", "third.jsonl")
     assert dmlconf_here(eight_shards, *options).returncode == 0
     done = dmlconf_here(eight_shards, "merge", "1.jsonl", "third.jsonl", "-o", "merged.jsonl")
@@ -232,7 +239,7 @@ def test_shards_of_different_divisions_are_named(eight_shards: Path) -> None:
     assert "1.jsonl is shard 1/8, third.jsonl is shard 2/3" in done.stderr
 
 
-def test_shards_of_which_only_one_was_divided_by_a_log_are_named(eight_shards: Path) -> None:
+def test_merging_a_balanced_shard_with_a_plain_one_names_both(eight_shards: Path) -> None:
     """The header of shard 1 has the digest of a log, by whose seconds `--shard-by` divided."""
     edit(eight_shards / "1.jsonl", lambda header: header["shard"].update(balanced_by="a" * 64))
     done = dmlconf_here(eight_shards, "merge", "1.jsonl", "2.jsonl", "-o", "merged.jsonl")

@@ -25,15 +25,15 @@ def test_within_raises_the_exception_of_the_function() -> None:
 def test_within_gives_up_a_function_that_does_not_end() -> None:
     never = threading.Event()
     began = time.monotonic()
-    with pytest.raises(TimeoutError, match="no answer within 0 seconds"):
+    with pytest.raises(TimeoutError, match="no answer within 0 seconds"):  # 0.1, rounded.
         within(0.1, never.wait)
     assert time.monotonic() - began < 5
     never.set()
 
 
 def test_within_passes_on_a_timeout_error_of_the_function() -> None:
-    def refused() -> None:
+    def time_out() -> None:
         raise TimeoutError("Dask's own")
 
     with pytest.raises(TimeoutError, match="Dask's own"):
-        within(10, refused)
+        within(10, time_out)

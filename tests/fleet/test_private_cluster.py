@@ -28,6 +28,7 @@ pytestmark = [
 ]
 
 SLOW = ("-b", "faulty:slow,seconds=1", "-j", "1")
+"""Options with which each case takes a second."""
 
 BECOME_NOBODY = """
 import os  # 65534 is the number of the user and of the group `nobody`.
@@ -37,7 +38,7 @@ if os.getuid() == 0:
     os.setuid(65534)
 """
 
-CONNECT = """
+CONNECT_TO_PORTS = """
 # Speaks Dask's protocol to each port, with a key of its own and without a key.
 import asyncio, sys
 import cryptography.x509, distributed.comm.tcp, distributed.protocol
@@ -63,7 +64,7 @@ print("tried", flush=True)
 os._exit(0)
 """
 
-ASK = """
+REQUEST_PAGES = """
 # Asks each port for pages of Dask's over HTTP.
 import encodings.idna, http.client, sys, urllib.error, urllib.request
 BECOME_NOBODY
@@ -113,10 +114,10 @@ def ports(process: subprocess.Popen[str]) -> set[int]:
     return {address.port for address in found}
 
 
-def another_user(script: str, *arguments: str) -> str:
-    """Run a script that becomes somebody else, if this process is root, and return what it prints.
+def output_as_nobody(script: str, *arguments: str) -> str:
+    """Run a script as the user `nobody`, or as this user if it is not root; return what it prints.
 
-    The script does so after its imports, since Python itself may lie where only root can read.
+    The script changes its user after its imports, since Python may lie where only root can read.
     """
     done = subprocess.run(
         [sys.executable, "-c", script.replace("BECOME_NOBODY", BECOME_NOBODY), *arguments],
@@ -135,8 +136,8 @@ def test_another_user_can_neither_run_code_nor_read_pages_on_a_cluster(
 ) -> None:
     listening = [str(port) for port in ports(cluster)]
     assert listening
-    assert another_user(CONNECT, *listening) == "tried\n"
-    assert another_user(ASK, *listening) == "tried\n"
+    assert output_as_nobody(CONNECT_TO_PORTS, *listening) == "tried\n"
+    assert output_as_nobody(REQUEST_PAGES, *listening) == "tried\n"
     assert cluster.poll() is None
 
 

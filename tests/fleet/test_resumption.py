@@ -1,4 +1,4 @@
-"""`--resume` continues a run that ended at any point, and its log has what that of one run has.
+"""`--resume` continues a run that ended at any point; its log is then that of an unbroken run.
 
 The tested code is in `dmlconf/run_log/earlier.py`, `dmlconf/run_log/header_differences.py` and
 `dmlconf/cli/options/resumption.py`.
@@ -61,6 +61,7 @@ def test_a_log_that_ends_early_or_damaged_is_continued(
 
 def test_numbers_of_worker_processes_continue_those_of_the_earlier_part(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
+    # This backend runs in a worker process. No case is named `nothing`, so none has the fault.
     backend = ("-b", "faulty:zeros,on=nothing")
     assert dmlconf_here(tmp_path, *RUN, *backend).returncode == 1
     log = tmp_path / "run.jsonl"
@@ -70,7 +71,9 @@ def test_numbers_of_worker_processes_continue_those_of_the_earlier_part(tmp_path
     assert processes == [1, 1, 2, 2]
 
 
-def test_a_last_verdict_without_a_newline_is_kept(tmp_path: Path, whole_log: list[str]) -> None:
+def test_a_last_verdict_without_a_newline_counts_and_is_not_judged_again(
+    tmp_path: Path, whole_log: list[str]
+) -> None:
     log = tmp_path / "run.jsonl"
     log.write_text("".join(whole_log[:3]).rstrip("\n"), encoding="utf-8")
     assert dmlconf_here(tmp_path, *RESUME).returncode == 1
@@ -98,7 +101,7 @@ def test_cases_that_an_interrupt_left_out_run_after_the_resumption(tmp_path: Pat
     assert log.footer.kept_verdicts == len(reached)
 
 
-def test_a_complete_log_is_not_changed(tmp_path: Path, whole_log: list[str]) -> None:
+def test_resuming_a_complete_log_leaves_it_unchanged(tmp_path: Path, whole_log: list[str]) -> None:
     done = dmlconf_here(tmp_path, *RESUME)
     assert done.returncode == 1
     assert lines(tmp_path) == whole_log
@@ -106,7 +109,9 @@ def test_a_complete_log_is_not_changed(tmp_path: Path, whole_log: list[str]) -> 
 
 
 @pytest.mark.parametrize("content", ["", '{"rec', '{"record":"header","form', "\0\0\0"])
-def test_a_log_without_a_complete_line_is_started_again(tmp_path: Path, content: str) -> None:
+def test_resuming_a_log_without_a_complete_line_starts_the_run_anew(
+    tmp_path: Path, content: str
+) -> None:
     write(tmp_path, MATRIX)
     (tmp_path / "run.jsonl").write_text(content, encoding="utf-8")
     done = dmlconf_here(tmp_path, *RESUME)
@@ -158,9 +163,10 @@ def test_resuming_a_run_of_another_suite_is_refused(tmp_path: Path, whole_log: l
     assert lines(tmp_path) == whole_log
 
 
-def test_failures_before_the_resumption_count_toward_the_maximum(
+def test_a_failure_before_the_resumption_counts_toward_the_most_failures_of_option_x(
     tmp_path: Path, whole_log: list[str]
 ) -> None:
+    # The header, the fourth case, which failed, and the first, which passed.
     failure_first = [whole_log[0], whole_log[4], whole_log[1]]
     (tmp_path / "run.jsonl").write_text("".join(failure_first), encoding="utf-8")
     assert dmlconf_here(tmp_path, *RESUME, "-x").returncode == 1
@@ -168,7 +174,9 @@ def test_failures_before_the_resumption_count_toward_the_maximum(
     assert statuses == [Status.PASSED, Status.NOT_RUN, Status.NOT_RUN, Status.FAILED]
 
 
-def test_a_failure_that_passes_after_the_resumption_is_not_reproducible(tmp_path: Path) -> None:
+def test_a_case_that_fails_before_the_resumption_and_passes_after_it_is_not_reproducible(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, MATRIX)
     command = ("run", "tile.yaml", "-k", "tiles", "-b", "faulty:flaky,on=Number=2")
     log = tmp_path / "run.jsonl"
@@ -181,6 +189,7 @@ def test_a_failure_that_passes_after_the_resumption_is_not_reproducible(tmp_path
     log.write_text("".join(whole_log[: first + 1]), encoding="utf-8")
     assert [verdict.status for verdict in read_log(log).verdicts][2] is Status.FAILED
     assert dmlconf_here(tmp_path, *command, "--retries", "2", "--resume", log).returncode == 1
+    # The case failed before the resumption and, as `flaky` begins anew, after it; then it passed.
     verdict = read_log(log).verdicts[2]
     assert verdict.status is Status.FAILED
     assert len(verdict.judgement.attempts) == 3

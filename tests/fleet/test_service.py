@@ -62,7 +62,7 @@ def test_a_worker_refuses_a_job_that_does_not_fit_and_says_why(
     assert reason in refusal.message
 
 
-def test_a_worker_gives_up_a_job_after_an_error_of_the_system(
+def test_after_an_os_error_a_worker_refuses_the_job_and_asks_to_be_prepared_again(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -76,7 +76,7 @@ def test_a_worker_gives_up_a_job_after_an_error_of_the_system(
     )
 
 
-def test_a_worker_without_the_job_asks_to_prepare_it_again() -> None:
+def test_a_worker_that_does_not_have_the_job_asks_to_be_prepared_again() -> None:
     refusal = run_cases("another", ["tile/tile/wrong"])
     assert isinstance(refusal, Refusal)
     assert refusal.again
@@ -104,7 +104,7 @@ def test_without_dask_the_option_scheduler_is_refused_with_a_command_to_install_
 
 
 @pytest.mark.fleet
-def test_without_a_folder_for_temporary_files_no_scheduler_can_be_used(
+def test_without_a_temporary_folder_a_local_scheduler_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(**_: object) -> None:
