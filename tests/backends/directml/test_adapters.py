@@ -28,7 +28,7 @@ RADEON: Final = Adapter(
 ARC: Final = Adapter(
     2, "Intel Arc A770", 0x8086, 0x56A0, "31.0.101.1", "00000000:00000003", 1 << 34, False
 )
-ALL: Final = (WARP, RADEON, ARC)
+ADAPTERS: Final = (WARP, RADEON, ARC)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ ALL: Final = (WARP, RADEON, ARC)
 def test_an_adapter_is_chosen_by_index_by_part_of_its_name_or_as_warp(
     wanted: str, chosen: Adapter
 ) -> None:
-    assert choose_adapter(wanted, ALL) is chosen
+    assert choose_adapter(wanted, ADAPTERS) is chosen
 
 
 def test_the_first_hardware_adapter_is_chosen_by_default() -> None:
-    assert choose_adapter(None, ALL) is RADEON
+    assert choose_adapter(None, ADAPTERS) is RADEON
 
 
 def test_a_software_adapter_is_chosen_if_there_is_no_other() -> None:
@@ -61,16 +61,16 @@ def test_a_software_adapter_is_chosen_if_there_is_no_other() -> None:
     [
         ("3", "no adapter matches '3'"),
         ("GeForce", "no adapter matches 'GeForce'"),
-        ("r", "several adapters match 'r'"),
+        ("r", "several adapters match 'r'"),  # Each of the three names has an r.
     ],
 )
 def test_the_error_for_an_unknown_or_ambiguous_adapter_lists_the_adapters(
     wanted: str, message: str
 ) -> None:
     with pytest.raises(BackendError) as caught:
-        choose_adapter(wanted, ALL)
+        choose_adapter(wanted, ADAPTERS)
     assert str(caught.value).startswith(message)
-    for adapter in ALL:
+    for adapter in ADAPTERS:
         assert f"adapter={adapter.index}: {adapter.description}" in str(caught.value)
 
 
@@ -80,6 +80,7 @@ def test_choosing_from_no_adapters_is_an_error() -> None:
 
 
 def test_the_memory_of_an_adapter_is_known_only_for_hardware_with_known_shared_memory() -> None:
+    # Dedicated and shared memory add up.
     assert replace(RADEON, shared_memory=1 << 30).memory == (1 << 34) + (1 << 30)
     assert RADEON.memory is None
     assert replace(WARP, shared_memory=1 << 30).memory is None
@@ -87,7 +88,7 @@ def test_the_memory_of_an_adapter_is_known_only_for_hardware_with_known_shared_m
 
 @pytest.fixture
 def directml(wsl_folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The path of the stand-in for DirectML, beside a stand-in for DXCore with two adapters."""
+    """The path of a stand-in for DirectML; a stand-in for DXCore beside it has two adapters."""
     if sys.platform == "win32":
         pytest.skip("DXCore stands in on Linux only")
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
@@ -117,6 +118,7 @@ def test_a_driver_that_ends_its_process_is_reported_only_for_its_own_adapter(
 ) -> None:
     monkeypatch.setenv("STANDIN_DRIVER_DIES", f"Stand-in {dying}")
     first, second = survey(directml).adapters
+    # The stand-in for Direct3D 12 refuses every adapter whose driver does not die.
     refusals = [str(first.refusal), str(second.refusal)]
     assert refusals[dying] == "while opening it, the process died of SIGABRT"
     assert "DXGI_ERROR_UNSUPPORTED" in refusals[1 - dying]

@@ -20,13 +20,21 @@ from dmlconf.backends.directml.backend import Options, create, parse_options
 from dmlconf.backends.directml.dispatch.outcomes import failure
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Rejection
 
+E_INVALIDARG = 0x80070057
+E_OUTOFMEMORY = 0x8007000E
+DXGI_ERROR_DEVICE_REMOVED = 0x887A0005
+DXGI_ERROR_DEVICE_HUNG = 0x887A0006
+
+SECONDS = 0.5
+"""How long the call took that failed."""
+
 
 def test_the_backend_directml_runs_in_worker_processes() -> None:
     assert "directml" in registry.backend_names()
     assert registry.parse("directml:adapter=1").isolated
 
 
-def test_options_are_parsed() -> None:
+def test_options_are_read_from_text_and_those_that_are_not_given_have_defaults() -> None:
     text = r"path=Z:\dml\DirectML.dll,adapter=Intel Arc,metacommands=off,half=on,debug=on"
     assert parse_options(f"{text},compile=graph") == Options(
         path=r"Z:\dml\DirectML.dll",
@@ -69,32 +77,33 @@ def test_options_become_execution_flags() -> None:
 @pytest.mark.parametrize(
     ("call", "hresult", "name"),
     [
-        ("CreateOperator", 0x80070057, "E_INVALIDARG"),
+        ("CreateOperator", E_INVALIDARG, "E_INVALIDARG"),
         ("CompileOperator", 0x80004005, "E_FAIL"),
-        ("CompileOperator", 0x80041234, "0x80041234"),
+        ("CompileOperator", 0x80041234, "0x80041234"),  # No HRESULT that DirectML documents.
     ],
 )
 def test_a_refusal_to_create_or_compile_an_operator_is_a_rejection_that_names_the_call(
     call: str, hresult: int, name: str
 ) -> None:
-    assert failure(HResultError(call, hresult), 0.5) == Rejection(call, name, (), 0.5)
+    assert failure(HResultError(call, hresult), SECONDS) == Rejection(call, name, (), SECONDS)
 
 
 @pytest.mark.parametrize(
     ("call", "hresult", "kind"),
     [
-        ("GetDeviceRemovedReason", 0x80070057, BreakdownKind.DEVICE_REMOVED),
-        ("CreateOperator", 0x887A0005, BreakdownKind.DEVICE_REMOVED),
-        ("Signal", 0x887A0006, BreakdownKind.DEVICE_REMOVED),
-        ("CompileOperator", 0x8007000E, BreakdownKind.OUT_OF_MEMORY),
-        ("CreateCommittedResource", 0x8007000E, BreakdownKind.OUT_OF_MEMORY),
-        ("Close", 0x80070057, BreakdownKind.ERROR),
+        # This call fails only if the device was removed, so its HRESULT does not matter.
+        ("GetDeviceRemovedReason", E_INVALIDARG, BreakdownKind.DEVICE_REMOVED),
+        ("CreateOperator", DXGI_ERROR_DEVICE_REMOVED, BreakdownKind.DEVICE_REMOVED),
+        ("Signal", DXGI_ERROR_DEVICE_HUNG, BreakdownKind.DEVICE_REMOVED),
+        ("CompileOperator", E_OUTOFMEMORY, BreakdownKind.OUT_OF_MEMORY),
+        ("CreateCommittedResource", E_OUTOFMEMORY, BreakdownKind.OUT_OF_MEMORY),
+        ("Close", E_INVALIDARG, BreakdownKind.ERROR),
     ],
 )
 def test_a_lost_device_full_memory_or_a_failure_of_any_other_call_is_a_breakdown(
     call: str, hresult: int, kind: BreakdownKind
 ) -> None:
-    outcome = failure(HResultError(call, hresult), 0.5)
+    outcome = failure(HResultError(call, hresult), SECONDS)
     assert isinstance(outcome, Breakdown)
     assert outcome.kind is kind
     assert call in outcome.message

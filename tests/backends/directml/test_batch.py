@@ -79,7 +79,7 @@ def test_no_two_cases_share_memory_or_descriptors() -> None:
     assert batch.descriptors == last.descriptor + sum(last.prepared.compiled.descriptors)
 
 
-def test_tensors_have_the_alignment_that_their_descs_and_directml_require() -> None:
+def test_memory_of_a_case_has_the_alignment_that_its_desc_and_directml_require() -> None:
     batch = filled(
         *(prepared(n, temporary=n, persistent=n, alignment=1 << n) for n in range(1, 13))
     )
@@ -89,10 +89,12 @@ def test_tensors_have_the_alignment_that_their_descs_and_directml_require() -> N
         assert member.arena % alignment == 0
         assert member.temporary % BINDING_ALIGNMENT == 0
         assert member.persistent % BINDING_ALIGNMENT == 0
+    # The last of the descs asks for 2^12 bytes.
     assert max(member.prepared.placement.alignment for member in batch) == 4096
 
 
 def test_initialiser_and_operator_have_enough_temporary_memory_and_a_descriptor_each() -> None:
+    # The initialiser needs 7 bytes and no descriptor.
     assert prepared(temporary=3).compiled.temporary_size == 7
     assert prepared(temporary=30).compiled.temporary_size == 30
     assert prepared(descriptors=0).compiled.descriptors == (1, 1)
@@ -101,7 +103,7 @@ def test_initialiser_and_operator_have_enough_temporary_memory_and_a_descriptor_
 @pytest.mark.parametrize(
     "large",
     [
-        {"elements": limits.MOST_BYTES // 4},
+        {"elements": limits.MOST_BYTES // 4},  # Each has 4 bytes.
         {"temporary": limits.MOST_BYTES},
         {"persistent": limits.MOST_BYTES},
         {"descriptors": limits.MOST_DESCRIPTORS},
@@ -118,7 +120,7 @@ def test_a_case_that_is_too_large_runs_alone(large: dict[str, int]) -> None:
     assert len(alone) == 1
 
 
-def test_the_key_of_an_operator_depends_on_its_desc_and_not_on_execution_in_place() -> None:
+def test_the_key_of_a_compiled_operator_depends_on_its_desc_but_not_on_execution_in_place() -> None:
     in_place = tile({"OutputTensor": "InputTensor"})
     assert plan(tile()).key() == plan(in_place).key()
     others = [

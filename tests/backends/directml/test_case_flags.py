@@ -23,11 +23,11 @@ from tests.backends.directml.com import FakeCom
 from tests.bundled import bundled
 
 E_FAIL = -2147467259
-"""The HRESULT 0x80004005 as a signed number, which CompileOperator returns."""
+"""The HRESULT 0x80004005 as a signed number; CompileOperator returns it after noting its flags."""
 
 
-class MemoryOfProcess:
-    """Buffers of an executor whose device has no memory; nothing reads them here."""
+class BuffersWithoutDevice:
+    """Stands in for the executor's buffers, with memory of this process in place of a device's."""
 
     def __init__(self, device: object) -> None:
         self._kept: dict[str, Any] = {}
@@ -52,7 +52,7 @@ class MemoryOfProcess:
 def test_tags_add_flags_to_those_of_the_backend(
     tags: tuple[str, ...], expected: DML_EXECUTION_FLAGS, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[int] = []
+    compiled_with: list[int] = []
     operator = FakeCom(dml.IDML_OPERATOR)
 
     def create(desc: int, riid: Any, result: Any) -> int:
@@ -60,16 +60,16 @@ def test_tags_add_flags_to_those_of_the_backend(
         return 0
 
     def compile_operator(address: int, flags: int, riid: Any, result: Any) -> int:
-        seen.append(flags)
+        compiled_with.append(flags)
         return E_FAIL
 
     fake = FakeCom(dml.IDML_DEVICE, CreateOperator=create, CompileOperator=compile_operator)
     device: Any = SimpleNamespace(dml=fake, d3d=None, queue=None)
-    monkeypatch.setattr(executor, "Buffers", MemoryOfProcess)
+    monkeypatch.setattr(executor, "Buffers", BuffersWithoutDevice)
     monkeypatch.setattr(executor, "DescriptorHeap", lambda *_: None)
     monkeypatch.setattr(executor, "Timestamps", lambda *_: None)
-    runs = executor.Executor(device, DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS)
+    tested_executor = executor.Executor(device, DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS)
     case = valid_case(next(bundled("tile/documented.yaml").plan()))
     with pytest.raises(HResultError):
-        runs.prepare(replace(case, tags=tags))
-    assert seen == [expected]
+        tested_executor.prepare(replace(case, tags=tags))
+    assert compiled_with == [expected]

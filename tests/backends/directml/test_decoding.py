@@ -30,7 +30,15 @@ from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import DataType
 from tests.each import for_each
 
-TENSOR = TensorDesc(DataType.FLOAT32, (2, 3), (4, 1), ("OWNED_BY_DML",), 64, 256)
+TENSOR = TensorDesc(
+    DataType.FLOAT32,
+    Sizes=(2, 3),
+    Strides=(4, 1),
+    Flags=("OWNED_BY_DML",),
+    DeclaredTensorSizeInBytes=64,
+    GuaranteedBaseOffsetAlignment=256,
+)
+"""A tensor desc with a value for every field."""
 
 
 def comparable_value(value: Any) -> Any:
@@ -71,7 +79,8 @@ def test_a_tensor_desc_is_read_back_with_all_its_fields() -> None:
 
 
 def test_a_total_size_that_sizes_and_strides_imply_is_not_read_back() -> None:
-    implied = TensorDesc(DataType.FLOAT32, (2, 3), None, (), 24)
+    # 2 * 3 elements of 4 bytes have 24.
+    implied = TensorDesc(DataType.FLOAT32, (2, 3), DeclaredTensorSizeInBytes=24)
     decoded = read_back(operator("ACTIVATION_IDENTITY"), {"InputTensor": implied})
     assert decoded["InputTensor"] == TensorDesc(DataType.FLOAT32, (2, 3))
     assert decoded["OutputTensor"] is None
@@ -135,7 +144,7 @@ def test_an_unknown_operator_is_reported() -> None:
         ("DimensionCount", 1 << 30, "a tensor of 1073741824 dimensions"),
     ],
 )
-def test_unknown_values_in_a_tensor_desc_are_reported(
+def test_values_that_no_tensor_desc_may_have_are_reported(
     member: str, value: int, message: str
 ) -> None:
     entry = operator("ACTIVATION_IDENTITY")

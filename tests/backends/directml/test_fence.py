@@ -53,7 +53,7 @@ def test_a_wait_ends_once_the_last_submission_is_done() -> None:
     assert list(values) == []
 
 
-def test_a_fence_that_never_completes_is_a_hang() -> None:
+def test_a_fence_that_never_completes_ends_the_wait_as_a_hang() -> None:
     device = FakeDevice(lambda: 0)
     limit = WaitLimit(0.05)
     fence = Fence(device.d3d, device.queue, limit)
@@ -83,7 +83,7 @@ def test_after_a_hang_a_further_wait_fails_at_once() -> None:
     assert len(polls) == 1
 
 
-def test_a_removed_device_ends_a_wait() -> None:
+def test_a_wait_for_a_removed_device_ends_without_exceeding_its_limit() -> None:
     device = FakeDevice(lambda: REMOVED)
     limit = WaitLimit(0.05)
     fence = Fence(device.d3d, device.queue, limit)

@@ -62,8 +62,12 @@ cases:
         desc: {ATensor: x, BTensor: {from: factor, Sizes: [3], Strides: [0]}, OutputTensor: {}}
     outputs: {y: product}
 """
+"""Two graphs of a sum and its RELU, two that DirectML refuses, and one with a constant node.
 
-CODE: Final = """
+The sum is [1 + 1, -5 + 2, 3 + 3]. Cases are dispatched twice, which finds faults.
+"""
+
+SCRIPT: Final = """
 import json
 from pathlib import Path
 from dmlconf.backends.directml.backend import create
@@ -94,7 +98,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Any:
     An outcome is its outputs, the messages of its faults and the number of its dispatches, or the
     HRESULT, the stage and the node of a refusal.
     """
-    return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "graphs.yaml")
+    return printed_in_lab(tmp_path_factory.mktemp("lab"), SCRIPT, CASES, "graphs.yaml")
 
 
 def test_a_graph_gives_its_outputs_in_two_dispatches_without_a_fault(outcomes: Any) -> None:
@@ -105,14 +109,16 @@ def test_owned_unused_and_exported_tensors_are_bound_as_directml_asks(outcomes: 
     assert outcomes["together"][1] == [{"between": [2, -3, 6], "y": [2, 0, 6]}, [], 2]
 
 
-def test_a_refusal_has_its_stage_and_the_node_if_a_single_node_was_refused(outcomes: Any) -> None:
+def test_a_refusal_names_its_stage_and_the_node_if_a_single_node_was_refused(
+    outcomes: Any,
+) -> None:
     assert outcomes["together"][2:4] == [
         ["E_INVALIDARG", "CompileGraph", ""],
         ["E_INVALIDARG", "CreateOperator", "relu"],
     ]
 
 
-def test_a_node_reads_the_value_of_a_constant_node(outcomes: Any) -> None:
+def test_a_node_multiplies_by_the_value_of_a_constant_node(outcomes: Any) -> None:
     assert outcomes["together"][4] == [{"y": [-2, 10, -6]}, [], 2]
 
 

@@ -56,6 +56,14 @@ ENUMS: Final[Mapping[type[Enum], str]] = {
     d3d12.D3D12_RESOURCE_STATES: "D3D12_RESOURCE_STATE_",
 }
 
+TEMPLATES: Final = frozenset(
+    {
+        *("CreateAdapterList", "GetAdapter", "GetAdapterByLuid", "GetFactory"),
+        *("GetProperty", "QueryState", "SetState"),
+    }
+)
+"""Methods of which the headers also have templates, so that their address is ambiguous."""
+
 
 def structures(*modules: ModuleType) -> Iterator[Any]:
     """Yield the structures and unions that modules export."""
@@ -91,7 +99,7 @@ def constants(enums: list[type[Enum]]) -> Iterator[tuple[str, int]]:
             yield ENUMS[enum] + each.name, each.value
 
 
-def asserts(keyword: str, expected: Iterator[tuple[str, int]]) -> str:
+def static_assertions(keyword: str, expected: Iterator[tuple[str, int]]) -> str:
     """Return a static assertion in C, written with `keyword`, for each expression and value."""
     return "\n".join(f'{keyword}({text} == {value}, "{text}");' for text, value in expected)
 
@@ -157,13 +165,13 @@ def test_structures_have_the_sizes_and_offsets_of_the_headers(compile_probe: Any
     own = (operator_structure(operator(name)) for name in operator_names())
     kinds = [*structures(d3d12, sdklayers, dml, graph, structs), dxcore.DXCoreHardwareID, *own]
     assert len(kinds) > 20
-    compile_probe(asserts("static_assert", layout(iter(kinds))) + "\nint main() {}\n")
+    compile_probe(static_assertions("static_assert", layout(iter(kinds))) + "\nint main() {}\n")
 
 
 def test_constants_have_the_values_of_the_headers(compile_probe: Any) -> None:
     expected = [*constants(list(ENUMS)), *catalogue_constants()]
     assert len(expected) > 50
-    compile_probe(asserts("static_assert", iter(expected)) + "\nint main() {}\n")
+    compile_probe(static_assertions("static_assert", iter(expected)) + "\nint main() {}\n")
 
 
 def test_the_catalogue_has_the_operators_and_levels_of_the_header() -> None:
@@ -183,7 +191,7 @@ def test_the_catalogue_has_the_operators_and_levels_of_the_header() -> None:
             levels[member[1]] = next(filter(None, reversed(guards)), "1_0")
     levels.pop("INVALID")
     assert {name: str(operator(name).since) for name in operator_names()} == levels
-    assert len(levels) == 177
+    assert len(levels) == 177  # All operators up to feature level 6_4.
 
 
 def test_a_wrong_size_makes_the_compiler_fail(compile_probe: Any) -> None:
@@ -202,9 +210,7 @@ def test_methods_have_the_vtable_slots_of_the_headers(compile_probe: Any) -> Non
     expected = {}
     for interface in interfaces(d3d12, sdklayers, dml, dxcore):
         for name in (method.name for method in interface.methods):
-            if name in ("GetProperty", "QueryState", "SetState", "CreateAdapterList"):
-                continue  # Templates of the same name make these ambiguous.
-            if name in ("GetAdapter", "GetFactory", "GetAdapterByLuid", "GetDevice"):
+            if name in TEMPLATES:
                 continue
             full = f"{interface.name}::{name}"
             expected[full] = interface.slots[name][0]
@@ -247,7 +253,7 @@ def compile_for_windows(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_structures_have_the_sizes_and_offsets_of_mingws_headers(compile_for_windows: Any) -> None:
     kinds = [*structures(d3d12, sdklayers, dxgi)]
     assert len(kinds) > 10
-    compile_for_windows(asserts("_Static_assert", layout(iter(kinds))))
+    compile_for_windows(static_assertions("_Static_assert", layout(iter(kinds))))
 
 
 def test_methods_have_the_vtable_slots_of_mingws_headers(compile_for_windows: Any) -> None:
@@ -258,7 +264,7 @@ def test_methods_have_the_vtable_slots_of_mingws_headers(compile_for_windows: An
         for name, (slot, _) in interface.slots.items()
     ]
     assert len(slots) > 100
-    compile_for_windows(asserts("_Static_assert", iter(slots)))
+    compile_for_windows(static_assertions("_Static_assert", iter(slots)))
 
 
 def test_interfaces_have_the_iids_of_mingws_headers(compile_for_windows: Any) -> None:

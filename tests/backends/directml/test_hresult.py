@@ -28,7 +28,7 @@ def test_every_listed_hresult_has_a_meaning_in_one_line() -> None:
     ("value", "name"),
     [
         (0x80070057, "E_INVALIDARG"),
-        (-2147024809, "E_INVALIDARG"),
+        (-2147024809, "E_INVALIDARG"),  # 0x80070057 as a signed number.
         (0, "S_OK"),
         (0x887A0005, "DXGI_ERROR_DEVICE_REMOVED"),
         (0x80041234, "0x80041234"),
@@ -49,9 +49,10 @@ def test_an_hresult_means_failure_only_if_its_highest_bit_is_set() -> None:
 
 
 def test_removal_of_the_device_is_distinguished_from_other_failures() -> None:
+    # DEVICE_REMOVED, DEVICE_HUNG, DEVICE_RESET and DRIVER_INTERNAL_ERROR; the first also signed.
     for removed in (0x887A0005, 0x887A0006, 0x887A0007, 0x887A0020, 0x887A0005 - (1 << 32)):
         assert hresult.is_removal(removed), hex(removed)
-    for other in (0x80070057, 0x887A0004, 0):
+    for other in (0x80070057, 0x887A0004, 0):  # E_INVALIDARG, DXGI_ERROR_UNSUPPORTED, S_OK.
         assert not hresult.is_removal(other), hex(other)
 
 
@@ -62,7 +63,7 @@ def test_the_message_of_an_error_has_the_call_the_name_and_the_meaning_if_known(
     assert str(HResultError("Map", 0x80041234)) == "Map: 0x80041234"
 
 
-def test_a_guid_is_stored_as_windows_stores_it() -> None:
+def test_a_guid_is_stored_with_its_first_three_fields_in_little_endian_order() -> None:
     guid = GUID.parse("6dbd6437-96fd-423f-a98c-ae5e7c2a573f")
     assert bytes(guid).hex() == "3764bd6dfd963f42a98cae5e7c2a573f"
     assert str(guid) == "6dbd6437-96fd-423f-a98c-ae5e7c2a573f"

@@ -40,9 +40,9 @@ cases:
 """
 
 SUBMITTED: Final = 9
-"""How many of the ten cases DirectML accepts, so that they are submitted."""
+"""How many of the ten cases DirectML accepts; only these are submitted."""
 
-CODE: Final = """
+SCRIPT: Final = """
 import json
 from pathlib import Path
 from dmlconf.backends.directml.api import vtable
@@ -93,9 +93,10 @@ backend.close()
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The outcomes of the cases on DirectML, and how often some methods were called.
 
-    Each submission calls `Close` once; in `failing` and in `removed`, its first call fails.
+    Each submission calls `Close` once. Its first call fails in `failing`, with E_INVALIDARG, and in
+    `removed`, with DXGI_ERROR_DEVICE_REMOVED.
     """
-    return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "many.yaml")
+    return printed_in_lab(tmp_path_factory.mktemp("lab"), SCRIPT, CASES, "many.yaml")
 
 
 def test_a_batch_gives_every_case_its_own_outcome_in_order(measured: Any) -> None:
@@ -107,6 +108,7 @@ def test_a_batch_gives_every_case_its_own_outcome_in_order(measured: Any) -> Non
 
 def test_a_batch_is_one_submission_and_compiles_each_desc_once(measured: Any) -> None:
     _, calls = measured["together"]
+    # The eight cases of the matrix have one desc, and `after-the-refused` has another.
     assert calls == {"CompileOperator": 2, "Close": 1}
 
 

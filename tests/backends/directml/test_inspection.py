@@ -48,6 +48,7 @@ class Arena:
             written[:] = np.resize(RIGHT, len(written))
 
     def placed(self, name: str) -> PlacedTensor:
+        """Return where a tensor lies in the memory."""
         return next(found for found in self.placement.ordered() if found.name == name)
 
     def output(self, dispatch: int) -> Array:
@@ -56,9 +57,11 @@ class Arena:
         return self.after[dispatch][result.offset : result.end].view(np.float32)
 
     def faults(self) -> list[Fault]:
+        """Return the faults that are found in the memory."""
         return list(inspect(self.placement, self.before, self.after)[1])
 
     def only_fault(self) -> tuple[FaultKind, str]:
+        """Return the kind and the message of the fault, of which there must be one."""
         (fault,) = self.faults()
         return fault.kind, fault.message
 
@@ -99,7 +102,7 @@ def test_an_input_that_a_dispatch_changes_is_reported(dispatch: int) -> None:
     )
 
 
-def test_unwritten_elements_are_reported() -> None:
+def test_elements_that_have_the_fill_value_of_each_dispatch_are_reported_as_unwritten() -> None:
     arena = Arena()
     for index, poison in enumerate(POISONS):
         arena.output(index)[2:].view(np.uint8)[:] = poison
@@ -130,7 +133,7 @@ def test_a_value_that_equals_only_one_of_the_fill_values_counts_as_written() -> 
     assert arena.faults() == []
 
 
-def test_dispatches_that_differ_are_reported() -> None:
+def test_elements_that_differ_between_the_two_dispatches_are_reported() -> None:
     arena = Arena()
     arena.output(1)[3] = 5
     assert arena.only_fault() == (
@@ -148,7 +151,7 @@ def test_equal_nans_of_two_dispatches_do_not_count_as_different() -> None:
 
 
 def test_bytes_between_the_elements_of_a_strided_output_may_be_written() -> None:
-    strided = TensorDesc(DataType.FLOAT32, (4,), (2,))
+    strided = TensorDesc(DataType.FLOAT32, (4,), (2,))  # Every second place has no element.
     arena = Arena(OutputTensor=strided)
     for index in range(2):
         arena.output(index)[:] = 1

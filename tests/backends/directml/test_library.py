@@ -96,7 +96,7 @@ def test_a_library_with_a_hash_in_its_file_name_is_found_in_a_package(
 
 
 @on_linux
-def test_missing_wsl_libraries_are_named(
+def test_the_error_for_missing_wsl_libraries_names_the_files_the_folder_and_the_variable(
     wsl_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(tmp_path))
@@ -125,11 +125,13 @@ def test_a_library_that_is_not_directml_is_refused(
     assert "it is not DirectML" in str(caught.value)
 
 
-def test_the_loaded_file_is_reported(wsl_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loaded_library_has_its_path_origin_version_and_digest(
+    wsl_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
     path = wsl_folder / "libdirectml.so"
     file = load(str(path)).file
     assert file.path == path
     assert file.origin == "the option path"
-    assert file.version == "1.99.3"
+    assert file.version == "1.99.3"  # The version that the stand-in has in its data.
     assert file.sha256 == sha256(path.read_bytes()).hexdigest()

@@ -34,17 +34,19 @@ from tests.reports.logs import HEADER, verdict
 CORRUPTION = Message(D3D12_MESSAGE_SEVERITY.CORRUPTION, 3, "a heap is corrupt")
 ERROR = Message(D3D12_MESSAGE_SEVERITY.ERROR, 7, "a state is wrong")
 WARNING = Message(D3D12_MESSAGE_SEVERITY.WARNING, 9, "a barrier is superfluous")
-STRAY = Fault(FaultKind.GUARD_BAND, "3 bytes")
+GUARD_FAULT = Fault(FaultKind.GUARD_BAND, "3 bytes")
 
 
-def test_error_messages_become_faults_gravest_first_and_warnings_are_kept() -> None:
-    outcome = with_messages(Outputs({}, faults=(STRAY,)), [WARNING, ERROR, WARNING, CORRUPTION])
+def test_error_messages_become_faults_before_all_others_and_equal_warnings_are_counted() -> None:
+    outcome = with_messages(
+        Outputs({}, faults=(GUARD_FAULT,)), [WARNING, ERROR, WARNING, CORRUPTION]
+    )
     assert outcome == Outputs(
         {},
         faults=(
             Fault(FaultKind.MESSAGE, "CORRUPTION #3: a heap is corrupt"),
             Fault(FaultKind.MESSAGE, "ERROR #7: a state is wrong"),
-            STRAY,
+            GUARD_FAULT,
         ),
         warnings=("WARNING #9: a barrier is superfluous (2 times)",),
     )
@@ -71,7 +73,7 @@ def test_messages_are_added_to_the_diagnostics_of_a_breakdown() -> None:
 
 def test_an_outcome_without_messages_is_unchanged() -> None:
     for outcome in (
-        Outputs({}, faults=(STRAY,)),
+        Outputs({}, faults=(GUARD_FAULT,)),
         Rejection("a", "b"),
         Breakdown(BreakdownKind.HANG, ""),
     ):
@@ -82,8 +84,8 @@ def test_an_outcome_without_messages_is_unchanged() -> None:
 def test_only_20_different_warnings_are_listed_and_the_others_are_counted(
     count: int, more: list[str]
 ) -> None:
-    many = [Message(D3D12_MESSAGE_SEVERITY.WARNING, n, "w") for n in range(count)]
-    outcome = with_messages(Outputs({}), many)
+    messages = [Message(D3D12_MESSAGE_SEVERITY.WARNING, n, "w") for n in range(count)]
+    outcome = with_messages(Outputs({}), messages)
     assert isinstance(outcome, Outputs)
     assert list(outcome.warnings) == [*(f"WARNING #{n}: w" for n in range(20)), *more]
 

@@ -37,7 +37,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.backends.directml.cases import tile
 
 
-class Accepting:
+class AcceptingExecutor:
     """An executor that compiles every case; `ran` has the cases that it was to dispatch."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Accepting:
 
 @pytest.mark.parametrize(
     ("tensor", "total", "fits"),
-    [
+    [  # The input has two elements of 4 bytes, and the output four.
         ("InputTensor", 8, True),
         ("InputTensor", 4, False),
         ("OutputTensor", 16, True),
@@ -74,7 +74,7 @@ def test_an_accepted_case_is_not_dispatched_if_a_tensor_has_no_room_for_its_elem
     refusal = ExpectedRejection("E_INVALIDARG", None, Provenance.DOCUMENTED)
     case = replace(tile(), expectation=refusal)
     case = replace(case, desc={**case.desc, tensor: desc})
-    executor = Accepting()
+    executor = AcceptingExecutor()
     [outcome] = Runner(cast(Executor, executor)).run([case])
     assert isinstance(outcome, Outputs)
     assert executor.ran == ([case] if fits else [])
@@ -86,7 +86,7 @@ def test_an_accepted_case_is_not_dispatched_if_a_tensor_has_no_room_for_its_elem
 def test_a_crash_while_operators_are_released_ends_the_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Crashing(Accepting):
+    class Crashing(AcceptingExecutor):
         def trim(self) -> None:
             raise NativeCrashError("Release", "exception: access violation")
 

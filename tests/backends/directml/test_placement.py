@@ -77,7 +77,7 @@ def test_an_output_in_place_has_the_memory_of_its_input() -> None:
     assert [found.name for found in placement_of(plan(shared)).ordered()] == ["OutputTensor"]
 
 
-def test_an_output_in_place_of_an_input_with_fewer_bytes_has_room() -> None:
+def test_an_output_in_place_has_room_for_its_strides_although_the_input_needs_fewer_bytes() -> None:
     shared = tile(
         {"OutputTensor": "InputTensor"},
         InputTensor=TensorDesc(DataType.FLOAT32, (2, 2)),
@@ -85,7 +85,7 @@ def test_an_output_in_place_of_an_input_with_fewer_bytes_has_room() -> None:
         OutputTensor=TensorDesc(DataType.FLOAT32, (2, 2), (512, 1)),
     )
     output = tensors_by_name(shared)["OutputTensor"]
-    assert output.end == GUARD + 4 * 514
+    assert output.end == GUARD + 4 * 514  # The last element is number 512 + 1, counted from 0.
     assert placement_of(plan(shared)).span >= output.end + GUARD
 
 
@@ -136,6 +136,7 @@ def test_four_bit_elements_are_packed_low_half_first() -> None:
     desc = TensorDesc(DataType.INT4, (3,))
     content = np.full(4, FILL, np.uint8)
     encode(np.array([1, -2, 7], np.int8), desc, content)
+    # -2 is 0xE in four bits; the high half of the second byte is still that of FILL.
     assert content.tolist() == [0xE1, 0xC7, FILL, FILL]
     assert decode(desc, content).tolist() == [1, -2, 7]
 
@@ -149,6 +150,7 @@ def test_decoding_gives_back_what_was_encoded(layout: str, data: Any) -> None:
     desc = TensorDesc(data_type, sizes, strides)
     content = np.full(minimum_buffer_bytes(data_type, sizes, strides), FILL, np.uint8)
     count = int(np.prod(sizes))
+    # The largest INT4 is 7.
     values = (np.arange(count) % 7).astype(data_type.dtype).reshape(sizes)
     encode(values, desc, content)
     assert (decode(desc, content) == values).all()
@@ -183,8 +185,9 @@ def test_changing_the_fill_value_gives_the_image_made_with_the_new_value(
     assert image.tobytes() == actual.image(data, POISONS[1]).tobytes()
 
 
-@pytest.mark.parametrize(("row", "last"), [(9, 10), (3, 4)])
-def test_a_tensor_that_ends_after_its_buffer_is_refused(row: int, last: int) -> None:
-    desc = TensorDesc(DataType.FLOAT32, (2, 2), (row, 1))
+@pytest.mark.parametrize(("row_stride", "last"), [(9, 10), (3, 4)])
+def test_a_tensor_that_ends_after_its_buffer_is_refused(row_stride: int, last: int) -> None:
+    # The last element is at row_stride + 1, but 16 bytes have only 4 elements.
+    desc = TensorDesc(DataType.FLOAT32, (2, 2), (row_stride, 1))
     with pytest.raises(IndexError, match=f"element {last} of a buffer of 4"):
         decode(desc, np.zeros(16, np.uint8))

@@ -29,7 +29,7 @@ from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.tensors.datatypes import DataType
 from tests.each import for_each
 
-FLOATS = TensorDesc(DataType.FLOAT32, (2, 3))
+PACKED_FLOATS = TensorDesc(DataType.FLOAT32, (2, 3))
 
 
 def attribute(name: str, c_type: str, **more: Any) -> Field:
@@ -72,6 +72,7 @@ def test_a_structure_has_the_fields_of_the_catalogue_in_order(name: str) -> None
 
 @pytest.mark.parametrize(
     ("name", "size"),
+    # Pointers have 8 bytes and numbers 4; the end is padded to a multiple of 8.
     [("GATHER", 32), ("SCATTER_ELEMENTS", 40), ("TILE", 32), ("ARGMIN", 40), ("JOIN", 32)],
 )
 def test_a_structure_has_the_size_that_it_has_in_c_on_64_bits(name: str, size: int) -> None:
@@ -79,19 +80,32 @@ def test_a_structure_has_the_size_that_it_has_in_c_on_64_bits(name: str, size: i
 
 
 def test_tensors_are_written_with_sizes_strides_and_flags() -> None:
-    strided = TensorDesc(DataType.INT8, (2, 3), (4, 1), ("OWNED_BY_DML",), 64, 32)
+    strided = TensorDesc(
+        DataType.INT8,
+        Sizes=(2, 3),
+        Strides=(4, 1),
+        Flags=("OWNED_BY_DML",),
+        DeclaredTensorSizeInBytes=64,
+        GuaranteedBaseOffsetAlignment=32,
+    )
     entry = operator("TILE")
-    desc = {"InputTensor": strided, "OutputTensor": FLOATS, "RepeatsCount": 2, "Repeats": (1, 5)}
+    desc = {
+        "InputTensor": strided,
+        "OutputTensor": PACKED_FLOATS,
+        "RepeatsCount": 2,
+        "Repeats": (1, 5),
+    }
     actual = NativeDesc(entry, desc)
     assert actual.structure.Type == entry.type_value
     tile = structure_in_memory(actual, entry)
     tensor = tensor_at(tile.InputTensor)
+    # In DirectML.h, INT8 is 8 and OWNED_BY_DML is 1.
     assert (tensor.DataType, tensor.Flags, tensor.DimensionCount) == (8, 1, 2)
     assert numbers(tensor.Sizes, 2) == [2, 3]
     assert numbers(tensor.Strides, 2) == [4, 1]
     assert (tensor.TotalTensorSizeInBytes, tensor.GuaranteedBaseOffsetAlignment) == (64, 32)
     assert tensor_at(tile.OutputTensor).Strides is None
-    assert tensor_at(tile.OutputTensor).TotalTensorSizeInBytes == 24
+    assert tensor_at(tile.OutputTensor).TotalTensorSizeInBytes == 24  # 2 * 3 elements of 4 bytes.
     assert tile.RepeatsCount == 2
     assert numbers(tile.Repeats, 2) == [1, 5]
 
@@ -100,7 +114,8 @@ def test_arrays_of_tensors_are_written() -> None:
     entry = operator("JOIN")
     inputs = tuple(TensorDesc(DataType.FLOAT16, (i,)) for i in range(1, 4))
     join = structure_in_memory(
-        NativeDesc(entry, {"InputCount": 3, "InputTensors": inputs, "OutputTensor": FLOATS}), entry
+        NativeDesc(entry, {"InputCount": 3, "InputTensors": inputs, "OutputTensor": PACKED_FLOATS}),
+        entry,
     )
     step = ctypes.sizeof(DML_TENSOR_DESC)
     sizes = [numbers(tensor_at(join.InputTensors + i * step).Sizes, 1) for i in range(3)]
@@ -111,7 +126,7 @@ def test_arrays_of_tensors_are_written() -> None:
 def test_absent_tensors_and_arrays_are_null() -> None:
     entry = operator("TILE")
     tile = structure_in_memory(
-        NativeDesc(entry, {"OutputTensor": FLOATS, "RepeatsCount": 3}), entry
+        NativeDesc(entry, {"OutputTensor": PACKED_FLOATS, "RepeatsCount": 3}), entry
     )
     assert (tile.InputTensor, tile.Repeats, tile.RepeatsCount) == (None, None, 3)
 
@@ -125,7 +140,7 @@ def test_an_enum_is_written_from_a_name_or_from_any_number() -> None:
     entry = operator("ARGMIN")
     named = structure_in_memory(NativeDesc(entry, {"AxisDirection": "DECREASING"}), entry)
     unnamed = structure_in_memory(NativeDesc(entry, {"AxisDirection": 0xFFFFFFFF}), entry)
-    assert (named.AxisDirection, unnamed.AxisDirection) == (1, -1)
+    assert (named.AxisDirection, unnamed.AxisDirection) == (1, -1)  # ctypes reads a signed number.
 
 
 def test_numbers_and_structures_of_attributes_are_written() -> None:
@@ -165,7 +180,7 @@ def test_numbers_and_structures_of_attributes_are_written() -> None:
         ("INT8", -1, b"\xff"),
         ("UINT8", 200, b"\xc8"),
         ("UINT64", 2**64 - 1, b"\xff" * 8),
-        ("INT4", -8, b"\xf8"),
+        ("INT4", -8, b"\xf8"),  # As one signed byte.
         ("UINT16", 258, b"\x02\x01"),
     ],
 )

@@ -22,6 +22,7 @@ def shared_object(*names: str) -> bytes:
 )
 def test_the_version_is_read_from_the_resource(parts: tuple[int, int, int, int], text: str) -> None:
     numbers = (parts[0] << 16 | parts[1], parts[2] << 16 | parts[3])
+    # VS_FIXEDFILEINFO begins with this signature and the version of its own layout.
     resource = struct.pack("<IIII", 0xFEEF04BD, 0x00010000, *numbers)
     assert native_version(b"MZ" + bytes(99) + resource + bytes(40)) == text
 
@@ -37,6 +38,7 @@ def test_the_version_of_a_file_without_a_resource_or_known_names_is_unknown() ->
         (["DML_OPERATOR_RESAMPLE2", "OneHot_256_uint32_native_uint64_emulated_4"], "1.9.1"),
         (["DML_OPERATOR_LP_POOLING1", "DML_OPERATOR_MULTIHEAD_ATTENTION"], "1.13.1"),
         (["DML_OPERATOR_FOLD", "DML_OPERATOR_QUANTIZE"], "1.15.1"),
+        # FOLD and QUANTIZE identify releases, but only as whole names.
         (["DML_OPERATOR_QUANTIZED_GEMM", "UNDML_OPERATOR_FOLD"], "unknown"),
     ],
 )

@@ -35,10 +35,14 @@ U64: Final = ctypes.c_uint64
 
 
 class Pair(ctypes.Structure):
+    """The 16 bytes that `Sixteen` returns."""
+
     _fields_ = (("first", U64), ("second", U64))
 
 
 class Large(ctypes.Structure):
+    """The 56 bytes that `FiftySix` returns."""
+
     _fields_ = (("words", U64 * 7),)
 
 
@@ -56,6 +60,11 @@ RETURNS: Final = Interface(
         Method("Make", (U32, *NEW_OBJECT)),
     ),
 )
+"""The methods of the objects in `native/standin.cpp`, each of which has a number.
+
+A method with the name of a size returns a structure of so many bytes. Its members are the object's
+number, the method's arguments and constants.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +77,7 @@ def library(wsl_folder: Path) -> ctypes.CDLL:
 
 @pytest.fixture
 def returns(library: ctypes.CDLL) -> Iterator[ComObject]:
-    """An object with the number 7; after the test, no more objects are alive than before."""
+    """An object with the number 7; its test must release every other object that it makes."""
     before = library.standin_alive()
     with ComObject(RETURNS, library.standin_returns(7)) as result:
         yield result
