@@ -34,7 +34,7 @@ several nodes.
 
 
 def findings_in(runtime: str, **details: str) -> Findings:
-    """Return the findings of a runtime by its name and details."""
+    """Return the findings of a runtime of this name with these details, such as its provider."""
     return next(
         each for each in all_findings() if each.runtime == runtime and each.details == details
     )

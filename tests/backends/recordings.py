@@ -25,6 +25,7 @@ ENVIRONMENT: Final[dict[str, Any]] = {
     "python": "3.12.0",
     "numpy": "2.0.0",
 }
+"""The environment of recordings for which a test gives no other: an invented device."""
 
 
 def recording(

@@ -28,7 +28,7 @@ def capabilities(*circumstances: Circumstance) -> Capabilities:
         ),
     ],
 )
-def test_the_hint_names_what_the_backend_supports(
+def test_an_unsupported_circumstance_is_refused_with_a_hint_of_the_supported_ones(
     supported: tuple[Circumstance, ...], message: str, hint: str
 ) -> None:
     with pytest.raises(BackendError) as raised:
@@ -40,6 +40,8 @@ def test_the_hint_names_what_the_backend_supports(
 
 
 @pytest.mark.parametrize("supported", [(), (Circumstance.REPEATED, Circumstance.OWNED)])
-def test_supported_circumstances_and_none_are_chosen(supported: tuple[Circumstance, ...]) -> None:
+def test_supported_circumstances_are_chosen_and_the_word_none_chooses_none(
+    supported: tuple[Circumstance, ...],
+) -> None:
     chosen = chosen_circumstances(supported or ("none",), capabilities(*supported), "x")
     assert chosen == supported

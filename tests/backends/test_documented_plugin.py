@@ -18,7 +18,11 @@ from tests.cases.suites import replace_once
 from tests.cli.process import dmlconf
 
 ADDITIONS = cases_directory() / "element_wise_add"
-CHOICE = "FLOAT32 and (layouts or documented)"
+"""The cases of the operator that the plugin computes."""
+
+KEYWORDS = "FLOAT32 and (layouts or documented)"
+"""Which of these cases run, as the option `-k` says it."""
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
 
@@ -30,13 +34,13 @@ def test_the_documented_plugin_passes_and_fails_after_a_mistake_is_added(
     folder = tmp_path / "plugin"
     install_plugin(folder, "mine", module="my_package", code=code)
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    done = dmlconf(tmp_path, "run", ADDITIONS, "-k", CHOICE, "-b", "mine", "--log", "x.jsonl")
+    done = dmlconf(tmp_path, "run", ADDITIONS, "-k", KEYWORDS, "-b", "mine", "--log", "x.jsonl")
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts = read_log(tmp_path / "x.jsonl").verdicts
     assert {verdict.status for verdict in verdicts} == {Status.PASSED}
     assert any("layouts" in verdict.case for verdict in verdicts)
     wrong = replace_once(code, "np.add(a, b", "np.subtract(a, b")
     (folder / "my_package.py").write_text(wrong, encoding="utf-8")
-    again = dmlconf(tmp_path, "run", ADDITIONS, "-k", CHOICE, "-b", "mine", "--log", "y.jsonl")
+    again = dmlconf(tmp_path, "run", ADDITIONS, "-k", KEYWORDS, "-b", "mine", "--log", "y.jsonl")
     assert again.returncode == 1, again.stdout + again.stderr
     assert Status.FAILED in {verdict.status for verdict in read_log(tmp_path / "y.jsonl").verdicts}

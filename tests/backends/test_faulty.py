@@ -20,7 +20,7 @@ from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.cases.suites import built
 
-TILE = """
+ONCE_TILED = """
 operator: TILE
 cases:
   - desc:
@@ -28,13 +28,14 @@ cases:
       OutputTensor: {Sizes: [2], DataType: FLOAT32}
       Repeats: [1]
 """
+"""A case whose right output is its input, [1, -2]."""
 
 
 LARGEST_INT64_IN_FLOAT64 = 2**63 - 1024
 """The largest number of FLOAT64 that is an INT64."""
 
 
-def array(data_type: DataType, *values: float) -> Array:
+def array_of(data_type: DataType, *values: float) -> Array:
     return np.array(values, data_type.dtype)
 
 
@@ -42,6 +43,7 @@ def array(data_type: DataType, *values: float) -> Array:
     ("data_type", "values", "expected"),
     [
         (DataType.FLOAT16, [1.5, -2, 0], [-1.5, 2, 0]),
+        # Integers wrap around: in 8 bits, 128 is -128, and in 32 bits, -1 is 2^32 - 1.
         (DataType.INT8, [1, -2, -128], [-1, 2, -128]),
         (DataType.UINT32, [1, 0], [4294967295, 0]),
         (DataType.INT4, [1, -8, 7], [-1, -8, -7]),
@@ -51,13 +53,13 @@ def array(data_type: DataType, *values: float) -> Array:
 def test_the_fault_negated_changes_the_sign_of_each_element(
     data_type: DataType, values: list[float], expected: list[float]
 ) -> None:
-    actual = negated(array(data_type, *values), data_type)
+    actual = negated(array_of(data_type, *values), data_type)
     assert actual.dtype == data_type.dtype
     assert actual.tolist() == expected
 
 
 def test_the_fault_last_element_negates_the_last_element_of_a_transposed_output_too() -> None:
-    rows = array(DataType.FLOAT32, 1, 2, 3, 4).reshape(2, 2)
+    rows = array_of(DataType.FLOAT32, 1, 2, 3, 4).reshape(2, 2)
     assert last_negated(rows, DataType.FLOAT32).tolist() == [[1, 2], [3, -4]]
     assert last_negated(rows.T, DataType.FLOAT32).tolist() == [[1, 3], [2, -4]]
 
@@ -75,7 +77,7 @@ def test_the_fault_last_element_negates_the_last_element_of_a_transposed_output_
 def test_the_fault_scaled_multiplies_elements_and_saturates_integers(
     data_type: DataType, values: list[float], expected: list[float]
 ) -> None:
-    actual = scaled(array(data_type, *values), data_type, 2)
+    actual = scaled(array_of(data_type, *values), data_type, 2)
     assert actual.dtype == data_type.dtype
     assert actual.tolist() == expected
 
@@ -92,14 +94,14 @@ def test_the_fault_scaled_multiplies_elements_and_saturates_integers(
 def test_a_fault_changes_the_outputs_of_the_chosen_cases_only(
     tmp_path: Path, argument: str, expected: list[float]
 ) -> None:
-    (outcome,) = create(argument).run([built(tmp_path, TILE)])
+    (outcome,) = create(argument).run([built(tmp_path, ONCE_TILED)])
     assert isinstance(outcome, Outputs)
     assert outcome.arrays["OutputTensor"].tolist() == expected
 
 
 def test_an_invalid_desc_is_rejected_as_the_reference_rejects_it(tmp_path: Path) -> None:
     invalid = built(
-        tmp_path, TILE.replace("OutputTensor: {Sizes: [2]", "OutputTensor: {Sizes: [3]")
+        tmp_path, ONCE_TILED.replace("OutputTensor: {Sizes: [2]", "OutputTensor: {Sizes: [3]")
     )
     (outcome,) = create("negated").run([invalid])
     right = run_case(invalid)
@@ -118,7 +120,7 @@ def test_an_invalid_desc_is_rejected_as_the_reference_rejects_it(tmp_path: Path)
         ("scaled,by=-inf", "-inf is not a factor"),
     ],
 )
-def test_a_factor_that_the_fault_does_not_take_or_that_is_no_finite_number_is_refused(
+def test_an_option_that_the_fault_does_not_take_or_that_has_no_valid_number_is_refused(
     argument: str, message: str
 ) -> None:
     with pytest.raises(BackendError, match=message):
@@ -132,6 +134,7 @@ def test_a_factor_that_the_fault_does_not_take_or_that_is_no_finite_number_is_re
         ("Repeat[0] == 1", "no operator has Repeat; did you mean Repeats?"),
         ("Rank > 1 and Rang < 3", "no operator has Rang; did you mean Rank?"),
         ("Rank = 1", "is not a condition: Rank = 1: .*; did you mean ==?"),
+        # The parenthesis is not closed, so the comma separates options.
         ("Rank in (1, 2", "name one fault, not negated and  2, such as"),
     ],
 )
@@ -149,14 +152,14 @@ def test_a_condition_that_is_invalid_or_has_an_unknown_field_is_refused(
         ("Rank in (2, 3)", False),
         ("Rank in [1, 2] and max(Rank, 5) == 5", True),
         ("Repeats == (1,)", True),
-        ("FeatureLevel >= 4_1", False),
+        ("FeatureLevel >= 4_1", False),  # The case needs level 3_1.
         ("Rank >= 1", True),
     ],
 )
-def test_a_fault_changes_only_cases_that_meet_its_condition_with_or_without_commas(
+def test_a_fault_changes_only_cases_that_meet_its_condition_which_may_have_commas(
     tmp_path: Path, where: str, faulty: bool
 ) -> None:
-    (outcome,) = create(f"scaled,where={where},by=2").run([built(tmp_path, TILE)])
+    (outcome,) = create(f"scaled,where={where},by=2").run([built(tmp_path, ONCE_TILED)])
     assert isinstance(outcome, Outputs)
     assert outcome.arrays["OutputTensor"].tolist() == ([2, -4] if faulty else [1, -2])
 

@@ -92,7 +92,7 @@ def test_a_level_refuses_exactly_the_cases_that_need_a_later_level(level: Featur
         assert (lacking is None) == (needed <= level), (case.identifier, lacking, needed)
 
 
-PAIR = """
+WRAP_PADDING = """
   - name: pair
     desc:
       InputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
@@ -103,10 +103,13 @@ PAIR = """
       EndPadding: [0, 0, 0, 0]
     expect: {OutputTensor: [2, 1, 2]}
 """
+"""A case with a padding mode that feature level 6_4 introduced."""
 
 
 def test_a_refusal_names_the_unsupported_part_and_is_e_invalidarg(tmp_path: Path) -> None:
-    (tmp_path / "padding.yaml").write_text("operator: PADDING\ncases:" + PAIR, encoding="utf-8")
+    (tmp_path / "padding.yaml").write_text(
+        "operator: PADDING\ncases:" + WRAP_PADDING, encoding="utf-8"
+    )
     (case,) = map(build, load_suite([tmp_path]).plan())
     assert refusal(FeatureLevel(6, 3), case) == "DML_PADDING_MODE_WRAP"
     assert refusal(FeatureLevel(6, 4), case) is None

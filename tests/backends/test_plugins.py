@@ -16,8 +16,8 @@ from tests.backends.installing import install_plugin
 from tests.cli.process import dmlconf, environment, write
 
 
-def install(folder: Path, distribution: str, backend: str) -> None:
-    """Install a distribution whose plugin is the backend `faulty:zeros`."""
+def install_faulty_zeros(folder: Path, distribution: str, backend: str) -> None:
+    """Install a distribution whose plugin, named `backend`, behaves as `faulty:zeros`."""
     code = (
         "from dmlconf.backends.registry import create as other, parse\n"
         "def create(options):\n    return other(parse('faulty:zeros'))\n"
@@ -37,10 +37,10 @@ def plugin_path(tmp_path: Path) -> dict[str, str]:
 def test_two_plugins_with_the_same_name_are_refused_and_both_are_named(
     tmp_path: Path, plugin_path: dict[str, str]
 ) -> None:
-    install(tmp_path / "plugins", "acme-dml", "fast")
+    install_faulty_zeros(tmp_path / "plugins", "acme-dml", "fast")
     write(tmp_path)
     assert dmlconf(tmp_path, "run", "tile.yaml", "-b", "fast", "-q", **plugin_path).returncode == 1
-    install(tmp_path / "plugins", "other-dml", "fast")
+    install_faulty_zeros(tmp_path / "plugins", "other-dml", "fast")
     done = dmlconf(tmp_path, "run", "tile.yaml", "-b", "fast", "-q", **plugin_path)
     assert done.returncode == 4
     assert "acme-dml 1.2 (acme_dml:create)" in done.stderr
@@ -52,7 +52,7 @@ def test_two_plugins_with_the_same_name_are_refused_and_both_are_named(
 def test_a_plugin_with_the_name_of_a_built_in_backend_is_refused(
     tmp_path: Path, plugin_path: dict[str, str], arguments: tuple[str, ...]
 ) -> None:
-    install(tmp_path / "plugins", "acme-dml", "numpy")
+    install_faulty_zeros(tmp_path / "plugins", "acme-dml", "numpy")
     write(tmp_path)
     done = dmlconf(tmp_path, "run", "tile.yaml", *arguments, **plugin_path)
     assert done.returncode == 4
@@ -62,9 +62,9 @@ def test_a_plugin_with_the_name_of_a_built_in_backend_is_refused(
 def test_doctor_lists_plugins_and_says_which_are_ambiguous(
     tmp_path: Path, plugin_path: dict[str, str]
 ) -> None:
-    install(tmp_path / "plugins", "acme-dml", "fast")
-    install(tmp_path / "plugins", "other-dml", "fast")
-    install(tmp_path / "plugins", "third-dml", "third")
+    install_faulty_zeros(tmp_path / "plugins", "acme-dml", "fast")
+    install_faulty_zeros(tmp_path / "plugins", "other-dml", "fast")
+    install_faulty_zeros(tmp_path / "plugins", "third-dml", "third")
     done = dmlconf(tmp_path, "doctor", "--json", **plugin_path)
     found = {each["subject"]: each for each in json.loads(done.stdout)}
     assert found["plugin third"]["state"] == "ok"

@@ -68,7 +68,7 @@ cases:
 """
 
 
-def special(data_type: DataType) -> Array:
+def easily_lost(data_type: DataType) -> Array:
     """Return four elements that are easily changed or lost: `BITS`, or the extremes of integers."""
     if data_type in BITS:
         unsigned = np.dtype(f"u{data_type.dtype.itemsize}")
@@ -87,6 +87,7 @@ def recording_of_case(case: Case, outcome: Outputs | Rejection) -> Recording:
 
 
 def reference(case: Case) -> Outputs | Rejection:
+    """Return the outcome of the reference."""
     outcome = run_case(case)
     assert isinstance(outcome, Outputs | Rejection)
     return outcome
@@ -100,7 +101,7 @@ def replay(path: Path, *cases: Case) -> list[Outcome]:
 
 @pytest.mark.parametrize("data_type", DataType)
 def test_elements_are_read_back_to_the_bit(tmp_path: Path, data_type: DataType) -> None:
-    array = special(data_type).reshape(2, 1, 2)
+    array = easily_lost(data_type).reshape(2, 1, 2)
     path = recording_file(tmp_path, recording({"a": Outputs({"OutputTensor": array})}))
     outcome = read_recording(path).entries["a"].outcome
     assert isinstance(outcome, Outputs)
@@ -134,10 +135,11 @@ def test_equal_outputs_are_stored_once() -> None:
     array = np.arange(1000, dtype=np.uint32)
     one = recording({"a": Outputs({"X": array})})
     three = recording({name: Outputs({"X": array.copy()}) for name in "abc"})
-    assert manifest_of(one)[1] == manifest_of(three)[1]
+    outputs_of_one, outputs_of_three = manifest_of(one)[1], manifest_of(three)[1]
+    assert outputs_of_one == outputs_of_three
 
 
-def test_the_same_outcomes_in_another_order_and_time_give_the_same_bytes() -> None:
+def test_the_bytes_of_a_recording_depend_neither_on_the_order_of_cases_nor_on_seconds() -> None:
     outcomes: list[tuple[str, Outputs | Rejection]] = [
         ("b", Outputs({"X": np.arange(3)})),
         ("a", Outputs({"X": np.arange(5)})),
@@ -148,7 +150,7 @@ def test_the_same_outcomes_in_another_order_and_time_give_the_same_bytes() -> No
     assert first == recording_bytes(recording(dict(reversed(slower))))
 
 
-def test_the_same_outputs_in_another_order_give_the_same_bytes(tmp_path: Path) -> None:
+def test_the_bytes_of_a_recording_do_not_depend_on_the_order_of_outputs(tmp_path: Path) -> None:
     arrays = {"Z": np.arange(3), "A": np.arange(5)}
     content = recording_bytes(recording({"a": Outputs(arrays)}))
     path = tmp_path / "x.dmlrec"
@@ -192,8 +194,8 @@ def test_a_stale_or_missing_case_is_a_breakdown_that_says_why(tmp_path: Path) ->
     case = built(tmp_path, TILE)
     other = built(tmp_path, replace_once(TILE, "[1, 2]", "[1, 3]"))
     path = recording_file(tmp_path, recording_of_case(case, reference(case)))
-    nameless = replace_once(TILE, "name: a", "name: b")
-    stale, missing = replay(path, other, built(tmp_path, nameless))
+    renamed = replace_once(TILE, "name: a", "name: b")
+    stale, missing = replay(path, other, built(tmp_path, renamed))
     assert stale == Breakdown(
         BreakdownKind.ERROR,
         "the recording has a different desc or different inputs for this case; record it again",
@@ -202,7 +204,7 @@ def test_a_stale_or_missing_case_is_a_breakdown_that_says_why(tmp_path: Path) ->
 
 
 def test_a_recording_whose_outputs_differ_from_the_desc_is_stale(tmp_path: Path) -> None:
-    # Otherwise a recording without outputs would make every result right.
+    # If it were not stale, a recording without outputs would make every result right.
     case = built(tmp_path, TILE)
     assert recording_of_case(case, Outputs({})).find(case) is Mismatch.STALE
     short = Outputs({"OutputTensor": np.zeros(3, np.float32)})

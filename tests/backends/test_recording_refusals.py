@@ -67,7 +67,7 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) ->
     assert "not a recording" in refusal(path)
 
 
-def test_an_archive_with_other_members_is_refused(tmp_path: Path) -> None:
+def test_an_archive_with_other_members_than_a_recordings_two_is_refused(tmp_path: Path) -> None:
     path = write_archive(tmp_path / "x.dmlrec", {"word/document.xml": b"<a/>"})
     assert "does not consist of recording.json, outputs.bin" in refusal(path)
     members = unpack(recording_bytes(recording({})))
@@ -87,7 +87,7 @@ def test_a_manifest_without_a_format_number_is_refused(tmp_path: Path, manifest:
     assert "without a format number" in refusal(path)
 
 
-LONG_NUMBER = b'{"format": ' + b"9" * 5000 + b"}"
+MANIFEST_WITH_5000_DIGITS = b'{"format": ' + b"9" * 5000 + b"}"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ LONG_NUMBER = b'{"format": ' + b"9" * 5000 + b"}"
         (b'{"a": 1, "a": 2}', "an object has a duplicate key"),
         (b'{"a": NaN}', "NaN is not JSON"),
         (b"[" * 100_000, "nested deeper than 100 levels"),
-        (LONG_NUMBER, "a number of more than 400 characters"),
+        (MANIFEST_WITH_5000_DIGITS, "a number of more than 400 characters"),
     ],
     ids=["empty", "open", "not-utf-8", "duplicate-key", "nan", "deep", "long-number"],
 )
@@ -124,10 +124,14 @@ def test_a_member_beyond_the_limit_is_neither_read_nor_written(
         recording_bytes(actual)
 
 
-# A digest, and an output and a sampled output as a manifest describes them.
 DIGEST = "0" * 64
+"""A valid digest."""
+
 OUTPUT = {"type": "FLOAT32", "sizes": [2], "at": 0}
+"""How a manifest describes an output: its elements are the first 8 bytes of outputs.bin."""
+
 SAMPLE = OUTPUT | {"sample": 2, "sha256": DIGEST}
+"""How a manifest describes a sampled output."""
 
 
 @pytest.mark.parametrize(
@@ -184,7 +188,7 @@ def test_a_manifest_that_does_not_conform_to_the_schema_is_refused(
 
 
 @pytest.mark.parametrize(
-    "output",
+    "output",  # In place of values of OUTPUT; outputs.bin has 8 bytes.
     [{"at": 1}, {"at": 1 << 40}, {"sizes": [3]}, {"sizes": [1 << 40, 1 << 40]}],
 )
 def test_outputs_that_are_not_in_the_file_are_refused(
@@ -217,7 +221,11 @@ def test_samples_that_cannot_be_of_their_output_or_are_not_in_the_file_are_refus
     assert "the case a: " in refusal(write_changed(path, content, cases=faulty))
 
 
-@pytest.mark.parametrize("sizes", [[1] * 99, [1 << 47, 0, 1 << 47], [1 << 62]])
+@pytest.mark.parametrize(
+    "sizes",
+    [[1] * 99, [1 << 47, 0, 1 << 47], [1 << 62]],
+    ids=["too many dimensions", "no elements of sizes too large", "2^64 bytes"],
+)
 def test_sizes_that_no_array_has_are_refused(tmp_path: Path, sizes: list[int]) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
     cases = {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sizes": sizes}}}}
@@ -317,22 +325,24 @@ def test_a_recording_that_contradicts_itself_is_refused(
 
 def test_outputs_that_need_a_feature_level_above_the_device_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
-    able = recording_with()
-    entries = {"fold/matrix/x": next(iter(able.entries.values()))}
-    path.write_bytes(recording_bytes(replace(able, entries=entries)))
+    newest = recording_with()
+    entries = {"fold/matrix/x": next(iter(newest.entries.values()))}
+    path.write_bytes(recording_bytes(replace(newest, entries=entries)))
     assert read_recording(path).entries.keys() == entries.keys()
     details = {**ENVIRONMENT["details"], "feature_level": "2_1"}
-    actual = recording_with(
+    older = recording_with(
         environment={**ENVIRONMENT, "details": details},
         capabilities=Capabilities(FeatureLevel(2, 1), frozenset(DataType)),
     )
-    path.write_bytes(recording_bytes(replace(actual, entries=entries)))
+    path.write_bytes(recording_bytes(replace(older, entries=entries)))
     with pytest.raises(BackendError, match="fold/matrix/x, which needs feature level 6_4"):
         read_recording(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_a_pipe_is_refused_at_once_although_nothing_writes_to_it(tmp_path: Path) -> None:
+def test_a_recording_that_is_a_named_pipe_is_refused_without_waiting_for_a_writer(
+    tmp_path: Path,
+) -> None:
     os.mkfifo(tmp_path / "x.dmlrec")
     for read in (read_recording, read_head):
         with pytest.raises(BackendError, match="is a named pipe, not a regular file"):

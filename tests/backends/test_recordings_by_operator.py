@@ -58,8 +58,8 @@ def write_by_operator(
     return path
 
 
-def refused(case: Case, *, driver: str = "31.0.1") -> tuple[Case, Recording]:
-    """Return a case, and a recording that has `REFUSED` as its outcome."""
+def recorded_refusal(case: Case, *, driver: str = "31.0.1") -> tuple[Case, Recording]:
+    """Return a case with a recording in which its outcome is `REFUSED`."""
     digests = {case.identifier: case_digest(case)}
     return case, recording({case.identifier: REFUSED}, digests, driver=driver)
 
@@ -72,16 +72,16 @@ def replayed(argument: Path, *cases: Case) -> list[Outcome]:
 def test_a_folder_of_recordings_by_operator_is_replayed(
     tmp_path: Path, tile: Case, fold: Case
 ) -> None:
-    path = write_by_operator(tmp_path, refused(tile), refused(fold))
+    path = write_by_operator(tmp_path, recorded_refusal(tile), recorded_refusal(fold))
     assert replayed(tmp_path, tile, fold) == [REFUSED, REFUSED]
     assert replayed(path, tile, fold) == [REFUSED, REFUSED]
     assert replayed(part_path(path, "TILE").parent, tile) == [REFUSED]
 
 
-def test_a_case_of_an_operator_without_a_file_breaks_down(
+def test_a_replayed_case_of_an_operator_without_a_file_breaks_down(
     tmp_path: Path, tile: Case, fold: Case
 ) -> None:
-    [outcome] = replayed(write_by_operator(tmp_path, refused(fold)), tile)
+    [outcome] = replayed(write_by_operator(tmp_path, recorded_refusal(fold)), tile)
     assert isinstance(outcome, Breakdown)
     assert outcome.message == "the recording has no such case"
 
@@ -89,7 +89,7 @@ def test_a_case_of_an_operator_without_a_file_breaks_down(
 def test_only_the_files_of_the_requested_operators_are_read(
     tmp_path: Path, tile: Case, fold: Case
 ) -> None:
-    path = write_by_operator(tmp_path, refused(tile), refused(fold))
+    path = write_by_operator(tmp_path, recorded_refusal(tile), recorded_refusal(fold))
     part_path(path, "FOLD").write_bytes(b"no recording")
     store = StoredRecording(path)
     assert store.find(tile) == REFUSED
@@ -100,7 +100,7 @@ def test_only_the_files_of_the_requested_operators_are_read(
 def test_the_digest_of_a_recording_covers_every_file(
     tmp_path: Path, tile: Case, fold: Case
 ) -> None:
-    path = write_by_operator(tmp_path, refused(tile), refused(fold))
+    path = write_by_operator(tmp_path, recorded_refusal(tile), recorded_refusal(fold))
     digests = {StoredRecording(path).digest()}
     write_by_operator(tmp_path, (fold, recording({})))
     digests.add(StoredRecording(path).digest())
@@ -112,20 +112,22 @@ def test_the_digest_of_a_recording_covers_every_file(
 def test_recordings_with_different_drivers_are_not_replayed_together(
     tmp_path: Path, tile: Case, fold: Case
 ) -> None:
-    write_by_operator(tmp_path, refused(tile), refused(fold, driver="32.0"))
+    write_by_operator(tmp_path, recorded_refusal(tile), recorded_refusal(fold, driver="32.0"))
     with pytest.raises(BackendError, match="different backends, adapters or drivers"):
         replayed(tmp_path, tile)
 
 
 def test_one_of_several_recordings_in_a_folder_must_be_named(tmp_path: Path, tile: Case) -> None:
     for name in ("x.dmlrec", "y.dmlrec"):
-        write_by_operator(tmp_path, refused(tile), name=name)
+        write_by_operator(tmp_path, recorded_refusal(tile), name=name)
     with pytest.raises(BackendError, match=r"name one: .*x\.dmlrec, .*y\.dmlrec$"):
         recording_path(tmp_path)
     assert recording_path(tmp_path / "y.dmlrec") == tmp_path / "y.dmlrec"
 
 
-def test_a_file_in_the_folder_and_in_one_of_an_operator_is_one_recording(tmp_path: Path) -> None:
+def test_files_of_one_name_in_a_folder_and_in_an_operators_folder_are_one_recording(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "tile").mkdir()
     for file in (tmp_path / "x.dmlrec", tmp_path / "tile" / "x.dmlrec"):
         file.touch()
@@ -147,8 +149,8 @@ def test_a_path_without_a_file_and_without_files_by_operator_is_an_error(tmp_pat
 def test_a_single_file_takes_precedence_over_files_by_operator(
     tmp_path: Path, tile: Case, fold: Case
 ) -> None:
-    path = write_by_operator(tmp_path, refused(tile))
-    path.write_bytes(recording_bytes(refused(fold)[1]))
+    path = write_by_operator(tmp_path, recorded_refusal(tile))
+    path.write_bytes(recording_bytes(recorded_refusal(fold)[1]))
     store = StoredRecording(path)
     assert store.find(fold) == REFUSED
     assert set(store.files().values()) == {path}
@@ -198,7 +200,7 @@ def test_outcomes_are_the_same_if_their_bits_and_case_digests_are_equal() -> Non
         ({"adapter": None}, False),
     ],
 )
-def test_outcomes_depend_on_device_and_options_but_not_on_python_luid_or_dmlconf(
+def test_recordings_differ_by_device_and_options_but_not_by_python_luid_or_dmlconf(
     environment: dict[str, Any], same: bool
 ) -> None:
     assert same_outcomes(recording({}), recording({}, **environment)) is same
@@ -212,7 +214,7 @@ def test_the_head_is_read_whether_the_manifest_has_a_line_for_each_case_or_a_sin
     whole = recording({"a": REFUSED})
     path = tmp_path / "x.dmlrec"
     path.write_bytes(recording_bytes(whole))
-    assert read_head(path) == replace(whole, entries={})
+    assert read_head(path) == replace(whole, entries={})  # The head is all but the cases.
     in_one_line = write_changed(path, recording_bytes(whole))
     assert read_head(in_one_line) == replace(whole, entries={})
 
@@ -226,9 +228,9 @@ def test_the_head_of_a_recording_of_an_unknown_format_is_refused(tmp_path: Path)
 def test_memory_holds_the_recordings_of_few_operators_at_a_time(tmp_path: Path, tile: Case) -> None:
     names = ("TILE", "FOLD", "GATHER", "JOIN", "SPLIT", "SLICE")
     cases = [replace(tile, identifier=f"{name.lower()}/a", operator_name=name) for name in names]
-    path = write_by_operator(tmp_path, *map(refused, cases))
+    path = write_by_operator(tmp_path, *map(recorded_refusal, cases))
     store = StoredRecording(path)
-    parts = [store.part(name) for name in names]
+    parts = [store.part(name) for name in names]  # Four of the six stay in memory.
     assert store.part(names[-1]) is parts[-1]
     assert store.part(names[0]) is not parts[0]
     assert store.part(names[0]) == read_recording(part_path(path, names[0]))

@@ -52,6 +52,7 @@ def verdicts(folder: Path, *arguments: str) -> tuple[int, Sequence[Verdict]]:
 def test_no_documented_case_or_question_of_eight_operators_fails_and_some_of_each_pass(
     tmp_path: Path,
 ) -> None:
+    # Cases with the tag `questions` ask what was once wrong somewhere (schemas/questions.yaml).
     names = ("GEMM", "CONVOLUTION", "GATHER", "JOIN", "LSTM", "TOP_K1", "RESAMPLE2", "TILE")
     options = [option for name in names for option in ("-o", name)]
     code, judged = verdicts(
@@ -81,7 +82,7 @@ def test_every_case_of_resample_grad_is_unsupported_as_not_expressible(tmp_path:
     assert kinds == {ReasonKind.NOT_EXPRESSIBLE}
 
 
-def test_a_model_that_the_optimiser_spoils_fails_unless_the_optimiser_is_off(
+def test_a_model_that_the_optimiser_makes_invalid_passes_only_without_the_optimiser(
     tmp_path: Path,
 ) -> None:
     # ONNX Runtime's optimiser makes a QLinearAveragePool of this model, which it then refuses.
@@ -105,7 +106,7 @@ def test_a_model_that_the_optimiser_spoils_fails_unless_the_optimiser_is_off(
         ("FAIL : OpenVINO\nCALLBACK HAS THROWN: Unknown activation function: relu", False),
     ],
 )
-def test_only_known_limits_of_operators_in_the_model_count_as_declined(
+def test_only_messages_about_known_limits_of_the_models_operators_decline_a_case(
     message: str, declined: bool
 ) -> None:
     assert bool(limit_of(message, {"Relu"}, "CPUExecutionProvider")) is declined
@@ -146,7 +147,7 @@ def test_a_batch_run_as_one_model_gives_the_outcomes_of_single_cases() -> None:
             assert replace(one, seconds=0) == replace(other, seconds=0)
 
 
-class Shifted:
+class SessionThatShiftsInputs:
     """A session with a defect of OpenVINO's provider.
 
     An input that a node reads gets the data of an unread input that stands before it.
@@ -174,12 +175,14 @@ class Shifted:
         return self._session.run(names, shifted)
 
 
-def test_a_case_that_disturbs_the_others_of_its_batch_runs_alone(
+def test_a_case_whose_unused_input_would_spoil_its_batch_runs_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     backend = create("batches=on")
     opened = backend._opened
-    monkeypatch.setattr(backend, "_opened", lambda model: Shifted(opened(model), model))
+    monkeypatch.setattr(
+        backend, "_opened", lambda model: SessionThatShiftsInputs(opened(model), model)
+    )
     unread = case("graphs/wiring/unused-input[DataType=FLOAT32,Step=0]")
     others = [case(each) for each in COMPANIONS]
     first, *rest = backend.run([unread, *others])
@@ -192,7 +195,7 @@ def test_a_case_that_disturbs_the_others_of_its_batch_runs_alone(
     assert first.arrays["y"].tobytes() != evaluate(unread)["y"].tobytes()
 
 
-class Full:
+class SessionWithoutMemory:
     """A session for whose outputs there is no memory."""
 
     def get_inputs(self) -> list[Any]:
@@ -204,7 +207,7 @@ class Full:
 
 def test_a_case_whose_outputs_find_no_memory_breaks_down(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = create("")
-    monkeypatch.setattr(backend, "_opened", lambda model: Full())
+    monkeypatch.setattr(backend, "_opened", lambda model: SessionWithoutMemory())
     [outcome] = backend.run([case(COMPANIONS[0])])
     assert outcome == Breakdown(BreakdownKind.OUT_OF_MEMORY, "unable to allocate the output")
 
@@ -242,7 +245,7 @@ def test_a_provider_that_falls_back_to_the_cpu_is_an_error() -> None:
         create("provider=AzureExecutionProvider")
 
 
-def test_no_division_breaks_down_but_the_one_that_crashes_some_releases(tmp_path: Path) -> None:
+def test_no_division_breaks_down_except_the_one_that_crashes_some_releases(tmp_path: Path) -> None:
     _, judged = verdicts(
         tmp_path, "-o", "ELEMENT_WISE_DIVIDE", "--tag", "boundary", "-b", "onnxruntime"
     )
@@ -254,9 +257,9 @@ def test_no_division_breaks_down_but_the_one_that_crashes_some_releases(tmp_path
 
 def test_a_result_that_onnx_leaves_open_is_waived_on_a_bench_and_by_show(tmp_path: Path) -> None:
     name = "max_pooling2/boundary/nan-is-passed-over"
-    of = case(name)
+    waived_case = case(name)
     with open_bench(parse("onnxruntime"), 60) as bench:
-        verdict = bench.verdict(of)
+        verdict = bench.verdict(waived_case)
     assert verdict.status is Status.WAIVED
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.DEVIATION

@@ -52,7 +52,7 @@ def checks() -> FindingChecks:
     return FindingChecks(create(f"provider={PROVIDER}"), FINDINGS, "onnx")
 
 
-def test_what_a_provider_does_not_take_is_not_computed_on_the_cpu_as_a_constant() -> None:
+def test_a_constant_graph_that_the_provider_does_not_take_is_declined_and_not_computed() -> None:
     """A graph without inputs is constant. OpenVINO's provider takes no ConstantOfShape of INT64."""
     backend = create(f"provider={PROVIDER}")
     name = "fill_value_constant/boundary/smallest-int64"

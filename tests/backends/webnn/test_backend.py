@@ -85,7 +85,7 @@ def processes_of_browser(kind: str) -> list[psutil.Process]:
     return processes
 
 
-def kill(kind: str) -> None:
+def kill_processes(kind: str) -> None:
     """Kill processes of the browser as a crash does."""
     processes = processes_of_browser(kind)
     for process in processes:
@@ -121,10 +121,10 @@ def test_a_crash_of_the_page_or_the_browser_breaks_a_case_that_runs_alone_but_no
     backend = create("")
     try:
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
-        kill(kind)
+        kill_processes(kind)
         # The cases of a batch run again, one at a time.
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
-        kill(kind)
+        kill_processes(kind)
         [outcome] = backend.run(cases[:1])
         assert isinstance(outcome, Breakdown)
         assert outcome.kind is BreakdownKind.CRASH
@@ -192,7 +192,7 @@ def test_no_file_stays_open_if_the_process_of_the_browser_cannot_start(
     assert psutil.Process().num_fds() == before
 
 
-FAKE = """#!{python}
+FAKE_BROWSER = """#!{python}
 import json, os, pathlib
 broken, rest = pathlib.Path({broken!r}), b""
 if broken.exists():
@@ -218,9 +218,9 @@ It ends when it should start, or run a case, while the file `broken` exists.
 
 
 def fake_browser(folder: Path) -> tuple[Path, Path]:
-    """Return the program of `FAKE` and the path of the file `broken`."""
+    """Return the program of `FAKE_BROWSER` and the path of the file `broken`."""
     program, broken = folder / "chromium", folder / "broken"
-    program.write_text(FAKE.format(python=sys.executable, broken=str(broken)))
+    program.write_text(FAKE_BROWSER.format(python=sys.executable, broken=str(broken)))
     program.chmod(0o755)
     return program, broken
 
@@ -238,10 +238,10 @@ def test_a_browser_that_could_not_be_started_again_is_started_for_the_next_case(
     broken.unlink()
     assert [*backend.run([case])] == [Outputs({})]
     backend.close()
-    backend.close()
+    backend.close()  # Which does nothing more.
 
 
-def test_the_browser_is_started_again_if_its_page_ends_a_batch_after_outputs(
+def test_the_browser_is_started_again_if_its_page_gives_fewer_results_than_cases(
     tmp_path: Path,
 ) -> None:
     backend = create(f"path={fake_browser(tmp_path)[0]}")

@@ -43,6 +43,8 @@ UTILITIES: Final = """
 const getPrecisionTolerance = () => ({metricType: "ULP", value: 1});
 const webnn_conformance_test = () => { throw new Error("it must not run"); };
 """
+"""What the tests import; reading them replaces `webnn_conformance_test`."""
+
 TEST_FILE: Final = """
 const double = (name, data, type, outputs) => ({
   name,
@@ -71,6 +73,7 @@ const tests = [
 ];
 tests.forEach((test) => webnn_conformance_test(null, getPrecisionTolerance, test));
 """
+"""Eight tests in WebNN's form. In `rounded`, 4.0000004768 is one ULP above 4."""
 
 
 @pytest.mark.webnn
@@ -123,6 +126,7 @@ def test_gates_of_a_recurrent_layer_are_put_in_directmls_order() -> None:
             y=ones(1, 1),
         )
     )
+    # WebNN's gates are r, z and n here, and DirectML's z, r and n.
     inputs = case.inputs()
     np.testing.assert_array_equal(inputs["WeightTensor"], [[[[2, 3], [0, 1], [4, 5]]]])
     np.testing.assert_array_equal(inputs["RecurrenceTensor"], [[[[1], [0], [2]]]])
@@ -137,12 +141,14 @@ def test_a_scale_is_transposed_from_the_order_of_the_axes_argument() -> None:
 
 
 def test_output_sizes_that_are_rounded_up_become_end_padding() -> None:
+    # Three windows of width 3, two apart, need 2 * 2 + 3 = 7 columns, and the input has 6.
     options = {"windowDimensions": [3, 3], "strides": [2, 2], "roundingType": "ceil"}
     case = as_case(wpt_test("maxPool2d", options, input=ones(1, 1, 5, 6), y=ones(1, 1, 2, 3)))
     assert (case.desc["StartPadding"], case.desc["EndPadding"]) == ((0, 0), (0, 1))
 
 
 def test_sizes_of_an_output_become_output_padding() -> None:
+    # Without padding, the sizes would be 3 * (3 - 1) + 3 = 9 and 2 * (3 - 1) + 3 = 7.
     options = {"strides": [3, 2], "outputSizes": [10, 8], "inputLayout": "nhwc"}
     tensors = {"input": ones(1, 3, 3, 1), "filter": ones(1, 2, 3, 3), "y": ones(1, 10, 8, 2)}
     case = as_case(wpt_test("convTranspose2d", options, **tensors))

@@ -42,14 +42,14 @@ def _gather(test: NodeTest) -> Case:
     )
 
 
-def _elements(test: NodeTest) -> Case:
+def _gather_or_scatter_elements(test: NodeTest) -> Case:
     tensor, indices, output = test.input(0), test.input(1), test.outputs[0]
     return by_elements(tensor, indices, _updates(test), output, test.axis).case(
         partial(case_of, test)
     )
 
 
-def _tuples(test: NodeTest) -> Case:
+def _gather_or_scatter_nd(test: NodeTest) -> Case:
     tensor, indices, output = test.input(0), test.input(1), test.outputs[0]
     batch = test.attributes.get("batch_dims", 0)
     return by_tuples(tensor, indices, _updates(test), output, batch).case(partial(case_of, test))
@@ -97,7 +97,7 @@ def _pad(test: NodeTest) -> Case:
     )
 
 
-def _blocks(test: NodeTest) -> Case:
+def _depth_and_space(test: NodeTest) -> Case:
     crd = test.attributes.get("mode", "DCR") == "CRD"
     return case_of(
         test,
@@ -144,17 +144,17 @@ def _reverse(test: NodeTest) -> Case:
 
 CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "Concat": _join,
-    "DepthToSpace": _blocks,
+    "DepthToSpace": _depth_and_space,
     "Gather": _gather,
-    "GatherElements": _elements,
-    "GatherND": _tuples,
+    "GatherElements": _gather_or_scatter_elements,
+    "GatherND": _gather_or_scatter_nd,
     "OneHot": _one_hot,
     "Pad": _pad,
     "ReverseSequence": _reverse,
-    "ScatterElements": _elements,
-    "ScatterND": _tuples,
+    "ScatterElements": _gather_or_scatter_elements,
+    "ScatterND": _gather_or_scatter_nd,
     "Slice": _slice,
-    "SpaceToDepth": _blocks,
+    "SpaceToDepth": _depth_and_space,
     "Split": _split,
     "Tile": _tile,
 }

@@ -45,7 +45,7 @@ def _reduced(test: NodeTest, axes: Sequence[int]) -> dict[str, Array]:
     return {"OutputTensor": along_axes(test.outputs[0], test.input(0).shape, axes)}
 
 
-def _argument(test: NodeTest) -> Case:
+def _arg_min_or_max(test: NodeTest) -> Case:
     axes = (test.axis,)
     return case_of(
         test,
@@ -97,8 +97,8 @@ def _top_k(test: NodeTest) -> Case:
 CONVERSIONS: Final[Mapping[str, Conversion]] = {
     **dict.fromkeys(_SOFTMAX, _softmax),
     **dict.fromkeys(_FUNCTIONS, _reduce),
-    "ArgMax": _argument,
-    "ArgMin": _argument,
+    "ArgMax": _arg_min_or_max,
+    "ArgMin": _arg_min_or_max,
     "CumSum": _cumulative,
     "TopK": _top_k,
 }

@@ -116,7 +116,7 @@ def _unpool(test: NodeTest) -> Case:
     return case_of(test, "MAX_UNPOOLING", inputs)
 
 
-def _regions(test: NodeTest) -> Case:
+def _roi_align(test: NodeTest) -> Case:
     attributes = test.attributes
     half = attributes["coordinate_transformation_mode"] == "half_pixel"
     return case_of(
@@ -151,5 +151,5 @@ CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "LpPool": _pool,
     "MaxPool": _pool,
     "MaxUnpool": _unpool,
-    "RoiAlign": _regions,
+    "RoiAlign": _roi_align,
 }

@@ -14,7 +14,7 @@ from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 
 __all__ = ["CONVERSIONS"]
 
-_FAR: Final = 1 << 20
+_BEYOND_ALL_DIAGONALS: Final = 1 << 20
 """The number of a diagonal that lies outside all matrices of the tests."""
 
 
@@ -81,21 +81,25 @@ def _gather(test: WptTest) -> Case:
     return gathered(tensor, indices, test.output(), test.axis()).case(partial(case_of, test))
 
 
-def _elements(test: WptTest) -> Case:
+def _gather_or_scatter_elements(test: WptTest) -> Case:
     tensor, indices, updates = test.input("input"), test.input("indices"), test.optional("updates")
     return by_elements(tensor, indices, updates, test.output(), test.axis()).case(
         partial(case_of, test)
     )
 
 
-def _tuples(test: WptTest) -> Case:
+def _gather_or_scatter_nd(test: WptTest) -> Case:
     tensor, indices, updates = test.input("input"), test.input("indices"), test.optional("updates")
     return by_tuples(tensor, indices, updates, test.output(), 0).case(partial(case_of, test))
 
 
 def _triangular(test: WptTest) -> Case:
     diagonal = int(test.number("diagonal", 0))
-    zeros = (-_FAR, diagonal) if test.arguments.get("upper", True) else (diagonal + 1, _FAR)
+    zeros = (
+        (-_BEYOND_ALL_DIAGONALS, diagonal)
+        if test.arguments.get("upper", True)
+        else (diagonal + 1, _BEYOND_ALL_DIAGONALS)
+    )
     return case_of(
         test,
         "DIAGONAL_MATRIX1",
@@ -109,12 +113,12 @@ def _triangular(test: WptTest) -> Case:
 CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "concat": _concat,
     "gather": _gather,
-    "gatherElements": _elements,
-    "gatherND": _tuples,
+    "gatherElements": _gather_or_scatter_elements,
+    "gatherND": _gather_or_scatter_nd,
     "pad": _pad,
     "reverse": _reverse,
-    "scatterElements": _elements,
-    "scatterND": _tuples,
+    "scatterElements": _gather_or_scatter_elements,
+    "scatterND": _gather_or_scatter_nd,
     "slice": _slice,
     "split": _split,
     "tile": _tile,

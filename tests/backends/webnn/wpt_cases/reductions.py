@@ -37,7 +37,7 @@ def _reduced(test: WptTest, axes: Sequence[int]) -> dict[str, Array]:
     return {"OutputTensor": along_axes(test.output(), test.input("input").shape, axes)}
 
 
-def _argument(test: WptTest) -> Case:
+def _arg_min_or_max(test: WptTest) -> Case:
     axes = (test.axis(),)
     return case_of(
         test,
@@ -76,8 +76,8 @@ def _cumulative(test: WptTest) -> Case:
 
 CONVERSIONS: Final[Mapping[str, Conversion]] = {
     **dict.fromkeys(_FUNCTIONS, _reduce),
-    "argMax": _argument,
-    "argMin": _argument,
+    "argMax": _arg_min_or_max,
+    "argMin": _arg_min_or_max,
     "cumulativeSum": _cumulative,
     "softmax": _softmax,
 }
