@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 NO_ELEMENTS: Final = "tensors of more than eight dimensions, or without elements"
+"""A reason why a test is no case."""
 
 _MOST_DIMENSIONS: Final = 8
 """DirectML's `DML_TENSOR_DIMENSION_COUNT_MAX1`."""

@@ -66,6 +66,7 @@ cases:
       OutputTensor: {Sizes: [4], DataType: FLOAT32}
       Repeats: [2]
 """
+"""A case of which the digests are taken; the cases to compare with it change one part of it."""
 
 
 def easily_lost(data_type: DataType) -> Array:
@@ -100,7 +101,7 @@ def replay(path: Path, *cases: Case) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_elements_are_read_back_to_the_bit(tmp_path: Path, data_type: DataType) -> None:
+def test_elements_are_read_back_with_the_same_bits(tmp_path: Path, data_type: DataType) -> None:
     array = easily_lost(data_type).reshape(2, 1, 2)
     path = recording_file(tmp_path, recording({"a": Outputs({"OutputTensor": array})}))
     outcome = read_recording(path).entries["a"].outcome
@@ -226,7 +227,9 @@ def test_a_recording_whose_outputs_differ_from_the_desc_is_stale(tmp_path: Path)
         ("{Sizes: [4]", "{Sizes: [5]"),
     ],
 )
-def test_the_digest_covers_desc_and_inputs(tmp_path: Path, old: str, new: str) -> None:
+def test_the_digest_changes_with_each_field_of_the_desc_and_with_the_inputs(
+    tmp_path: Path, old: str, new: str
+) -> None:
     before = case_digest(built(tmp_path, TILE))
     assert case_digest(built(tmp_path, replace_once(TILE, old, new))) != before
 
@@ -246,7 +249,9 @@ def test_zeros_of_both_signs_have_different_digests(tmp_path: Path) -> None:
     assert case_digest(zero) != case_digest(negative)
 
 
-def test_the_digest_covers_attributes_to_the_bit(tmp_path: Path) -> None:
+def test_the_digest_differs_for_attributes_that_differ_in_a_bit_or_their_kind(
+    tmp_path: Path,
+) -> None:
     case = built(tmp_path, TILE)
 
     def digest(value: Any) -> str:

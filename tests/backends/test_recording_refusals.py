@@ -61,7 +61,7 @@ def test_a_missing_file_a_folder_and_no_path_are_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a recording", b"\x80\x04K\x01."])
-def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_recording_that_is_no_zip_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.dmlrec"
     path.write_bytes(content)
     assert "not a recording" in refusal(path)
@@ -191,7 +191,7 @@ def test_a_manifest_that_does_not_conform_to_the_schema_is_refused(
     "output",  # In place of values of OUTPUT; outputs.bin has 8 bytes.
     [{"at": 1}, {"at": 1 << 40}, {"sizes": [3]}, {"sizes": [1 << 40, 1 << 40]}],
 )
-def test_outputs_that_are_not_in_the_file_are_refused(
+def test_outputs_that_lie_beyond_the_end_of_outputs_bin_are_refused(
     tmp_path: Path, output: dict[str, Any]
 ) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
@@ -249,7 +249,7 @@ def test_a_message_has_no_escape_sequences_for_terminals(tmp_path: Path) -> None
     assert "[31m" in message
 
 
-def test_a_file_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
+def test_a_recording_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     content = recording_bytes(recording({"a": Outputs({"X": np.arange(99)})}))
     for length in range(len(content)):
@@ -257,7 +257,7 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
         assert "damaged" in refusal(path), length
 
 
-def test_a_file_with_a_wrong_bit_is_refused_or_has_the_same_content(tmp_path: Path) -> None:
+def test_a_recording_with_a_flipped_bit_is_refused_or_has_the_same_content(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     content = recording_bytes(recording({"a": Outputs({"X": np.arange(9)})}))
     path.write_bytes(content)
@@ -273,7 +273,7 @@ def test_a_file_with_a_wrong_bit_is_refused_or_has_the_same_content(tmp_path: Pa
         except BackendError:
             refused += 1
         else:
-            # The changed byte is in a field of the zip format that Python does not need.
+            # The flipped bit is in a field of the zip format that Python does not need.
             assert unpack(bytes(damaged)) == sound
     assert refused > len(content) / 2, "most bytes matter"
 
@@ -359,7 +359,7 @@ def test_unsupported_methods_of_compression_are_refused(tmp_path: Path, method: 
         read_recording(path)
 
 
-def test_a_manifest_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+def test_a_manifest_that_is_nested_deeper_than_100_levels_is_refused(tmp_path: Path) -> None:
     members = unpack(recording_bytes(recording_with()))
     deep = b'{"format": 2, "dmlconf": ' + b"[" * 99_999
     path = write_archive(tmp_path / "x.dmlrec", {**members, "recording.json": deep})

@@ -225,7 +225,9 @@ def test_the_head_of_a_recording_of_an_unknown_format_is_refused(tmp_path: Path)
         read_head(write_changed(path, recording_bytes(whole), format=9))
 
 
-def test_memory_holds_the_recordings_of_few_operators_at_a_time(tmp_path: Path, tile: Case) -> None:
+def test_memory_holds_the_recordings_of_only_four_operators_at_a_time(
+    tmp_path: Path, tile: Case
+) -> None:
     names = ("TILE", "FOLD", "GATHER", "JOIN", "SPLIT", "SLICE")
     cases = [replace(tile, identifier=f"{name.lower()}/a", operator_name=name) for name in names]
     path = write_by_operator(tmp_path, *map(recorded_refusal, cases))

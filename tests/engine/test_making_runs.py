@@ -17,6 +17,7 @@ def test_a_script_runs_cases_by_name() -> None:
     with Engine(run) as engine:
         judged = [event.verdict for event in engine.execute() if isinstance(event, Judged)]
     assert judged
+    assert all(verdict.case.startswith("tile/documented/example-1") for verdict in judged)
     assert {verdict.status for verdict in judged} == {Status.PASSED}
 
 

@@ -17,6 +17,7 @@ from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())
+"""A plan of a few cases; `Flaky` invents their verdicts."""
 
 
 class Flaky:

@@ -15,6 +15,8 @@ from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())[:3]
+"""A plan of three cases; `Judge` invents their verdicts."""
+
 FIRST, *OTHERS = [planned.identifier for planned in PLAN]
 
 

@@ -16,6 +16,7 @@ from tests.cli.process import dmlconf_here, write
 from tests.fleet.suites import MATRIX
 
 NAMES = [f"gather/matrix/case[{number}]" for number in range(1000)]
+"""Identifiers of a thousand cases, which need not exist."""
 
 
 def test_a_shard_follows_from_the_identifier_alone() -> None:

@@ -68,7 +68,7 @@ def test_cases_that_are_expected_later_are_listed_after_earlier_unreached_ones(
     assert not len(unreached)
 
 
-def test_a_case_takes_less_than_20_bytes(tmp_path: Path) -> None:
+def test_an_unreached_case_takes_less_than_20_bytes(tmp_path: Path) -> None:
     planned = many(tmp_path, COUNT)
     unreached = Unreached()
     tracemalloc.start()

@@ -16,6 +16,7 @@ QUICK, LATE = 0.1, 3.0
 """Seconds for a batch: so few that the next is larger, or so many that the next is smaller."""
 
 PLAN = list(load_suite([cases_directory() / "gather"]).plan())[:40]
+"""A plan of forty cases, which nothing runs here."""
 
 
 def identifiers(cases: Sequence[PlannedCase]) -> list[str]:

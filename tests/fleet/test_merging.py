@@ -206,7 +206,7 @@ def test_option_other_environments_merges_logs_of_two_drivers_and_verdicts_name_
     } == own
 
 
-def test_a_verdict_of_one_log_replaces_not_run_of_another(tmp_path: Path) -> None:
+def test_a_verdict_in_one_log_replaces_the_status_not_run_in_another(tmp_path: Path) -> None:
     def statuses(log: str) -> Counter[Status]:
         return Counter(verdict.status for verdict in read_log(tmp_path / log).verdicts)
 

@@ -195,6 +195,7 @@ class Unruly:
 create = Unruly
 '''
 
+# BACKEND is the text of a module, so the keys of its dictionaries are read from its lines.
 _NAMES_OF_OUTCOMES = [
     line.split('"')[1]
     for line in BACKEND.split("OUTCOMES = {")[1].split("\nHARMLESS")[0].splitlines()
@@ -279,11 +280,13 @@ def verdicts_around_each(
 
 @pytest.fixture(scope="module")
 def malformed(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, list[Verdict]]]:
+    """What `verdicts_around_each` returns for the outcomes of `OUTCOMES` in BACKEND."""
     return verdicts_around_each(tmp_path_factory, "malformed", _NAMES_OF_OUTCOMES)
 
 
 @pytest.fixture(scope="module")
 def unusual(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, list[Verdict]]]:
+    """What `verdicts_around_each` returns for the outcomes of `HARMLESS` in BACKEND."""
     return verdicts_around_each(tmp_path_factory, "unusual", _NAMES_OF_HARMLESS)
 
 

@@ -74,7 +74,8 @@ def relu_case(folder: Path, mebi_elements: int) -> Case:
 
 
 def test_a_case_may_have_more_than_2_to_the_26_elements(tmp_path: Path) -> None:
-    actual = relu_case(tmp_path, 65)  # Two tensors of 65 times 2^20 elements, of two bytes each.
+    # Two tensors of 65 * 2^20 elements, of two bytes each; 2^26 is 64 * 2^20.
+    actual = relu_case(tmp_path, 65)
     assert tensor_bytes(actual) == 2 * 65 * 2 << 20
     assert shortage(actual, machine=1 << 40) is None
 

@@ -65,7 +65,7 @@ def test_every_case_has_one_outcome_computed_from_its_own_input(
         assert outcome.arrays["OutputTensor"].tolist() == [number, number]
 
 
-def test_a_crash_breaks_only_one_case(tmp_path: Path) -> None:
+def test_a_crash_breaks_only_the_case_that_crashes(tmp_path: Path) -> None:
     broken = breakdowns(run(tmp_path, "faulty:crash,on==7]", 40))
     assert list(broken) == [7]
     assert broken[7].kind is BreakdownKind.CRASH
@@ -78,14 +78,14 @@ def test_a_crash_is_reported_with_the_messages_of_its_process(tmp_path: Path) ->
     assert "faulty: about to crash on tile/many[Number=0]" in outcome.diagnostics
 
 
-def test_a_hang_breaks_only_one_case(tmp_path: Path) -> None:
+def test_a_hang_breaks_only_the_case_that_hangs(tmp_path: Path) -> None:
     broken = breakdowns(run(tmp_path, "faulty:hang,on==3]", 6, timeout=0.5))
     assert list(broken) == [3]
     assert broken[3].kind is BreakdownKind.HANG
     assert "0.5 seconds" in broken[3].message
 
 
-def test_a_removed_device_breaks_only_one_case(tmp_path: Path) -> None:
+def test_a_removed_device_breaks_only_the_case_that_removed_it(tmp_path: Path) -> None:
     broken = breakdowns(run(tmp_path, "faulty:device-removed,on==2]", 6))
     assert list(broken) == [2]
     assert broken[2].kind is BreakdownKind.DEVICE_REMOVED

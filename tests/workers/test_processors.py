@@ -88,7 +88,7 @@ def test_limits_of_control_groups_version_1_are_read(tmp_path: Path) -> None:
     assert memory_limit(root, own) == 512 << 20
 
 
-def test_limits_at_the_root_count_if_the_group_of_the_process_is_not_below_it(
+def test_where_the_folder_of_a_group_is_absent_as_in_containers_the_root_has_the_limits(
     tmp_path: Path,
 ) -> None:
     root, own = write_groups(

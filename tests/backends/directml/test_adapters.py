@@ -29,6 +29,7 @@ ARC: Final = Adapter(
     2, "Intel Arc A770", 0x8086, 0x56A0, "31.0.101.1", "00000000:00000003", 1 << 34, False
 )
 ADAPTERS: Final = (WARP, RADEON, ARC)
+"""A software adapter, and two of hardware with 2^34 bytes of memory of their own."""
 
 
 @pytest.mark.parametrize(

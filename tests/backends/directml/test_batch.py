@@ -132,7 +132,7 @@ def test_the_key_of_a_compiled_operator_depends_on_its_desc_but_not_on_execution
     assert len({plan(each).key() for each in (tile(), *others)}) == 5
 
 
-def test_keys_distinguish_zeros_and_nans_by_their_sign() -> None:
+def test_keys_of_compiled_operators_distinguish_zeros_and_nans_by_their_sign() -> None:
     values = (0.0, -0.0, 1, float("nan"), -float("nan"))
     keys = {plan(case("TILE", Nested={"Value": value})).key() for value in values}
     assert len(keys) == 5

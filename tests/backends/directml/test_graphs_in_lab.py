@@ -122,5 +122,5 @@ def test_a_node_multiplies_by_the_value_of_a_constant_node(outcomes: Any) -> Non
     assert outcomes["together"][4] == [{"y": [-2, 10, -6]}, [], 2]
 
 
-def test_graphs_in_one_batch_and_alone_agree(outcomes: Any) -> None:
+def test_graphs_have_the_same_outcomes_in_a_batch_as_one_by_one(outcomes: Any) -> None:
     assert outcomes["singly"] == outcomes["together"]

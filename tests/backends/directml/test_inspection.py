@@ -27,8 +27,9 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.backends.directml.cases import tile
 
-RIGHT = np.array([1, 2, 1, 2], np.float32)
 DATA = {"InputTensor": np.array([1, 2], np.float32)}
+RIGHT = np.array([1, 2, 1, 2], np.float32)
+"""What TILE returns for DATA."""
 
 
 class Arena:

@@ -81,7 +81,7 @@ def test_an_outcome_without_messages_is_unchanged() -> None:
 
 
 @pytest.mark.parametrize(("count", "more"), [(20, []), (25, ["and 5 other messages"])])
-def test_only_20_different_warnings_are_listed_and_the_others_are_counted(
+def test_only_20_different_warnings_are_listed_and_further_ones_are_counted(
     count: int, more: list[str]
 ) -> None:
     messages = [Message(D3D12_MESSAGE_SEVERITY.WARNING, n, "w") for n in range(count)]

@@ -186,7 +186,9 @@ def test_changing_the_fill_value_gives_the_image_made_with_the_new_value(
 
 
 @pytest.mark.parametrize(("row_stride", "last"), [(9, 10), (3, 4)])
-def test_a_tensor_that_ends_after_its_buffer_is_refused(row_stride: int, last: int) -> None:
+def test_decoding_a_tensor_that_ends_after_its_buffer_is_an_error(
+    row_stride: int, last: int
+) -> None:
     # The last element is at row_stride + 1, but 16 bytes have only 4 elements.
     desc = TensorDesc(DataType.FLOAT32, (2, 2), (row_stride, 1))
     with pytest.raises(IndexError, match=f"element {last} of a buffer of 4"):

@@ -79,7 +79,7 @@ def test_a_structure_has_the_size_that_it_has_in_c_on_64_bits(name: str, size: i
     assert ctypes.sizeof(operator_structure(operator(name))) == size
 
 
-def test_tensors_are_written_with_sizes_strides_and_flags() -> None:
+def test_a_tensor_desc_is_written_with_all_its_fields_and_the_implied_total_size() -> None:
     strided = TensorDesc(
         DataType.INT8,
         Sizes=(2, 3),
@@ -123,7 +123,7 @@ def test_arrays_of_tensors_are_written() -> None:
     assert join.InputCount == 3
 
 
-def test_absent_tensors_and_arrays_are_null() -> None:
+def test_absent_tensors_and_arrays_are_written_as_null_pointers() -> None:
     entry = operator("TILE")
     tile = structure_in_memory(
         NativeDesc(entry, {"OutputTensor": PACKED_FLOATS, "RepeatsCount": 3}), entry
@@ -131,7 +131,7 @@ def test_absent_tensors_and_arrays_are_null() -> None:
     assert (tile.InputTensor, tile.Repeats, tile.RepeatsCount) == (None, None, 3)
 
 
-def test_an_empty_array_is_not_null() -> None:
+def test_an_empty_array_is_not_written_as_a_null_pointer() -> None:
     entry = operator("TILE")
     assert structure_in_memory(NativeDesc(entry, {"Repeats": ()}), entry).Repeats
 

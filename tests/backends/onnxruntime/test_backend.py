@@ -255,7 +255,7 @@ def test_no_division_breaks_down_except_the_one_that_crashes_some_releases(tmp_p
     assert sum(v.status is Status.PASSED for v in judged) > 10, "cases ran at all"
 
 
-def test_a_result_that_onnx_leaves_open_is_waived_on_a_bench_and_by_show(tmp_path: Path) -> None:
+def test_a_result_that_onnx_leaves_open_is_waived_by_diagnose_and_by_show(tmp_path: Path) -> None:
     name = "max_pooling2/boundary/nan-is-passed-over"
     waived_case = case(name)
     with open_bench(parse("onnxruntime"), 60) as bench:

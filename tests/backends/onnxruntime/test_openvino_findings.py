@@ -49,6 +49,7 @@ pytestmark = [
 
 @cache
 def checks() -> FindingChecks:
+    """Return the checks of the findings in OpenVINO's provider."""
     return FindingChecks(create(f"provider={PROVIDER}"), FINDINGS, "onnx")
 
 

@@ -34,6 +34,8 @@ __all__ = ["FILE", "results"]
 FILE: Final = Path(__file__).with_name("wpt_results.yaml")
 
 _PAIRS: Final = "two operators"
+"""The word under which tests of two operators are counted while tests run."""
+
 _FINDING: Final = re.compile(r"known finding ([\w-]+) ")
 _ROUNDED: Final = "the numbers that it expects are rounded, within the errors that it accepts"
 

@@ -30,6 +30,7 @@ def _tile(test: NodeTest) -> Case:
 
 
 def _updates(test: NodeTest) -> Array | None:
+    """Return what a scattering writes, or None for a gathering."""
     updates = test.optional(2)
     if updates is not None and test.attributes["reduction"] != "none":
         raise NoCaseError("a reduction while scattering")

@@ -17,6 +17,8 @@ from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 __all__ = ["CONVERSIONS"]
 
 _MOST_DIMENSIONS: Final = 4
+"""The most dimensions that tensors of GEMM may have."""
+
 _FOUR_BITS: Final = (DataType.INT4, DataType.UINT4)
 
 

@@ -28,6 +28,7 @@ _COLLECT: Final = Path(__file__).with_name("collect.js")
 _FOUR_BITS: Final = 4
 _PAIR: Final = 2
 _RECORDED: Final = "webnn_conformance_test"
+"""The function that runs a test of operators."""
 
 
 @dataclass(frozen=True, slots=True)
