@@ -67,8 +67,8 @@ def case(directory: Path, name: str) -> Case:
     return build(plan(directory, name)[0])
 
 
-def many(directory: Path, count: int) -> list[PlannedCase]:
-    """Return a plan of `count` cases that state what they expect."""
+def numbered_cases(directory: Path, count: int) -> list[PlannedCase]:
+    """Return a plan of `count` cases such as `many[Number=7]`, which state what they expect."""
     text = f"""
 operator: TILE
 cases:

@@ -33,7 +33,7 @@ from tests.backends.recordings import ENVIRONMENT, recording
 from tests.engine.cases import plan, write
 
 STALE_DIGEST = "0" * 64
-"""The digest of no case: a recording with it is of an earlier state of its case, hence stale."""
+"""No case has this digest, so a case that was recorded with it is stale."""
 
 REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": None, "driver": None}
 """The environment of a recording of the reference."""

@@ -24,7 +24,7 @@ from dmlconf.engine.events import Event, Executed, Finished, Interrupted, Judged
 from dmlconf.run_log.log import LogWriter, RunLog, read_log, verdict_data
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import write as write_file
-from tests.engine.cases import many, plan
+from tests.engine.cases import numbered_cases, plan
 from tests.engine.runs import run_of
 from tests.reports.logs import everything, run_log, text_of, write
 
@@ -48,7 +48,7 @@ def test_a_run_yields_opened_then_a_verdict_on_each_case_then_finished(tmp_path:
 
 
 def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> None:
-    planned = many(tmp_path, 6)
+    planned = numbered_cases(tmp_path, 6)
     events: list[Event] = []
     with Engine(run_of(tmp_path, planned)) as engine:
         for event in engine.execute():
@@ -67,7 +67,7 @@ def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> N
 def test_a_run_for_outcomes_yields_no_verdicts_but_the_outcomes_of_cases_not_left_out(
     tmp_path: Path,
 ) -> None:
-    planned = many(tmp_path, 6)
+    planned = numbered_cases(tmp_path, 6)
     run = replace(run_of(tmp_path, planned), judged=False)
     with Engine(run) as engine:
         engine.leave_out({planned[1].identifier})
@@ -86,7 +86,7 @@ def test_a_run_for_outcomes_yields_no_verdicts_but_the_outcomes_of_cases_not_lef
 
 
 def test_a_stopped_run_for_outcomes_raises_keyboard_interrupt(tmp_path: Path) -> None:
-    planned = many(tmp_path, 6)
+    planned = numbered_cases(tmp_path, 6)
     reached: list[Event] = []
     with Engine(replace(run_of(tmp_path, planned), judged=False)) as engine:
 
@@ -104,7 +104,7 @@ def test_a_stopped_run_for_outcomes_raises_keyboard_interrupt(tmp_path: Path) ->
 
 
 def test_a_run_whose_events_are_not_read_to_the_end_closes_its_backend(tmp_path: Path) -> None:
-    with Engine(run_of(tmp_path, many(tmp_path, 6), "faulty:slow,seconds=30")) as engine:
+    with Engine(run_of(tmp_path, numbered_cases(tmp_path, 6), "faulty:slow,seconds=30")) as engine:
         events = engine.execute()
         assert isinstance(next(events), Opened)
         here = psutil.Process()
@@ -117,7 +117,7 @@ def test_a_run_whose_events_are_not_read_to_the_end_closes_its_backend(tmp_path:
 
 
 def test_no_verdict_is_lost_if_a_consumer_raises(tmp_path: Path) -> None:
-    planned = many(tmp_path, 6)
+    planned = numbered_cases(tmp_path, 6)
     log = tmp_path / "run.jsonl"
     seen: list[Event] = []
 

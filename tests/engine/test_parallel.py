@@ -28,7 +28,7 @@ from dmlconf.engine.session import open_backend
 from dmlconf.run_log.log import RunLog, read_log
 from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 from dmlconf.workers.execution import Limits
-from tests.engine.cases import FIRST_CASE_BUILDS, many, plan, write
+from tests.engine.cases import FIRST_CASE_BUILDS, numbered_cases, plan, write
 from tests.engine.runs import Interrupt, logged_run, run_of
 from tests.engine.test_against import STALE_DIGEST, write_recording
 
@@ -79,7 +79,7 @@ def without_time(log: RunLog) -> list[Verdict]:
 
 
 def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Path) -> None:
-    planned = [*plan(tmp_path), *many(tmp_path, 200)]
+    planned = [*plan(tmp_path), *numbered_cases(tmp_path, 200)]
     alone = logged(tmp_path, planned, jobs=1)
     together = logged(tmp_path, planned)
     assert without_time(together) == without_time(alone)
@@ -90,7 +90,7 @@ def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Pat
 def test_a_worker_process_that_has_grown_beyond_the_memory_limit_is_replaced(
     tmp_path: Path,
 ) -> None:
-    planned = many(tmp_path, 200)
+    planned = numbered_cases(tmp_path, 200)
     one_byte = Limits(jobs=2, timeout=60, memory=1)
     run = run_of(tmp_path, planned, limits=one_byte, against=AUTO)
     log = logged_run(tmp_path, run)
@@ -208,7 +208,7 @@ def test_an_unpickled_error_about_invalid_files_has_the_same_problems_and_messag
 
 def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
     interrupt = Interrupt(5)
-    planned = many(tmp_path, 400)
+    planned = numbered_cases(tmp_path, 400)
     log = logged(tmp_path, planned, on_verdict=interrupt)
     assert [verdict.case for verdict in log.verdicts] == [each.identifier for each in planned]
     reached = {verdict.case for verdict in interrupt.seen[:5]}
@@ -234,7 +234,7 @@ def out_of_order(
     Returns:
         the numbers of the cases in the order of the log's lines, and the log as read back.
     """
-    planned = many(directory, 5)
+    planned = numbered_cases(directory, 5)
 
     def verdicts(plan: Sequence[PlannedCase]) -> Generator[Verdict, None, None]:
         for index in order:

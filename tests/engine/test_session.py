@@ -28,7 +28,7 @@ from dmlconf.judging.judge import Recorded
 from dmlconf.run_log.log import InvalidLogError, RunLog, read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from dmlconf.workers.execution import Limits
-from tests.engine.cases import FIRST_CASE_BUILDS, many, plan, write
+from tests.engine.cases import FIRST_CASE_BUILDS, numbered_cases, plan, write
 from tests.engine.runs import Interrupt, logged_run, run_of
 
 
@@ -148,7 +148,7 @@ def test_a_run_that_stops_at_its_first_failure_leaves_the_rest_not_run(tmp_path:
 
 def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
     interrupt = Interrupt(5)
-    log = run_and_read_log(tmp_path, many(tmp_path, 20), on_verdict=interrupt)
+    log = run_and_read_log(tmp_path, numbered_cases(tmp_path, 20), on_verdict=interrupt)
     assert [verdict.status for verdict in log.verdicts].count(Status.PASSED) == 5
     assert [verdict.status for verdict in log.verdicts].count(Status.NOT_RUN) == 15
     assert not log.complete

@@ -12,7 +12,7 @@ import pytest
 
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.unreached import Unreached
-from tests.engine.cases import many
+from tests.engine.cases import numbered_cases
 
 COUNT = 2000
 """Enough cases that what does not grow with their number hardly counts."""
@@ -33,7 +33,7 @@ class SameDigest(str):
 @pytest.fixture(params=[str, SameDigest])
 def cases(request: pytest.FixtureRequest, tmp_path: Path) -> list[PlannedCase]:
     """Return eight cases, with identifiers of different digests or all of one digest."""
-    planned = many(tmp_path, 8)
+    planned = numbered_cases(tmp_path, 8)
     return [PlannedCase(request.param(each.identifier), each.template, {}) for each in planned]
 
 
@@ -69,7 +69,7 @@ def test_cases_that_are_expected_later_are_listed_after_earlier_unreached_ones(
 
 
 def test_an_unreached_case_takes_less_than_20_bytes(tmp_path: Path) -> None:
-    planned = many(tmp_path, COUNT)
+    planned = numbered_cases(tmp_path, COUNT)
     unreached = Unreached()
     tracemalloc.start()
     unreached.expect(planned, range(COUNT))

@@ -28,7 +28,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case
 from dmlconf.workers.pool import BATCH, HOPELESS, REPEATS, WorkerPool
 from tests.backends.installing import plugin
-from tests.engine.cases import many
+from tests.engine.cases import numbered_cases
 from tests.workers.processes import running
 
 pytestmark = pytest.mark.breakdown
@@ -38,7 +38,7 @@ def run(
     directory: Path, backend: str, count: int, *, workers: int = 1, timeout: float = 60
 ) -> dict[int, Outcome]:
     """Run cases; return the outcomes by the number of the case, after a check that each has one."""
-    plan = many(directory, count)
+    plan = numbered_cases(directory, count)
     with WorkerPool(registry.parse(backend), workers, timeout) as pool:
         pool.ready()
         results = [
@@ -119,7 +119,7 @@ def test_a_backend_that_refuses_its_options_is_reported() -> None:
 
 
 def test_cases_are_not_built_before_workers_need_them(tmp_path: Path) -> None:
-    plan = many(tmp_path, 1000)
+    plan = numbered_cases(tmp_path, 1000)
     taken_cases = []
 
     def cases() -> Iterator[Case]:
@@ -404,7 +404,7 @@ def test_a_replacement_that_does_not_start_is_tried_again(
 def test_a_backend_that_does_not_start_again_three_times_in_a_row_ends_the_run(
     tmp_path: Path, unruly: Path
 ) -> None:
-    plan = many(tmp_path, 70)
+    plan = numbered_cases(tmp_path, 70)
     with WorkerPool(registry.parse("unruly:no further start"), 1, 5) as pool:
         pool.ready()
         results = pool.run(build(planned) for planned in plan)
@@ -454,7 +454,8 @@ def test_a_worker_that_has_grown_by_more_than_the_limit_is_replaced_between_batc
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mebibytes: int, processes: int
 ) -> None:
     plugin(tmp_path, monkeypatch, "keeps", GROWING_BACKEND)
-    plan = many(tmp_path, 3 * BATCH)  # A process has grown by 8, 16 and 24 MiB after its batches.
+    # After its batches, a process has grown by 8, 16 and 24 MiB.
+    plan = numbered_cases(tmp_path, 3 * BATCH)
     with WorkerPool(registry.parse("keeps"), 1, 60, memory=mebibytes << 20) as pool:
         pool.ready()
         outcomes = [outcome for _, outcome in pool.run(build(planned) for planned in plan)]
@@ -475,7 +476,7 @@ def processes_started(directory: Path, backend: str, count: int, **how: Any) -> 
     Args:
         how: arguments of `WorkerPool.run`.
     """
-    plan = many(directory, count)
+    plan = numbered_cases(directory, count)
     with WorkerPool(registry.parse(backend), 1, 60) as pool:
         pool.ready()
         list(pool.run((build(planned) for planned in plan), **how))
@@ -502,7 +503,7 @@ def test_a_case_that_runs_alone_comes_last_so_that_all_others_share_one_process(
 
 
 def test_all_cases_have_outcomes_if_some_run_alone_and_one_of_these_crashes(tmp_path: Path) -> None:
-    plan = many(tmp_path, 70)
+    plan = numbered_cases(tmp_path, 70)
     with WorkerPool(registry.parse("faulty:crash,on==69]"), 2, 60) as pool:
         pool.ready()
         cases = (build(planned) for planned in plan)
@@ -520,7 +521,7 @@ def test_after_three_cases_of_an_operator_crashed_alone_the_next_is_not_run_alon
     tmp_path: Path,
 ) -> None:
     # Cases 5, 15, 25 and so on crash; the others pass, so that each crash comes after passes.
-    plan = many(tmp_path, 60)
+    plan = numbered_cases(tmp_path, 60)
     with WorkerPool(registry.parse("faulty:crash,on=5]"), 1, 60) as pool:
         pool.ready()
         outcomes = {
@@ -541,7 +542,7 @@ def test_an_outcome_lists_the_processes_that_broke_down_before_it(tmp_path: Path
         pool.ready()
         ran = {
             int(case.identifier.partition("=")[2].rstrip("]")): pool.latest
-            for case, _ in pool.run(build(planned) for planned in many(tmp_path, 8))
+            for case, _ in pool.run(build(planned) for planned in numbered_cases(tmp_path, 8))
         }
     lost_before = {
         number: each.lost for number, each in ran.items() if each is not None and each.lost
@@ -562,12 +563,12 @@ def test_an_outcome_lists_the_processes_that_broke_down_before_it(tmp_path: Path
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_an_operator_that_only_crashes_is_given_up(tmp_path: Path, alone: bool) -> None:
-    plan = many(tmp_path, 40)
+    plan = numbered_cases(tmp_path, 40)
     with WorkerPool(registry.parse("faulty:crash"), 2, 60) as pool:
         pool.ready()
         cases = (build(planned) for planned in plan)
         outcomes = [outcome for _, outcome in pool.run(cases, lambda case: alone)]
-        assert pool.started <= HOPELESS + 5  # Without giving up, each of the 40 cases ends one.
+        assert pool.started <= HOPELESS + 5  # If it were not given up: 40 or more.
     assert len(outcomes) == 40
     assert all(isinstance(outcome, Breakdown) for outcome in outcomes)
     assert {outcome.kind for outcome in outcomes} == {BreakdownKind.CRASH}

@@ -41,7 +41,10 @@ def write_groups(folder: Path, membership: str, **files: str) -> tuple[Path, Pat
 
 
 @pytest.mark.parametrize(
-    ("quota", "number"),  # A quota has microseconds of processor time, and those of a period.
+    (
+        "quota",
+        "number",
+    ),  # Microseconds of processor time, and those of the period that they are for.
     [
         ("max 100000", None),
         ("100000 100000", 1),
