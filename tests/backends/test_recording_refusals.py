@@ -115,6 +115,7 @@ def test_a_manifest_that_is_not_strict_json_is_refused_in_a_short_message(
 def test_a_member_beyond_the_limit_is_neither_read_nor_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The zeros have 800,000 bytes, but fewer than 10,000 in the compressed file.
     actual = recording({"a": Outputs({"X": np.zeros(100_000)})})
     path = recording_file(tmp_path, actual)
     assert path.stat().st_size < 10_000

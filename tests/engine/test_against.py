@@ -319,7 +319,7 @@ def test_recordings_by_operator_are_found_from_a_suites_folders_and_files_but_no
     write_recording(suite / "tile" / "x.dmlrec", unstated(tmp_path))
     (suite / "join").mkdir()
     (suite / "join" / "y.dmlrec").touch()
-    (suite / "notes").mkdir()
+    (suite / "notes").mkdir()  # No operator has this name, so its file does not count.
     (suite / "notes" / "z.dmlrec").touch()
     part = write(suite / "tile")
     for path in (suite, suite / "tile", part):

@@ -77,6 +77,7 @@ def test_the_value_both_of_an_option_stands_for_all_its_values_in_their_order() 
         "metacommands=off,half=off",
         "metacommands=off,half=on",
     ]
+    # `adapter` has no list of values, so `both` is the name of an adapter.
     assert variants_of("adapter=both,half=on", choices) == {}
 
 

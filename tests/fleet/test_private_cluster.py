@@ -20,6 +20,7 @@ import pytest
 
 from dmlconf.run_log.log import read_log
 from tests.cli.process import beginning, text_of, write
+from tests.fleet.machines import Machines
 from tests.fleet.suites import MATRIX
 
 pytestmark = [
@@ -139,6 +140,14 @@ def test_another_user_can_neither_run_code_nor_read_pages_on_a_cluster(
     assert output_as_nobody(CONNECT_TO_PORTS, *listening) == "tried\n"
     assert output_as_nobody(REQUEST_PAGES, *listening) == "tried\n"
     assert cluster.poll() is None
+
+
+def test_a_cluster_without_keys_answers_the_script_that_a_private_one_does_not(
+    tmp_path: Path,
+) -> None:
+    with Machines(tmp_path) as machines:
+        port = machines.address.rpartition(":")[2]
+        assert output_as_nobody(CONNECT_TO_PORTS, port).startswith("answered ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -89,6 +89,7 @@ def test_the_reason_of_a_shortage_names_needed_and_available_memory(tmp_path: Pa
 
 
 def test_a_small_case_fits_into_any_memory(tmp_path: Path) -> None:
+    # Its two tensors have 1 * 2 * 3 elements.
     small = tmp_path / "small.yaml"
     small.write_text((RELU % (1, 1)).replace("1024, 1024", "2, 3"))
     assert shortage(build(next(load_suite([small]).plan())), device=0, machine=0) is None

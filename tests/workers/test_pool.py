@@ -225,7 +225,7 @@ def test_a_batch_that_breaks_as_a_whole_breaks_only_the_case_at_fault(
 
 def test_two_cases_at_fault_in_one_batch_are_both_found(tmp_path: Path, together: Path) -> None:
     broken = breakdowns(run(tmp_path, "together:crash@0]", 2 * BATCH))
-    assert list(broken) == [0, 10, 20, 30]
+    assert list(broken) == [0, 10, 20, 30]  # The first batch ends with case 15.
     processes = {line.split()[0] for line in together.read_text("utf-8").splitlines()}
     # Each of the 2 batches ends a process, and each case at fault at most two.
     assert len(processes) <= 2 + 2 * len(broken)

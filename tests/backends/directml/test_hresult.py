@@ -44,7 +44,7 @@ def test_an_hresult_is_named_as_documented_or_by_its_hexadecimal_digits(
 def test_an_hresult_means_failure_only_if_its_highest_bit_is_set() -> None:
     assert hresult.failed(-1)
     assert hresult.failed(0x80004005)
-    assert not hresult.failed(0x087A0001)
+    assert not hresult.failed(0x087A0001)  # DXGI_STATUS_OCCLUDED.
     assert not hresult.failed(1)
 
 

@@ -164,6 +164,7 @@ def test_encoding_writes_no_bytes_between_the_elements() -> None:
 
 
 def test_encoding_and_decoding_keep_the_bits_of_nan() -> None:
+    # A signalling NaN, and a quiet one with a sign and a payload.
     bits = np.array([0x7FA00001, 0xFFC12345], np.uint32)
     desc = TensorDesc(DataType.FLOAT32, (2,))
     content = np.zeros(8, np.uint8)

@@ -49,4 +49,5 @@ def test_a_shared_object_is_identified_by_its_operators_and_kernels(
 
 
 def test_operators_and_kernels_identify_only_a_shared_object() -> None:
+    # Without its first byte, the file is no ELF file.
     assert native_version(shared_object("DML_OPERATOR_FOLD")[1:]) == "unknown"

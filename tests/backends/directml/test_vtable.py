@@ -168,7 +168,7 @@ def test_calling_a_method_without_declared_parameters_is_an_error(library: ctype
 
 @pytest.mark.parametrize(
     ("interface", "slots"),
-    [
+    [  # Slots are counted from 0; IUnknown has the first three.
         (
             dml.IDML_DEVICE,
             {

@@ -61,11 +61,22 @@ def test_programs_sent_in_parts_give_the_same_outputs_as_programs_sent_whole(
 ) -> None:
     cases = three_tiles()
     backend = create("")
+    evaluate = Browser.evaluate
+    parts_sent: list[str] = []
+
+    def evaluate_and_note_part(browser: Browser, script: str, timeout: float | None = None) -> Any:
+        if script.startswith("keep("):
+            parts_sent.append(script)
+        return evaluate(browser, script, timeout)
+
+    monkeypatch.setattr(Browser, "evaluate", evaluate_and_note_part)
     try:
         whole = list(backend.run(cases))
+        assert not parts_sent
         monkeypatch.setattr(webnn, "LONGEST_SCRIPT", 100)  # A longer program is sent in parts
         monkeypatch.setattr(webnn, "_PART", 8)  # of this many characters.
         parts = list(backend.run(cases)) + list(backend.run(cases))
+        assert parts_sent
     finally:
         backend.close()
     for one, other in zip(whole * 2, parts, strict=True):
@@ -100,6 +111,7 @@ def suspend_pages() -> None:
 
 
 def test_integers_beyond_the_numbers_of_javascript_reach_the_page_whole() -> None:
+    """Numbers of JavaScript have 53 bits; the padding values of these cases need more."""
     plan = load_suite([CASES / "padding1" / "boundary.yaml"]).plan()
     cases = [valid_case(each).with_inputs() for each in plan if "above-53" in each.identifier]
     backend = create("")
