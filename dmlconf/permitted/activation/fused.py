@@ -92,6 +92,7 @@ def slope(activation: Mapping[str, Any] | None) -> float:
     return _SLOPES[activation["operator"]](**attributes_of(activation))
 
 
+@np.errstate(all="ignore")
 def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
     """Return the span of an activation's results for sums, which may be stored in FLOAT16 first.
 
@@ -105,9 +106,8 @@ def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
     kink = np.minimum(np.maximum(held.least, 0.0), held.greatest)
     # Arguments between the ends count too: GELU has a minimum, and ELU a kink at 0.
     return Span.around(
-        fused(kink, activation),
-        *(fused(held.least + share * width, activation) for share in (0, 0.25, 0.5, 0.75)),
-        fused(held.greatest, activation),
+        *(fused(each, activation) for each in (held.least, kink, held.greatest)),
+        *(fused(held.least + share * width, activation) for share in (0.25, 0.5, 0.75)),
     )
 
 

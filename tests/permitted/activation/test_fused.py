@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dmlconf.permitted.activation.fused import fused_span
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.reference.evaluation import evaluate
 from tests.permitted.graphs.accepted import accepts, single
 
@@ -173,3 +175,12 @@ def test_the_scale_of_a_fused_clip_is_ignored(tmp_path: Path) -> None:
     case = single(tmp_path, "GEMM", desc)
     assert accepts(case, "OutputTensor", [0.25, 0.3, -1])
     assert not accepts(case, "OutputTensor", [0.3, 0.3, -1])
+
+
+def test_the_span_of_an_activation_keeps_an_infinite_end() -> None:
+    """A difference of -65705 may be stored as -65504 or -infinity, which SHRINK does not limit."""
+    differences = Span(np.array([-np.inf, -2.0]), np.array([-65504.0, -1.0]))
+    shrink = {"operator": "ACTIVATION_SHRINK", "Bias": 0.5, "Threshold": 0.5}
+    span = fused_span(differences, shrink)
+    assert span.finite.tolist() == [False, True]
+    assert (span.least[1], span.greatest[1]) == (-1.5, -0.5)
