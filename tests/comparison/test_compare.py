@@ -43,7 +43,12 @@ def verdict(
     margin: float = 0.5,
     digest: str = "0" * 16,
 ) -> Verdict:
-    """Return the verdict of a case, with one output of this margin and digest."""
+    """Return the verdict of a case with one output.
+
+    Args:
+        margin: the share of its limit that the output's error uses.
+        digest: the digest of the output.
+    """
     reason = None if status is Status.PASSED else Reason(kind, str(kind))
     figures = {"OutputTensor": Figures(1, 0, 1.0, "ulp", 2.0, margin)}
     digests = {"OutputTensor": digest}
@@ -66,36 +71,36 @@ def run(*verdicts: Verdict, **environment: str) -> RunLog:
 
 
 PASSED, FAILED = Status.PASSED, Status.FAILED
-A = "gather/a"
+CASE = "gather/a"
 
 
 @pytest.mark.parametrize(
     ("base", "new", "change"),
     [
-        (verdict(A, PASSED), verdict(A, FAILED), Change.NEW_FAILURE),
-        (verdict(A, Status.UNSUPPORTED), verdict(A, FAILED), Change.NEW_FAILURE),
-        (None, verdict(A, FAILED), Change.NEW_FAILURE),
-        (verdict(A, Status.NOT_RUN), verdict(A, Status.BROKEN), Change.NEW_FAILURE),
-        (verdict(A, FAILED), verdict(A, FAILED), Change.STILL_FAILS),
-        (verdict(A, FAILED), verdict(A, Status.BROKEN), Change.FAILS_OTHERWISE),
+        (verdict(CASE, PASSED), verdict(CASE, FAILED), Change.NEW_FAILURE),
+        (verdict(CASE, Status.UNSUPPORTED), verdict(CASE, FAILED), Change.NEW_FAILURE),
+        (None, verdict(CASE, FAILED), Change.NEW_FAILURE),
+        (verdict(CASE, Status.NOT_RUN), verdict(CASE, Status.BROKEN), Change.NEW_FAILURE),
+        (verdict(CASE, FAILED), verdict(CASE, FAILED), Change.STILL_FAILS),
+        (verdict(CASE, FAILED), verdict(CASE, Status.BROKEN), Change.FAILS_OTHERWISE),
         (
-            verdict(A, FAILED),
-            verdict(A, FAILED, kind=ReasonKind.WRONG_SIZES),
+            verdict(CASE, FAILED),
+            verdict(CASE, FAILED, kind=ReasonKind.WRONG_SIZES),
             Change.FAILS_OTHERWISE,
         ),
-        (verdict(A, FAILED), verdict(A, PASSED), Change.FIXED),
-        (verdict(A, FAILED), verdict(A, Status.UNSUPPORTED), Change.STATUS),
-        (verdict(A, PASSED), verdict(A, Status.UNCHECKED), Change.STATUS),
-        (verdict(A, PASSED), verdict(A, PASSED, margin=0.61), Change.DRIFTED),
-        (verdict(A, PASSED, margin=0.61), verdict(A, PASSED), Change.SAME),
-        (verdict(A, PASSED), verdict(A, PASSED, digest="1" * 16), Change.BITS),
-        (verdict(A, PASSED), None, Change.GONE),
-        (verdict(A, PASSED), verdict(A, Status.NOT_RUN), Change.GONE),
-        (verdict(A, Status.NOT_RUN), None, Change.GONE),
-        (verdict(A, Status.NOT_RUN), verdict(A, Status.NOT_RUN), Change.SAME),
-        (verdict(A, Status.NOT_RUN), verdict(A, PASSED), Change.NEW),
-        (None, verdict(A, PASSED), Change.NEW),
-        (verdict(A, PASSED), verdict(A, PASSED), Change.SAME),
+        (verdict(CASE, FAILED), verdict(CASE, PASSED), Change.FIXED),
+        (verdict(CASE, FAILED), verdict(CASE, Status.UNSUPPORTED), Change.STATUS),
+        (verdict(CASE, PASSED), verdict(CASE, Status.UNCHECKED), Change.STATUS),
+        (verdict(CASE, PASSED), verdict(CASE, PASSED, margin=0.61), Change.DRIFTED),
+        (verdict(CASE, PASSED, margin=0.61), verdict(CASE, PASSED), Change.SAME),
+        (verdict(CASE, PASSED), verdict(CASE, PASSED, digest="1" * 16), Change.BITS),
+        (verdict(CASE, PASSED), None, Change.GONE),
+        (verdict(CASE, PASSED), verdict(CASE, Status.NOT_RUN), Change.GONE),
+        (verdict(CASE, Status.NOT_RUN), None, Change.GONE),
+        (verdict(CASE, Status.NOT_RUN), verdict(CASE, Status.NOT_RUN), Change.SAME),
+        (verdict(CASE, Status.NOT_RUN), verdict(CASE, PASSED), Change.NEW),
+        (None, verdict(CASE, PASSED), Change.NEW),
+        (verdict(CASE, PASSED), verdict(CASE, PASSED), Change.SAME),
     ],
 )
 def test_the_change_of_each_case_is_named(
@@ -106,7 +111,7 @@ def test_the_change_of_each_case_is_named(
 
 
 def test_a_margin_that_grows_by_less_than_the_threshold_has_not_drifted() -> None:
-    base, new = run(verdict(A, PASSED, margin=0.5)), run(verdict(A, PASSED, margin=0.61))
+    base, new = run(verdict(CASE, PASSED, margin=0.5)), run(verdict(CASE, PASSED, margin=0.61))
     assert compare(base, new, 0.2).changes[0].change is Change.SAME
     assert compare(base, new, 0.1).changes[0].change is Change.DRIFTED
 
@@ -123,8 +128,8 @@ def test_runs_without_a_case_in_common_do_not_pass() -> None:
 
 
 def test_html_markdown_json_and_the_last_sentence_say_which_run_ended_early() -> None:
-    whole = run(verdict(A, PASSED), verdict("tile/b", PASSED))
-    early = replace(run(verdict(A, PASSED)), footer=None)
+    whole = run(verdict(CASE, PASSED), verdict("tile/b", PASSED))
+    early = replace(run(verdict(CASE, PASSED)), footer=None)
     comparison = compare(whole, early)
     assert closing_sentence(comparison).endswith("1 case in both runs; the new run ended early")
     assert closing_sentence(compare(early, whole)).endswith("; the base ended early")
@@ -137,20 +142,20 @@ def test_html_markdown_json_and_the_last_sentence_say_which_run_ended_early() ->
 
 
 def test_a_new_run_that_is_incomplete_does_not_pass() -> None:
-    whole = run(verdict(A, PASSED), verdict("tile/b", PASSED))
-    early = replace(run(verdict(A, PASSED)), footer=None)
+    whole = run(verdict(CASE, PASSED), verdict("tile/b", PASSED))
+    early = replace(run(verdict(CASE, PASSED)), footer=None)
     assert closing_sentence(compare(whole, early)).startswith("INCOMPLETE: no new failure; ")
     assert closing_sentence(compare(early, whole)).startswith("PASSED: ")
-    worse = replace(run(verdict(A, FAILED)), footer=None)
+    worse = replace(run(verdict(CASE, FAILED)), footer=None)
     assert closing_sentence(compare(whole, worse)).startswith("FAILED: 1 new failure; ")
     shards = replace(early.header, merged_shards={"count": 2, "numbers": [1]})
     merged = compare(whole, replace(early, header=shards))
     assert closing_sentence(merged).endswith("; of the new run, shard 2/2 is missing")
 
 
-def test_the_json_report_fits_its_schema() -> None:
-    base = run(verdict(A, PASSED), verdict("tile/b", FAILED))
-    new = run(verdict(A, FAILED), verdict("tile/b", PASSED), driver="2")
+def test_the_json_report_fits_its_schema_and_counts_new_failures() -> None:
+    base = run(verdict(CASE, PASSED), verdict("tile/b", FAILED))
+    new = run(verdict(CASE, FAILED), verdict("tile/b", PASSED), driver="2")
     data = json.loads(render_json([(compare(base, new), ("a", "b"))]))
     assert not list(validator(bundled_schema("comparison")).iter_errors(data))
     assert data["comparisons"][0]["summary"]["fails newly"] == 1
@@ -168,8 +173,8 @@ def test_hostile_names_are_shown_as_text_in_html_and_markdown() -> None:
         assert "\x1b" not in text
 
 
-def test_operators_that_fail_as_before_stand_under_a_heading_that_includes_them() -> None:
-    comparison = compare(run(verdict(A, FAILED)), run(verdict(A, FAILED)))
+def test_an_operator_that_still_fails_is_under_a_heading_that_names_unchanged_failures() -> None:
+    comparison = compare(run(verdict(CASE, FAILED)), run(verdict(CASE, FAILED)))
     page = render_html([(comparison, ("base", "new"))])
     assert "<h2>Operators with new, fixed or unchanged failures</h2>" in page
 
@@ -181,7 +186,7 @@ def test_a_scoreboard_of_hostile_names_has_no_control_characters_and_can_be_enco
     page.encode()  # Surrogates would raise an error.
 
 
-def test_the_exit_code_of_compare_tells_what_it_found(tmp_path: Path) -> None:
+def test_each_result_of_compare_has_its_own_exit_code(tmp_path: Path) -> None:
     write(tmp_path, TILE, "tile.yaml")
     dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "right.jsonl")
     dmlconf_here(tmp_path, "run", "tile.yaml", "-b", "faulty:zeros", "--log", "wrong.jsonl")
@@ -207,8 +212,8 @@ def test_the_exit_code_of_compare_tells_what_it_found(tmp_path: Path) -> None:
 
 def test_a_scoreboard_has_a_column_for_each_run() -> None:
     runs = [
-        run(verdict(A, PASSED), version="1"),
-        run(verdict(A, FAILED), verdict("gather/b", PASSED), version="2"),
+        run(verdict(CASE, PASSED), version="1"),
+        run(verdict(CASE, FAILED), verdict("gather/b", PASSED), version="2"),
         run(verdict("tile/b", Status.UNSUPPORTED), version="3"),
     ]
     board = scoreboard(runs, ["a", "b", "c"])
@@ -234,15 +239,18 @@ def test_a_command_of_a_scoreboard_quotes_a_backend_with_blanks() -> None:
 
 def test_a_share_with_failures_never_rounds_to_100_percent() -> None:
     verdicts = [verdict(f"gather/{i}", PASSED) for i in range(5000)]
-    board = scoreboard([run(*verdicts, verdict(A, FAILED))], ["a"])
+    board = scoreboard([run(*verdicts, verdict(CASE, FAILED))], ["a"])
     assert board.cells["GATHER"][0].text == "99.9%, 1 fail"
 
 
-def test_certificates_and_recordings_are_compared_like_run_logs(tmp_path: Path) -> None:
+def test_certificates_and_recordings_are_compared_like_logs_and_a_cut_certificate_is_refused(
+    tmp_path: Path,
+) -> None:
     folder = write_suite(tmp_path)
     certify(folder)
     dmlconf_here(folder, "run", "suite", "-b", BACKEND, "--log", "run.jsonl")
     done = dmlconf_here(folder, "compare", "it.dmlcert", "run.jsonl")
+    # The suite has 14 cases.
     assert (done.returncode, "14 cases in both runs" in done.stdout) == (0, True), done.stdout
     dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "right.dmlrec")
     dmlconf_here(folder, "record", "suite", "-b", "faulty:scaled", "-o", "wrong.dmlrec")
@@ -261,6 +269,11 @@ def test_only_recorded_cases_of_a_recording_are_compared(tmp_path: Path) -> None
     done = dmlconf_here(folder, "compare", "whole.dmlrec", "part.dmlrec", "--suite", "suite", "-v")
     assert (done.returncode, "Still fails" in done.stdout) == (0, False), done.stderr
     assert "Only in the base" in done.stdout
+
+
+def test_a_missing_recording_gives_exit_code_4(tmp_path: Path) -> None:
+    folder = write_suite(tmp_path)
+    dmlconf_here(folder, "record", "suite/gemm", "-b", BACKEND, "-o", "part.dmlrec")
     absent = dmlconf_here(folder, "compare", "absent.dmlrec", "part.dmlrec", "--suite", "suite")
     assert absent.returncode == 4
     assert absent.stderr.splitlines()[-1].startswith("Error: absent.dmlrec: cannot be read")

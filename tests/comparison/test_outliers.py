@@ -21,6 +21,7 @@ RUNS = {
     "right.jsonl": "faulty:level=6_4",
     "wrong.jsonl": "faulty:negated,on=example-1",
 }
+"""Logs of three runs and their backends; only the last has wrong outputs, in some cases."""
 
 
 def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(tmp_path: Path) -> None:
@@ -43,23 +44,25 @@ def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(tmp_path
     assert longest_handle(first).startswith(lines[at].partition("(")[2].rstrip(")"))
     assert "    reference.jsonl: passed; right.jsonl: passed; wrong.jsonl: -" in lines[at + 1]
     assert "reference.jsonl alone fails 0 and alone passes 0" in done.stdout
+    # With the wrong run twice, the reference alone passes.
     passing = outliers([runs[2], runs[2], runs[0]])
     assert {(each.run, each.fails) for each in passing} == {(2, False)}
 
 
 def run_of_one_case(status: Status) -> RunLog:
+    """Return the log of a run whose only case has this status."""
     return logs.run_log(logs.PASSED.judged(status=status))
 
 
-def test_an_outlier_needs_three_runs_that_judge_its_case_and_a_verdict_of_every_run() -> None:
+def test_an_outlier_needs_three_runs_that_pass_or_fail_and_a_verdict_in_each_run() -> None:
     passed, failed, unsupported = map(
         run_of_one_case, (Status.PASSED, Status.FAILED, Status.UNSUPPORTED)
     )
     [found] = outliers([passed, unsupported, failed, passed])
     assert (found.run, found.fails) == (2, True)
-    assert outliers([passed, unsupported, failed]) == []
-    assert outliers([passed, failed, passed, logs.run_log()]) == []
-    assert outliers([passed, failed, passed, failed]) == []
+    assert outliers([passed, unsupported, failed]) == []  # Only two pass or fail.
+    assert outliers([passed, failed, passed, logs.run_log()]) == []  # The last lacks the case.
+    assert outliers([passed, failed, passed, failed]) == []  # None is alone.
 
 
 def test_the_names_of_logs_cannot_move_the_cursor() -> None:

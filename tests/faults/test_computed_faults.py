@@ -88,12 +88,14 @@ def status_and_fault(
     return verdict.status, reason.partition(",")[0] if verdict.status is Status.WAIVED else ""
 
 
-INPUT = "{Sizes: [1, 3], DataType: INT64, values: [2147483648, 5, 4294967295]}"
-ONE = "{Sizes: [1, 1], DataType: INT64}"
-INDEX = "{Sizes: [1, 1], DataType: UINT32}"
-HALF = "{Sizes: [1, 1, 1, 1, 2], DataType: FLOAT16"
+INT64_INPUT = "{Sizes: [1, 3], DataType: INT64, values: [2147483648, 5, 4294967295]}"
+INT64_OUTPUT = "{Sizes: [1, 1], DataType: INT64}"
+INDEX_OUTPUT = "{Sizes: [1, 1], DataType: UINT32}"
+TWO_HALVES = "{Sizes: [1, 1, 1, 1, 2], DataType: FLOAT16"
+"""The beginning of a tensor of two numbers; values and a brace follow."""
 
 OBSERVED = [
+    # The high words are 1. As signed numbers, the low words 2^31 and 2^32 - 1 are negative.
     Observed(
         LOW_WORDS,
         "ELEMENT_WISE_MAX",
@@ -105,13 +107,14 @@ OBSERVED = [
     Observed(
         LOW_WORDS,
         "ARGMAX",
-        f"{{InputTensor: {INPUT}, OutputTensor: {INDEX}, Axes: [1], AxisDirection: INCREASING}}",
+        f"{{InputTensor: {INT64_INPUT}, OutputTensor: {INDEX_OUTPUT}, Axes: [1], "
+        "AxisDirection: INCREASING}",
         {"OutputTensor": [1]},
     ),
     Observed(
         LOW_WORDS,
         "ELEMENT_WISE_CLIP1",
-        f"{{InputTensor: {INPUT}, OutputTensor: {{Sizes: [1, 3], DataType: INT64}}, "
+        f"{{InputTensor: {INT64_INPUT}, OutputTensor: {{Sizes: [1, 3], DataType: INT64}}, "
         "MinMaxDataType: INT64, Min: 1, Max: 7}",
         {"OutputTensor": [1, 5, 1]},
     ),
@@ -119,14 +122,15 @@ OBSERVED = [
         Observed(
             LOW_WORDS,
             "REDUCE",
-            f"{{Function: {function}, InputTensor: {INPUT}, OutputTensor: {output}, Axes: [1]}}",
+            f"{{Function: {function}, InputTensor: {INT64_INPUT}, OutputTensor: {output}, "
+            "Axes: [1]}",
             {"OutputTensor": [value]},
         )
         for function, output, value in (
-            ("MIN", ONE, 2147483648),
-            ("MAX", ONE, 5),
-            ("ARGMIN", INDEX, 0),
-            ("ARGMAX", INDEX, 1),
+            ("MIN", INT64_OUTPUT, 2147483648),
+            ("MAX", INT64_OUTPUT, 5),
+            ("ARGMIN", INDEX_OUTPUT, 0),
+            ("ARGMAX", INDEX_OUTPUT, 1),
         )
     ),
     *(
@@ -166,13 +170,13 @@ OBSERVED = [
     Observed(
         "moments-written-before-the-parameters-are-read",
         "ADAM_OPTIMIZER",
-        f"{{InputParametersTensor: {HALF}, values: [-310.5, -57.0625]}}, "
-        f"InputFirstMomentTensor: {HALF}, values: [0.1602783203125, -0.06524658203125]}}, "
-        f"InputSecondMomentTensor: {HALF}, values: [1.30078125, 1.0615234375]}}, "
-        f"GradientTensor: {HALF}, values: [-2.853515625, -1.02734375]}}, "
+        f"{{InputParametersTensor: {TWO_HALVES}, values: [-310.5, -57.0625]}}, "
+        f"InputFirstMomentTensor: {TWO_HALVES}, values: [0.1602783203125, -0.06524658203125]}}, "
+        f"InputSecondMomentTensor: {TWO_HALVES}, values: [1.30078125, 1.0615234375]}}, "
+        f"GradientTensor: {TWO_HALVES}, values: [-2.853515625, -1.02734375]}}, "
         "TrainingStepTensor: {Sizes: [1, 1, 1, 1, 1], DataType: UINT32, values: [2]}, "
-        f"OutputParametersTensor: {HALF}}}, OutputFirstMomentTensor: {HALF}}}, "
-        f"OutputSecondMomentTensor: {HALF}}}, "
+        f"OutputParametersTensor: {TWO_HALVES}}}, OutputFirstMomentTensor: {TWO_HALVES}}}, "
+        f"OutputSecondMomentTensor: {TWO_HALVES}}}, "
         "LearningRate: 0.5, Beta1: 0.75, Beta2: 0.5, Epsilon: 0.125}\n"
         "    in_place: {OutputFirstMomentTensor: InputParametersTensor}",
         {
@@ -224,6 +228,7 @@ OBSERVED = [
         "InputWindowSizes: [2, 3, 1], InputWindowStrides: [1, 1, -2]}",
         {"OutputGradientTensor": [0, 2, 0, 4, 0, 6, 0, 8, 0, 0, 0, 0]},
     ),
+    # 3 * 7 + 5 * 97 + 7 * 187, as if the dilation were 1. Right is 3 * 7 + 7 * 97.
     Observed(
         "filter-as-large-as-the-input",
         "CONVOLUTION",
@@ -234,6 +239,7 @@ OBSERVED = [
         "OutputPadding: [0], GroupCount: 1}",
         {"OutputTensor": [1815]},
     ),
+    # The groups after the first one have their bias only: 2 * 4000 + 1 and so on.
     Observed(
         "groups-of-a-filter-as-large-as-the-input",
         "CONVOLUTION",
@@ -260,6 +266,7 @@ OBSERVED = [
         {"OutputTensor": [231, 987, 1743, 0, 0, 0, 843, 4191, 7539, 0, 0, 0]},
         "1.8.0",
     ),
+    # The second value is read with the last stride, 0, and not with the first one, 16.
     Observed(
         "on-value-behind-the-last-dimension",
         "ONE_HOT",
@@ -573,7 +580,7 @@ def test_wrong_parameters_under_a_circumstance_are_waived_only_if_a_moment_is_in
     assert verdict.status is (Status.PASSED if named else Status.FAILED)
 
 
-GRAPH = """
+LOW_WORDS_GRAPH = """
 inputs:
   a: {Sizes: [1, 1, 1, 3], DataType: INT64, values: [2147483648, 5, 4294967295]}
   b: {Sizes: [1, 1, 1, 3], DataType: INT64, values: [7, 2147483649, 1]}
@@ -588,7 +595,8 @@ outputs: {y: sum}
 
 
 def test_a_fault_of_a_node_is_carried_through_the_graph(tmp_path: Path) -> None:
-    case = graph_case(tmp_path, GRAPH)
+    case = graph_case(tmp_path, LOW_WORDS_GRAPH)
+    # The minimum by low words as signed numbers, plus b.
     wrong = [2147483648 + 7, 2147483649 * 2, 4294967295 + 1]
     assert status_and_fault(case, outputs_of(case, {"y": wrong}), "1.15.4") == (
         Status.WAIVED,
@@ -621,6 +629,7 @@ outputs: {y: y}
 
 
 def test_a_single_element_used_as_its_variance_is_recognised_in_a_graph(tmp_path: Path) -> None:
+    """0 / sqrt(x + 0.5) is NaN for the elements -3 and -0.5, and 0 for the others."""
     case = graph_case(tmp_path, SINGLE_ELEMENTS)
     nan = float("nan")
     for values, expected in (
@@ -677,7 +686,7 @@ DirectML reads the second of the two values at the byte `AT`, and not at `STEP`.
 @pytest.mark.parametrize(
     ("step", "at", "second", "unwritten", "named"),
     [
-        (2, 1, -51, [0, 5], True),  # between the elements; -51 filled the output
+        (2, 1, -51, [0, 5], True),  # between the elements; the output was filled with -51
         (2, 1, 17, [], True),
         (2, 3, -51, [0, 5], True),  # in the word that holds the last element
         (2, 1, -51, [0, 4, 5], False),
@@ -735,8 +744,11 @@ outputs: {y: n}
 """
 
 
-def test_in_a_graph_an_index_along_one_element_counts_as_0(tmp_path: Path) -> None:
-    """The second column reads the tuple (3, 0), one number too late; 3 counts as index 0."""
+def test_in_a_graph_an_index_along_a_dimension_of_size_1_counts_as_0(tmp_path: Path) -> None:
+    """The first column of updates goes to (0, 3), and the second to (3, 0), read one index later.
+
+    The first dimension has size 1, so 3 counts as 0 there.
+    """
     case = graph_case(tmp_path, TUPLES)
     wrong = np.array([[[0, 4], [0, 0], [0, 0], [3, 0]]], np.int32)
     fault = "scattered-by-strides-of-0-in-a-graph"
@@ -854,7 +866,9 @@ def test_a_graph_may_have_the_outputs_of_either_of_two_kernels_with_the_fault(
     assert status_and_fault(case, {"y": wrong + 1}, "1.13.1") == (Status.FAILED, "")
 
 
-def test_the_least_int32_is_a_corner_whose_parts_may_be_left_out(tmp_path: Path) -> None:
+def test_parts_of_a_region_may_be_left_out_if_it_begins_at_the_least_int32_but_not_below(
+    tmp_path: Path,
+) -> None:
     desc = (
         "{InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 4]}, "
         "ROITensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32, values: [0, CORNER, 0, 3, 0]}, "
@@ -865,11 +879,14 @@ def test_the_least_int32_is_a_corner_whose_parts_may_be_left_out(tmp_path: Path)
     predicted = parts_beyond_32_bits_left_out(least)
     assert predicted is not None
     assert predicted.outputs["OutputTensor"].ravel().tolist() == [0, 0]
+    # The next FLOAT32 below -2^31, which is 2^8 less.
     beyond = case_of(tmp_path, "ROI_POOLING", desc.replace("CORNER", "-2147483904"))
     assert parts_beyond_32_bits_left_out(beyond) is None
 
 
-def test_a_part_whose_begin_wraps_around_as_well_may_hold_elements(tmp_path: Path) -> None:
+def test_a_part_of_a_region_may_hold_elements_if_its_begin_and_end_wrap_around(
+    tmp_path: Path,
+) -> None:
     """As measured on five releases: 4 * 1073741825 is 4 in 32 bits, so part 4 begins at row 0."""
     desc = """{InputTensor: {Sizes: [1, 1, 5, 1], DataType: FLOAT32, values: [9, 8, 1, 2, 3]},
       ROITensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32, values: [0, 0, 0, 0, 1073741824]},

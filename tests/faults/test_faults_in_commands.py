@@ -152,7 +152,7 @@ def wrong_maximum(a: int, b: int) -> int:
     return a if words(a) > words(b) else b
 
 
-def wrong_greatest(case: Case) -> Array:
+def wrong_maxima(case: Case) -> Array:
     """Return what `wrong_maximum` makes of the inputs of a case."""
     inputs = np.broadcast_arrays(*(case.inputs()[name] for name in ("ATensor", "BTensor")))
     pairs = zip(*(array.ravel().tolist() for array in inputs), strict=True)
@@ -165,7 +165,7 @@ def random_case_that_meets_the_fault(seed: int) -> tuple[int, Case]:
         case = valid_case(operator_case("ELEMENT_WISE_MAX", seed, number))
         if case.desc["OutputTensor"].DataType is not DataType.INT64 or case.in_place:
             continue
-        if (wrong_greatest(case) != evaluate(case)["OutputTensor"]).any():
+        if (wrong_maxima(case) != evaluate(case)["OutputTensor"]).any():
             return number, case
     raise AssertionError("no case meets the fault")
 
@@ -174,9 +174,9 @@ def random_case_that_meets_the_fault(seed: int) -> tuple[int, Case]:
 def test_fuzzing_names_the_known_fault_and_fails_for_a_further_defect(
     tmp_path: Path, defect: int, code: int
 ) -> None:
-    seed = 44
+    seed = 44  # One with such a case among its first 1,000.
     number, case = random_case_that_meets_the_fault(seed)
-    wrong = wrong_greatest(case)
+    wrong = wrong_maxima(case)
     wrong.reshape(-1)[0] += defect
     outcome = Outputs({"OutputTensor": wrong})
     backend = directml_recording(tmp_path / "made.dmlrec", {case.identifier: (case, outcome)})

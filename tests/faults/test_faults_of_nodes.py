@@ -38,7 +38,8 @@ CONSTANT = (
 )
 NEGATE = "{operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: %s, OutputTensor: {}}}"
 INPUT = "inputs: {x: {Sizes: [5], DataType: FLOAT32, values: [1, 2, 3, 4, 5]}}\n"
-JOINED = f"nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n"
+READ_SEQUENCE = f"nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n"
+"""A sequence `f` and the node `n`, which reads it."""
 
 
 def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -> str:
@@ -56,12 +57,12 @@ def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.
     ("graph", "kind", "name"),
     [
         (
-            f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{y: f, z: n, w: m}}\n",
+            f"{INPUT}{READ_SEQUENCE}  m: {NEGATE % 'x'}\noutputs: {{y: f, z: n, w: m}}\n",
             BreakdownKind.DEVICE_REMOVED,
             "sequence-that-is-an-output-too",
         ),
         (
-            f"{JOINED}outputs: {{z: n, y: f}}\n",
+            f"{READ_SEQUENCE}outputs: {{z: n, y: f}}\n",
             BreakdownKind.DEVICE_REMOVED,
             "sequence-that-is-an-output-too",
         ),
@@ -73,12 +74,12 @@ def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.
             "sequence-that-is-an-output-too",
         ),
         (
-            f"{JOINED}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{y: g, z: n, w: m}}\n",
+            f"{READ_SEQUENCE}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{y: g, z: n, w: m}}\n",
             BreakdownKind.DEVICE_REMOVED,
             "sequence-that-is-an-output-too",
         ),
         (
-            f"{JOINED}  g: {SEQUENCE}\noutputs: {{z: n, y: g}}\n",
+            f"{READ_SEQUENCE}  g: {SEQUENCE}\noutputs: {{z: n, y: g}}\n",
             BreakdownKind.CRASH,
             "sequence-that-feeds-no-node",
         ),
@@ -108,10 +109,10 @@ def test_the_refusal_of_a_sequence_beside_a_split_is_waived(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "graph",
     [
-        f"{JOINED}outputs: {{y: f, z: n}}\n",
-        f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{z: n, y: f, w: m}}\n",
-        f"{JOINED}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{z: n, y: g, w: m}}\n",
-        f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{z: n, w: m}}\n",
+        f"{READ_SEQUENCE}outputs: {{y: f, z: n}}\n",
+        f"{INPUT}{READ_SEQUENCE}  m: {NEGATE % 'x'}\noutputs: {{z: n, y: f, w: m}}\n",
+        f"{READ_SEQUENCE}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{z: n, y: g, w: m}}\n",
+        f"{INPUT}{READ_SEQUENCE}  m: {NEGATE % 'x'}\noutputs: {{z: n, w: m}}\n",
     ],
 )
 def test_breakdowns_of_other_graphs_with_sequences_are_not_waived(
@@ -231,7 +232,10 @@ outputs: {count: last.OutputCountTensor, places: last.OutputCoordinatesTensor}""
 def test_only_rows_that_no_element_fills_with_the_fault_may_be_unwritten(
     tmp_path: Path, unwritten: list[int], name: str
 ) -> None:
-    """The sum is [-1, 21], but [0, 21] with the fault, so that one row is left out."""
+    """The sum is [-1, 20] + RELU([-2, 1]), but with the fault RELU([-2 - 1, 1 + 20]).
+
+    So [-1, 21] becomes [0, 21], and the second row of coordinates holds old numbers, here 7.
+    """
     places = np.array([0, 0, 0, 1, 7, 7, 7, 7], np.uint32).reshape(1, 1, 2, 4)
     fault = Fault(FaultKind.NOT_WRITTEN, "not written", "places", np.array(unwritten))
     wrong = Outputs(

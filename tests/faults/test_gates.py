@@ -31,6 +31,7 @@ STEP = (
 def test_a_softsign_of_infinity_that_is_1_or_minus_1_instead_of_nan_is_waived(
     weight: str, given: float, data_type: str, tmp_path: Path
 ) -> None:
+    """SOFTSIGN is x / (1 + |x|), which is NaN for an infinite x and 1 for the greatest number."""
     desc = STEP.replace("TYPE", data_type).replace("WEIGHTS", f"[0, 0, {weight}]")
     case = case_of(tmp_path, "GRU", desc)
     arrays = outputs_of(case, {"OutputSingleTensor": [given]})

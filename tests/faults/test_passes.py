@@ -23,7 +23,7 @@ from tests.faults.test_computed_faults import case_of, outputs_of, status_and_fa
 from tests.graphs.suites import graph_case
 from tests.truncation import toward_zero
 
-FAULT = "float16-mean-along-an-inner-axis"
+FAULT_OF_MEANS = "float16-mean-along-an-inner-axis"
 FAULT_OF_TRAINING = "float16-means-of-training-held-in-parts"
 
 SUM = (
@@ -40,7 +40,7 @@ def test_a_1_that_the_first_pass_loses_is_waived_in_a_sum_and_in_a_mean(
 ) -> None:
     case = case_of(tmp_path, "REDUCE", SUM.replace("FUNCTION", function))
     given = outputs_of(case, {"OutputTensor": [0] * 5})
-    assert status_and_fault(case, given, "1.9.1") == (Status.WAIVED, FAULT)
+    assert status_and_fault(case, given, "1.9.1") == (Status.WAIVED, FAULT_OF_MEANS)
     assert status_and_fault(case, given, "1.10.1") == (Status.FAILED, "")
     for wrong in (2 * right, -right):
         other = outputs_of(case, {"OutputTensor": [0, 0, 0, 0, wrong]})
@@ -80,7 +80,7 @@ def test_a_normalization_by_a_mean_and_a_variance_of_two_passes_is_waived(tmp_pa
         case, outputs_of(case, {"OutputTensor": GIVEN_BY_DIRECTML}), "1.8.0"
     ) == (
         Status.WAIVED,
-        FAULT,
+        FAULT_OF_MEANS,
     )
     for at, wrong in ((8, 1.47), (12, -0.13), (0, 142.5)):
         other = [*GIVEN_BY_DIRECTML]

@@ -32,11 +32,13 @@ from tests.graphs.suites import graph_case
 
 EXCHANGED = "sequences-in-place-of-each-other"
 INPUT = "inputs: {x: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}}\n"
-NEGATED = "  m: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: x, OutputTensor: {}}}\n"
+NEGATED_INPUT_NODE = (
+    "  m: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: x, OutputTensor: {}}}\n"
+)
 
 
 def sequence(name: str, start: int, count: int, data_type: str = "FLOAT32") -> str:
-    """Return a sequence and a node that it feeds."""
+    """Return a node that makes a sequence, and a node `nNAME` that negates it."""
     tensor = f"{{Sizes: [{count}], DataType: {data_type}}}"
     values = f"ValueDataType: {data_type}, ValueStart: {start}, ValueDelta: 2"
     desc = f"{{OutputTensor: {tensor}, {values}}}"
@@ -64,9 +66,10 @@ def fault_of(folder: Path, text: str, outcome: Outcome, version: str = "1.15.4")
     return verdict.reason.message.partition(",")[0] if verdict.status is Status.WAIVED else ""
 
 
+# Sequences of two elements, such as 1 and 3, each with a node that negates it.
 A, B, C = sequence("a", 1, 2), sequence("b", 10, 2), sequence("c", 20, 2)
-OF_NODES = {"na": floats(-1, -3), "nb": floats(-10, -12), "nc": floats(-20, -22)}
-OF_INPUT = {"m": floats(-1, -2)}
+NEGATED_SEQUENCES = {"na": floats(-1, -3), "nb": floats(-10, -12), "nc": floats(-20, -22)}
+NEGATED_INPUT = {"m": floats(-1, -2)}
 
 
 @pytest.mark.parametrize(
@@ -74,8 +77,8 @@ OF_INPUT = {"m": floats(-1, -2)}
     [
         (graph(A + B, "b a na nb"), {"b": floats(1, 3), "a": floats(10, 12)}),
         (
-            graph(A + B + NEGATED, "m b a na nb", INPUT),
-            {"b": floats(1, 3), "a": floats(10, 12), **OF_INPUT},
+            graph(A + B + NEGATED_INPUT_NODE, "m b a na nb", INPUT),
+            {"b": floats(1, 3), "a": floats(10, 12), **NEGATED_INPUT},
         ),
         # The order of the nodes decides which sequence is the first.
         (graph(B + A, "a b na nb"), {"a": floats(10, 12), "b": floats(1, 3)}),
@@ -91,7 +94,7 @@ def test_sequences_that_are_written_to_each_others_outputs_are_waived(
     tmp_path: Path, text: str, wrong: dict[str, Array]
 ) -> None:
     names = graph_case(tmp_path, text).outputs()
-    arrays = {name: {**OF_NODES, **wrong}[name] for name in names}
+    arrays = {name: {**NEGATED_SEQUENCES, **wrong}[name] for name in names}
     assert fault_of(tmp_path, text, Outputs(arrays)) == EXCHANGED
     assert fault_of(tmp_path, text, Outputs(arrays), "1.12.1") == ""
     assert len(arrays) >= 4
@@ -104,7 +107,7 @@ def test_sequences_that_are_written_to_each_others_outputs_are_waived(
 def test_exchanged_sequences_are_not_waived_for_an_order_without_the_fault(
     tmp_path: Path, outputs: str
 ) -> None:
-    right = {**OF_NODES, "a": floats(1, 3), "b": floats(10, 12)}
+    right = {**NEGATED_SEQUENCES, "a": floats(1, 3), "b": floats(10, 12)}
     names = outputs.split()
     arrays = {name: right[name] for name in names}
     exchanged = {**arrays, "b": right["a"], "a": right["b"]}
@@ -139,7 +142,7 @@ LAST_UNWRITTEN = Fault(FaultKind.NOT_WRITTEN, "not written", "a", np.array([2]))
 def test_damage_by_a_longer_sequence_is_waived_only_past_the_end_of_the_shorter_output(
     tmp_path: Path, faults: tuple[Fault, ...], name: str
 ) -> None:
-    arrays = {"b": floats(1, 3), "a": floats(10, 12, -7e8)}
+    arrays = {"b": floats(1, 3), "a": floats(10, 12, -7e8)}  # The last number is an old one.
     nodes = {"na": floats(-1, -3, -5), "nb": floats(-10, -12)}
     assert fault_of(tmp_path, LONG, Outputs({**arrays, **nodes}, faults=faults)) == name
 
@@ -147,14 +150,21 @@ def test_damage_by_a_longer_sequence_is_waived_only_past_the_end_of_the_shorter_
 def test_a_touched_guard_band_is_not_waived_if_all_outputs_have_the_same_size(
     tmp_path: Path,
 ) -> None:
-    arrays = {"b": floats(1, 3), "a": floats(10, 12), "na": OF_NODES["na"], "nb": OF_NODES["nb"]}
+    arrays = {
+        "b": floats(1, 3),
+        "a": floats(10, 12),
+        "na": NEGATED_SEQUENCES["na"],
+        "nb": NEGATED_SEQUENCES["nb"],
+    }
     text = graph(A + B, "b a na nb")
     assert fault_of(tmp_path, text, Outputs(arrays, faults=(SPILT,))) == ""
 
 
-def test_exchanged_sequences_of_two_data_types_are_waived_as_bits_only(tmp_path: Path) -> None:
+def test_sequences_of_two_data_types_are_waived_if_bits_and_not_values_are_exchanged(
+    tmp_path: Path,
+) -> None:
     text = graph(A + sequence("b", 10, 2, "INT32"), "b a na nb")
-    nodes = {"na": OF_NODES["na"], "nb": np.array([-10, -12], np.int32)}
+    nodes = {"na": NEGATED_SEQUENCES["na"], "nb": np.array([-10, -12], np.int32)}
     seen = {"b": floats(1, 3).view(np.int32), "a": np.array([10, 12], np.int32).view(np.float32)}
     assert fault_of(tmp_path, text, Outputs({**seen, **nodes})) == EXCHANGED
     numbers = {"b": np.array([1, 3], np.int32), "a": floats(10, 12)}

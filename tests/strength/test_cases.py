@@ -53,11 +53,11 @@ def test_a_case_of_equal_values_notices_fewer_defects_than_a_case_of_different_v
     assert case_share({"a": alike}) < case_share({"a": different})
 
 
-def test_cases_that_notice_nothing_are_named() -> None:
+def test_cases_that_notice_no_defect_are_named_and_lower_the_share() -> None:
     noticed = {"useful": CaseTally("TILE", 4, 1), "useless": CaseTally("TILE", 3, 0)}
     assert unnoticing_cases(noticed) == ["useless"]
     assert list(case_lines(noticed)) == ["notices no defect: TILE: useless"]
-    assert case_share(noticed) == 100 / 7
+    assert case_share(noticed) == 100 / 7  # 1 of 4 + 3 defects, in percent.
 
 
 def test_a_sample_has_cases_of_each_operator_and_depends_only_on_the_seed() -> None:
@@ -70,7 +70,7 @@ def test_a_sample_has_cases_of_each_operator_and_depends_only_on_the_seed() -> N
     assert sampled(plan, None, 1) == plan
 
 
-def test_fail_under_cases_fails_below_the_share(tmp_path: Path) -> None:
+def test_fail_under_cases_fails_if_cases_notice_a_lower_share_of_defects(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(TILES, encoding="utf-8")
     report = tmp_path / "strength.json"
     arguments = ("strength", "suite.yaml", "--figure", "defects", "--report", f"json:{report}")

@@ -53,6 +53,7 @@ def test_nothing_excuses_an_operator_without_deviations(tmp_path: Path) -> None:
 
 
 def test_perturbations_that_the_case_permits_do_not_count(tmp_path: Path) -> None:
+    # 1,000 ULP are within the tolerance, so only the other four perturbations fail.
     wide = "    tolerance: {OutputTensor: {ulp: 2000, reason: a test}}\n"
     found = _figure(tmp_path, "ELEMENT_WISE_NEGATE", 100, code=0, rest=wide)
     assert [each["failing"] for each in found.values()] == [4, 4]

@@ -52,7 +52,7 @@ cases:
       HasExclusiveSum: false
 """
 
-SECOND_DISPATCH = """
+OVERLAPPING_WINDOWS = """
 operator: FOLD
 cases:
   - name: overlaps
@@ -146,7 +146,7 @@ cases:
       GroupCount: 3
 """
 
-PRODUCT = """
+FUSED_PRODUCT = """
 operator: GEMM
 cases:
   - name: fused
@@ -211,7 +211,7 @@ def figure_of(file: Path) -> DriverFigure:
     return DriverFigure.of(driver_defects(), applicability, strength)
 
 
-def pooling(directory: Path) -> Computation:
+def computed_pooling(directory: Path) -> Computation:
     """Return the case of `POOLING` with its right outputs."""
     file = directory / "suite.yaml"
     file.write_text(POOLING, encoding="utf-8")
@@ -246,7 +246,7 @@ def test_a_case_that_meets_the_condition_of_a_defect_catches_the_defect(tmp_path
 def test_the_defect_of_onnxruntime_29637_gives_the_wrong_results_of_its_bug_report(
     tmp_path: Path,
 ) -> None:
-    run = pooling(tmp_path)
+    run = computed_pooling(tmp_path)
     [defect] = [d for d in driver_defects() if d.report and d.report.name == "onnxruntime-29637"]
     wrong = defect.inject(run)
     assert wrong is not None
@@ -255,11 +255,12 @@ def test_the_defect_of_onnxruntime_29637_gives_the_wrong_results_of_its_bug_repo
 
 
 def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: Path) -> None:
-    run = pooling(tmp_path)
+    run = computed_pooling(tmp_path)
     [defect] = [d for d in driver_defects() if d.name == "max pooling indices count the padding"]
     wrong = defect.inject(run)
     assert wrong is not None
     right = run.outputs["OutputIndicesTensor"].ravel()
+    # The input has one row and one element of padding before it.
     assert wrong["OutputIndicesTensor"].ravel().tolist() == (right + 1).tolist()
 
 
@@ -270,37 +271,37 @@ def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: 
             CHANNELS_LAST,
             "channels-last max pooling counts its indices as the elements lie",
             "OutputIndicesTensor",
-            [2, 6, 1, 7],
+            [2, 6, 1, 7],  # The element (c, w) counts as 2 * w + c, and not as 4 * c + w.
         ),
         (
             GROUPS,
             "grouped convolution dilates the filters of its first group only",
             "OutputTensor",
-            [5, 3],
+            [5, 3],  # 1 + 4 with the dilation of 2, and 1 + 2 without it.
         ),
         (
             DEPTHWISE,
             "depthwise convolution uses the filter of the next group",
             "OutputTensor",
-            [3, 4, 2],
+            [3, 4, 2],  # The filters are 2, 3 and 4, and all inputs 1.
         ),
         (
-            PRODUCT,
+            FUSED_PRODUCT,
             "product of FLOAT16 applies its activation before the bias",
             "OutputTensor",
-            [-2],
+            [-2],  # RELU(3 * 1) - 5, and not RELU(3 * 1 - 5).
         ),
         (
             REPEATED,
             "repeated input beside a padded one is read as packed",
             "OutputTensor",
-            [11, 22, 30, 40],
+            [11, 22, 30, 40],  # B stores 1 and 2 only; its second row is read behind them.
         ),
         (
             INT8_REDUCTION,
             "reduction of INT8 over axes that are not adjacent drops a slice",
             "OutputTensor",
-            [2],
+            [2],  # The greatest number of the first slice, 1 and 2.
         ),
     ],
 )
@@ -383,8 +384,8 @@ def test_a_defect_that_its_sample_hides_is_tried_on_all_cases(tmp_path: Path, se
     assert pair.fate is Fate.CAUGHT
 
 
-IGNORED = "cumulation ignores HasExclusiveSum"
-WRONG = """
+EXCLUSION_IGNORED = "cumulation ignores HasExclusiveSum"
+WRONG_EXPECTATION = """
   - name: wrong-expectation
     desc:
       InputTensor: {Sizes: [2, 300], DataType: INT32, fill: {sequence: {start: 1}}}
@@ -400,24 +401,28 @@ WRONG = """
 def test_a_defect_whose_sample_is_unusable_is_tried_on_all_cases(tmp_path: Path, seed: int) -> None:
     """Whichever case the sample is, the one that passes with the right output is tried."""
     file = tmp_path / "suite.yaml"
-    file.write_text(CUMULATION.replace("LENGTH", "300") + WRONG, encoding="utf-8")
+    file.write_text(CUMULATION.replace("LENGTH", "300") + WRONG_EXPECTATION, encoding="utf-8")
     plan = list(load_suite([file]).plan())
     applicability, strength = measure_drivers(plan, [file], 1, 1, seed)
     figure = DriverFigure.of(driver_defects(), applicability, strength)
-    [pair] = [pair for pair in figure.pairs if pair.defect.name == IGNORED]
+    [pair] = [pair for pair in figure.pairs if pair.defect.name == EXCLUSION_IGNORED]
     assert pair.fate is Fate.CAUGHT
 
 
-def test_a_survivor_of_which_no_case_could_be_used_says_so(tmp_path: Path) -> None:
-    actual = results_by_defect(tmp_path, "operator: CUMULATIVE_SUMMATION\ncases:" + WRONG)
-    assert actual[IGNORED].missing == (
+def test_a_survivor_whose_only_case_has_a_wrong_expectation_says_that_none_passes(
+    tmp_path: Path,
+) -> None:
+    actual = results_by_defect(
+        tmp_path, "operator: CUMULATIVE_SUMMATION\ncases:" + WRONG_EXPECTATION
+    )
+    assert actual[EXCLUSION_IGNORED].missing == (
         "1 case of CUMULATIVE_SUMMATION with `HasExclusiveSum`, "
         "and none passes with the right outputs"
     )
 
 
 def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:
-    actual = results_by_defect(tmp_path, SECOND_DISPATCH)
+    actual = results_by_defect(tmp_path, OVERLAPPING_WINDOWS)
     assert actual["second dispatch adds to the first"].fate is Fate.CAUGHT
 
 
@@ -455,7 +460,7 @@ def test_an_unknown_condition_and_text_that_is_no_expression_are_refused() -> No
         condition("import os")
 
 
-def test_dmlconf_strength_fails_below_a_share_of_driver_defects(tmp_path: Path) -> None:
+def test_dmlconf_strength_fails_if_the_suite_catches_too_few_driver_defects(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
     report = tmp_path / "strength.json"
     process = dmlconf_here(

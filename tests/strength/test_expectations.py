@@ -98,7 +98,7 @@ cases:
 """
 
 
-def test_a_change_of_an_element_that_may_have_any_value_counts_as_not_noticed(
+def test_a_changed_element_that_may_have_any_value_counts_as_not_noticed(
     tmp_path: Path,
 ) -> None:
     """200^2 + 160^2 overflows FLOAT16, so any result is right, whatever the source permits."""
@@ -122,7 +122,10 @@ cases:
 """
 
 
-def test_all_changes_of_defined_angles_are_noticed_beside_an_undefined_one(tmp_path: Path) -> None:
+def test_changes_of_defined_angles_are_all_noticed_although_one_angle_is_undefined(
+    tmp_path: Path,
+) -> None:
+    """The angle of the first point, whose coordinates are zeros, is undefined."""
     figure = measured(tmp_path, ORIGIN)
     assert {kind for _, kind in figure.tallies} >= {"largest zeroed", "sign flipped"}
     assert all(tally.noticed == tally.counted > 0 for tally in figure.tallies.values())
@@ -195,6 +198,7 @@ def test_a_sample_becomes_ten_times_as_large_only_if_it_notices_too_little(
     twelve = "".join(COSINE.replace("NUMBER", str(number)) for number in range(12))
     file.write_text(f"operator: ELEMENT_WISE_COS\ncases:{twelve}\n", encoding="utf-8")
     plan = list(load_suite([file]).plan())
+    # One process, samples of one case, and the seed 0.
     setting = Setting(
         plan, [], [file], 1, 1, 0, ["expectations"], lambda count: nullcontext(lambda: None)
     )

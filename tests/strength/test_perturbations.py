@@ -91,6 +91,7 @@ def test_the_closing_sentence_counts_each_perturbation_once() -> None:
 
 
 def test_an_absolute_limit_misses_1000_ulp(tmp_path: Path) -> None:
+    """COS may be off by 0.0008; 1,000 ULP of numbers just below 1 are 1000 * 2^-24, or 0.00006."""
     strength = perturbed(tmp_path, ABSOLUTE_LIMIT)
     kind = "1,000 ULP in FLOAT32"
     tally = strength.perturbed[kind, "ELEMENT_WISE_COS"]
@@ -104,6 +105,7 @@ def test_an_absolute_limit_misses_1000_ulp(tmp_path: Path) -> None:
 def test_undefined_elements_are_not_perturbed(tmp_path: Path, seed: int) -> None:
     strength = perturbed(tmp_path, UNDEFINED, seed)
     off_by_one = strength.perturbed["integer off by one", "NONZERO_COORDINATES"]
+    # The count, and the only defined row of coordinates.
     assert (off_by_one.tried, off_by_one.caught) == (2, 2)
 
 
@@ -122,7 +124,7 @@ def test_a_seed_decides_which_elements_are_perturbed(tmp_path: Path) -> None:
     assert {kind for kind in first if first[kind] == other[kind]} == {"largest zeroed"}
 
 
-def test_attributes_with_which_the_reference_fails_give_no_output() -> None:
+def test_a_desc_with_which_the_reference_fails_gives_no_output() -> None:
     tested = bundled_case("roi_align_grad/boundary/one-element")
     site = Site(tested, evaluate(tested), "OutputGradientTensor")
     assert recomputed(site) is not None

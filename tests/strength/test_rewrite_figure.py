@@ -74,7 +74,9 @@ def test_a_rewritten_graph_that_fails_although_no_condition_is_broken_is_reporte
     assert "no case: drop-relu-before-clip, without minimum-is-not-negative" in result.stderr
 
 
-def test_rewrites_are_measured_on_all_their_cases_whatever_the_sample(tmp_path: Path) -> None:
+def test_rewrites_are_measured_on_all_their_cases_although_a_sample_is_asked_for(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "near.yaml").write_text(NEAR_MISS)
     options = "strength", "near.yaml", "--sample", "1", "-q"
     alone = dmlconf_here(tmp_path, *options, "--figure", "rewrites").stdout

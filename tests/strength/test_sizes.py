@@ -45,8 +45,10 @@ cases:
       Alpha: 0.25
       Beta: 0.0
 """
+"""A product of 2,052 terms along K: 16 tiles of 128 terms and a remainder of 4."""
 
 VARIED = "{sequence: {start: 1}}"
+"""A fill of numbers that are all different."""
 
 
 def figure_of(directory: Path, text: str) -> DriverFigure:
@@ -58,7 +60,7 @@ def figure_of(directory: Path, text: str) -> DriverFigure:
     return DriverFigure.of(size_defects(), applicability, strength)
 
 
-def measured(directory: Path, text: str) -> dict[str, DefectResult]:
+def results_by_defect(directory: Path, text: str) -> dict[str, DefectResult]:
     """Return the result of each defect of size, by its name."""
     figure = figure_of(directory, text)
     return {pair.defect.name: pair for pair in figure.pairs}
@@ -80,37 +82,42 @@ def test_each_defect_of_size_has_a_unique_name_and_a_plausible_cause() -> None:
 def test_a_defect_of_the_last_tile_is_noticed_whether_the_tile_is_whole_or_partial(
     tmp_path: Path, effect: str
 ) -> None:
-    for columns in (16, 17):
-        pair = measured(tmp_path, negation(columns))[f"last tile of 8 columns {effect}"]
+    for columns in (16, 17):  # Two whole tiles of 8 columns, and two and a part of one column.
+        pair = results_by_defect(tmp_path, negation(columns))[f"last tile of 8 columns {effect}"]
         assert pair.fate is Fate.CAUGHT
 
 
 def test_a_tensor_of_one_tile_does_not_meet_a_defect_of_the_last_tile(tmp_path: Path) -> None:
-    pair = measured(tmp_path, negation(8))["last tile of 8 columns is not computed"]
+    pair = results_by_defect(tmp_path, negation(8))["last tile of 8 columns is not computed"]
     assert pair.fate is Fate.UNMET
 
 
 def test_equal_elements_hide_a_tile_that_is_repeated(tmp_path: Path) -> None:
-    actual = measured(tmp_path, negation(17, "{constant: {value: 1}}"))
+    actual = results_by_defect(tmp_path, negation(17, "{constant: {value: 1}}"))
     assert actual["last tile of 8 columns repeats the tile before"].fate is Fate.HIDDEN
     assert actual["last tile of 8 columns is not computed"].fate is Fate.CAUGHT
 
 
 def test_one_lost_element_of_a_group_of_threads_is_noticed(tmp_path: Path) -> None:
-    actual = measured(tmp_path, negation(100))
+    actual = results_by_defect(tmp_path, negation(100))
+    # 27 * 100 elements are two whole groups of 1,024, and a part of one.
     assert actual["last element of the last whole group of 1024 threads is lost"].tally.caught == 1
     assert actual["last element of each group of 64 threads is lost"].tally.caught == 1
 
 
 def test_an_index_overflows_only_beyond_its_bits(tmp_path: Path) -> None:
-    few, many = measured(tmp_path, negation(100)), measured(tmp_path, negation(2500))
+    # 27 * 100 elements are fewer than 2^16, and 27 * 2500 are more.
+    few, many = (
+        results_by_defect(tmp_path, negation(100)),
+        results_by_defect(tmp_path, negation(2500)),
+    )
     for name in ("index of an output overflows 16 bits", "index of an input overflows 16 bits"):
         assert few[name].fate is Fate.UNMET
         assert many[name].fate is Fate.CAUGHT
 
 
 def test_float16_sums_and_lost_remainders_of_long_products_are_noticed(tmp_path: Path) -> None:
-    actual = measured(tmp_path, PRODUCT.replace("FLAGS", "[]"))
+    actual = results_by_defect(tmp_path, PRODUCT.replace("FLAGS", "[]"))
     for every in (16, 32, 64):
         assert actual[f"product holds FLOAT16 sums after every {every} terms"].fate is Fate.CAUGHT
     assert actual["products beyond tiles of 128 along K are dropped"].fate is Fate.CAUGHT
@@ -118,8 +125,11 @@ def test_float16_sums_and_lost_remainders_of_long_products_are_noticed(tmp_path:
 
 def test_weights_of_another_case_are_noticed_if_directml_owns_them(tmp_path: Path) -> None:
     name = "weights that DirectML owns are those of the case before"
-    assert measured(tmp_path, PRODUCT.replace("FLAGS", "[]"))[name].fate is Fate.UNMET
-    assert measured(tmp_path, PRODUCT.replace("FLAGS", "[OWNED_BY_DML]"))[name].fate is Fate.CAUGHT
+    assert results_by_defect(tmp_path, PRODUCT.replace("FLAGS", "[]"))[name].fate is Fate.UNMET
+    assert (
+        results_by_defect(tmp_path, PRODUCT.replace("FLAGS", "[OWNED_BY_DML]"))[name].fate
+        is Fate.CAUGHT
+    )
 
 
 def test_a_case_that_hides_a_defect_lowers_the_share(tmp_path: Path) -> None:

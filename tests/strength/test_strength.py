@@ -26,7 +26,7 @@ from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 
-WEAK = """
+EQUAL_VALUES = """
 operator: TILE
 cases:
   - name: all-alike
@@ -36,7 +36,7 @@ cases:
       Repeats: [2, 2]
 """
 
-STRONG = """
+DIFFERENT_VALUES = """
 operator: TILE
 cases:
   - name: all-different
@@ -119,7 +119,7 @@ def test_defects_of_sums_are_not_injected_where_nothing_is_added_up(tmp_path: Pa
 
 
 def test_a_suite_of_equal_values_misses_defects_that_move_elements(tmp_path: Path) -> None:
-    actual = {mutant.defect for mutant, _ in survivors(strength_of(tmp_path, WEAK))}
+    actual = {mutant.defect for mutant, _ in survivors(strength_of(tmp_path, EQUAL_VALUES))}
     assert {"off by one, axis -1", "off by one, axis -2", "axes swapped"} <= actual
     assert {"rounded through float16", "input transposed, InputTensor"} <= actual
     assert "1 ULP" not in actual
@@ -127,7 +127,7 @@ def test_a_suite_of_equal_values_misses_defects_that_move_elements(tmp_path: Pat
 
 
 def test_a_suite_of_different_values_catches_every_injected_defect(tmp_path: Path) -> None:
-    strength = strength_of(tmp_path, STRONG)
+    strength = strength_of(tmp_path, DIFFERENT_VALUES)
     assert survivors(strength) == []
     [row] = operator_strengths(strength)
     assert row.injected == row.caught > 15
@@ -146,14 +146,14 @@ def test_an_input_that_an_output_does_not_depend_on_hides_no_defect(tmp_path: Pa
 
 def test_a_case_without_independent_expectation_is_not_used(tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
-    file.write_text(WEAK, encoding="utf-8")
+    file.write_text(EQUAL_VALUES, encoding="utf-8")
     strength = measure(map(build, load_suite([file]).plan()), lambda case: None)
     assert (strength.cases, strength.unused) == (0, ["tile/suite/all-alike"])
     assert closing_sentence(strength).startswith("0 of 0 injected defects")
 
 
 def test_dmlconf_strength_writes_reports_and_fails_below_a_share(tmp_path: Path) -> None:
-    (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
+    (tmp_path / "weak.yaml").write_text(EQUAL_VALUES, encoding="utf-8")
     report = tmp_path / "out" / "strength.json"
     markdown = tmp_path / "strength.md"
     process = dmlconf_here(
@@ -177,7 +177,7 @@ def test_dmlconf_strength_writes_reports_and_fails_below_a_share(tmp_path: Path)
 
 
 def test_dmlconf_strength_succeeds_without_a_threshold(tmp_path: Path) -> None:
-    (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
+    (tmp_path / "weak.yaml").write_text(EQUAL_VALUES, encoding="utf-8")
     process = dmlconf_here(tmp_path, "strength", str(tmp_path / "weak.yaml"), "--report", "json")
     assert process.returncode == 0
     assert json.loads(process.stdout)["summary"]["cases"] == 1
