@@ -86,6 +86,7 @@ def test_onnx_runtime_has_the_deviations_of_onnx_and_directml_has_none() -> None
 
 def test_sigmoids_are_waived_only_within_the_error_of_the_deviation() -> None:
     tested = case("activation_sigmoid/matrix/element-counts[Count=65,DataType=FLOAT32]")
+    # The deviation waives relative errors of up to 0.001.
     for factor, status in ((1.0005, Status.WAIVED), (1.01, Status.FAILED)):
         outcome = Outputs({"OutputTensor": reference_output(tested) * np.float32(factor)})
         assert verdict(tested, outcome).status is status
@@ -157,7 +158,8 @@ def test_only_a_fused_activation_of_nan_may_be_nan(tmp_path: Path) -> None:
     [planned] = load_suite([file]).plan()
     tested = valid_case(planned).with_inputs()
     output = reference_output(tested)
-    assert output.reshape(-1).tolist() == [0, 1]  # From infinity - infinity, and from 7 - 6.
+    # The activation turns infinity - infinity, which is NaN, into 0; 7 - 6 stays 1.
+    assert output.reshape(-1).tolist() == [0, 1]
     output[0, 0, 0] = np.nan
     assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
     output[0, 0, 1] = np.nan
@@ -207,6 +209,7 @@ def test_a_remainder_by_zero_may_be_another_number_and_one_by_1_may_not() -> Non
 
 def test_interpolated_integers_may_be_rounded_to_the_nearest() -> None:
     tested = case("resample/boundary/interpolated-integers-lose-their-fraction")
+    # What the exact numbers round to; DirectML truncates them.
     nearest = np.array([0, -1, -2, -4, -8, 18, 73, 100], np.int8)
     assert (nearest != reference_output(tested)).any()
     assert verdict(tested, Outputs({"OutputTensor": nearest})).status is Status.WAIVED
@@ -362,7 +365,7 @@ def test_wrong_elements_fail_if_rows_of_the_input_have_indices_of_their_own() ->
 
 
 @pytest.mark.parametrize(("index", "status"), [(0, Status.FAILED), (2, Status.WAIVED)])
-def test_a_single_index_along_the_last_axis_may_be_beyond_it(
+def test_a_wrong_element_is_waived_only_if_its_single_index_is_beyond_the_axis(
     tmp_path: Path, index: int, status: Status
 ) -> None:
     tested = described(
@@ -377,7 +380,7 @@ def test_a_single_index_along_the_last_axis_may_be_beyond_it(
 
 
 def test_an_attribute_that_overflows_gives_no_warning(tmp_path: Path) -> None:
-    """A Bias of 3e38 is infinite in FLOAT16."""
+    """A Bias of 3e38 is infinite in FLOAT16; a warning of NumPy would fail this test."""
     tested = described(
         tmp_path,
         "ACTIVATION_SHRINK",

@@ -72,6 +72,7 @@ ADDED: Final = (
     f"{tensor('BTensor', '1, -2', sizes='[1, 1, 1, 2]')}, "
     "OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, "
 )
+"""The desc of a sum without its activation; the sums are 3 and -3."""
 
 LAYER: Final = (
     f"{tensor('InputTensor', '1, 1', sizes='[1, 2, 1, 1]')}, "
@@ -80,6 +81,7 @@ LAYER: Final = (
     "OutputSequenceTensor: {Sizes: [2, 1, 1, 1], DataType: FLOAT32}, "
     "ActivationDescs: [{operator: ACTIVATION_SOFTPLUS, Steepness: 1}], Direction: FORWARD"
 )
+"""The desc of two steps of an RNN; e^90 overflows FLOAT32."""
 
 # A target, a deviation, an operator, its desc, what the target gives, and another wrong result.
 WRITTEN: Final = [
@@ -238,6 +240,7 @@ def test_what_the_formula_gives_is_waived_and_another_wrong_result_is_not(
 
 
 def test_a_copy_of_an_input_is_not_waived_for_being_near(tmp_path: Path) -> None:
+    """The hyperbolic tangent of 0.003 is 0.003 - 9e-9, so near that ONNX would permit the copy."""
     numbers = [0.003 + 1e-5 * place for place in range(16)]
     desc = f"{tensor('InputTensor', ', '.join(map(str, numbers)))}, {output(16)}"
     found = verdict(described(tmp_path, "ACTIVATION_TANH", desc), numbers)
@@ -342,5 +345,6 @@ def test_the_sum_with_a_zero_point_is_rounded_to_float32_or_not_before_it_become
     first = zero_point_before_rounding(described(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", desc))
     assert first is not None
     assert first.others is not None
+    # 12.50000006 becomes 13; FLOAT32 rounds the sum to 12.5, which becomes the even number 12.
     computed = [each.outputs["OutputTensor"].tolist() for each in (first, *first.others())]
     assert computed == [[13], [12]]

@@ -42,10 +42,11 @@ def reason(name: str, outcome: Outputs | Rejection) -> str:
     return reason_of_failure(OPENVINO, name, outcome)
 
 
-def test_a_product_replaced_by_the_transposed_one_is_explained() -> None:
+def test_only_a_product_replaced_by_the_transposed_one_is_explained() -> None:
     outcome = run_case(case(MERGED))
     assert isinstance(outcome, Outputs)
     y = outcome.arrays["y"]
+    # The case's z negates the product of which y is the transposed one; merged, it is -y.
     found = reason(MERGED, Outputs({"y": y, "z": -y}))
     assert found.startswith("known finding openvino-products-merged-with-the-transposed ")
     wrong = -y
@@ -255,12 +256,6 @@ def test_sums_rounded_by_steps_are_explained_and_others_are_not() -> None:
     assert "known finding" not in reason(SQUARES, Outputs({"OutputTensor": array}))
 
 
-JOINED: Final = (
-    "graphs/rewrites-reported/replace-reduction-of-join--each-has-one-element-there"
-    "[DataType=FLOAT32,Held=input]"
-)
-
-
 @pytest.mark.parametrize("bias", [INFINITE, -INFINITE, NAN])
 def test_a_bias_that_has_no_whole_part_explains_no_difference(bias: float) -> None:
     name = (
@@ -271,6 +266,12 @@ def test_a_bias_that_has_no_whole_part_explains_no_difference(bias: float) -> No
     assert odd_windows_with_a_whole_bias(usual) is not None
     other = replace(usual, desc={**usual.desc, "Bias": bias})
     assert odd_windows_with_a_whole_bias(other) is None
+
+
+JOINED: Final = (
+    "graphs/rewrites-reported/replace-reduction-of-join--each-has-one-element-there"
+    "[DataType=FLOAT32,Held=input]"
+)
 
 
 def test_an_output_of_other_sizes_is_explained_only_if_a_reduction_reads_a_join() -> None:

@@ -47,6 +47,7 @@ RIGHT = Outputs({"OutputTensor": np.array([1, 2, 1, 2], np.float32)})
 
 @pytest.fixture
 def substrate(tmp_path: Path) -> Substrate:
+    """The substrate with the two limits of FILE."""
     path = tmp_path / "substrate.yaml"
     path.write_text(FILE, encoding="utf-8")
     return read_substrate(path)

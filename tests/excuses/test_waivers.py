@@ -59,6 +59,7 @@ TWO, FLOAT32, INT32, REFUSED = (
     f"tile/small/{name}"
     for name in ("two", "types[DataType=FLOAT32]", "types[DataType=INT32]", "refused")
 )
+"""The identifiers of the four cases of SUITE."""
 
 NO_CASE: dict[str, Any] = {"cases": None, "where": "Repeats[0] > 5"}
 """Fields of a waiver that waives no case of SUITE."""

@@ -87,7 +87,8 @@ def test_nearly_all_defects_are_noticed_and_no_legitimate_difference_fails(tmp_p
         }
         failing = [tally.unexpected for tally in figure.legitimate.values() if tally.unexpected]
         assert not failing
-        assert Graphs(figure).share > 97
+        # In FLOAT16 one of 40 defects passes: an intermediate rounded through BFLOAT16.
+        assert Graphs(figure).share >= 97.5
 
 
 def test_a_defect_that_passes_and_a_legitimate_difference_that_fails_are_reported() -> None:

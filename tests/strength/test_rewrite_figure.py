@@ -77,11 +77,14 @@ def test_a_rewritten_graph_that_fails_although_no_condition_is_broken_is_reporte
 def test_rewrites_are_measured_on_all_their_cases_although_a_sample_is_asked_for(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "near.yaml").write_text(NEAR_MISS)
-    options = "strength", "near.yaml", "--sample", "1", "-q"
+    entry = NEAR_MISS.partition("cases:\n")[2]
+    (tmp_path / "near.yaml").write_text(NEAR_MISS + entry.replace("near-miss", "another"))
+    options = "strength", "near.yaml", "--sample", "1", "-q", "--report", "json:s.json"
     alone = dmlconf_here(tmp_path, *options, "--figure", "rewrites").stdout
     assert "by rewrite: " in alone
     assert "a sample" not in alone
+    rows = json.loads((tmp_path / "s.json").read_text())["rewrites"]["rewrites"]
+    assert sum(cases["cases"] for row in rows for cases in row["conditions"].values()) == 2
     beside = dmlconf_here(tmp_path, *options, "--figure", "rewrites", "--figure", "graphs")
     assert "a sample: at most 1 case of" in beside.stdout
 
