@@ -17,7 +17,7 @@ from dmlconf.cases.model import ExpectedRejection
 from dmlconf.catalogue.loader import operator
 from dmlconf.coverage.combinations.measure import measure_combinations
 from dmlconf.resources import cases_directory
-from tests.combinations.drafts import bases
+from tests.combinations.drafts import starting_drafts
 from tests.combinations.search import covering
 from tests.combinations.writing import case_entries
 
@@ -40,7 +40,7 @@ def make(folder: str) -> None:
     cases = [valid_case(each) for each in plan if "model" not in each.template.tags]
     valid = [case for case in cases if not isinstance(case.expectation, ExpectedRejection)]
     coverage = measure_combinations([entry], valid)[entry.name]
-    drafts, pool = bases(entry, valid)
+    drafts, pool = starting_drafts(entry, valid)
     made, failed = covering(coverage, drafts, pool, _MOST)
     if made:
         before = path.read_text(encoding="utf-8") if path.exists() else ""

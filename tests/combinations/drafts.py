@@ -37,13 +37,13 @@ __all__ = [
     "MOST_ELEMENTS",
     "Draft",
     "Pool",
-    "bases",
     "case_of",
     "changes",
     "entry_of",
     "layout_name",
     "may_have",
     "shared_buffers",
+    "starting_drafts",
 ]
 
 MOST_ELEMENTS: Final = 100_000
@@ -207,7 +207,7 @@ def case_of(operator: Operator, draft: Draft) -> Case:
     return Case("-", operator.name, draft.desc, data, None, (), about, in_place=pairs)
 
 
-def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
+def starting_drafts(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
     """Return drafts of small cases and of `starts`, without layouts or flags, and a pool of values.
 
     A draft keeps the class of its case's data only if the data has infinities or NaN: the case

@@ -28,7 +28,7 @@ from dmlconf.tensors.fills import fill
 from tests.bundled import bundled
 from tests.cli.process import printed_by
 from tests.combinations.data import fill_of
-from tests.combinations.drafts import Draft, Pool, bases, case_of, changes
+from tests.combinations.drafts import Draft, Pool, case_of, changes, starting_drafts
 from tests.combinations.noticing import notices, notices_gross_mistakes
 from tests.combinations.search import covering
 from tests.combinations.windows import with_other_windows
@@ -82,7 +82,7 @@ def two_entries(path: Path) -> str:
     entry = operator("ELEMENT_WISE_ADD")
     cases = [valid_case(each) for each in load_suite([path]).plan()]
     coverage = measure_combinations([entry], cases)[entry.name]
-    made, failed = covering(coverage, *bases(entry, cases), most=2)
+    made, failed = covering(coverage, *starting_drafts(entry, cases), most=2)
     assert failed == []
     return case_entries(entry, made, 1)
 
@@ -173,15 +173,15 @@ def test_recurrent_layers_with_infinite_inputs_get_weights_of_one_sign(tmp_path:
     path.write_text(RNN_OF_INFINITE_INPUTS, encoding="utf-8")
     [case] = [valid_case(each) for each in load_suite([path]).plan()]
     assert case.with_inputs().inputs()["WeightTensor"].min() < 0
-    [draft, *_], _ = bases(case.operator, [case])
+    [draft, *_], _ = starting_drafts(case.operator, [case])
     assert case_of(case.operator, draft).with_inputs().inputs()["WeightTensor"].min() > 0
 
 
 def test_a_made_case_of_attention_has_no_past_keys_to_read() -> None:
     entry = operator("MULTIHEAD_ATTENTION1")
     suite = bundled("multihead_attention1/matrix.yaml")
-    drafts, pool = bases(entry, [valid_case(each) for each in list(suite.plan())[:40]])
-    made = having(entry, drafts[0], pool, {"PastSequenceLengthsTensor": "present"})
+    drafts, pool = starting_drafts(entry, [valid_case(each) for each in list(suite.plan())[:40]])
+    made = changed_to_have(entry, drafts[0], pool, {"PastSequenceLengthsTensor": "present"})
     assert made is not None
     lengths = case_of(entry, made).with_inputs().inputs()["PastSequenceLengthsTensor"]
     assert not lengths.any()
@@ -193,7 +193,7 @@ def test_mild_data_are_of_the_same_class(tmp_path: Path) -> None:
     entry = operator("ELEMENT_WISE_ADD")
     path = tmp_path / "few.yaml"
     path.write_text(ADD.replace("[2, 3]", "[40, 3]"), encoding="utf-8")
-    [draft], _ = bases(entry, [valid_case(each) for each in load_suite([path]).plan()])
+    [draft], _ = starting_drafts(entry, [valid_case(each) for each in load_suite([path]).plan()])
     for kind in ("whole", "fractions", "small", "large", "special"):
         assert values_in(entry, replace(draft, data_class=kind, mild=1))["data"] == kind
 
@@ -204,13 +204,15 @@ def values_in(entry: Operator, draft: Draft) -> dict[str, str | None]:
     return dict(zip(names, values_of(case_of(entry, draft), parameters_of(entry)), strict=True))
 
 
-def having(entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]) -> Draft | None:
+def changed_to_have(
+    entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]
+) -> Draft | None:
     """Return the draft changed to have all these values; None if no such draft is found."""
     if not values:
         return draft
     parameters = {each.name: each for each in parameters_of(entry)}
     [*others, (name, value)] = values.items()
-    before = having(entry, draft, pool, dict(others))
+    before = changed_to_have(entry, draft, pool, dict(others))
     if before is None:
         return None
     for other in changes(entry, before, parameters[name], value, pool):
@@ -254,9 +256,9 @@ def test_sizes_that_follow_from_each_other_change_together(
 ) -> None:
     entry = operator(name)
     suite = bundled(f"{name.lower()}/matrix.yaml")
-    drafts, pool = bases(entry, [valid_case(each) for each in list(suite.plan())[:40]])
+    drafts, pool = starting_drafts(entry, [valid_case(each) for each in list(suite.plan())[:40]])
     others = [each for each in drafts if not values.items() & values_in(entry, each).items()]
-    assert any(having(entry, draft, pool, values) for draft in others)
+    assert any(changed_to_have(entry, draft, pool, values) for draft in others)
 
 
 SCATTER = """operator: SCATTER_ELEMENTS
@@ -286,7 +288,7 @@ def indices_of(path: Path, text: str) -> Array:
     path.write_text(text, encoding="utf-8")
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)
-    [draft, *_], _ = bases(case.operator, [case])
+    [draft, *_], _ = starting_drafts(case.operator, [case])
     return case_of(case.operator, draft).with_inputs().inputs()["IndicesTensor"]
 
 
@@ -323,7 +325,7 @@ def test_a_valid_desc_to_start_from_has_sizes_that_the_first_case_lacks(
 ) -> None:
     entry = operator(name)
     plan = load_suite([cases_directory() / name.lower() / "matrix.yaml"]).plan()
-    [first, *drafts], _ = bases(entry, [valid_case(next(iter(plan)))])
+    [first, *drafts], _ = starting_drafts(entry, [valid_case(next(iter(plan)))])
     assert not values.items() <= values_in(entry, first).items()
     valid = [each for each in drafts if not case_of(entry, each).documented_violations()]
     assert any(values.items() <= values_in(entry, each).items() for each in valid)

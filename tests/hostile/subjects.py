@@ -34,7 +34,7 @@ from tests.hostile.feeding import (
 from tests.hostile.mutant import Mutant
 from tests.hostile.mutation import mutated_bytes, mutated_lines, mutated_value
 from tests.hostile.plugins import CASES, SEED_FILE, install
-from tests.hostile.structured import STRUCTURED
+from tests.hostile.structured_subjects import STRUCTURED
 from tests.reports.logs import log_lines
 
 __all__ = ["SUBJECTS"]

@@ -19,7 +19,7 @@ from tests.certification.forging import Forgery
 __all__ = ["REPORTED", "VENDOR_CHEATS"]
 
 
-def _two_outputs(random: Random, forgery: Forgery) -> None:
+def _outputs_swapped(random: Random, forgery: Forgery) -> None:
     """Swap the outputs of two cases whose outputs differ."""
     line, other = random.sample(_with_outputs(forgery), 2)
     line["outputs"], other["outputs"] = other["outputs"], line["outputs"]
@@ -41,7 +41,7 @@ def _wrong_output(random: Random, forgery: Forgery) -> None:
     forgery.store(output, elements)
 
 
-def _one_bit(random: Random, forgery: Forgery) -> None:
+def _bit_flipped(random: Random, forgery: Forgery) -> None:
     """Flip one bit of an output that must be exact, and leave the log as it is."""
     lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
     line = random.choice([line for line in lines if line["case"].startswith("tile")])
@@ -51,7 +51,7 @@ def _one_bit(random: Random, forgery: Forgery) -> None:
     forgery.store(output, np.frombuffer(bytes(content), np.uint8))
 
 
-def _whole_digest(random: Random, forgery: Forgery) -> None:
+def _digest_invented(random: Random, forgery: Forgery) -> None:
     """Invent the digest of all elements of a large output, with the right sample."""
     output = forgery.line("/large")["outputs"]["OutputTensor"]
     output["sha256"] = f"{random.getrandbits(256):064x}"
@@ -107,14 +107,16 @@ def _sampled_as_recorded(random: Random, forgery: Forgery) -> None:
 
 def _digest_shared(random: Random, forgery: Forgery) -> None:
     """Give an output the digest, and so the elements, of an output of another size."""
-    lines = {line["outputs"]["OutputTensor"]["sha256"]: line for line in _plain(forgery)}
+    lines = {
+        line["outputs"]["OutputTensor"]["sha256"]: line for line in _with_whole_outputs(forgery)
+    }
     one, other = random.sample(list(lines.values()), 2)
     while one["outputs"]["OutputTensor"]["sizes"] == other["outputs"]["OutputTensor"]["sizes"]:
         other = random.choice(list(lines.values()))
     one["outputs"]["OutputTensor"]["sha256"] = other["outputs"]["OutputTensor"]["sha256"]
 
 
-def _plain(forgery: Forgery) -> list[Any]:
+def _with_whole_outputs(forgery: Forgery) -> list[Any]:
     """Return the lines of cases whose outputs are stored completely."""
     lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
     return [line for line in lines if "sample" not in line["outputs"]["OutputTensor"]]
@@ -122,7 +124,7 @@ def _plain(forgery: Forgery) -> list[Any]:
 
 def _fractional_sizes(random: Random, forgery: Forgery) -> None:
     """Write whole numbers as floats, such as 4.0, which careless readers take."""
-    output = random.choice(_plain(forgery))["outputs"]["OutputTensor"]
+    output = random.choice(_with_whole_outputs(forgery))["outputs"]["OutputTensor"]
     if random.random() < 0.5:
         output["sizes"] = [float(size) for size in output["sizes"]]
     else:
@@ -131,6 +133,7 @@ def _fractional_sizes(random: Random, forgery: Forgery) -> None:
 
 
 def _case_removed(random: Random, forgery: Forgery) -> None:
+    """Remove a case from the log, from the outcomes or from both."""
     case = random.choice(forgery.verdicts)["case"]
     of_log, of_outcomes = random.choice(((True, True), (True, False), (False, True)))
     forgery.remove(case, of_log=of_log, of_outcomes=of_outcomes)
@@ -178,7 +181,7 @@ def _status_edited(random: Random, forgery: Forgery) -> None:
     forgery.count_again()
 
 
-def _declined(random: Random, forgery: Forgery) -> None:
+def _called_unsupported(random: Random, forgery: Forgery) -> None:
     """Say that a case is unsupported, and leave out its outcome."""
     line = random.choice(forgery.verdicts)
     forgery.remove(line["case"], of_log=False)
@@ -192,7 +195,7 @@ def _declined(random: Random, forgery: Forgery) -> None:
     forgery.count_again()
 
 
-def _lacks_a_type(random: Random, forgery: Forgery) -> None:
+def _type_called_missing(random: Random, forgery: Forgery) -> None:
     """Say that the device lacks a data type that its level demands; drop the type's outcomes."""
     name = random.choice(("FLOAT32", "FLOAT16", "UINT32", "INT8"))
     forgery.predicate["capabilities"]["data_types"].remove(name)
@@ -211,10 +214,12 @@ def _lacks_a_type(random: Random, forgery: Forgery) -> None:
 
 
 def _lower_level(random: Random, forgery: Forgery) -> None:
+    """Say that the device has another feature level, one of which does not exist."""
     forgery.predicate["capabilities"]["feature_level"] = random.choice(("1_0", "5_0", "9_9"))
 
 
 def _other_profile(random: Random, forgery: Forgery) -> None:
+    """Name another profile, or another digest of the profile."""
     profile = forgery.predicate["profile"]
     if random.random() < 0.5:
         profile["name"] = random.choice(
@@ -281,11 +286,12 @@ def _broke_down(random: Random, forgery: Forgery) -> None:
 
 
 def _accepted_invalid(random: Random, forgery: Forgery) -> None:
+    """Say that an invalid desc was refused by another call, with another HRESULT."""
     line = forgery.line("/invalid")
     line["rejection"] = {"stage": "Execute", "hresult": random.choice(("S_OK", "E_OUTOFMEMORY"))}
 
 
-def _excused(random: Random, forgery: Forgery) -> None:
+def _excused_by_a_limit(random: Random, forgery: Forgery) -> None:
     """Make an output wrong, and add limits of a substrate that excuse everything."""
     _wrong_output(random, forgery)
     forgery.others["substrate.yaml"] = _EXCUSE
@@ -353,6 +359,7 @@ waivers:
 
 
 def _order_changed(random: Random, forgery: Forgery) -> None:
+    """List the verdicts of the log in another order."""
     lines = forgery.verdicts
     random.shuffle(lines)
     if lines == forgery.verdicts:
@@ -419,10 +426,10 @@ def _deep_environment(random: Random, forgery: Forgery) -> None:
 
 
 VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
-    "swapped outputs": _two_outputs,
+    "swapped outputs": _outputs_swapped,
     "a wrong element": _wrong_output,
-    "a wrong bit": _one_bit,
-    "an invented digest of a large output": _whole_digest,
+    "a wrong bit": _bit_flipped,
+    "an invented digest of a large output": _digest_invented,
     "a chosen sample": _chosen_sample,
     "a sample of a small output": _small_sampled,
     "a recording's sample of a small output": _sampled_as_recorded,
@@ -432,8 +439,8 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "an invented case": _case_invented,
     "a case twice": _case_doubled,
     "an edited status": _status_edited,
-    "a case said to be unsupported": _declined,
-    "a data type that the device is said to lack": _lacks_a_type,
+    "a case said to be unsupported": _called_unsupported,
+    "a data type that the device is said to lack": _type_called_missing,
     "a lower feature level": _lower_level,
     "another profile": _other_profile,
     "another suite or catalogue": _other_suite,
@@ -442,7 +449,7 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "another environment": _other_environment,
     "a breakdown, a rejection or faults": _broke_down,
     "another rejection": _accepted_invalid,
-    "an excuse of one's own": _excused,
+    "an excuse of one's own": _excused_by_a_limit,
     "a waiver that does not fit": _badly_waived,
     "another order": _order_changed,
     "no footer": _without_footer,

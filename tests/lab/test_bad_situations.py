@@ -128,7 +128,7 @@ def run_sabotaged(directory: Path, sabotage: str, *arguments: str) -> Verdict:
     return only_trouble(directory)
 
 
-def run_suite(directory: Path, trouble: str, exit_code: int = 1) -> Verdict:
+def run_on_directml(directory: Path, trouble: str, exit_code: int = 1) -> Verdict:
     """Run five cases, one of which is `trouble`; return the verdict on it."""
     write_suite(directory, trouble)
     arguments = ("tile.yaml", "-b", "directml", "--log", "run.jsonl")
@@ -150,6 +150,7 @@ def test_a_removed_device_breaks_one_case_and_no_other(tmp_path: Path) -> None:
 
 def test_a_dispatch_that_never_ends_breaks_one_case_and_no_other(tmp_path: Path) -> None:
     actual = reason(run_sabotaged(tmp_path, "block_queue", "--timeout", "5"))
+    # The worker waits for nine tenths of --timeout.
     hung = "the device did not finish its work within 4.5 seconds"
     assert actual == (Status.BROKEN, ReasonKind.HANG, hung)
 
@@ -179,7 +180,7 @@ def test_a_thread_that_crashes_breaks_one_case_and_no_other(tmp_path: Path) -> N
 
 
 def test_a_desc_that_crashes_directml_breaks_one_case_and_no_other(tmp_path: Path) -> None:
-    verdict = run_suite(tmp_path, NO_REPEATS)
+    verdict = run_on_directml(tmp_path, NO_REPEATS)
     died = "its process died of exception 0xc0000005"
     assert reason(verdict) == (Status.BROKEN, ReasonKind.CRASH, died)
     assert verdict.reason is not None
@@ -188,8 +189,9 @@ def test_a_desc_that_crashes_directml_breaks_one_case_and_no_other(tmp_path: Pat
 
 
 def test_a_tensor_larger_than_the_memory_is_unsupported(tmp_path: Path) -> None:
-    status, kind, message = reason(run_suite(tmp_path, LARGER_THAN_MEMORY, 0))
+    status, kind, message = reason(run_on_directml(tmp_path, LARGER_THAN_MEMORY, 0))
     assert (status, kind) == (Status.UNSUPPORTED, ReasonKind.MEMORY)
+    # 8 bytes for each of 2^32 elements, and four copies of them in memory.
     assert message.startswith("needs up to 128.0 GiB of memory, and this machine has")
 
 
@@ -222,17 +224,17 @@ def has_a_fault(directml: KnownFaults, case: Case) -> bool:
     return any(fault.concerns(case) for fault in faults)
 
 
-RUN: Final = ("run", "tile.yaml", "-b", "directml")
+RUN_DIRECTML: Final = ("run", "tile.yaml", "-b", "directml")
 D3D12: Final = r"C:\windows\system32\d3d12.dll"
 
 
 @pytest.mark.parametrize(
     ("command", "file", "expected"),
     [
-        (RUN, D3D12, f"{D3D12} lacks the function DMLCreateDevice1: it is not DirectML"),
+        (RUN_DIRECTML, D3D12, f"{D3D12} lacks the function DMLCreateDevice1: it is not DirectML"),
         (("devices",), D3D12, f"{D3D12} lacks the function DMLCreateDevice1: it is not DirectML"),
-        (RUN, "text.dll", r"Z:\here\text.dll cannot be loaded as DirectML"),
-        (RUN, "missing.dll", "missing.dll (no such file)"),
+        (RUN_DIRECTML, "text.dll", r"Z:\here\text.dll cannot be loaded as DirectML"),
+        (RUN_DIRECTML, "missing.dll", "missing.dll (no such file)"),
     ],
     ids=["another-dll", "another-dll-devices", "text", "missing"],
 )

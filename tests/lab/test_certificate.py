@@ -67,7 +67,7 @@ def test_a_certificate_of_the_lab_holds_outside_unless_an_output_is_changed(
     forgery = taken_apart(folder / "it.dmlcert")
     output = forgery.line("/stated")["outputs"]["OutputTensor"]
     elements = forgery.elements(output)
-    elements.view("uint32")[0] ^= 1
+    elements.view("uint32")[0] ^= 1  # Flips the last bit of one element.
     forgery.store(output, elements)
     (folder / "wrong.dmlcert").write_bytes(forgery.content(VENDOR))
     done = verify(folder, "wrong.dmlcert")

@@ -48,13 +48,14 @@ from winelab.session import environment_for, run
 from winelab.tree import windows
 
 LAB = CHECKOUT / "lab"
-HERE = Path("/any/project")
-"""The current folder, as arguments of `translate`."""
-ELSEWHERE = Path("/srv/dmlconf")
-"""The checkout, as arguments of `translate`."""
+CURRENT_FOLDER = Path("/any/project")
+"""A current folder for `translate`."""
+OTHER_CHECKOUT = Path("/srv/dmlconf")
+"""A folder of the checkout for `translate`."""
 
 
 def lab_script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `lab/lab.py` with these variables of the environment and no others."""
     return subprocess.run(
         [sys.executable, str(LAB / "lab.py"), *arguments],
         capture_output=True,
@@ -125,6 +126,8 @@ class TestFolder:
         done = lab_script("path", DMLCONF_LAB=str(tmp_path))
         assert (done.returncode, done.stdout) == (0, f"{tmp_path / digest()}\n")
 
+
+class TestFiles:
     def test_files_of_the_lab_name_no_server_and_no_folder_of_one_machine(self) -> None:
         files = [path for path in LAB.rglob("*") if path.suffix in {".py", ".c", ".toml", ".yaml"}]
         files += [CHECKOUT / ".ci/lab", CHECKOUT / "docs/wine-lab.md"]
@@ -145,24 +148,24 @@ class TestArguments:
             ("matrix and not FLOAT16", "matrix and not FLOAT16"),
             ("directml:adapter=1,metacommands=off", "directml:adapter=1,metacommands=off"),
             ("https://example.org/x", "https://example.org/x"),
-            (f"{HERE}/out.xml", "out.xml"),
-            (f"junit:{HERE}/out.xml", "junit:out.xml"),
-            (f"--log={HERE}/a/b.jsonl", "--log=a/b.jsonl"),
-            (str(HERE), "."),
+            (f"{CURRENT_FOLDER}/out.xml", "out.xml"),
+            (f"junit:{CURRENT_FOLDER}/out.xml", "junit:out.xml"),
+            (f"--log={CURRENT_FOLDER}/a/b.jsonl", "--log=a/b.jsonl"),
+            (str(CURRENT_FOLDER), "."),
             ("../project/x", "x"),
-            (f"{ELSEWHERE}/cases", r"Z:\checkout\cases"),
-            (f"recording:{ELSEWHERE}/r.json", r"recording:Z:\checkout\r.json"),
+            (f"{OTHER_CHECKOUT}/cases", r"Z:\checkout\cases"),
+            (f"recording:{OTHER_CHECKOUT}/r.json", r"recording:Z:\checkout\r.json"),
         ],
     )
     def test_paths_are_translated_to_those_in_the_lab(self, argument: str, expected: str) -> None:
-        assert translate(argument, HERE, ELSEWHERE) == expected
+        assert translate(argument, CURRENT_FOLDER, OTHER_CHECKOUT) == expected
 
     @pytest.mark.parametrize(
         "argument", ["/tmp/x", "..", "../x", "a/../../x", "junit:/tmp/x", "--log=../x"]
     )
     def test_paths_that_the_lab_cannot_see_are_refused(self, argument: str) -> None:
         with pytest.raises(LabError, match="sees only the current directory and the checkout"):
-            translate(argument, HERE, ELSEWHERE)
+            translate(argument, CURRENT_FOLDER, OTHER_CHECKOUT)
 
     def test_paths_of_linux_become_paths_on_drive_z(self) -> None:
         assert windows("/checkout/lab") == r"Z:\checkout\lab"

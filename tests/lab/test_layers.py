@@ -26,6 +26,7 @@ pytestmark = pytest.mark.lab
 
 LAYER: Final = Path(__file__).parent / "layers" / "layer.py"
 ADD: Final = ("-o", "ELEMENT_WISE_ADD", "-k", "boundary and int")
+"""Options that select eight cases."""
 
 
 def run(directory: Path, layer: str, *arguments: str, exit_code: int = 1) -> RunLog:
@@ -177,7 +178,7 @@ def test_checks_of_real_directml_pass(tmp_path: Path) -> None:
     code, results = checks(tmp_path)
     assert code == 0
     assert {status for status, _ in results.values()} == {"passed"}
-    assert len(results) == 7
+    assert len(results) == 7  # All checks of `devices --check`.
 
 
 @pytest.mark.saboteurs

@@ -26,7 +26,8 @@ PASSED = reports.PASSED.of_case(tags=("model",)).ran(seconds=2.0, dispatch_secon
 def test_the_page_has_a_row_for_each_operator_and_names_failures(tmp_path: Path) -> None:
     failed = reports.FAILED.of_case(tags=("model",)).ran(seconds=1.0)
     lines = page(_log(tmp_path, PASSED, failed)).splitlines()
-    # Cases, passed, unsupported, others; all seconds, those of a case, the most of dispatches.
+    # Cases, passed, unsupported, others, then seconds: 2.0 + 1.0, their mean, and 0.25 + 0.5 of
+    # the dispatches of the slowest case.
     row = "| GATHER | 2 | 1 | - | 1 | 3.0 s | 1.50 s | 0.75 s |"
     assert row in lines
     assert "failed: wrong values:" in lines

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.lab
 COMPILER: Final = "x86_64-w64-mingw32-g++"
 HEADERS: Final = Path(os.environ.get("DMLCONF_DIRECTX_HEADERS", "/usr/include"))
 
-RUN: Final = """
+RUN_PROGRAMS: Final = """
 import ctypes, os, sys
 for name in sys.argv[1:]:
     main = ctypes.CDLL(os.path.abspath(name))["_Z9case_mainiPPc"]
@@ -41,7 +41,7 @@ for name in sys.argv[1:]:
     print(name, main(3, (ctypes.c_char_p * 4)(*words)), flush=True)
 """
 
-RIGHT: Final = {
+RIGHT_CASES: Final = {
     "gemm/sizes/weights[Flags=OWNED_BY_DML": {},
     "convolution/matrix/lines": {"metacommands": False},
     "gather/matrix/index-types[IndexType=INT64": {"graph": True},
@@ -54,7 +54,7 @@ RIGHT: Final = {
 DirectML is right in these cases.
 """
 
-GRAPHS: Final = (
+RIGHT_GRAPHS: Final = (
     "wiring/unused-inputs-between-used-ones",
     "wiring/top-k-values-only",
     "wiring/outputs-in-another-order",
@@ -108,7 +108,7 @@ def compiled(folder: Path, name: str, source: str) -> str:
 
 def run_in_lab(folder: Path, *programs: str) -> str:
     """Run programs, and return their output, with a line `NAME EXIT_CODE` after that of each."""
-    (folder / "run.py").write_text(RUN)
+    (folder / "run.py").write_text(RUN_PROGRAMS)
     done = subprocess.run(
         command("python", "--", "run.py", *programs),
         cwd=folder,
@@ -123,11 +123,11 @@ def run_in_lab(folder: Path, *programs: str) -> str:
 
 def test_programs_of_right_cases_find_no_wrong_element(tmp_path: Path) -> None:
     programs = []
-    for number, (identifier, options) in enumerate(RIGHT.items()):
+    for number, (identifier, options) in enumerate(RIGHT_CASES.items()):
         source = cpp_program(case_of(identifier), identifier, **options)  # type: ignore[arg-type]  # One option each.
         programs.append(compiled(tmp_path, f"right{number}", source))
     output = run_in_lab(tmp_path, *programs)
-    assert output.count("0 wrong elements") == len(RIGHT), output
+    assert output.count("0 wrong elements") == len(RIGHT_CASES), output
     assert all(f"{program} 0\n" in output for program in programs), output
 
 
@@ -161,10 +161,10 @@ def test_a_program_of_an_exact_case_distinguishes_zeros_by_their_sign(tmp_path: 
 def test_programs_of_right_graphs_find_no_wrong_element(tmp_path: Path) -> None:
     programs = [
         compiled(tmp_path, f"graph{number}", cpp_program(graph_of(beginning), beginning))
-        for number, beginning in enumerate(GRAPHS)
+        for number, beginning in enumerate(RIGHT_GRAPHS)
     ]
     output = run_in_lab(tmp_path, *programs)
-    assert output.count("0 wrong elements") == len(GRAPHS), output
+    assert output.count("0 wrong elements") == len(RIGHT_GRAPHS), output
     assert all(f"{program} 0\n" in output for program in programs), output
 
 

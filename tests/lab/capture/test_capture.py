@@ -36,6 +36,8 @@ MODELS: Final = ("net", "words", "attention")
 CREATE_BINDING_TABLE: Final = 12
 COMPILE_GRAPH: Final = 17
 """Slots of two methods in the vtables of IDMLDevice and IDMLDevice1; saboteur.c crashes in one."""
+ACCESS_VIOLATION: Final = 0xC0000005
+"""The exit code of a process that crashed in this way."""
 JUDGE: Final = ("my-app/dispatches", "-b", "recording:my-app/dispatches")
 
 NODES: Final = {
@@ -127,7 +129,7 @@ def test_the_option_data_weights_keeps_only_weights(
     assert isinstance(case, GraphCase)
     arrays = case.inputs()
     owned = [name for name, tensor in case.graph.inputs.items() if tensor.Flags]
-    assert len(owned) == 6
+    assert len(owned) == 6  # The weights and biases of two convolutions and of a GEMM.
     assert all(abs(arrays[name]).max() > 0 for name in owned)
 
 
@@ -157,6 +159,7 @@ def test_statistics_are_kept_without_data(folder: Path) -> None:
     assert not list((folder / "like").rglob("*.npy"))
     [planned, *_] = load_suite([folder / "like" / "graphs"]).plan()
     images = [each for each in valid_case(planned).inputs().values() if each.shape == (1, 3, 9, 9)]
+    # The images of the application have the numbers 0 to 16, divided by 17.
     assert images[0].min() >= 0
     assert images[0].max() <= 16 / 17
 
@@ -202,49 +205,54 @@ def test_every_dispatch_is_judged_right(
 
 
 @pytest.fixture(scope="module")
-def wrong(folder: Path) -> Path:
+def with_saboteur(folder: Path) -> Path:
     """A folder with the application and the saboteur as its DirectML.dll."""
-    wrong = folder / "wrong"
-    libraries = wrong / "packages" / "onnxruntime" / "capi"
-    shutil.copytree(packages_directory(), wrong / "packages")
+    with_saboteur = folder / "wrong"
+    libraries = with_saboteur / "packages" / "onnxruntime" / "capi"
+    shutil.copytree(packages_directory(), with_saboteur / "packages")
     (libraries / "DirectML.dll").rename(libraries / "real.dll")
     compiler = ["x86_64-w64-mingw32-gcc", "-std=c17", "-O2", "-Wall", "-Wextra", "-Werror"]
     target, source = libraries / "DirectML.dll", HERE / "saboteur.c"
     subprocess.run([*compiler, "-shared", "-o", target, source], check=True)
     for name in FILES:
-        shutil.copy(HERE / name, wrong)
-    return wrong
+        shutil.copy(HERE / name, with_saboteur)
+    return with_saboteur
 
 
 @pytest.fixture(scope="module")
-def captured_wrong(wrong: Path) -> Path:
+def captured_with_saboteur(with_saboteur: Path) -> Path:
     """The folder with `my-app`, the cases captured from the application with the saboteur."""
     options = ("-o", "my-app", "--data", "all", "--", "three_models.py", "unfused")
-    done = lab("run", "--", "capture", *options, cwd=wrong)
+    done = lab("run", "--", "capture", *options, cwd=with_saboteur)
     assert done.returncode == 0, done.stdout + done.stderr
-    return wrong
+    return with_saboteur
 
 
 def test_only_the_wrong_dispatch_fails_and_readers_of_its_output_name_it(
-    captured_wrong: Path,
+    captured_with_saboteur: Path,
 ) -> None:
-    judged = dmlconf_here(captured_wrong, "run", *JUDGE)
+    judged = dmlconf_here(captured_with_saboteur, "run", *JUDGE)
     assert judged.returncode == 1
     assert re.findall(r"^FAILED (\S+):", judged.stdout, re.M) == ["gemm/00004-gemm/dispatch-4"]
-    [follower] = (captured_wrong / "my-app" / "dispatches").glob("00005-*.yaml")
+    [follower] = (captured_with_saboteur / "my-app" / "dispatches").glob("00005-*.yaml")
     text = " ".join(follower.read_text("utf-8").split())
     assert "InputTensor already holds a NaN or an infinity, which dispatch 4 wrote." in text
     assert "tags: [follower]" in text
 
 
-def test_the_wrong_dispatch_is_reduced(captured_wrong: Path) -> None:
+def test_the_wrong_dispatch_is_reduced(captured_with_saboteur: Path) -> None:
     library = "packages/onnxruntime/capi/DirectML.dll"
     options = ("-b", "directml", "--directml", library, "--log", "run.jsonl")
     again = lab(
-        "run", "--", "run", "my-app/dispatches/00004-gemm.yaml", *options, cwd=captured_wrong
+        "run",
+        "--",
+        "run",
+        "my-app/dispatches/00004-gemm.yaml",
+        *options,
+        cwd=captured_with_saboteur,
     )
     assert again.returncode == 1, again.stdout + again.stderr
-    done = lab("run", "--", "diagnose", "run.jsonl", "-o", "diagnosis", cwd=captured_wrong)
+    done = lab("run", "--", "diagnose", "run.jsonl", "-o", "diagnosis", cwd=captured_with_saboteur)
     assert done.returncode == 0, done.stdout + done.stderr
     reduced = re.search(r"reduced +(\d+) elements became (\d+)", done.stdout)
     assert reduced is not None, done.stdout
@@ -254,6 +262,7 @@ def test_the_wrong_dispatch_is_reduced(captured_wrong: Path) -> None:
 def test_cases_captured_before_a_crash_are_kept(folder: Path) -> None:
     done = lab("run", "--", "capture", "-o", "crashed", "--", "app.py", "crash", cwd=folder)
     assert done.returncode == 1
+    # The exit code of app.py with the argument `crash`.
     assert "The program ended with 77; the cases are those until then." in done.stderr
     assert len(list(load_suite([folder / "crashed"]).plan())) > len(NODES)
 
@@ -266,15 +275,17 @@ def test_cases_captured_before_a_crash_are_kept(folder: Path) -> None:
     ],
 )
 def test_a_crash_in_directml_ends_the_program_and_leaves_its_cases(
-    wrong: Path, method: int, graph_note: str
+    with_saboteur: Path, method: int, graph_note: str
 ) -> None:
     options = ("-o", f"crash-{method}", "--data", "all", "--", "three_models.py")
     environment = {"DMLCONF_CRASH": str(method)}
-    done = lab("run", "--", "capture", *options, environment=environment, cwd=wrong)
+    done = lab("run", "--", "capture", *options, environment=environment, cwd=with_saboteur)
     assert done.returncode == 1
-    assert f"The program ended with {0xC0000005}; the cases are those until then." in done.stderr
+    assert (
+        f"The program ended with {ACCESS_VIOLATION}; the cases are those until then." in done.stderr
+    )
     assert "Traceback" not in done.stderr
-    [planned] = load_suite([wrong / f"crash-{method}" / "graphs"]).plan()
+    [planned] = load_suite([with_saboteur / f"crash-{method}" / "graphs"]).plan()
     assert valid_case(planned).about.note == graph_note
 
 
@@ -288,10 +299,11 @@ def test_a_model_is_run_and_compared_with_the_cpu_provider(folder: Path) -> None
     assert "Captured 5 operators" in done.stderr
 
 
-def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(wrong: Path) -> None:
+def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(with_saboteur: Path) -> None:
     options = ("-o", "model", "--model", "net.onnx", "--dimension", "batch=1", "--unfused")
-    (wrong / "onnxruntime").symlink_to("packages/onnxruntime")  # A module of the current folder.
-    done = lab("run", "--", "capture", *options, "--data", "all", cwd=wrong)
+    # So that the program finds the module in the current folder.
+    (with_saboteur / "onnxruntime").symlink_to("packages/onnxruntime")
+    done = lab("run", "--", "capture", *options, "--data", "all", cwd=with_saboteur)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "y: NaN or infinity where the CPU provider has none" in done.stdout
     assert "First difference: y0 of the node /fc (Gemm)" in done.stdout
