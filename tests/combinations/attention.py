@@ -154,7 +154,7 @@ def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
     """Yield sizes and tensors with which the parameter `name` may have `value`."""
     tensor = name.removeprefix("layout of ")
     if tensor.endswith("Tensor") and tensor != "OutputTensor":
-        yield from _without(now, tensor) if value == "absent" else _with(now, tensor)
+        yield from _without_tensor(now, tensor) if value == "absent" else _with_tensor(now, tensor)
     elif name == "MaskType":
         others = now.others - {_LENGTHS}
         yield replace(now, mask=value, others=others)
@@ -194,7 +194,7 @@ def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
         yield now
 
 
-def _with(now: _Attention, tensor: str) -> Iterator[_Attention]:
+def _with_tensor(now: _Attention, tensor: str) -> Iterator[_Attention]:
     """Yield sizes of descs that have a tensor."""
     forms = [form for form in _FORMS if tensor in form]
     for form in (now.form,) if now.form in forms else forms:
@@ -212,7 +212,7 @@ def _with(now: _Attention, tensor: str) -> Iterator[_Attention]:
         yield replace(now, others=now.others - {_LENGTHS} | {tensor})
 
 
-def _without(now: _Attention, tensor: str) -> Iterator[_Attention]:
+def _without_tensor(now: _Attention, tensor: str) -> Iterator[_Attention]:
     """Yield sizes of descs that lack a tensor."""
     if tensor in now.form:
         for form in _FORMS:

@@ -52,11 +52,11 @@ def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
         others = {name: value for name, value in named.items() if name in fields}
         changed: dict[str, Any] = {**desc, **others}
         for name, shape in sizes.items():
-            tensor = _first(desc.get(name))
+            tensor = _first_tensor(desc.get(name))
             if tensor is not None:
                 changed[name] = replace(tensor, Sizes=shape, Strides=None)
         for name, shapes in others.items():
-            tensor = _first(desc.get(name))
+            tensor = _first_tensor(desc.get(name))
             if tensor is not None:
                 changed[name] = tuple(
                     replace(tensor, Sizes=shape, Strides=None) for shape in shapes
@@ -64,7 +64,7 @@ def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
         yield changed
 
 
-def _first(value: Any) -> TensorDesc | None:
+def _first_tensor(value: Any) -> TensorDesc | None:
     """Return the tensor of a field, or the first of its array; None for other fields."""
     value = value[0] if isinstance(value, tuple) and value else value
     return value if isinstance(value, TensorDesc) else None
@@ -76,7 +76,7 @@ def _shapes(most: int = 8, least: int = 1) -> Iterator[_Sizes]:
         yield (*_LEADING[: rank - 1], last)
 
 
-def _with(shape: _Sizes, at: int, size: int) -> _Sizes:
+def _with_size(shape: _Sizes, at: int, size: int) -> _Sizes:
     """Return the shape with another size of the dimension `at`."""
     return (*shape[:at], size, *shape[at + 1 :])
 
@@ -90,7 +90,7 @@ def _top_k() -> Iterator[_Sized]:
     for shape in _shapes():
         for axis in _axes(shape):
             for count in {shape[axis], 1}:
-                output = _with(shape, axis, count)
+                output = _with_size(shape, axis, count)
                 sizes = {
                     "InputTensor": shape,
                     "OutputValueTensor": output,
@@ -103,9 +103,9 @@ def _split() -> Iterator[_Sized]:
     for shape in _shapes():
         for axis in _axes(shape):
             for parts in ((shape[axis],), (shape[axis], 3), (3, shape[axis])):
-                outputs = tuple(_with(shape, axis, part) for part in parts)
+                outputs = tuple(_with_size(shape, axis, part) for part in parts)
                 others = {"Axis": axis, "OutputCount": len(parts), "OutputTensors": outputs}
-                yield {"InputTensor": _with(shape, axis, sum(parts))}, others
+                yield {"InputTensor": _with_size(shape, axis, sum(parts))}, others
 
 
 def _join() -> Iterator[_Sized]:
@@ -114,7 +114,7 @@ def _join() -> Iterator[_Sized]:
             whole = shape[axis]
             for parts in ((whole,), (2, whole - 2), (whole - 1, 1)):
                 if min(parts) > 0:
-                    inputs = tuple(_with(shape, axis, part) for part in parts)
+                    inputs = tuple(_with_size(shape, axis, part) for part in parts)
                     others = {"Axis": axis, "InputCount": len(parts), "InputTensors": inputs}
                     yield {"OutputTensor": shape}, others
 
@@ -123,7 +123,7 @@ def _gather_elements() -> Iterator[_Sized]:
     for shape in _shapes():
         for axis in _axes(shape):
             for count in {shape[axis], 3}:
-                indices = _with(shape, axis, count)
+                indices = _with_size(shape, axis, count)
                 sizes = {"InputTensor": shape, "IndicesTensor": indices, "OutputTensor": indices}
                 yield sizes, {"Axis": axis}
 
@@ -131,7 +131,7 @@ def _gather_elements() -> Iterator[_Sized]:
 def _scatter_elements() -> Iterator[_Sized]:
     for shape in _shapes():
         for axis in _axes(shape):
-            indices = _with(shape, axis, min(2, shape[axis]))
+            indices = _with_size(shape, axis, min(2, shape[axis]))
             sizes = dict.fromkeys(("InputTensor", "OutputTensor"), shape)
             sizes |= dict.fromkeys(("IndicesTensor", "UpdatesTensor"), indices)
             yield sizes, {"Axis": axis}
@@ -156,10 +156,10 @@ def _tuples() -> Iterator[_Sized]:
                             "IndicesDimensionCount": len(indices),
                             "BatchDimensionCount": 0,
                         }
-                        yield {k: _right(v, rank) for k, v in sizes.items()}, counts
+                        yield {k: _with_leading_ones(v, rank) for k, v in sizes.items()}, counts
 
 
-def _right(shape: _Sizes, rank: int) -> _Sizes:
+def _with_leading_ones(shape: _Sizes, rank: int) -> _Sizes:
     """Return a shape with leading sizes of 1, so that it has `rank` dimensions."""
     return (*(1,) * (rank - len(shape)), *shape)
 
@@ -177,7 +177,7 @@ def _gather() -> Iterator[_Sized]:
                         "OutputTensor": output,
                     }
                     others = {"Axis": rank + axis, "IndexDimensions": len(indices)}
-                    yield {k: _right(v, rank) for k, v in sizes.items()}, others
+                    yield {k: _with_leading_ones(v, rank) for k, v in sizes.items()}, others
 
 
 def _tile() -> Iterator[_Sized]:
@@ -193,13 +193,16 @@ def _reverse() -> Iterator[_Sized]:
     for shape in _shapes():
         for axis in _axes(shape):
             sizes = dict.fromkeys(("InputTensor", "OutputTensor"), shape)
-            yield {**sizes, "SequenceLengthsTensor": _with(shape, axis, 1)}, {"Axis": axis}
+            yield {**sizes, "SequenceLengthsTensor": _with_size(shape, axis, 1)}, {"Axis": axis}
 
 
 def _one_hot() -> Iterator[_Sized]:
     for shape in _shapes():
         for axis in _axes(shape):
-            yield {"OutputTensor": shape, "IndicesTensor": _with(shape, axis, 1)}, {"Axis": axis}
+            yield (
+                {"OutputTensor": shape, "IndicesTensor": _with_size(shape, axis, 1)},
+                {"Axis": axis},
+            )
 
 
 def _reduced() -> Iterator[_Sized]:
@@ -211,7 +214,7 @@ def _reduced() -> Iterator[_Sized]:
                 source = shape
                 if size is not None and axes:
                     source = tuple(1 if at in axes else n for at, n in enumerate(shape))
-                    source = _with(source, axes[0], size)
+                    source = _with_size(source, axes[0], size)
                 output = tuple(1 if at in axes else n for at, n in enumerate(source))
                 others = {"Axes": axes, "AxisCount": len(axes)}
                 yield {"InputTensor": source, "OutputTensor": output}, others
@@ -225,8 +228,8 @@ def _regions() -> Iterator[_Sized]:
     ):
         for width in {5, last}:
             whole, part = (2, channels, 4, width), (regions, channels, 2, last)
-            batch = _right((regions,), min(rank, 4))
-            rois = _right((regions, 4), rank)
+            batch = _with_leading_ones((regions,), min(rank, 4))
+            rois = _with_leading_ones((regions, 4), rank)
             yield (
                 {
                     "InputTensor": whole,
@@ -293,7 +296,7 @@ def _nonzero() -> Iterator[_Sized]:
                 {
                     "InputTensor": shape,
                     "OutputCountTensor": (1,) * len(shape),
-                    "OutputCoordinatesTensor": _right((elements, columns), rank),
+                    "OutputCoordinatesTensor": _with_leading_ones((elements, columns), rank),
                 },
                 {},
             )

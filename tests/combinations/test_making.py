@@ -188,7 +188,7 @@ def test_a_made_case_of_attention_has_no_past_keys_to_read() -> None:
     assert notices(case_of(entry, made))
 
 
-def test_mild_data_are_of_the_same_class(tmp_path: Path) -> None:
+def test_mild_data_are_of_the_same_class_as_usual_data(tmp_path: Path) -> None:
     """Of mild data fewer elements are special, and large numbers are smaller (`Draft.mild`)."""
     entry = operator("ELEMENT_WISE_ADD")
     path = tmp_path / "few.yaml"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.comparison.compare import Change, compare
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.reports.comparisons.changes import closing_sentence, render_json, render_markdown
@@ -191,23 +192,24 @@ def test_each_result_of_compare_has_its_own_exit_code(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "right.jsonl")
     dmlconf_here(tmp_path, "run", "tile.yaml", "-b", "faulty:zeros", "--log", "wrong.jsonl")
     worse = dmlconf_here(tmp_path, "compare", "right.jsonl", "wrong.jsonl")
-    assert (worse.returncode, "FAILED: 1 new failure;" in worse.stdout) == (1, True)
+    assert (worse.returncode, "FAILED: 1 new failure;" in worse.stdout) == (ExitCode.FAILED, True)
     better = dmlconf_here(
         tmp_path, "compare", "wrong.jsonl", "right.jsonl", "right.jsonl", "--report", "html:c.html"
     )
-    assert (better.returncode, "Fixed" in better.stdout) == (0, True)
+    assert (better.returncode, "Fixed" in better.stdout) == (ExitCode.SUCCESS, True)
     assert (tmp_path / "c.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     lines = (tmp_path / "right.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "cut.jsonl").write_text("".join(lines[:2]))
     cut = dmlconf_here(tmp_path, "compare", "right.jsonl", "cut.jsonl")
-    assert cut.returncode == 6
+    assert cut.returncode == ExitCode.INCOMPLETE
     assert "INCOMPLETE: no new failure" in cut.stdout
     write(tmp_path, TILE, "other.yaml")
     dmlconf_here(tmp_path, "run", "other.yaml", "--log", "other.jsonl")
     other = dmlconf_here(tmp_path, "compare", "right.jsonl", "other.jsonl")
-    assert (other.returncode, "NOTHING TO COMPARE" in other.stdout) == (7, True)
+    assert other.returncode == ExitCode.NOTHING_CHECKED
+    assert "NOTHING TO COMPARE" in other.stdout
     missing = dmlconf_here(tmp_path, "compare", "right.jsonl", "no.jsonl")
-    assert missing.returncode == 3
+    assert missing.returncode == ExitCode.INVALID_FILE
 
 
 def test_a_scoreboard_has_a_column_for_each_run() -> None:

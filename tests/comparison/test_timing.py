@@ -99,7 +99,7 @@ def test_a_device_that_is_slower_throughout_is_reported_once() -> None:
     assert slower.sentence == f"all operators take {slower.ratio:.1f} times as long"
 
 
-def test_an_operator_that_slowed_more_than_the_device_is_named_after_the_whole_device() -> None:
+def test_a_slower_device_is_reported_first_and_then_an_operator_that_slowed_even_more() -> None:
     factors = dict.fromkeys(OPERATORS, 3.0) | {"TILE": 9.0}
     whole, tile = timing(log(1), log(2, factors)).slower
     assert (whole.operator, tile.operator) == (ALL_OPERATORS, "TILE")

@@ -196,7 +196,7 @@ def test_a_result_that_two_findings_give_alike_is_explained(tmp_path: Path) -> N
 
 
 def test_a_resampling_of_rows_and_channels_has_no_finding(tmp_path: Path) -> None:
-    """resample2d also resizes two axes before the last one."""
+    """The resized axes are the second and the third, and not the last two."""
     desc = (
         f"{tensor('InputTensor', '1, 2, 3, 4', sizes='[1, 2, 2, 1]')}, "
         "OutputTensor: {Sizes: [1, 4, 4, 1], DataType: FLOAT32}, InterpolationMode: LINEAR, "

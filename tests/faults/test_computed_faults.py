@@ -366,7 +366,8 @@ OBSERVED = [
         "LocalSize: 16, Alpha: 1, Beta: 1, Bias: 1}",
         {"OutputGradientTensor": [1.5]},
     ),
-    # The kernel takes the first 64 of the window's 144 elements: of the tensor the first row alone.
+    # The kernel takes the first 64 of the window's 144 elements, which hold only the tensor's first
+    # row.
     Observed(
         "gradient-of-a-normalization-over-a-large-window",
         "LOCAL_RESPONSE_NORMALIZATION_GRAD",
@@ -769,7 +770,7 @@ BETWEEN_INDICES = (
 def test_an_update_may_be_anywhere_only_if_its_index_is_read_between_two_indices(
     last: int, status: Status, tmp_path: Path
 ) -> None:
-    """The two indices lie 3 numbers apart: with a last stride of 2, neither is read second."""
+    """The second index is stored at offset 3, but read at the offset of the last stride, 2 or 3."""
     case = case_of(tmp_path, "SCATTER_ND", BETWEEN_INDICES.replace("LAST", str(last)))
     arrays = outputs_of(case, {"OutputTensor": [1, 2, 3, 4, 5, 77]})
     assert status_and_fault(case, arrays, "1.15.4")[0] is status
@@ -796,7 +797,7 @@ BEHIND_UPDATES = (
 def test_memory_behind_the_updates_may_be_written_as_0_and_within_the_buffer_as_anything(
     size: int, value: float, status: Status, tmp_path: Path
 ) -> None:
-    """The second update is read at 10 times 8 bytes, and not at 5 times 8."""
+    """The second update is read at byte 10 * 8: within a buffer of 336 bytes, and behind one of 48."""
     case = case_of(tmp_path, "SCATTER_ND", BEHIND_UPDATES.replace("BYTES", str(size)))
     assert (
         status_and_fault(case, outputs_of(case, {"OutputTensor": [value]}), "1.15.4")[0] is status
@@ -858,7 +859,8 @@ def test_a_graph_may_have_the_outputs_of_either_of_two_kernels_with_the_fault(
 ) -> None:
     """All updates go to the first element, and the last of them stays.
 
-    One kernel reads it behind the memory, where there is a 0; one after it has packed the updates.
+    One kernel reads it behind the memory, where there are zeros. Another kernel packs the updates
+    first, and reads 26.
     """
     case = graph_case(tmp_path, PACKED_OR_NOT)
     wrong = np.array([last, 6], np.float64).reshape(1, 1, 1, 2)

@@ -133,7 +133,7 @@ def test_a_node_is_waived_only_if_the_numbers_of_a_mean_do_not_lie_side_by_side(
 def test_means_and_variances_of_training_are_waived_if_a_pass_or_the_squares_were_truncated(
     axis: str, challenge: int, means: list[float], variances: list[float]
 ) -> None:
-    """The normalized numbers are those of the reference, which these means leave within limits."""
+    """The normalized output is the reference's, which these means and variances permit."""
     folder = cases_directory() / "batch_normalization_training"
     name = f"batch_normalization_training/matrix[DataType=FLOAT16,{axis}]"
     plan = load_suite([folder], challenge=challenge).plan()

@@ -25,7 +25,8 @@ pytestmark = [
 
 RUN = "run case.yaml --log run.jsonl"
 
-# By name, a command of a shell, in which `$D` is dmlconf, and the exit codes that it may have.
+# By name, a command of a shell, in which `$D` is dmlconf, and the exit codes that it may have
+# (`dmlconf/cli/common/exit_codes.py`).
 SITUATIONS: dict[str, tuple[str, set[int]]] = {
     "no environment at all": (f"env -i $D {RUN}", {0}),
     "no home": (f"env -u HOME $D {RUN}", {0}),

@@ -138,6 +138,7 @@ def run_on_directml(directory: Path, trouble: str, exit_code: int = 1) -> Verdic
 
 
 def reason(verdict: Verdict) -> tuple[Status, ReasonKind, str]:
+    """Return the status of a verdict, the kind of its reason and the message."""
     assert verdict.reason is not None
     return verdict.status, verdict.reason.kind, verdict.reason.message
 

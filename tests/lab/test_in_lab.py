@@ -113,7 +113,7 @@ except KeyboardInterrupt:
     ("code", "signals", "expected"),
     [
         (DOCILE, [signal.SIGINT], 77),
-        # 128 plus the number of the signal, but -9 of a command that could not handle it.
+        # 128 plus the number of the signal, but -9 if the signal cannot be handled.
         (STUBBORN, [signal.SIGINT, signal.SIGINT], 130),
         (STUBBORN, [signal.SIGTERM], 143),
         (STUBBORN, [signal.SIGKILL], -9),

@@ -85,7 +85,7 @@ class TestRecipe:
         assert set(recipe.libraries()) == set(recipe.wheels) - apart
 
     def test_the_recipe_contains_the_packages_that_runs_import(self) -> None:
-        """Histories, pages and folders of the user need more; the lab has none of these."""
+        """Only other commands, such as those for histories and pages, need more packages."""
         recipe = Recipe.load()
         for name in ("click", "jsonschema", "numpy", "pyyaml", "rich"):
             assert recipe.wheel(name) in recipe.libraries()
@@ -246,6 +246,7 @@ class TestRefusals:
 class TestBuild:
     @pytest.fixture
     def lab(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+        """A lab that is not built yet."""
         monkeypatch.setattr(building, "_install_what_is_missing", lambda: None)
         return Lab(tmp_path / "cache" / "0123")
 
@@ -413,6 +414,7 @@ class TestCheck:
 class TestSubstrate:
     @pytest.fixture
     def substrate(self) -> Any:
+        """The content of `lab/substrate.yaml`."""
         return yaml.safe_load((LAB / "substrate.yaml").read_text("utf-8"))
 
     @staticmethod

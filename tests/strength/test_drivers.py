@@ -206,6 +206,7 @@ def results_by_defect(directory: Path, text: str) -> dict[str, DefectResult]:
 
 
 def figure_of(file: Path) -> DriverFigure:
+    """Return what the cases of a file notice of the driver defects."""
     plan = list(load_suite([file]).plan())
     applicability, strength = measure_drivers(plan, [file], 1)
     return DriverFigure.of(driver_defects(), applicability, strength)

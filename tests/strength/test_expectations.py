@@ -131,7 +131,7 @@ def test_changes_of_defined_angles_are_all_noticed_although_one_angle_is_undefin
     assert all(tally.noticed == tally.counted > 0 for tally in figure.tallies.values())
 
 
-def test_changes_under_a_rule_without_a_source_must_be_noticed(
+def test_unnoticed_changes_under_a_rule_without_a_source_lower_the_share_of_the_operator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dmlconf.strength.expectations.sources", dict)

@@ -82,7 +82,7 @@ def test_each_defect_of_size_has_a_unique_name_and_a_plausible_cause() -> None:
 def test_a_defect_of_the_last_tile_is_noticed_whether_the_tile_is_whole_or_partial(
     tmp_path: Path, effect: str
 ) -> None:
-    for columns in (16, 17):  # Two whole tiles of 8 columns, and two and a part of one column.
+    for columns in (16, 17):  # Two tiles of 8 columns; these and a tile of one column.
         pair = results_by_defect(tmp_path, negation(columns))[f"last tile of 8 columns {effect}"]
         assert pair.fate is Fate.CAUGHT
 
