@@ -44,7 +44,7 @@ class Observed:
     """A case that is not in the suite, and the wrong outputs that DirectML gives.
 
     Attributes:
-        fault: the name of the known fault.
+        fault: the name of the known fault, which `schemas/known-faults.yaml` explains.
         operator: the operator of the case.
         desc: the entry `desc` of the case.
         wrong: the elements of each output.
@@ -797,7 +797,7 @@ BEHIND_UPDATES = (
 def test_memory_behind_the_updates_may_be_written_as_0_and_within_the_buffer_as_anything(
     size: int, value: float, status: Status, tmp_path: Path
 ) -> None:
-    """The second update is read at byte 10 * 8: within a buffer of 336 bytes, and behind one of 48."""
+    """The second update is read at byte 10 * 8, within 336 bytes of memory and behind 48."""
     case = case_of(tmp_path, "SCATTER_ND", BEHIND_UPDATES.replace("BYTES", str(size)))
     assert (
         status_and_fault(case, outputs_of(case, {"OutputTensor": [value]}), "1.15.4")[0] is status

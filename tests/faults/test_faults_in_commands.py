@@ -113,7 +113,9 @@ def test_a_diagnosis_without_known_faults_proposes_a_folder_unless_there_is_one(
     assert plain.returncode == 0, plain.stdout + plain.stderr
     assert "known fault" not in plain.stdout
     assert "With -o FOLDER" in plain.stderr
-    assert "With -o" not in dmlconf_here(tmp_path, *plain.args, "-o", "folder").stderr
+    written = dmlconf_here(tmp_path, *plain.args, "-o", "folder")
+    assert written.returncode == 0, written.stdout + written.stderr
+    assert "With -o" not in written.stderr
 
 
 @pytest.mark.parametrize(("known", "status"), [(True, "waived"), (False, "failed")])

@@ -1,6 +1,6 @@
-/* A DirectML whose GEMM is wrong under one condition: of matrices with 12 columns, it multiplies
-   the products with infinity. Where DMLCONF_CRASH names a method of the device by its slot, that
-   method reads from an address where there is nothing.
+/* A DirectML whose GEMM is wrong if A has 12 columns: it multiplies the product by infinity. If
+   DMLCONF_CRASH is the slot of a method of the device, only that method is replaced: it crashes by
+   reading from an address without memory.
 
    It lies between an application and real.dll next to it, as the application's DirectML.dll. */
 

@@ -1,17 +1,16 @@
 /* A DirectML that is wrong in one circumstance only, as DMLCONF_SABOTEUR names it.
 
-   It lies between dmlconf and the DirectML that DMLCONF_DIRECTML names, and changes the functions of
-   that one's objects:
+   It lies between dmlconf and the DirectML that DMLCONF_DIRECTML names, whose methods it replaces:
 
-   repeated   From its third dispatch on, a binding table that is not bound again is passed over.
-   rebound    Of a table that is bound again without a reset, the first bindings stay.
-   offset     Bindings begin at a multiple of 256.
-   owned      What lies in an upload heap is read when the operator runs, not at its initialisation.
-   volatile   A table whose dispatch is recorded keeps its bindings, in spite of DESCRIPTORS_VOLATILE.
-   aliased    A dispatch whose output lies in an input's place is passed over.
-   evicted    What runs next after an eviction is passed over.
-   interleaved  A dispatch that no barrier parts from the one before is passed over.
-   long       Every dispatch takes 64 KiB and never gives them back. */
+   repeated   The third and later dispatches of a binding table that is not bound again are skipped.
+   rebound    A table that is bound again without a reset keeps its first bindings.
+   offset     Offsets of bindings are rounded down to multiples of 256.
+   owned      Inputs in an upload heap are read when the operator runs, not at its initialisation.
+   volatile   A table whose dispatch is recorded keeps its bindings despite DESCRIPTORS_VOLATILE.
+   aliased    A dispatch whose output is in place of an input is skipped.
+   evicted    The first dispatch after an eviction is skipped.
+   interleaved  A dispatch without a barrier between it and the one before is skipped.
+   long       Every dispatch takes 64 KiB of memory and never frees them. */
 
 #include <initguid.h>
 #define WIN32_LEAN_AND_MEAN
@@ -55,7 +54,7 @@ typedef struct {
 
 static State states[MOST];
 static UINT used;
-static const void *volatile_ones[MOST];
+static const void *volatile_operators[MOST];
 static UINT volatile_count;
 static Compile compile_operator, compile_graph;
 static CreateRecorder create_recorder;
@@ -66,7 +65,7 @@ static Record record_dispatch;
 static Barrier resource_barrier;
 static Evict evict;
 static int evicted;
-static void *unparted;
+static void *without_barrier;
 
 static int is(const char *circumstance)
 {
@@ -173,8 +172,8 @@ static void WINAPI bind_outputs_wrongly(void *table, UINT count, const Binding *
 static void WINAPI barrier_wrongly(
     void *commands, UINT count, const D3D12_RESOURCE_BARRIER *barriers)
 {
-    if (unparted == commands)
-        unparted = NULL;
+    if (without_barrier == commands)
+        without_barrier = NULL;
     resource_barrier(commands, count, barriers);
 }
 
@@ -196,16 +195,16 @@ static void note_volatile(HRESULT result, UINT flags, void **compiled)
     if (FAILED(result) || !compiled)
         return;
     for (UINT i = 0; i < volatile_count && i < MOST; i++)
-        if (volatile_ones[i] == *compiled)
-            volatile_ones[i] = NULL;
+        if (volatile_operators[i] == *compiled)
+            volatile_operators[i] = NULL;
     if (flags & DESCRIPTORS_VOLATILE)
-        volatile_ones[volatile_count++ % MOST] = *compiled;
+        volatile_operators[volatile_count++ % MOST] = *compiled;
 }
 
 static int is_volatile(const void *dispatchable)
 {
     for (UINT i = 0; i < volatile_count && i < MOST; i++)
-        if (volatile_ones[i] == dispatchable)
+        if (volatile_operators[i] == dispatchable)
             return 1;
     return 0;
 }
@@ -238,10 +237,10 @@ static void WINAPI record_wrongly(
         state->late = NULL;
         return;
     }
-    int passed_over = (is("aliased") && state->aliased) || (is("evicted") && evicted) ||
-                      (is("interleaved") && unparted == commands);
+    int skipped = (is("aliased") && state->aliased) || (is("evicted") && evicted) ||
+                  (is("interleaved") && without_barrier == commands);
     evicted = 0;
-    if (passed_over)
+    if (skipped)
         return;
     if (is("long")) {
         void *lost = VirtualAlloc(NULL, LOST, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
@@ -260,7 +259,7 @@ static void WINAPI record_wrongly(
         waiting = 0;
     record_dispatch(recorder, commands, dispatchable, table);
     state->sealed = is("volatile") && is_volatile(dispatchable);
-    unparted = commands;
+    without_barrier = commands;
 }
 
 static HRESULT WINAPI create_recorder_wrongly(void *device, const GUID *iid, void **recorder)
