@@ -111,6 +111,30 @@ def test_the_change_of_each_case_is_named(
     assert entry.change is change
 
 
+@pytest.mark.parametrize(
+    ("base", "new", "detail"),
+    [
+        (None, verdict(CASE, PASSED), "passed"),
+        (verdict(CASE, FAILED), None, "failed"),
+        (verdict(CASE, Status.NOT_RUN), verdict(CASE, PASSED), "not run, now passed"),
+        (verdict(CASE, PASSED), verdict(CASE, FAILED), "passed, now failed: wrong values"),
+        (verdict(CASE, FAILED), verdict(CASE, FAILED), "wrong values"),
+        (verdict(CASE, FAILED), verdict(CASE, PASSED), "was failed: wrong values"),
+        (
+            verdict(CASE, PASSED, margin=0.3),
+            verdict(CASE, PASSED, margin=0.8),
+            "30% of the limit, now 80%",
+        ),
+        (verdict(CASE, PASSED), verdict(CASE, PASSED, digest="1" * 16), "in OutputTensor"),
+    ],
+)
+def test_the_detail_of_a_change_says_what_was_and_what_is(
+    base: Verdict | None, new: Verdict | None, detail: str
+) -> None:
+    [entry] = compare(run(*filter(None, (base,))), run(*filter(None, (new,)))).changes
+    assert entry.detail == detail
+
+
 def test_a_margin_that_grows_by_less_than_the_threshold_has_not_drifted() -> None:
     base, new = run(verdict(CASE, PASSED, margin=0.5)), run(verdict(CASE, PASSED, margin=0.61))
     assert compare(base, new, 0.2).changes[0].change is Change.SAME
@@ -118,9 +142,30 @@ def test_a_margin_that_grows_by_less_than_the_threshold_has_not_drifted() -> Non
 
 
 def test_a_comparison_lists_differences_of_the_environment() -> None:
-    comparison = compare(run(driver="1"), run(driver="2"))
+    comparison = compare(run(driver="31.1"), run(driver="31.2"))
     [difference] = comparison.differences
-    assert (difference.name, difference.base, difference.new) == ("driver", "1", "2")
+    assert (difference.name, difference.base, difference.new) == ("driver", "31.1", "31.2")
+
+
+def test_new_failures_leave_out_failures_of_the_base_but_no_passes() -> None:
+    base = run(verdict("gather/a", FAILED), verdict("gather/b", PASSED))
+    new = run(verdict("gather/a", FAILED), verdict("gather/b", FAILED), verdict("gather/c", PASSED))
+    comparison = compare(base, new)
+    assert [each.case for each in comparison.new_failures.verdicts] == ["gather/b", "gather/c"]
+
+
+def test_the_last_sentence_counts_one_new_failure_and_several() -> None:
+    cases = ("gather/a", "gather/b")
+    base = run(*(verdict(case, PASSED) for case in cases))
+    one = run(verdict("gather/a", FAILED), verdict("gather/b", PASSED))
+    both = run(*(verdict(case, FAILED) for case in cases))
+    assert closing_sentence(compare(base, one)).startswith("FAILED: 1 new failure; ")
+    assert closing_sentence(compare(base, both)).startswith("FAILED: 2 new failures; ")
+
+
+def test_the_words_for_a_change_of_one_case_and_of_several_differ() -> None:
+    assert [Change.STILL_FAILS.counted(cases) for cases in (1, 2)] == ["still fails", "still fail"]
+    assert [Change.FIXED.counted(cases) for cases in (1, 2)] == ["fixed", "fixed"]
 
 
 def test_runs_without_a_case_in_common_do_not_pass() -> None:
