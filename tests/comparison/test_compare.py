@@ -8,6 +8,7 @@ The tested code is in `dmlconf/comparison/compare.py`, `dmlconf/reports/comparis
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,12 @@ import pytest
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.comparison.compare import Change, compare
 from dmlconf.documents.schema import bundled_schema, validator
-from dmlconf.reports.comparisons.changes import closing_sentence, render_json, render_markdown
+from dmlconf.reports.comparisons.changes import (
+    closing_sentence,
+    render_json,
+    render_markdown,
+    suite_note,
+)
 from dmlconf.reports.comparisons.html import render_html
 from dmlconf.reports.comparisons.scoreboard import scoreboard
 from dmlconf.reports.formats import SCOREBOARD_FORMATS
@@ -208,6 +214,22 @@ def test_the_json_report_fits_its_schema_and_counts_new_failures() -> None:
     assert data["comparisons"][0]["shared_properties"]
 
 
+def test_the_json_report_does_not_list_unchanged_cases() -> None:
+    same = verdict("tile/b", PASSED)
+    comparison = compare(run(verdict(CASE, PASSED), same), run(verdict(CASE, FAILED), same))
+    (data,) = json.loads(render_json([(comparison, ("a", "b"))]))["comparisons"]
+    assert [each["case"] for each in data["cases"]] == [CASE]
+
+
+def test_a_note_says_that_runs_are_of_different_suites() -> None:
+    base = run(verdict(CASE, PASSED))
+    new = replace(base, header=replace(base.header, suite_digest="1" * 64))
+    note = suite_note(compare(base, new))
+    assert note is not None
+    assert note.startswith("the runs are of different suites: ")
+    assert suite_note(compare(base, base)) is None
+
+
 def test_hostile_names_are_shown_as_text_in_html_and_markdown() -> None:
     name = "gather/<script>alert(1)</script>|`\x1b[31m"
     comparison = compare(run(verdict(name, PASSED)), run(verdict(name, FAILED)))
@@ -230,6 +252,22 @@ def test_a_scoreboard_of_hostile_names_has_no_control_characters_and_can_be_enco
     page = SCOREBOARD_FORMATS["html"].text(board)
     assert all(line.isprintable() for line in page.split("\n"))
     page.encode()  # Surrogates would raise an error.
+
+
+def test_compare_prints_differences_of_the_environment_unless_quiet(tmp_path: Path) -> None:
+    base, new = "base.jsonl", "new.jsonl"
+    for name, driver in ((base, "31.1"), (new, "31.2")):
+        environment = {**logs.HEADER.environment, "driver": driver}
+        logs.write(tmp_path / name, logs.run_log(logs.PASSED, environment=environment))
+    usual = dmlconf_here(tmp_path, "compare", base, new).stdout
+    row = re.compile(r"^driver +31\.1 +31\.2 *$", re.MULTILINE)
+    assert row.search(usual)
+    quiet = dmlconf_here(tmp_path, "compare", base, new, "--quiet").stdout
+    assert quiet.startswith("PASSED: ")
+    assert not row.search(quiet)
+    alike = dmlconf_here(tmp_path, "compare", base, base).stdout
+    assert "the same environment, suite and options" in alike
+    assert "the same environment" not in usual
 
 
 def test_each_result_of_compare_has_its_own_exit_code(tmp_path: Path) -> None:
@@ -275,6 +313,29 @@ def test_a_scoreboard_has_a_column_for_each_run() -> None:
         assert "GATHER" in SCOREBOARD_FORMATS[name].text(board)
     assert 'href="#gather-1"' in SCOREBOARD_FORMATS["html"].text(board)
     assert 'id="gather-1"' in SCOREBOARD_FORMATS["html"].text(board)
+
+
+@pytest.mark.parametrize(
+    ("versions", "files", "names"),
+    [
+        (("1.14", "1.15"), ("a/x.jsonl", "b/y.jsonl"), ("1.14", "1.15")),
+        (("1.14", "1.14", "1.15"), ("x.jsonl", "y.jsonl", "z.jsonl"), ("1.14 x", "1.14 y", "1.15")),
+        (("1.14", "1.14"), ("a/x.jsonl", "b/y.jsonl"), ("x", "y")),
+        (("1.14", "1.14"), ("a/x.jsonl", "b/x.jsonl"), ("a/x.jsonl", "b/x.jsonl")),
+    ],
+)
+def test_a_scoreboard_names_runs_by_what_differs_and_else_by_their_files(
+    versions: tuple[str, ...], files: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    runs = [run(verdict(CASE, PASSED), version=version) for version in versions]
+    assert scoreboard(runs, files).names == names
+
+
+def test_a_scoreboard_lists_operators_with_failures_before_the_others() -> None:
+    board = scoreboard([run(verdict("gather/a", PASSED), verdict("tile/b", FAILED))], ["a"])
+    page = SCOREBOARD_FORMATS["html"].text(board)
+    table = page[page.index("<tbody") :]
+    assert table.index("TILE") < table.index("GATHER")
 
 
 def test_a_command_of_a_scoreboard_quotes_a_backend_with_blanks() -> None:
