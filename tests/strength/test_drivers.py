@@ -24,7 +24,7 @@ from dmlconf.reports.strength.drivers import DriverDefects, driver_data, survivo
 from dmlconf.strength.drivers.catalogue import bug_reports, driver_defects
 from dmlconf.strength.drivers.computation import Computation
 from dmlconf.strength.drivers.conditions import condition, features
-from dmlconf.strength.drivers.figure import DefectResult, DriverFigure, Fate
+from dmlconf.strength.drivers.figure import DefectResult, DriverFigure, Fate, caught_in_any
 from dmlconf.strength.drivers.parallel import measure_drivers
 from tests.cli.process import dmlconf_here
 
@@ -335,7 +335,7 @@ def test_defects_that_fewer_than_three_cases_notice_are_named(tmp_path: Path) ->
         assert all(f"{line}{count} it" in each for each in lines)
 
 
-def test_a_sample_never_says_that_few_cases_notice_a_defect(tmp_path: Path) -> None:
+def test_a_sample_of_two_cases_does_not_say_that_few_cases_notice_a_defect(tmp_path: Path) -> None:
     """Both cases of a sample may notice a defect, and a third one outside of it as well."""
     file = tmp_path / "suite.yaml"
     file.write_text(CUMULATION.replace("LENGTH", "300"), encoding="utf-8")
@@ -343,6 +343,7 @@ def test_a_sample_never_says_that_few_cases_notice_a_defect(tmp_path: Path) -> N
     applicability, strength = measure_drivers(plan, [file], 1, 2)
     assert DriverFigure.of(driver_defects(), applicability, strength).few
     assert not DriverFigure.of(driver_defects(), applicability, strength, 2).few
+    assert DriverFigure.of(driver_defects(), applicability, strength, 3).few
 
 
 def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:
@@ -435,7 +436,11 @@ def test_a_suite_of_one_case_catches_some_defects_and_has_a_line_for_each_surviv
     figure = figure_of(file)
     assert 0 < DriverDefects(figure).share < 100
     data = driver_data(figure)
-    assert data["caught_in_every_operator"] < data["defects"] == len(figure.by_defect)
+    caught = {pair.defect.name for pair in figure.pairs if pair.tally.caught}
+    assert data["caught_in_every_operator"] == len(caught) < data["defects"]
+    by_defect = figure.by_defect
+    assert {name for name, pairs in by_defect.items() if caught_in_any(pairs)} == caught
+    assert data["defects"] == len(by_defect)
     assert len(list(survivor_lines(figure))) == len(figure.survivors) > 0
 
 
