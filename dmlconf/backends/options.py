@@ -32,7 +32,7 @@ def split_options(text: str) -> tuple[list[str], dict[str, str]]:
 
 
 def option_parts(text: str) -> list[str]:
-    """Split a text at its commas outside brackets; at all commas if brackets are unbalanced."""
+    """Split a text at its commas outside brackets; at all commas if not all brackets close."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([") - (character in ")]")

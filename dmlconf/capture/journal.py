@@ -34,7 +34,7 @@ class JournalWriter:
     def __init__(self, path: Path) -> None:
         self._stream = path.open("ab", buffering=0)
         self._lock = Lock()
-        self._bytes = 0
+        self._bytes = path.stat().st_size
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Write a line, or that it is missing since it is too long.

@@ -28,7 +28,7 @@ _BROKEN_REPETITIONS: Final = 2
 
 
 _BATCH: Final = 8
-"""How many copies of a case run together if it never fails alone."""
+"""How many copies of a case that never fails alone run together to reproduce the failure."""
 _MISSED: Final = 0.05
 """The greatest probability that a case passes in all of its runs although it fails as often as the
 diagnosed one.
@@ -192,7 +192,7 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
     if together:
         culprit = Culprit(
             "batch",
-            "Running among other cases is to blame: alone, the case passes in each of "
+            "Running beside copies of itself is to blame: alone, the case passes in each of "
             f"{times} runs; of {_BATCH} at once, {len(together)} fail.",
         )
         return Diagnosis(case, together[0], 0, times, in_batch=True, culprit=culprit)

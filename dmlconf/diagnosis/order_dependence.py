@@ -89,7 +89,8 @@ class OrderResult:
 
 def symptoms(log: RunLog) -> list[Symptom]:
     """Return the failing verdicts of a run, and then the breakdowns that no case explains."""
-    log = replace(log, verdicts=tuple(log.verdicts))  # Those of a large log are made when read.
+    # A large log makes each verdict anew whenever it is accessed.
+    log = replace(log, verdicts=tuple(log.verdicts))
     failures = [
         Symptom((verdict.case,), _before(log, verdict), verdict, _breakdown(verdict))
         for verdict in log.verdicts

@@ -52,8 +52,8 @@ def predictions(
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
-        formula: returns the outputs with the fault. If None for a graph, the formula is applied to
-            its nodes.
+        formula: returns the outputs with the fault. Where it returns None for a graph, it is
+            applied to each of the graph's nodes.
         right: the right outputs; computed if None.
     """
     computed = formula(case)
@@ -81,7 +81,10 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
 
 
 def _of_graph(case: Case, formula: Formula, right: Mapping[str, Array]) -> Iterator[Prediction]:
-    """Yield a graph's outputs for each kernel with the fault; all nodes run the same kernel."""
+    """Yield a graph's outputs for each of the first `_MOST_KERNELS` kernels with the fault.
+
+    All nodes run the same kernel; one that lacks the kernel runs its first one.
+    """
     nodes = evaluate_nodes(case, partial(_outputs, formula))
     yield from _of_kernel(case, formula, nodes, right)
     each_node = nodes.cases.values()

@@ -1,4 +1,4 @@
-"""Faults of SCATTER_ND: it writes updates to wrong elements."""
+"""Faults of SCATTER_ND: it leaves out updates, or writes them to wrong elements."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ __all__ = [
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs if the filter has the input's spatial sizes and is applied once.
 
-    The output is the sum of input element i times filter element i, without dilation. With padding
-    before the input, it is 0. For an input {3, 5}, a filter {7, 11} and a StartPadding of 1, the
-    output is 0, not 3 * 11.
+    The output is the sum of input element i times filter element i, without dilation. It is 0 with
+    padding before the input and, backward, unless StartPadding is (size - 1) * dilation. For an
+    input {3, 5}, a filter {7, 11} and a StartPadding of 1, the output is 0, not 3 * 11.
     """
     desc = case.desc
     if not _is_one_product(desc):
@@ -102,12 +102,14 @@ _SLICE = 16
 def squares_left_out(case: Case) -> Computed | None:
     """Return the gradient of a local response normalization that uses one slice of the squares.
 
-    DirectML cuts the LocalSize * LocalSize squares of a window, row by row, into slices, and uses
-    only the first. Squares outside the tensor are 0. The size of a slice depends on the kernel.
-    Measured: multiples of 16, from 32 of 169 to 288 of 1089 squares.
+    Where the window is about as large as the tensor, DirectML cuts its LocalSize * LocalSize
+    squares, row by row, into slices, and uses only the first. Squares outside the tensor are 0. The
+    size of a slice depends on the kernel. Measured: multiples of 16, from 32 of 169 to 288 of 1089
+    squares.
 
-    Let `g` be InputGradientTensor, `x` the input, and `b` the base; `sum` is over the window. The
-    gradient is `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
+    Let `g` be InputGradientTensor, `x` the input, and `b` Bias + Alpha / LocalSize times the sum of
+    the first slice's squares; `sum` is over the window. The gradient is
+    `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
     """
     desc = case.desc
     if desc["CrossChannel"]:

@@ -1,4 +1,7 @@
-"""Targets on many machines: all workers of a scheduler, or all with the same kind of device."""
+"""Where a run on a fleet is executed: on all workers of a scheduler, or on those of one device.
+
+These are the targets of `engine.target`, not the specification that a backend follows.
+"""
 
 from __future__ import annotations
 

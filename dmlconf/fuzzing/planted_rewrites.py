@@ -39,7 +39,8 @@ class Pattern:
 
     Attributes:
         outputs: the descs of its outputs, each by its source, `NODE.TENSOR`.
-        rewrite: the entry `rewrite` of a case, with the parts in which the mutant differs.
+        rewrite: the entry `rewrite` of a case, with the parts that the mutant adds or changes. What
+            it removes stays as parts that nothing reads.
     """
 
     inputs: Mapping[str, Mapping[str, Any]]
@@ -57,7 +58,9 @@ def rewrite_files() -> list[Path]:
 def plantable(
     templates: Iterable[CaseTemplate], operators: Collection[str]
 ) -> tuple[CaseTemplate, ...]:
-    """Return the templates of small cases of rewrites whose operators are all among these.
+    """Return the templates of small cases of rewrites whose graphs have only these operators.
+
+    The mutants may have others.
 
     Rewrites that change which tensors are outputs, and graphs with repeated nodes, are left out.
     """

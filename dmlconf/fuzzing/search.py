@@ -49,7 +49,9 @@ def valid_desc(
     *,
     broken: str | None = None,
 ) -> Desc | None:
-    """Return a desc that meets all constraints and the goal; None if no quick one is found.
+    """Return a desc that meets all constraints and the goal.
+
+    None if no such desc is found in `_STEPS` steps, or one that would take a device long.
 
     The desc also meets constraints that a real DirectML does not enforce, since breaking one may
     crash DirectML.

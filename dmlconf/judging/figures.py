@@ -55,7 +55,7 @@ def figures_of(
 
 
 def _margin(comparison: Comparison) -> float:
-    """Return the share of the limit that the worst element or, if more, the mean square uses."""
+    """Return the share of the limit that the worst element or the mean of squared errors uses."""
     return _rounded(max(comparison.margin, comparison.spread))
 
 

@@ -17,9 +17,9 @@ class ErrorMap:
 
     Attributes:
         rows: a text for each row of cells, with a digit for each cell. 0 stands for equal bits or
-            two NaN. 1 stands for an error below 1e-8 times the largest expected number, and each
-            further digit for ten times more. 9 also stands for an error that is not finite. If the
-            largest expected number is 0, it counts as 1.
+            two NaN. 1 stands for an error below 1e-8 times the size of the largest finite expected
+            number, and each further digit for ten times more; 9 for 0.1 times or more, and for an
+            error that is not finite. If that size is 0, it counts as 1.
         axes: the rows run over the first `axes` axes of the output, the columns over the other
             axes.
     """
@@ -42,7 +42,7 @@ class Figures(Positional):
         rule: the kind of rule, such as `ulp`.
         limit: as in `PrecisionRule`.
         margin: the share of the limit that is used by the worst element or, if that is more, by the
-            mean square; at least 1 outside the rule.
+            mean of squared errors; at least 1 outside the rule.
         source: where the rule comes from.
         open: for how many elements any value is right.
         loose: how many elements have a room of more than a tenth of the output's largest number.

@@ -38,7 +38,7 @@ class FileLock:
             os.close(self._descriptor)
             if error.errno not in _HELD:
                 raise
-            raise LockedError(f"{path} is in use by another process") from error
+            raise LockedError(f"{path} is in use, by another process or by this one") from error
 
     def release(self) -> None:
         """Release the lock."""

@@ -130,7 +130,7 @@ def killed_for_memory(ending: str) -> str:
 def may_take_much(case: Case) -> bool:
     """Return whether a case may take so much memory that the process that runs it is killed."""
     if isinstance(case.expectation, ExpectedRejection):
-        return False  # Its tensors are never created.
+        return False  # A backend that rejects it creates no tensors.
     return judged_bytes(case) > min(MUCH, machine_memory() // _SHARE)
 
 

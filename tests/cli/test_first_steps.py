@@ -42,7 +42,7 @@ def test_the_command_new_case_names_the_file_that_it_wrote_and_the_next_step(
     ("arguments", "message"),
     [
         (("sign", "x.dmlcert"), "Missing option '--key'. The private key to sign with."),
-        (("fuzz", "-o", "TILE"), "'--backend'. The backend to test: directml, or a plugin's."),
+        (("fuzz", "-o", "TILE"), "'--backend'. The backend to test, such as directml."),
     ],
 )
 def test_a_missing_option_is_explained(

@@ -63,8 +63,9 @@ class Pair:
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """Return the comparable elements of two outputs of one type and shape.
 
-    If one is a sample of the other, the pair has all elements. For two samples, it has the elements
-    in both.
+    If one is whole and the other a sample taken from it (`is_whole`), the pair has all elements.
+    For any other sample and whole output, it has those at the sample's indices; for two samples,
+    those in both.
     """
     if isinstance(actual, Sample):
         if isinstance(expected, Sample):
@@ -103,7 +104,8 @@ def is_whole(output: Array | Sample, sample: Sample) -> bool:
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
     """Return recorded outputs with elements of the reference where only a sample was recorded.
 
-    - If the reference's output has the recorded digest, it replaces the sample.
+    - If the reference's output has the recorded digest and the sample's elements, it replaces the
+      sample.
     - Otherwise, if it meets the rule at the sample's indices, it is added with the sample's
       elements at these indices; the sample is kept too.
     - Otherwise, only the sample is kept.

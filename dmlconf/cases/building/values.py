@@ -65,7 +65,7 @@ def require_fit(value: float, data_type: DataType) -> None:
 
 
 def _shape(values: Any) -> tuple[int, ...] | None:
-    """Return the sizes of nested lists; None if rows differ in length."""
+    """Return the sizes of nested lists; None if rows differ in length or depth."""
     if not isinstance(values, list | tuple):
         return ()
     if not any(isinstance(value, list | tuple) for value in values):

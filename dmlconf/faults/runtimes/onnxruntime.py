@@ -1,6 +1,6 @@
 """Formulas of wrong results of ONNX Runtime's CPU provider.
 
-`onnxruntime_quantization` has those of quantized operators.
+`onnxruntime_quantization` has those that round or limit quantized outputs in another way.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
     """Return FOLD's outputs if the elements of a column are numbered over the dilated window.
 
     For each channel, a column has one element for each window element. With windows {2, 2, 2} and
-    Dilations {2, 2, 2}, they are numbered as in windows {3, 3, 3}: element 3 is at (0, 1, 0), not
-    (0, 1, 1). Elements beyond the output are left out. None for two spatial dimensions.
+    Dilations {2, 2, 2}, they are numbered as in windows {3, 3, 3}: element 3 has the index
+    (0, 1, 0) in the window, not (0, 1, 1), and so the pixel (0, 2, 0). Elements beyond the output
+    are left out. None for two spatial dimensions.
     """
     desc = case.desc
     rank = desc["DimensionCount"]
@@ -176,8 +177,8 @@ def running_sums_of_squares(case: Case) -> Computed | None:
     """Return the outputs of LOCAL_RESPONSE_NORMALIZATION with a running sum in FLOAT32.
 
     The sum starts with Bias. Each channel adds the square that enters the window, and subtracts the
-    square that leaves it. Digits that a large square rounds away stay lost: for the channels [1e20,
-    2, -3] with LocalSize 3, the last output is NaN.
+    square that leaves it. Digits that a large square rounds away stay lost: for the channels [1e10,
+    2, -3] with LocalSize 3, the last sum is 0. A square that overflows leaves NaN: [1e20, 2, -3].
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if not desc["CrossChannel"]:

@@ -85,7 +85,9 @@ def _equal(one: Array, other: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Kernels:
-    """Kernels with some flaws; methods have the names of WebNN's operators.
+    """Kernels with some flaws; most methods have the names of WebNN's operators.
+
+    `products` stands for conv2d, convTranspose2d and gemm.
 
     Attributes:
         case: the case, for products and windows.

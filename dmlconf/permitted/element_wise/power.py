@@ -56,8 +56,9 @@ def element_wise_pow_interval(
     """Return the interval of POW.
 
     If a power of integers is outside the range of an output of 8 or 16 bits, any value is right. A
-    power outside the range of 32 bits wraps around. If scaling may round an operand, any value is
-    right for such a power, and in 32 bits for a negative base. With an exponent of 8 or 16 bits, a
+    power outside the range of 32 bits wraps around. With 32 bits, if scaling may round an operand,
+    any value is right for a power outside the range, and for every power of a negative base. With
+    an exponent of 8 or 16 bits, a
     FLOAT32 power beyond the largest FLOAT16 number may be infinite. A power of integers may also be
     0 if scaling makes the exponent negative infinity.
 

@@ -3,7 +3,7 @@
 If a quotient is 1 with an error of 2^-23, its FLOOR is 0 or 1, and nothing between or beyond. So
 FLOOR is applied to both ends of the quotient's range, and each whole number between the results is
 a candidate. The same holds for a later node that depends on this number alone: 3 * FLOOR is 0 or 3.
-`of_choices` finds what follows from the other right values of `choices`.
+`of_choices` finds what follows from other right values than the reference's.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ _MOST: Final = 8
 """The most whole numbers of an element that are tried."""
 
 _MOST_ELEMENTS: Final = 1 << 22
-"""The most elements of all arrays of other right values of an output that are tried."""
+"""If the other right values of an output have more elements than this, in all arrays together, none
+of them is tried."""
 
 
 @dataclass(frozen=True, slots=True)

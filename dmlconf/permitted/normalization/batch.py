@@ -1,6 +1,7 @@
 """Permitted errors of BATCH_NORMALIZATION and BATCH_NORMALIZATION_TRAINING.
 
-Variables named `steps` count the errors of single steps, such as a product, in half ULPs.
+Variables named `steps` hold sums of what single steps, such as a product, round, each times the
+half ULPs that it may be off.
 
 Derived in docs/bounds.md, Normalisation.
 """
@@ -98,7 +99,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         error_scale = error_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
         dtype = desc.OutputTensor.DataType.dtype
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
-        # All elements of a channel share one root and one quotient, and their errors.
+        # Elements with one variance, such as those of a channel, share a root and its errors.
         return replace(error_scale, sums_shared=True)
 
 
@@ -240,7 +241,7 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
 
 
 def _held(moments: _Moments, quotient: Array) -> Array:
-    """Return the sizes of FLOAT16 stores up to that of `(x - mean) / deviation`.
+    """Return the sum of the sizes of all FLOAT16 stores that give `(x - mean) / deviation`.
 
     Kernels may store the mean, `x - mean`, the variance, its root and the quotient. Each size is
     multiplied by the derivative of the quotient with respect to the stored number.

@@ -31,8 +31,8 @@ _NEXT_TO_NOTHING: Final = 2.0**-100
 """The error scale of results that are nearly exact, in place of 0."""
 
 MOST_ERRORS: Final = 1 << 18
-"""The most numbers in the shared errors (`Spread.shared`) of one step of several kernels. The
-processor's cache should hold them."""
+"""The most elements of `spread.Spread.shared`, how much each rounding error changes each value,
+that the kernels of a group have at one step. The processor's cache should hold them."""
 
 MOST_ERRORS_OF_PART: Final = 1 << 19
 """The most numbers in the shared errors of a FLOAT32 batch, 4 MiB; a larger batch is computed in
@@ -143,8 +143,8 @@ def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
     """Yield the kernels in groups: first the equations, then each kernel with each kind of store.
 
-    A group has as many kernels as MOST_ERRORS permits, at least one; `size` is the most numbers of
-    one kernel.
+    A group has as many kernels as MOST_ERRORS permits, at least one; `size` is the most elements of
+    `Spread.shared` that one kernel needs.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]
     kernels = (EQUATIONS, *holding)

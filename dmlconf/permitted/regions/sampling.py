@@ -60,7 +60,8 @@ class UncertainSamples(Samples):
 
     Attributes:
         errors: the greatest errors of the coordinates in FLOAT32, of the same sizes.
-        undefined: which regions have coordinates that are not finite in FLOAT32, sizes {regions}.
+        undefined: which regions have a begin, an end or an extent that FLOAT32 does not hold, or
+            an offset that is not finite; sizes {regions}.
     """
 
     errors: Array = field(kw_only=True)
@@ -107,7 +108,8 @@ def uncertain(at: Placement) -> UncertainSamples:
     whole = exactly_divided
     for step in (begin, end, extent, steps, part, part + begin, values):
         whole = whole & ~_inexact(step)
-    # A kernel may subtract the shift first: (-7 - 1e-38) + 7 is 0.
+    # A kernel may subtract the shift first: with a begin of -7, a shift of 1e-38 and a part of 7,
+    # (-7 - 1e-38) + 7 is 0, not -1e-38.
     for step in (begin, part):
         whole = whole & ~_rounds_difference(step, at.shift)
     sizes = np.maximum.reduce([np.abs(each) for each in (begin, end, extent)])
@@ -207,7 +209,7 @@ def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 
 
 def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) -> Array:
-    """Return which outputs a special number affects in only some kernels.
+    """Return which outputs a special number may affect in only some kernels.
 
     A kernel may multiply a special number by a weight of 0, or skip it. A sample with an uncertain
     coordinate may miss it as the nearest element. The sum of several special numbers depends on

@@ -123,9 +123,9 @@ def linear_candidates(
 def _lost(steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]) -> Array | bool:
     """Return where any value is right: rounding decides on which line, and where on it, a value is.
 
-    These are coordinates with an error of 1 or more, or so large, if a kernel goes beyond the
-    elements with them. Measured: with an InputPixelOffset of 1e20, DirectML 1.15.4 gives -4e20 for
-    elements 0, 4 and 8.
+    These are coordinates on an axis with a shift whose error is 1 or more, or whose size is `_FAR`
+    or more. Measured: with an InputPixelOffset of 1e20, DirectML 1.15.4 gives -4e20 for elements 0,
+    4 and 8.
     """
     lost: Array | bool = False
     for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):

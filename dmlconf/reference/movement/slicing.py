@@ -82,7 +82,10 @@ def _picked(
 
 
 def _window(size: int, offset: int, extent: int, stride: int) -> slice:
-    """Return the slice of a window along one dimension, given its number of elements."""
+    """Return the slice that reads `size` elements of a window along one dimension.
+
+    `extent` is the window's own size.
+    """
     start = _start(offset, extent, stride)
     stop = start + size * stride
     return slice(start, stop if stop >= 0 else None, stride)

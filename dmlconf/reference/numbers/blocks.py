@@ -39,7 +39,7 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
 
 
 def _flat(tensor: Array) -> Array:
-    """Return the elements in one dimension; an element that strides of 0 repeat is not copied."""
+    """Return the elements in one dimension; if all strides are 0, the one element is not copied."""
     if any(tensor.strides):
         return tensor.reshape(-1)
     return np.broadcast_to(tensor[(0,) * tensor.ndim], tensor.size)

@@ -112,7 +112,7 @@ def lstm_direction(
         hidden, cell = state
         sums = sums + arithmetic.held(hidden.times_matrix(gates.recurrence), "product")
         if peepholes is None:
-            # Without peepholes, no gate depends on the new cell, so all gates are computed at once.
+            # Without peepholes, o does not depend on the new cell: i, o and f are computed at once.
             gated = gate(sums[:, : part_f.stop], f)
             it, ot, ft = gated[:, part_i], gated[:, part_o], gated[:, part_f]
         else:

@@ -116,7 +116,7 @@ GRAPHS: Final = FigureKind(
     "graphs",
     _measured,
     """\
-- By graph: what graph compilers do wrong, at the nodes and edges of every graph: edges that read
+- By graph: what graph compilers do wrong, at the nodes and edges of graphs: edges that read
   another buffer, dropped nodes, stale constants, roundings to FLOAT16, swapped inputs, and nodes
   with a defect. Each that changes an output must be noticed by that very graph. What a right
   compiler may do otherwise, such as holding FLOAT32 between nodes, is tried too, and must not

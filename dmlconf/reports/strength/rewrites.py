@@ -1,4 +1,7 @@
-"""Report the strength figure "by rewrite": which rewrites of graphs, and conditions, are proven."""
+"""Report the strength figure "by rewrite": which rewrites of graphs, and conditions, are tested.
+
+A rewrite has graphs in which it is right, and each condition has graphs in which it goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def _needed() -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Rewrites(Figure):
-    """Rewrites of graph compilers, and which of them are proven."""
+    """Rewrites of graph compilers, and which of them the suite's graphs test."""
 
     heading: ClassVar[str] = "By rewrite"
     figure: RewriteFigure
@@ -128,8 +131,8 @@ REWRITES: Final = FigureKind(
     _measured,
     """\
 - By rewrite: the rewrites of graph compilers in `schemas/rewrites.yaml`, with the conditions under
-  which each is right. Each rewrite needs a graph whose rewritten form passes, and each condition
-  one that breaks it and whose rewritten form fails.""",
+  which each is right. Each rewrite needs graphs whose rewritten forms all pass, and each condition
+  graphs that break it and whose rewritten forms all fail.""",
     "rewrites of graph compilers",
     graphs_only=True,
     takes_all=True,

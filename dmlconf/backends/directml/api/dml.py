@@ -1,4 +1,4 @@
-"""Declarations of DirectML.h, except descs, as far as dmlconf uses them.
+"""Declarations of DirectML.h that dmlconf uses, except descs of operators, tensors and graphs.
 
 The descs of operators and tensors are in `structs`, those of graphs in `dispatch/graph.py`.
 """

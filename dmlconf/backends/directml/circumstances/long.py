@@ -1,6 +1,7 @@
 """The circumstance `long`: 1,000 dispatches; memory is measured after every 100.
 
-Only memory that the process has committed is measured, not the device's own memory.
+Only the process's own memory is measured (committed on Windows, resident on Linux), not the
+device's.
 """
 
 from __future__ import annotations
@@ -49,8 +50,7 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
     """Return a fault if memory grows in each block after the fourth, and enough for a leak.
 
-    `sizes` are the bytes that the process had committed after each of five or more blocks of 100
-    dispatches.
+    `sizes` are the bytes of the process after each of five or more blocks of 100 dispatches.
     """
     kept = sizes[_WARM - 1 :]
     slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))

@@ -140,8 +140,8 @@ def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> 
 
     CASE is an identifier, a pattern such as 'gather/*', a name without its folder such as
     example-1, or a handle such as k3f9a. Each change comes with what else changed between the two
-    runs: the case, the suite, dmlconf, its rules, the driver, DirectML or the machine. Shards and
-    incomplete runs count for the cases that they ran.
+    runs: the case, the suite, the expected values, dmlconf, its rules, the driver, DirectML or the
+    machine. Shards and incomplete runs count for the cases that they ran.
     """
     from dmlconf.cases.identifiers import AmbiguousNameError
     from dmlconf.history.questions import named_cases, stories
@@ -179,8 +179,9 @@ def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> 
 def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
     """List the cases that changed between failing and not failing though nothing else changed.
 
-    They changed at least twice without a change of the case, dmlconf, its rules, the driver,
-    DirectML or the machine. The rate is the share of runs in which the case failed.
+    They changed at least twice without a change of the case, the suite, the expected values,
+    dmlconf, its rules, the driver, DirectML or the machine. The rate is the share of runs in which
+    the case failed.
     """
     from dmlconf.history.questions import flaky
     from dmlconf.reports.history.answers import aligned, flaky_data

@@ -81,7 +81,7 @@ def _operators(
 
 @click.command("fuzz", cls=Command, short_help="Generate random cases, run them, and report.")
 @backend_option(
-    "The backend to test: directml, or a plugin's.",
+    "The backend to test, such as directml.",
     required=True,
     group=BACKEND_GROUP,
 )

@@ -48,7 +48,7 @@ class _Options:
     """What to show, and which share to demand.
 
     Attributes:
-        missing: whether to list what no case covers.
+        missing: whether to list what no case covers; with a target, why cases cannot be expressed.
         excluded: whether to list impossible pairs of values.
         fail_under: the least share in percent; None if any will do.
     """
@@ -86,7 +86,7 @@ class _Options:
     type=click.Choice(TARGETS),
     help="Show how many of the cases this specification can express, and why not the others.",
 )
-@option("--missing", is_flag=True, help="List what no case covers.")
+@option("--missing", is_flag=True, help="List what no case covers; with --target, why.")
 @option(
     "-v",
     "--verbose",
@@ -129,8 +129,8 @@ def command(
     integers are right where 32 bits end, of each operator and data type that it can concern.
 
     With --combinations: whether each possible pair of values of an operator's parameters, such as
-    TransA = TRANSPOSE with rows = tile + 1, has a case. Parameters are data types, dimensions,
-    layouts, flags, enumerations, optional fields, sizes and classes of data.
+    TransA = TRANSPOSE with rows = tile + 1, has a case. Parameters are data types, numbers of
+    dimensions, layouts, flags, enumerations, optional fields, sizes and classes of data.
 
     With --questions and --combinations, cases with the tag `model` do not count.
 
