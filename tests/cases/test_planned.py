@@ -93,7 +93,7 @@ def test_cases_can_be_picked_in_any_order(cases: list[PlannedCase]) -> None:
     assert exact(picked[-2]) == exact(cases[-1])
 
 
-def test_of_each_template_leaves_out_all_cases_but_the_first_of_a_large_matrix(
+def test_only_the_first_case_of_a_large_matrix_is_given_for_its_template(
     cases: list[PlannedCase],
 ) -> None:
     first = list(of_each_template(PlannedCases(cases)))

@@ -32,7 +32,7 @@ FLOATS = tensor("FLOAT32", 1, 2, 3, 4)
 INTEGERS = tensor("INT32", 1, 2, 3, 4)
 ONE = tensor("FLOAT32", 1, 1, 1, 1)
 
-# Descs without the fields on which no feature level depends.
+# Descs with only the fields on which a feature level depends.
 ACTIVATION = {"InputTensor": FLOATS, "OutputTensor": FLOATS}
 NORMALIZATION = {**ACTIVATION, "ScaleTensor": FLOATS, "BiasTensor": FLOATS}
 PADDING = {**ACTIVATION, "PaddingMode": "EDGE"}

@@ -50,7 +50,10 @@ def test_a_report_with_a_file_name_is_refused_if_two_backends_run(tmp_path: Path
     assert "takes one backend" in done.stderr
 
 
-def test_a_recording_without_its_file_name_extension_is_refused(tmp_path: Path) -> None:
+def test_record_refuses_an_output_file_without_dmlrec_and_does_not_write_it(
+    tmp_path: Path,
+) -> None:
+    """A file that is named as an operator looks like a forgotten --operator."""
     (tmp_path / "TILE").write_text("mine", encoding="utf-8")
     done = dmlconf_here(tmp_path, "record", write(tmp_path), "-b", "numpy", "-o", "TILE")
     assert done.returncode == 2

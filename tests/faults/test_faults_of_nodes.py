@@ -203,7 +203,8 @@ outputs: {{y: sums}}""",
 def test_two_sums_in_a_graph_may_both_be_added_before_the_activations_of_their_products(
     tmp_path: Path,
 ) -> None:
-    # As above, the first sum is [8, 21] with the fault; the second one is RELU([-2 - 8, 1 - 21]).
+    # With the fault the first sum is RELU([-2 + 10, 1 + 20]) = [8, 21]. The second one adds its
+    # negative: RELU([-2 - 8, 1 - 21]) = [0, 0].
     wrong = Outputs({"y": np.zeros((1, 1, 1, 2), np.float32)})
     name = "sum-before-the-activation-of-a-product-in-a-graph"
     assert waiving_fault(tmp_path, TWO_PRODUCTS, wrong, "1.13.1") == name

@@ -32,9 +32,11 @@ def test_the_digit_follows_the_power_of_ten_of_the_error_over_the_largest_expect
         (np.nan, np.nan, "0"),
         (-0.0, 0.0, "1"),
         (1.0, 0.0, "9"),
+        (0.02, 0.0, "8"),
+        (np.inf, np.inf, "0"),
     ],
 )
-def test_a_nan_or_infinity_on_one_side_has_digit_9_two_nans_0_and_zeros_of_both_signs_1(
+def test_the_digits_of_nan_infinity_and_numbers_beside_0(
     actual: float, expected: float, digit: str
 ) -> None:
     pair = (np.array([value], np.float32) for value in (actual, expected))

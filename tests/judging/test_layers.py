@@ -46,7 +46,7 @@ def layers(one_in: int = 1) -> Sequence[PlannedCase]:
 
 
 def reference() -> Against:
-    """Return a source of the reference's outputs, which computes those of one case once."""
+    """Return a source of the reference's outputs, which remembers those of the last case."""
     last: list[tuple[str, Outcome]] = []
 
     def against(case: Case) -> Outcome:

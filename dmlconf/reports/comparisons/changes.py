@@ -108,7 +108,7 @@ def suite_note(comparison: Comparison) -> str | None:
         return None
     only = [len(comparison.of(change)) for change in (Change.GONE, Change.NEW)]
     return (
-        f"the runs are of different suites: {comparison.shared:,} cases in both, "
+        f"the runs are of different suites: {counted(comparison.shared, 'case')} in both, "
         f"{only[0]:,} only in the base, {only[1]:,} only in the new run"
     )
 

@@ -55,7 +55,7 @@ def assert_agree(one: Array, other: Array) -> None:
     """Check that nine of ten errors are the same, and that the others differ by less than 2 times.
 
     Hidden nodes whose values are equal in every sequence and kernel computed together share an
-    error. If these are few, a few nodes are equal by chance.
+    error. If few sequences or kernels are computed together, a few nodes are equal by chance.
     """
     if one.size:
         same = np.isclose(one, other, rtol=1e-9, atol=0, equal_nan=True)

@@ -121,7 +121,9 @@ def test_a_float32_power_may_be_computed_from_a_logarithm(base: float, exponent:
 @pytest.mark.parametrize("data_type", FLOATS)
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 @pytest.mark.parametrize("exponent", [-1.0, 0.0, 2.0, NAN])
-def test_a_power_of_0_must_be_0(exponent: float, zero: float, data_type: DataType) -> None:
+def test_a_floating_point_power_of_0_must_be_0(
+    exponent: float, zero: float, data_type: DataType
+) -> None:
     assert power(data_type, zero, exponent, part="interval") == (0, 0)
 
 
