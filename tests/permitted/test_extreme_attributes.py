@@ -165,6 +165,15 @@ CASES: list[Any] = [
     ),
     # The base -32767 * -1e38 is infinite, and so is its power with the exponent 1.4e-7.
     ("ELEMENT_WISE_POW", POW, [[32767, 1]], [[32767, 32767]]),
+    # An exponent of 5 * infinity is a large whole number, which may count as odd.
+    (
+        "ELEMENT_WISE_POW",
+        "InputTensor: {Sizes: [2], DataType: FLOAT32, values: [-8, 10]}, "
+        "ExponentTensor: {Sizes: [2], DataType: INT8, values: [5, -5]}, "
+        "OutputTensor: {Sizes: [2], DataType: FLOAT32}, ScaleBias: {Scale: .inf, Bias: -0.5}",
+        [[-INFINITY, 0], [INFINITY, 0]],
+        [[-INFINITY, NAN], [INFINITY, 1]],
+    ),
     # -1 less the mean is 0 or some 1e-8, which an infinite scale makes NaN or an infinity.
     (
         "MEAN_VARIANCE_NORMALIZATION2",

@@ -23,6 +23,7 @@ from dmlconf.reference.element_wise.conversion import cast
 from dmlconf.reference.element_wise.power import (
     are_integers,
     exponent_of,
+    finite_if_whole,
     operand,
     real_power,
     whole_numbers,
@@ -67,12 +68,15 @@ def element_wise_pow_interval(
     tensors = InputTensor, ExponentTensor
     real = not are_integers(*tensors)
     bases, exponents = (_operand_interval(tensor, ScaleBias, real=real) for tensor in tensors)
+    least, greatest = (finite_if_whole(end, ExponentTensor) for end in exponents)
+    exponents = least, greatest
     if not real:
         infinite = scaled_interval(ExponentTensor, ScaleBias)[0] == -np.inf
         lowest, highest = _whole_power_interval(bases, exponents, OutputTensor)
         with_0 = np.minimum(lowest, 0), np.maximum(highest, 0)
         return np.where(infinite, with_0[0], lowest), np.where(infinite, with_0[1], highest)
-    exact = tuple(operand(tensor, ScaleBias, real=real) for tensor in tensors)
+    base, exponent = (operand(tensor, ScaleBias, real=real) for tensor in tensors)
+    exact = base, finite_if_whole(exponent, ExponentTensor)
     lowest, highest = _power_interval(exact, bases, exponents, OutputTensor)
     if InputTensor.dtype == np.float32 and ExponentTensor.dtype.itemsize < 4:
         lowest[lowest < -LARGEST_FLOAT16] = -np.inf
@@ -156,9 +160,9 @@ def _power_interval(
         low, high = (np.where(zero | np.isnan(power), power, end) for end in (low, high))
     # Kernels may treat exponents from 2^31 on as odd. An odd exponent that FLOAT32 does not hold
     # may be rounded to an even one: measured with 979433053. So both signs are right.
-    with np.errstate(invalid="ignore"):  # For infinite exponents.
+    with np.errstate(invalid="ignore", over="ignore"):  # For infinite and large exponents.
         odd = np.abs(np.fmod(exponent, 2)) == 1
-    unheld = odd & (exponent.astype(np.float32) != exponent)
+        unheld = odd & (exponent.astype(np.float32) != exponent)
     signless = (base < 0) & (unheld | (np.abs(exponent) >= _BEYOND_INT32)) & np.isfinite(exponent)
     size = np.fmax(np.abs(low), np.abs(high))
     low, high = np.where(signless, -size, low), np.where(signless, size, high)
