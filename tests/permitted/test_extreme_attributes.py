@@ -137,10 +137,10 @@ CASES: list[Any] = [
     (
         "LOCAL_RESPONSE_NORMALIZATION",
         channels(
-            "[1.0e-45, 1.0e-18]",
+            "[1.0e-45, 0]",
             "CrossChannel: true, LocalSize: 1, Alpha: 0, Beta: 3, Bias: 2.0e-17",
         ),
-        [[INFINITY, INFINITY], [175163, INFINITY]],
+        [[INFINITY, 0], [175163, NAN]],
         [[INFINITY, 1]],
     ),
     # The logarithm of 1 times NaN is NaN, though C's pow(1, NaN) is 1.

@@ -97,7 +97,8 @@ def _linear(x: Array, Alpha: float, Beta: float) -> Array:
     error = np.abs(product) * STEP
     # Measured: DirectML 1.15.4 gives NaN for 7 * -3.4e38 + inf, and infinity for 4 * 1e38 - 1e38.
     overflows = np.isfinite(product) & (np.abs(product) > LARGEST_FLOAT32)
-    in_doubt = overflows & (np.isinf(Beta) | (np.abs(product + Beta) <= LARGEST_FLOAT32))
+    in_doubt = overflows & (np.abs(product + Beta) <= LARGEST_FLOAT32)
+    in_doubt |= _cancelled_by_infinity(product, Beta)
     return np.where(in_doubt, ANY_RESULT, error)
 
 
@@ -141,9 +142,8 @@ def _scaled_elu(x: Array, Alpha: float, Gamma: float) -> Array:
         value < LEAST_NORMAL_FLOAT32, value + LEAST_SUBNORMAL_FLOAT32, STEP * value
     )
     of_product = np.where(x < 0, of_product, 0.0)
-    if np.isinf(Gamma):
-        return np.where((x < 0) & (value <= LEAST_NORMAL_FLOAT32), ANY_RESULT, 0.0)
-    return abs(Gamma) * (_elu(x, Alpha) + of_product)
+    error = _elu(x, Alpha) + of_product
+    return np.where(x < 0, _magnified(Gamma, value, error), 0.0)
 
 
 def _sigmoid_of(x: Array, of_x: Array | float) -> Array:

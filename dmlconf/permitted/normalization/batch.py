@@ -70,6 +70,8 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
     """Return the error scale of `(x - mean) * scale / sqrt(variance + Epsilon) + bias`.
 
     FusedActivation is included.
+
+    Derived in docs/bounds.md, Normalisation.
     """
     with np.errstate(all="ignore"):
         scale, deviation = wide(desc.ScaleTensor), deviation_of(desc.VarianceTensor, desc.Epsilon)
@@ -107,7 +109,10 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
 def batch_normalization_training_error_scale(
     desc: BatchNormalizationTrainingDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the error scales of the three outputs: the normalised values, means and variances."""
+    """Return the error scales of the three outputs: the normalised values, means and variances.
+
+    Derived in docs/bounds.md, Normalisation.
+    """
     over = shared_dimensions(desc.ScaleTensor)
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
@@ -337,6 +342,8 @@ def _variance_scale(variance: Array, centred: Array, mean: Array, terms: int) ->
     Args:
         centred: the mean of `|x - mean|` over the elements x.
         mean: what `partial_mean` returns for the elements.
+
+    Derived in docs/bounds.md, Normalisation.
     """
     steps = 10 * variance + 4 * centred * mean + 16 * (variance + np.square(mean))
     of_mean = roundings(terms) * STEP / 2 * np.square(mean)

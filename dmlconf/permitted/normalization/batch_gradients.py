@@ -49,6 +49,8 @@ def batch_normalization_grad_error_scale(
 
     They are the gradients' formulas with absolute values. Measured: kernels store the sum for the
     scale in FLOAT16 before they divide it.
+
+    Derived in docs/bounds.md, Gradients of normalisation.
     """
     with np.errstate(all="ignore"):
         over = shared_dimensions(desc.ScaleTensor)
@@ -105,6 +107,8 @@ def batch_normalization_training_grad_error_scale(
 
     They are the gradients' formulas with absolute values. Kernels may store the sums, the means,
     the terms and the differences of terms in FLOAT16.
+
+    Derived in docs/bounds.md, Gradients of normalisation.
     """
     over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):

@@ -42,7 +42,10 @@ _POWER: Final = 2.0**-19
 
 @of_fields(LocalResponseDesc)
 def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorScale:
-    """Return the error scale: each result's size, times the relative errors of sum and power."""
+    """Return the error scale: each result's size, times the relative errors of sum and power.
+
+    Derived in docs/bounds.md, Local response normalisation.
+    """
     with np.errstate(all="ignore"):
         values = np.abs(desc.InputTensor, dtype=np.float64)
         base = power_base(desc, values)
@@ -56,8 +59,11 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
         if desc.Beta >= 0:
             beyond |= overflows
-            # Measured: a power that underflows has an infinite reciprocal, which 0 makes NaN.
-            overflows |= power < LEAST_NORMAL_FLOAT32
+            # Measured: a power that underflows has an infinite reciprocal, which 0 makes NaN, and
+            # few digits.
+            underflows = power < LEAST_NORMAL_FLOAT32
+            overflows |= (values == 0) & underflows
+            beyond |= (values != 0) & (power > 0) & underflows
     scale = ErrorScale(np.where(beyond, ANY_RESULT, error_scale)).overflowing_where(overflows)
     return scale.growing(condition, values)
 
@@ -71,6 +77,8 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
     half way from these to the results without stores.
 
     Any result is right for an element if, in its window, an intermediate overflows or may be NaN.
+
+    Derived in docs/bounds.md, Local response normalisation.
     """
     dtype = desc.OutputGradientTensor.DataType.dtype
     info = np.finfo(dtype)

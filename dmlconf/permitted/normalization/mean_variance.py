@@ -62,6 +62,8 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
 
     FusedActivation is included. Without UseMean no mean is subtracted, and without UseVariance
     nothing is divided.
+
+    Derived in docs/bounds.md, Normalisation.
     """
     over = tuple(sorted(set(desc.Axes)))
     with np.errstate(all="ignore"):
@@ -87,12 +89,12 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
 
 
 def _zero_in_doubt(normalized: _Normalized) -> Array:
-    """Return which quotients may come out as 0, or with the other sign, without being 0."""
+    """Return which quotients may come out as 0, or not as 0, or with the other sign."""
     errors = normalized.error_scale
     reach = errors.sums * (MOST_ROUNDINGS * STEP)
     if errors.stored is not None:
         reach = reach + errors.stored * FLOAT16_EPSILON
-    in_doubt: Array = (normalized.values != 0) & (np.abs(normalized.values) <= reach)
+    in_doubt: Array = (reach > 0) & (np.abs(normalized.values) <= reach)
     return in_doubt
 
 
@@ -322,6 +324,8 @@ def lp_normalization_error_scale(
     """Return the error scale of `x / sqrt(norm ** 2 + Epsilon)`.
 
     FLOAT16 kernels may store the norm, its square and the root.
+
+    Derived in docs/bounds.md, Lp normalisation.
     """
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):

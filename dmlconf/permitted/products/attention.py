@@ -79,6 +79,8 @@ def multihead_attention1_error_scale(
     shares of the softmax. DirectML 1.15.4 also truncates what is added to scores for positions and
     masks, DirectML 1.13.1 the scores and the sum of powers. Simulated results of 1.13.1, truncated
     or rounded to nearest, are candidates.
+
+    Derived in docs/bounds.md, Softmax.
     """
     output: TensorDesc = fields["OutputTensor"]
     dtype, heads = output.DataType.dtype, (QueryHeadCount, KeyValueHeadCount)

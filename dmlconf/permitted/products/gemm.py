@@ -30,6 +30,8 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
     """Return the error scale: the sums of absolute values, carried through the fused operator.
 
     Measured: FLOAT16 may hold the sum of products before C is added, and the activation's input.
+
+    Derived in docs/bounds.md, Sums.
     """
     alpha, beta = single(desc.Alpha), single(desc.Beta)
     c = None if desc.CTensor is None else wide(desc.CTensor)
@@ -44,7 +46,8 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             added = desc.CTensor if np.isfinite(beta) else None
             finite_c = None if added is None else finite_sizes(added)
             factor = max(1.0, abs(alpha)) if np.isfinite(alpha) else 1.0
-            beyond |= overflows(gemm_sums(desc, finite_c, factor, abs(beta), finite_sizes))
+            finite = gemm_sums(desc, finite_c, factor, abs(beta), finite_sizes)
+            beyond |= overflows(finite) & ~np.isnan(error_scale)
         in_doubt = _zero_in_doubt(desc) if np.isinf(alpha) else np.zeros((), bool)
         quantum = quantum_of(alpha, desc.ATensor, desc.BTensor)
         if desc.CTensor is not None:

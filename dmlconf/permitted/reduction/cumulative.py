@@ -5,6 +5,8 @@ Derived in docs/bounds.md, Sums and Products.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
@@ -41,13 +43,16 @@ def cumulative_summation_error_scale(
         sums_shared=True,
         terms_repeat=values_repeat(InputTensor, Axis),
     )
-    if not np.isfinite(sums).all():
-        # Finite terms beside an infinity may overflow to the opposite one.
-        before = cumulated(np.add, finite_sizes(InputTensor), Axis, AxisDirection, HasExclusiveSum)
-        scale = scale.overflowing_where(overflows(before))
-    if not overflows(sums).any():
+
+    def summed(values: Array) -> Array:
+        return cumulated(np.add, values, Axis, AxisDirection, HasExclusiveSum)
+
+    # Finite terms beside an infinity may overflow to the opposite one.
+    beyond = overflows(summed(finite_sizes(InputTensor))) & ~np.isnan(sums)
+    if not beyond.any():
         return scale
-    return scale.signed(cumulated(np.add, terms, Axis, AxisDirection, HasExclusiveSum))
+    by_sign = summed(np.minimum(terms, 0)), summed(np.maximum(terms, 0))
+    return replace(scale.overflowing_where(beyond), by_sign=by_sign)
 
 
 def cumulative_product_error_scale(

@@ -6,6 +6,7 @@ Derived in docs/bounds.md, Sums, Averages, Products and Functions of sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -145,18 +146,13 @@ def reduce_error_scale(
             scale = ErrorScale(
                 sizes.sum(-1), quantum=quantum_of(rows), others=others, terms_vary=vary
             )
-            if not np.isfinite(scale.sums).all():
-                # Finite terms beside an infinity may overflow to the opposite one.
-                scale = scale.overflowing_where(overflows(finite_sum(sizes)))
-            if overflows(scale.sums).any():
-                scale = scale.signed((exact if Function == "SUM" else sizes).sum(-1))
-            return scale
+            return _signed(scale, exact if Function == "SUM" else sizes)
         if Function == "AVERAGE":
             beyond = overflows(finite_sum(sizes))
             vary = terms_vary(rows, (-1,))
             others = _in_passes(InputTensor, Axes, np.mean)
             scale = ErrorScale(sizes.mean(-1), overflows=beyond, others=others, terms_vary=vary)
-            return scale.signed(exact.mean(-1), rows.shape[-1]) if beyond.any() else scale
+            return _signed(scale, exact)
         squares = sum_of_squares(sizes, sizes.dtype)
         underflow = (
             np.count_nonzero((sizes > 0) & (np.square(sizes) < LEAST_NORMAL_FLOAT32), -1)
@@ -177,6 +173,18 @@ def reduce_error_scale(
         vary = terms_vary(np.square(rows), (-1,))
         positive = (np.zeros_like(squares), squares) if beyond.any() else None
         return ErrorScale(root + change / STEP, overflows=beyond, terms_vary=vary, by_sign=positive)
+
+
+def _signed(scale: ErrorScale, terms: Array) -> ErrorScale:
+    """Return the error scale with the signs of sums that may overflow.
+
+    Finite terms beside an infinity may overflow to the opposite one.
+    """
+    beyond = overflows(finite_sum(np.abs(terms))) & ~np.isnan(scale.sums)
+    if not beyond.any():
+        return scale
+    by_sign = np.minimum(terms, 0).sum(-1), np.maximum(terms, 0).sum(-1)
+    return replace(scale.overflowing_where(beyond), by_sign=by_sign)
 
 
 def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import anything_where, rounded_interval
-from dmlconf.permitted.resampling.coordinates import UncertainCoordinates
+from dmlconf.permitted.resampling.coordinates import NO_COORDINATE, UncertainCoordinates
 from dmlconf.permitted.resampling.estimates import (
     Estimate,
     extrapolated_estimate,
@@ -123,14 +123,16 @@ def linear_candidates(
 def _lost(steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]) -> Array | bool:
     """Return where any value is right: rounding decides on which line, and where on it, a value is.
 
-    These are coordinates on an axis with a shift whose error is 1 or more, or whose size is `_FAR`
-    or more. Measured: with an InputPixelOffset of 1e20, DirectML 1.15.4 gives -4e20 for elements 0,
-    4 and 8.
+    These are coordinates of offsets that are not finite, and on an axis with a shift coordinates
+    whose error is 1 or more, or whose size is `_FAR` or more. Measured: with an InputPixelOffset of
+    1e20, DirectML 1.15.4 gives -4e20 for elements 0, 4 and 8.
     """
     lost: Array | bool = False
     for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):
-        for at in of_axis if shift else ():
-            far = (at.errors >= 1) | (np.abs(at.values) >= _FAR)
+        for at in of_axis:
+            far = at.errors > NO_COORDINATE
+            if shift:
+                far |= (at.errors >= 1) | (np.abs(at.values) >= _FAR)
             # All elements of an earlier step may be read by each one of the last.
             lost = lost | (along(far, axis, len(steps)) if at is of_axis[-1] else bool(far.any()))
     return lost

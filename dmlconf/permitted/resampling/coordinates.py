@@ -15,7 +15,7 @@ from dmlconf.permitted.numbers.rounding import STEP
 from dmlconf.reference.resampling.interpolation import Coordinates
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["PRECISION", "UncertainCoordinates", "quanta", "uncertain"]
+__all__ = ["NO_COORDINATE", "PRECISION", "UncertainCoordinates", "quanta", "uncertain"]
 
 PRECISION: Final = 24
 """The bits of a FLOAT32 significand."""
@@ -23,6 +23,9 @@ PRECISION: Final = 24
 _ROUNDINGS: Final = 4
 """FLOAT32 operations that a coordinate needs: a reciprocal, a product and two sums."""
 
+
+NO_COORDINATE: Final = 2.0**60
+"""Only the error of a coordinate whose offset is not finite is more than this."""
 
 _FARTHEST: Final = 2.0**60
 """A coordinate beyond all elements; four times this is still an index of 64 bits."""

@@ -11,7 +11,13 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.error_scale import ErrorScale
-from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.permitted.numbers.rounding import (
+    STEP,
+    anything_where,
+    finite_sizes,
+    overflows,
+    rounded_interval,
+)
 from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
@@ -41,13 +47,14 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
     """
     with np.errstate(all="ignore"):
         mean = window_means(desc, np.abs(desc.InputTensor))
-        beyond = mean * prod(desc.WindowSize) > np.finfo(np.float32).max
-        beyond &= np.isfinite(mean)
-    images = desc.InputTensor.reshape(-1, prod(desc.InputTensor.shape[2:]))
-    scale = ErrorScale(mean, overflows=beyond, terms_repeat=values_repeat(images, 1))
-    if not beyond.any():
-        return scale
-    return scale.signed(window_means(desc, wide(desc.InputTensor)), prod(desc.WindowSize))
+        # Finite elements beside an infinity may overflow to the opposite one.
+        finite = window_means(desc, finite_sizes(desc.InputTensor)) * prod(desc.WindowSize)
+        beyond = overflows(finite) & ~np.isnan(mean)
+        images = desc.InputTensor.reshape(-1, prod(desc.InputTensor.shape[2:]))
+        scale = ErrorScale(mean, overflows=beyond, terms_repeat=values_repeat(images, 1))
+        if not beyond.any():
+            return scale
+        return scale.signed(window_means(desc, wide(desc.InputTensor)), prod(desc.WindowSize))
 
 
 def average_pooling_grad_error_scale(
@@ -92,11 +99,14 @@ def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
         reach = np.maximum(root - least, most - root) + most * _power_error(total, 1 / P)
         lowest, highest = rounded_interval(root, reach, desc.OutputTensor.DataType.dtype)
         lowest = np.maximum(lowest, 0)
-        overflows = (total * (1 + EXP2_ERROR) > single.max) & np.isfinite(root)
-        if not overflows.any():
+        infinite_sum = (total * (1 + EXP2_ERROR) > single.max) & np.isfinite(root)
+        if not infinite_sum.any():
             return [(lowest, highest)]
         infinity = lowest.dtype.type(np.inf)
-        infinite = np.where(overflows, infinity, lowest), np.where(overflows, infinity, highest)
+        infinite = (
+            np.where(infinite_sum, infinity, lowest),
+            np.where(infinite_sum, infinity, highest),
+        )
     return [(lowest, highest), infinite]
 
 

@@ -59,6 +59,7 @@ class Coordinates:
         return len(self.values) == size and bool((self.values == np.arange(size)).all())
 
 
+@np.errstate(invalid="ignore")
 def coordinates(count: int, scale: float, input_offset: float, output_offset: float) -> Coordinates:
     """Return `(i - output_offset) / scale - input_offset` for i from 0 to count - 1."""
     scale, shift, offset = map(single, (scale, output_offset, input_offset))

@@ -39,6 +39,8 @@ INFINITY, NAN = math.inf, math.nan
         ("[-3.0e+38, -3.0e+38, -3.0e+38, -3.0e+38]", [-INFINITY], [INFINITY, NAN]),
         ("[3.0e+38, 3.0e+38, -1.0e+38, -1.0e+38]", [INFINITY], [-INFINITY, NAN]),
         ("[3.0e+38, 3.0e+38, -3.0e+38, -3.0e+38]", [0, INFINITY, -INFINITY, NAN], []),
+        ("[.inf, -3.0e+38, -3.0e+38, 1]", [INFINITY, NAN], [1]),
+        ("[.nan, 3.0e+38, 3.0e+38, 1]", [NAN], [INFINITY, 1]),
     ],
 )
 def test_a_sum_is_infinite_with_the_sign_of_terms_that_overflow_and_nan_only_if_both_signs_do(

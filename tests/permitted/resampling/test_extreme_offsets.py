@@ -68,6 +68,9 @@ def test_offsets_that_are_not_finite_can_be_judged(tmp_path: Path, mode: str, of
     assert accepts(forward, "OutputTensor", [0, 8, 4])
     if mode == "NEAREST_NEIGHBOR":
         assert not accepts(forward, "OutputTensor", [0, 8, 5])  # No element is 5.
+    unshifted = FORWARD.replace("0.5]", f"{offset}]").replace("OFFSET", "0.5")
+    forward = single(tmp_path, "RESAMPLE1", unshifted.replace("MODE", mode))
+    assert accepts(forward, "OutputTensor", [0, 8, 4])
     desc = BACKWARD.replace("MODE", mode).replace("OFFSET", offset)
     backward = single(tmp_path, "RESAMPLE_GRAD", desc)
     assert accepts(backward, "OutputGradientTensor", [7, float("nan")])
