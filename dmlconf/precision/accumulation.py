@@ -160,6 +160,15 @@ class Accumulation:
             beyond = beyond | self.errors.overflows
         return beyond if beyond.any() else None
 
+    def overflowing_to(self, value: float, dtype: np.dtype[Any]) -> Array | None:
+        """Return where NaN or an infinity is right since a sum may overflow; None for nowhere."""
+        beyond = self.overflowing(dtype)
+        if beyond is None:
+            return None
+        shape = beyond.shape
+        values = np.full(shape, value, dtype)
+        return beyond & self._overflowed(values, lambda array: np.broadcast_to(array, shape))
+
     def _overflowed(self, actual: Array, part: Callable[[Array], Array]) -> Array:
         """Return which values an overflow may give: infinities and NaN that `by_sign` permits.
 

@@ -30,6 +30,7 @@ measure this.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -41,7 +42,14 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.alternatives import alternatives
-from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of, bands_of, stored
+from dmlconf.permitted.graphs.bands import (
+    OVERFLOWED,
+    AllowanceOf,
+    Band,
+    band_of,
+    bands_of,
+    stored,
+)
 from dmlconf.permitted.graphs.choices import index_choices, ranges_at_most
 from dmlconf.permitted.graphs.decisions import (
     OUTCOMES,
@@ -300,20 +308,22 @@ class _Evaluations:
 
 
 def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
-    """Yield infinities and NaN where a sum in the last node may overflow.
+    """Yield NaN and infinities where a sum in the last node may overflow to them.
 
-    In FLOAT16 also yield 65504 and -65504, which a store toward zero gives instead.
+    In FLOAT16 also yield 65504 and -65504, which a store toward zero gives instead of infinities.
     """
     overflows = [band.overflows for band in bands if band.overflows is not None]
     if not overflows:
         return
-    where, right = np.logical_or.reduce(overflows), bands[0].right
-    specials = [np.nan, np.inf, -np.inf]
-    if right.dtype == np.float16:
-        specials += [LARGEST_FLOAT16, -LARGEST_FLOAT16]
-    for special in specials:
-        value = np.where(where, right.dtype.type(special), right)
-        yield value, value
+    right = bands[0].right
+    for special, *masks in zip(OVERFLOWED, *overflows, strict=True):
+        where = np.logical_or.reduce(masks)
+        values = [special]
+        if right.dtype == np.float16 and not math.isnan(special):
+            values.append(math.copysign(LARGEST_FLOAT16, special))
+        for each in values:
+            value = np.where(where, right.dtype.type(each), right)
+            yield value, value
 
 
 def _nan_candidates(bands: Sequence[Band]) -> Iterator[Interval]:

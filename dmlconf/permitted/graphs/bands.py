@@ -7,6 +7,7 @@ nodes, one call computes the bands of all evaluations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,13 +25,17 @@ from dmlconf.precision.room import ends_of_sums, permitted_ends
 from dmlconf.precision.rules import undefined
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["AllowanceOf", "Band", "band_of", "bands_of", "is_one_to_one", "stored"]
+__all__ = ["OVERFLOWED", "AllowanceOf", "Band", "band_of", "bands_of", "is_one_to_one", "stored"]
 
 _ONE_TO_ONE: Final = ("element_wise.", "activation.operators")
 """Families of operators that compute each element from one element of each input."""
 
 AllowanceOf = Callable[[Case, str], Allowance]
 """Returns the allowance of an output of one operator."""
+
+
+OVERFLOWED: Final = (math.nan, math.inf, -math.inf)
+"""What a sum that overflows may give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,8 @@ class Band:
         lowest: the least permitted values.
         highest: the greatest permitted values.
         open: for which elements any value is right.
-        overflows: where infinities and NaN are right as well; None for nowhere.
+        overflows: where NaN, infinity and negative infinity are right as well, since a sum may
+            overflow; None for nowhere.
         nan: where NaN is one of the candidates; None for nowhere.
     """
 
@@ -50,14 +56,14 @@ class Band:
     lowest: Array
     highest: Array
     open: Array
-    overflows: Array | None = None
+    overflows: tuple[Array, ...] | None = None
     nan: Array | None = None
 
     @property
     def beyond(self) -> Array | None:
         """Where a permitted value need not be near the right one; None for nowhere."""
         beyond = self.open
-        for more in (self.overflows, self.nan):
+        for more in (*(self.overflows or ()), self.nan):
             beyond = beyond if more is None else beyond | more
         return beyond if beyond.any() else None
 
@@ -172,8 +178,9 @@ def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
         highest = np.where(small, np.maximum(highest, 0), highest)
     overflows = None
     if sums is not None:
-        beyond = sums.overflowing(right.dtype)
-        overflows = None if beyond is None else beyond.reshape(right.shape)
+        specials = [sums.overflowing_to(each, right.dtype) for each in OVERFLOWED]
+        where = [each.reshape(right.shape) for each in specials if each is not None]
+        overflows = tuple(where) or None
         for other in sums.errors.others:
             ends = permitted_ends(other, rule, allowance)
             least, greatest = (end.reshape(right.shape) for end in ends)

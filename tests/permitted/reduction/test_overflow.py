@@ -1,7 +1,8 @@
 """A sum or a product that overflows has the sign of its terms, and NaN only where they permit it.
 
 The tested code is in `dmlconf/precision/accumulation.py`, `dmlconf/permitted/reduction/`,
-`dmlconf/permitted/products/gemm.py` and `dmlconf/permitted/windows/pooling.py`.
+`dmlconf/permitted/products/gemm.py`, `dmlconf/permitted/windows/pooling.py` and
+`dmlconf/permitted/graphs/bands.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.permitted.graphs.accepted import accepts, single
+from tests.permitted.graphs.accepted import accepts, graph, single
 
 FOUR = "{Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: VALUES}"
 ONE = "{Sizes: [1, 1, 1, 1], DataType: FLOAT32}"
@@ -25,6 +26,11 @@ SUMS = {
     "AVERAGE_POOLING": f"InputTensor: {FOUR}, OutputTensor: {ONE}, {WINDOW}, IncludePadding: false",
 }
 """Sums and a mean of four numbers."""
+
+GRAPH = f"""
+  sum:
+    operator: REDUCE
+    desc: {{Function: SUM, InputTensor: x, OutputTensor: {ONE}, Axes: [3]}}"""
 
 PRODUCT = f"Function: MULTIPLY, InputTensor: {FOUR}, OutputTensor: {ONE}, Axes: [3]"
 
@@ -66,3 +72,19 @@ def test_a_product_overflows_to_its_own_sign_and_to_nan_only_beside_a_0(
     case = single(tmp_path, "REDUCE", PRODUCT.replace("VALUES", factors))
     for value in (*right, *wrong):
         assert accepts(case, "OutputTensor", [value]) == (value in right), value
+
+
+@pytest.mark.parametrize(
+    ("terms", "right", "wrong"),
+    [
+        ("[3.0e+38, 3.0e+38, 3.0e+38, 3.0e+38]", [INFINITY], [-INFINITY, NAN]),
+        ("[3.0e+38, 3.0e+38, -3.0e+38, -3.0e+38]", [0, INFINITY, -INFINITY, NAN], []),
+    ],
+)
+def test_a_sum_that_is_an_output_of_a_graph_overflows_with_the_sign_of_its_terms(
+    tmp_path: Path, terms: str, right: list[float], wrong: list[float]
+) -> None:
+    inputs = f"\n  x: {FOUR.replace('VALUES', terms)}"
+    case = graph(tmp_path, inputs, GRAPH, "sum")
+    for value in (*right, *wrong):
+        assert accepts(case, "y", [value]) == (value in right), value
