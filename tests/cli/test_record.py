@@ -88,6 +88,9 @@ def test_record_prints_how_many_cases_it_recorded(tmp_path: Path) -> None:
     assert done.stdout == f"x.dmlrec: recorded {count} of {count} cases\n"
     assert done.stderr == ""
     assert names_in(tmp_path) == ["tile.yaml", "x.dmlrec"]
+    level = "faulty:level=3_1"  # Two cases need a higher level.
+    done = dmlconf_here(tmp_path, "record", suite, "-b", level, "-o", "y.dmlrec")
+    assert done.stdout == "y.dmlrec: recorded 10 of 12 cases\n"
 
 
 def test_recording_again_with_more_workers_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -32,6 +32,11 @@ def test_every_element_is_under_a_heading() -> None:
     }
 
 
+def test_errors_under_one_heading_are_added_up() -> None:
+    marks = list(bars({"0": 30, "16": 900, "32": 1}, ["0", "16"], MARKS))
+    assert marks == ["5", "8"]
+
+
 def test_a_higher_mark_stands_for_more_elements() -> None:
     marks = list(bars({"0": 1_000_000, "1": 1000, "2": 1}, ["0", "1", "2", "4"], MARKS))
     assert marks[0] == "8" > marks[1] > marks[2]

@@ -176,9 +176,10 @@ def test_a_run_that_ended_early_is_incomplete_and_its_missing_cases_were_not_run
     assert run["selected"] == 20
 
 
-def test_only_a_run_without_cases_that_were_not_run_is_complete() -> None:
+def test_a_run_is_complete_only_if_no_case_is_not_run() -> None:
     assert parsed(logs.plain())["run"]["complete"] is True
-    assert parsed(logs.everything())["run"]["complete"] is False
+    assert parsed(logs.run_log(logs.FAILED, logs.PASSED))["run"]["complete"] is True
+    assert parsed(logs.run_log(logs.PASSED, logs.NOT_RUN))["run"]["complete"] is False
 
 
 def test_the_run_in_the_report_has_its_paths_options_digest_and_duration() -> None:
