@@ -30,7 +30,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Constant, Graph, InputEdge, IntermediateEdge, Node, OutputEdge
-from dmlconf.limits import LONGEST_JOURNAL_LINE
+from dmlconf.limits import LARGEST_JOURNAL, LONGEST_JOURNAL_LINE
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.cli.process import dmlconf_here
 
@@ -71,6 +71,14 @@ def journal(path: Path, *lines: dict[str, Any]) -> Path:
         writer.write(line)
     writer.close()
     return path
+
+
+def test_a_journal_that_another_process_has_filled_does_not_grow(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with path.open("wb") as file:
+        file.truncate(LARGEST_JOURNAL)  # A sparse file.
+    journal(path, {"event": "device"})
+    assert path.stat().st_size == LARGEST_JOURNAL
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows can capture")

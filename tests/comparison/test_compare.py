@@ -226,7 +226,7 @@ def test_a_note_says_that_runs_are_of_different_suites() -> None:
     new = replace(base, header=replace(base.header, suite_digest="1" * 64))
     note = suite_note(compare(base, new))
     assert note is not None
-    assert note.startswith("the runs are of different suites: ")
+    assert note.startswith("the runs are of different suites: 1 case in both, 0 only in ")
     assert suite_note(compare(base, base)) is None
 
 

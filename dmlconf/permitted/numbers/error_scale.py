@@ -34,7 +34,7 @@ _MANY_ROUNDINGS: Final = 2.0**-16
 """The relative error of 256 roundings of FLOAT32, more than that of a sum of some thousand terms.
 """
 
-_LOST: Final = 2.0**-40
+_FLOAT64_LOSS: Final = 2.0**-40
 """More than what FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""
 
 _ABOVE: Final = 1 + 2.0**-7
@@ -126,7 +126,7 @@ class ErrorScale(SumErrors):
         halves = 0.5 * terms
         # The sum of few terms beside much larger ones of the other sign is lost in FLOAT64.
         with np.errstate(all="ignore"):
-            sizes = self.sums * (1 + _LOST)
+            sizes = self.sums * (1 + _FLOAT64_LOSS)
             by_sign = (values - sizes) * halves, (values + sizes) * halves
         return replace(self, by_sign=by_sign)
 

@@ -114,28 +114,33 @@ def linear_candidates(
         low, high = candidates[0]
         nan = low.dtype.type(np.nan)
         candidates.append((np.where(beside, nan, low), np.where(beside, nan, high)))
-    lost = _lost(steps, shifts)
-    if np.any(lost):
-        candidates = [anything_where(np.asarray(lost), interval) for interval in candidates]
+    open_elements = _open_elements(steps, shifts)
+    if np.any(open_elements):
+        candidates = [
+            anything_where(np.asarray(open_elements), interval) for interval in candidates
+        ]
     return candidates
 
 
-def _lost(steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]) -> Array | bool:
+def _open_elements(
+    steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
+) -> Array | bool:
     """Return where any value is right: rounding decides on which line, and where on it, a value is.
 
     These are coordinates of offsets that are not finite, and on an axis with a shift coordinates
     whose error is 1 or more, or whose size is `_FAR` or more. Measured: with an InputPixelOffset of
     1e20, DirectML 1.15.4 gives -4e20 for elements 0, 4 and 8.
     """
-    lost: Array | bool = False
+    open_elements: Array | bool = False
     for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):
         for at in of_axis:
             far = at.errors > NO_COORDINATE
             if shift:
                 far |= (at.errors >= 1) | (np.abs(at.values) >= _FAR)
             # All elements of an earlier step may be read by each one of the last.
-            lost = lost | (along(far, axis, len(steps)) if at is of_axis[-1] else bool(far.any()))
-    return lost
+            read = along(far, axis, len(steps)) if at is of_axis[-1] else bool(far.any())
+            open_elements = open_elements | read
+    return open_elements
 
 
 def _unchanged(
