@@ -16,6 +16,7 @@ import pytest
 
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.faults.passes import first_pass_truncated
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Status
@@ -57,6 +58,23 @@ def test_a_sum_without_axes_is_not_explained(tmp_path: Path) -> None:
     assert status_and_fault(case, zeros, "1.9.1") == (Status.FAILED, "")
 
 
+FACTORS = (
+    "{InputTensor: {Sizes: [8, 3], DataType: FLOAT16, values: [1.2, 1.3, -0.1, -1, -2, 0.7, "
+    "-0.1, 1, -0.5, 1.1, -0.9, 1.2, 0.9, -0.3, 0.2, 0.7, -1.2, 0.2, 1.2, -0.9, 1.2, 0.7, 1.4, "
+    "-0.7]}, OutputTensor: {Sizes: [1, 3], DataType: FLOAT16}, Axes: [0], Function: MULTIPLY}"
+)
+
+
+def test_products_of_8_rows_that_passes_truncate_are_waived(tmp_path: Path) -> None:
+    """The right products are 0.06987, -1.06168 and -0.0014114."""
+    case = case_of(tmp_path, "REDUCE", FACTORS)
+    products = [0.0697021484375, -1.060546875, -0.0014095306396484375]
+    given = outputs_of(case, {"OutputTensor": products})
+    assert status_and_fault(case, given, "1.8.0") == (Status.WAIVED, FAULT_OF_MEANS)
+    other = outputs_of(case, {"OutputTensor": [products[0], -1.0586, products[2]]})
+    assert status_and_fault(case, other, "1.8.0") == (Status.FAILED, "")
+
+
 NORMALIZED = (
     "{InputTensor: {Sizes: [4, 4], DataType: FLOAT16, values: [100.125, -3, 7.3, 1, "
     "-100.3125, 5, -2.7, 1, 0.7, -2.4, 0.1, 2, -0.4, 0.6, -4.6, 2]}, "
@@ -87,6 +105,49 @@ def test_a_normalization_by_a_mean_and_a_variance_of_two_passes_is_waived(tmp_pa
         other[at] = wrong
         arrays = outputs_of(case, {"OutputTensor": other})
         assert status_and_fault(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong
+
+
+DIFFERENCES = (
+    "{InputTensor: {Sizes: [4, 4], DataType: FLOAT16, values: [1.125, -0.3, 0.73, -1, -0.3125, "
+    "0.5, -2.7, 1, 0.7, -0.24, 0.1, 0.6, -0.4, 0.6, -0.46, 0.2]}, FusedActivation: {activation}, "
+    "OutputTensor: {Sizes: [4, 4], DataType: FLOAT16}, Axes: [0], NormalizeVariance: false, "
+    "Epsilon: 0.5}"
+)
+
+
+@pytest.mark.parametrize(
+    ("activation", "given"),
+    [
+        (
+            "{operator: ACTIVATION_SCALED_TANH, Alpha: 100, Beta: 1}",
+            [
+                *(68.875, -41.34375, 86.4375, -83.3125),
+                *(-53, 34.5, -97.125, 66.375),
+                *(39.84375, -36.25, 59.25, 38),
+                *(-59, 43, 12.140625, 0.0122070312),
+            ],
+        ),
+        (
+            "{operator: ACTIVATION_LEAKY_RELU, Alpha: 3.5}",
+            [
+                *(0.846679688, -1.5390625, 1.31152344, -4.19921875),
+                *(-2.06640625, 0.360107422, -7.41015625, 0.799804688),
+                *(0.422119141, -1.32910156, 0.681640625, 0.400146484),
+                *(-2.37109375, 0.460205078, 0.122070312, 0.000122070312),
+            ],
+        ),
+    ],
+    ids=["truncated", "not truncated"],
+)
+def test_the_input_of_a_fused_activation_is_truncated_but_for_leaky_relu(
+    activation: str, given: list[float], tmp_path: Path
+) -> None:
+    desc = DIFFERENCES.replace("{activation}", activation)
+    case = case_of(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", desc)
+    computed = first_pass_truncated(case)
+    assert computed is not None
+    expected = outputs_of(case, {"OutputTensor": given})["OutputTensor"]
+    np.testing.assert_array_equal(computed.outputs["OutputTensor"], expected)
 
 
 SIDE_BY_SIDE = """
