@@ -44,14 +44,23 @@ _MOVE_ELEMENTS: Final = frozenset(
     {
         "DEPTH_TO_SPACE",
         "DEPTH_TO_SPACE1",
+        "GATHER",
+        "GATHER_ELEMENTS",
+        "JOIN",
+        "PADDING",
+        "PADDING1",
+        "REVERSE_SUBSEQUENCES",
         "SLICE",
         "SLICE1",
         "SPACE_TO_DEPTH",
         "SPACE_TO_DEPTH1",
+        "SPLIT",
         "TILE",
     }
 )
-"""Operators that only move elements: each output element is an input element."""
+"""Operators that only move elements: each output element is an input element, or a constant.
+
+Which one it is follows, in GATHER and GATHER_ELEMENTS, from one index."""
 
 _MOST: Final = 8
 """The most whole numbers of an element that are tried."""

@@ -148,8 +148,27 @@ COPIED_COORDINATES = (
 )
 
 
-def test_a_coordinate_that_another_node_copies_has_the_same_choices(tmp_path: Path) -> None:
-    case = graph(tmp_path, NEAR_ZERO, COPIED_COORDINATES)
+GATHERED_COORDINATES = (
+    NONZERO.replace("node:", "places:")
+    + """
+  node: {operator: GATHER,
+         desc: {InputTensor: places.OutputCoordinatesTensor, IndicesTensor: rows, Axis: 0,
+                OutputTensor: {Sizes: [4, 1]}, IndexDimensions: 1}}"""
+)
+"""The coordinates, as they are if `rows` has the numbers 0 to 3."""
+
+ROWS = "\n  rows: {Sizes: [1, 4], DataType: UINT32, values: [0, 1, 2, 3]}"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "nodes"),
+    [(NEAR_ZERO, COPIED_COORDINATES), (NEAR_ZERO + ROWS, GATHERED_COORDINATES)],
+    ids=["TILE", "GATHER"],
+)
+def test_a_coordinate_that_another_node_copies_has_the_same_choices(
+    inputs: str, nodes: str, tmp_path: Path
+) -> None:
+    case = graph(tmp_path, inputs, nodes)
     for rows in ([0, 1, 2, 3], [1, 2, 3, 9], [1, 3, 9, 9]):
         assert accepts(case, "y", rows), rows
     assert not accepts(case, "y", [2, 3, 9, 9])
