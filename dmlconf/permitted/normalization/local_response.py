@@ -15,7 +15,13 @@ import numpy as np
 
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.numbers.half import STORES
-from dmlconf.permitted.numbers.rounding import ANY_RESULT, HALF_STEP, STEP, greatest_product
+from dmlconf.permitted.numbers.rounding import (
+    ANY_RESULT,
+    HALF_STEP,
+    MOST_ROUNDINGS,
+    STEP,
+    greatest_product,
+)
 from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.normalization.local_response import (
@@ -51,10 +57,10 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         base = power_base(desc, values)
         terms = _terms(desc, values)
         power = np.power(base, single(desc.Beta))
-        values /= power
         condition = _condition(base, terms, abs(single(desc.Beta)))
+        beyond = _beyond(desc, base) | _overflow_in_doubt(desc, base, values, condition)
+        values /= power
         error_scale: Array = values * condition
-        beyond = _beyond(desc, base)
         beyond |= _nan_in_doubt(base, terms, desc.Beta)
         overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
         if desc.Beta >= 0:
@@ -214,6 +220,25 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
         terms = _terms(desc, np.abs(desc.InputTensor, dtype=np.float64))
         beyond |= np.abs(base - 1) <= 8 * float(info.eps) * terms
     return beyond
+
+
+def _overflow_in_doubt(
+    desc: LocalResponseDesc, base: Array, values: Array, condition: Array
+) -> Array:
+    """Return where a result beyond FLOAT32 may come out as a number.
+
+    FLOAT32 rounds a base of 1 + 1e-15 to 1, whose power is 1, even if Beta is -1e38. Measured on
+    DirectML 1.8.0.
+
+    Args:
+        values: the absolute values of the input.
+    """
+    binary_logarithm = np.log2(values) - single(desc.Beta) * np.log2(np.abs(base))
+    reach = condition * (MOST_ROUNDINGS * STEP)
+    in_doubt: Array = (
+        np.isfinite(values) & (binary_logarithm > 127) & (binary_logarithm - reach < 128)
+    )
+    return in_doubt
 
 
 def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:

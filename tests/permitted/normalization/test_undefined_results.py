@@ -51,6 +51,21 @@ def test_one_to_the_power_of_infinity_may_be_nan(
     assert accepts(case, "OutputTensor", [np.nan, *right[1:]]) is may_be_nan
 
 
+def test_a_base_that_float32_rounds_to_1_makes_a_power_1_or_infinite(tmp_path: Path) -> None:
+    """The base is 1 + 2e-15 for the element 6e-8, and 13.5 for 5; the power is its 1e38th.
+
+    DirectML 1.8.0 gives 6e-8 for the first element.
+    """
+    desc = """
+  InputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [6.0e-8, 5]},
+  OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16},
+  CrossChannel: false, LocalSize: 1, Alpha: 0.5, Beta: -1.0e+38, Bias: 1"""
+    case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc)
+    assert accepts(case, "OutputTensor", [np.inf, np.inf])
+    assert accepts(case, "OutputTensor", [6e-8, np.inf])
+    assert not accepts(case, "OutputTensor", [np.inf, 5])
+
+
 def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> None:
     """DirectML 1.15.4 divides 0 by (2 ^ -10) ^ 100, which is 0 in FLOAT32."""
     desc = """
