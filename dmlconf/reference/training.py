@@ -85,9 +85,9 @@ def moving_average(old: Array, new: Array, decay: float) -> Array:
     """Return `decay * old + (1 - decay) * new`, FLOAT64.
 
     Measured: DirectML computes `old + (1 - decay) * (new - old)`, which is NaN if `old` is infinite
-    and the decay at most 1. Here this formula is used only where `old` or `decay` is infinite.
-    Elsewhere it may lose a small `new`: with decay 0, `old` 1 and `new` 2^-54 it gives 0 in
-    FLOAT64.
+    and the decay at most 1. Here this formula is used only where `old` is infinite or `decay` is
+    not finite. Elsewhere it may lose a small `new`: with decay 0, `old` 1 and `new` 2^-54 it gives
+    0 in FLOAT64.
     """
     if not np.isfinite(decay):
         # The page's formula may be infinity minus infinity where DirectML's is infinite.

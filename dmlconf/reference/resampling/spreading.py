@@ -38,14 +38,14 @@ def summed(values: Array, axis: int, indices: Array, size: int) -> Array:
 def weighted(
     values: Array, axis: int, elements: Array, weights: Array, indices: Array, size: int
 ) -> Array:
-    """Return sums of elements times weights, `size` of them along the axis, FLOAT64.
+    """Return sums of elements of a FLOAT64 tensor times weights, `size` of them along the axis.
 
     For each term, `elements` has the index of its element, `weights` the weight, and `indices`, in
     ascending order, the index of its sum.
     """
     starts = np.flatnonzero(np.diff(indices, prepend=-1))
     counts = np.diff(starts, append=len(indices))
-    # Whole rows are read and added faster than single elements.
+    # With the axis first, a term is a whole row, which is read and added at once.
     rows = np.ascontiguousarray(np.moveaxis(values, axis, 0))
     sums = np.zeros((size, *rows.shape[1:]))
     if counts.max() > len(starts):

@@ -31,10 +31,11 @@ __all__ = [
 _Index = tuple[slice | int, ...]
 
 _ALL: Final[_Index] = (slice(None), slice(None), slice(None))
-"""Index of the dimensions before the spatial ones: batches or outputs, groups and channels."""
+"""The index of everything in the three dimensions before the spatial ones, such as batches, groups
+and channels."""
 
 _AT_ONCE: Final = 1 << 17
-"""Elements of windows that are multiplied at once, so that they fit the processor's cache."""
+"""Elements of windows that are multiplied at once; 1 MiB of FLOAT64 fits a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class FilterGeometry:
         start: Sequence[int],
         groups: int,
     ) -> FilterGeometry:
-        """Return the geometry of a desc's attributes, given the number of spatial dimensions.
+        """Return the geometry of a desc's attributes for `rank` spatial dimensions.
 
         Measured: missing strides and dilations are 1, a missing start is 0, and further numbers are
         ignored except by `reached_input`.
@@ -67,7 +68,11 @@ class FilterGeometry:
         return cls(*attributes, _completed(start, rank, 0), groups)
 
     def within(self, sizes: Sequence[int]) -> FilterGeometry:
-        """Return the geometry with steps of at most `start + size`, which leave the tensor."""
+        """Return the geometry with strides and dilations of at most `start + size`.
+
+        Longer ones would give the same sums with more padding: from any position, `start + size`
+        elements further is beyond the tensor.
+        """
         far = [size + start for size, start in zip(sizes, self.start, strict=True)]
         strides, dilations = (
             [min(step, most) for step, most in zip(steps, far, strict=True)]
@@ -161,7 +166,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
     views = window.over(padded, kernel, positions)
     weights = parts.reshape(*parts.shape[:2], -1)
     sums = np.empty((*batches, outputs, *positions), filter_.dtype)
-    # Each block reads a group's weights again, so a block may have as many elements as they have.
+    # Each block reads all weights of its group, so it may have as many elements as these.
     at_once = max(_AT_ONCE, weights[0].size)
     for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):
         patches = views[batch, group, :, *(slice(None) for _ in kernel), rows]
@@ -201,7 +206,10 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Filter
 def convolution_sums(
     desc: ConvolutionDesc, values: Array, filter_: Array, bias: Array | None
 ) -> Array:
-    """Return the convolution plus the bias, with zeros appended as OutputPadding says, FLOAT64."""
+    """Return the convolution plus the bias, with zeros appended as OutputPadding says.
+
+    `filter_` is FLOAT64, and so are the sums.
+    """
     attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
     window = FilterGeometry.of(values.ndim - 2, *attributes)
     sizes = desc.OutputTensor.Sizes
@@ -252,7 +260,8 @@ def _overlap(
 ) -> tuple[_Index, _Index]:
     """Return the slices of a padded tensor and of the tensor itself that hold the same elements.
 
-    All arguments are spatial; `start` is the padding before the first element.
+    `padded` and `sizes` are the spatial sizes of the two; `start` is the padding before the first
+    element.
     """
     extents = [
         (before, max(0, min(size, whole - before)))

@@ -1,7 +1,8 @@
 """Operators that return a mean or a norm of each window, and the gradient of the mean.
 
 All elements that a window reaches beyond the input are padding, which counts as 0. Only
-`average_pooling_grad` reads EndPadding; elsewhere the sizes of the output include its effect.
+`average_pooling_grad` with IncludePadding reads EndPadding; elsewhere the sizes of the output
+include its effect.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def average_pooling1(desc: AveragePooling1Desc) -> Array:
     Return the mean of each window, whose elements are Dilations apart.
 
     The sum is divided by the size of the window, or without IncludePadding by the number of
-    elements that are not padding. With no such element the mean is NaN.
+    elements that are not padding. If this number is 0, the mean is NaN.
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """

@@ -1,7 +1,7 @@
 """Windows that slide over the spatial axes of a tensor.
 
-A window is reduced along one axis after another: with 3 rows and 4 columns, first over the 3 rows,
-and then over the 4 columns of results.
+A window is reduced along one axis after another. The sum of a window of 3 rows and 4 columns is
+that of 4 sums, each of the 3 elements of a column.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIRST_SPATIAL: Final = 2
 """Batches and channels come before the spatial axes."""
 
 _BLOCK: Final = 1 << 16
-"""Elements over which windows slide at once, so that they stay in the processor's cache."""
+"""Elements over which windows slide at once; 512 KiB of FLOAT64 stay in the processor's cache."""
 
 _NOWHERE: Final = np.int64(np.iinfo(np.int64).max)
 """The index of padding, before it becomes -1."""
@@ -62,8 +62,8 @@ class Window:
     def parts(self) -> Iterator[tuple[slice, ...]]:
         """Yield for each element of the window where it lies at all positions.
 
-        With a stride of 0, all positions are the same place. The slices are for a tensor that has
-        at least `reach` elements along the axis.
+        With a stride of 0, all positions are the same place, and a slice has one element. The
+        slices are for a tensor that has at least `reach` elements along the axis.
         """
         before = (slice(None),) * self.axis
         for element in range(self.size):
@@ -119,7 +119,11 @@ def windows(
 
 
 def _within(window: Window) -> Window:
-    """Return the window with steps of at most `start + extent`, which leave the tensor."""
+    """Return the window with a stride and a dilation of at most `start + extent`.
+
+    Longer ones would only need more padding: from any position, `start + extent` elements further
+    is beyond the tensor.
+    """
     far = window.start + window.extent
     stride, dilation = min(window.stride, far), min(window.dilation, far)
     return replace(window, stride=stride, dilation=dilation)
@@ -193,7 +197,8 @@ def spread(shares: Array, over: Sequence[Window]) -> Array:
 def elements(over: Sequence[Window]) -> Array:
     """Return how many elements besides padding the window has at each position.
 
-    The sizes are {1, 1, ...}, with the positions along the spatial axes.
+    The sizes are {1, 1, P0, ...}: one batch, one channel, and all positions along each spatial
+    axis.
     """
     counts: Array = np.ones((1,) * _FIRST_SPATIAL, np.int64)
     for window in over:
