@@ -84,7 +84,8 @@ _HEAD = """\
 Known faults of DirectML's own kernels and of its checks, which no driver can mend. dmlconf
 recognises them in every run: a case that fails because of one is `waived`, with the fault's name.
 A wrong value is recognised if it is the one that a function of `dmlconf/faults` computes; a crash
-or a refusal, if the desc meets a condition. `--no-known-faults` judges as if none were known.
+or a refusal, if the desc or the graph meets a condition. `--no-known-faults` judges as if none were
+known.
 
 Each has an example and the command that repeats it in the [Wine lab](wine-lab.md), from a
 checkout, on the last release that has it (`lab.py versions` fetches the releases once). To repeat
@@ -144,7 +145,7 @@ def _section(fault: KnownFault) -> str:
 
 
 def _command(fault: KnownFault) -> str:
-    """Return the command that runs a fault's example in the Wine lab, on its last release."""
+    """Return the command that runs the example in the Wine lab, on the last release that fails."""
     last = ".".join(map(str, fault.last))
     version = "" if last == _OWN else f"--directml-version {last} "
     alone = fault.graph and not fault.example.startswith("graphs/")

@@ -84,7 +84,7 @@ def level_lines(entry: Operator) -> list[str]:
 def rule_text(rule: PrecisionEntry) -> str:
     """Return a rule in words, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`.
 
-    A limit of 0 is left out.
+    If all data types share the limit 0, it is left out.
     """
     limits = [f"{name} {limit:g}" for name, limit in (rule.limits or {}).items()]
     limit_text = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")

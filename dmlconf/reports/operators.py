@@ -33,8 +33,8 @@ def operator_page(entry: Operator, counts: Counter[str]) -> str:
     """Return the page of an operator; sections without content are left out.
 
     Args:
-        counts: how many cases the operator has in the suite, by the name of their file
-            (`case_counts`).
+        counts: how many cases the operator has in the suite, by the name of their file, such as
+            `documented`.
     """
     sections = (
         ("Struct", _struct(entry)),

@@ -158,7 +158,8 @@ def _environment() -> Environment:
 def closing_style(sentence: str) -> str:
     """Return the CSS class of a closing sentence: `failed` for `FAILED: 3 of 20 cases ...`.
 
-    It is empty unless the sentence begins with `FAILED:` or `PASSED:`.
+    It is empty unless the text before the first colon, or a text without one, is `FAILED` or
+    `PASSED`.
     """
     return {"FAILED": "failed", "PASSED": "passed"}.get(sentence.partition(":")[0], "")
 

@@ -1,1 +1,1 @@
-"""Reports on runs side by side: what changed, and scoreboards."""
+"""Reports on runs side by side: what changed, whose result stands alone, and scoreboards."""

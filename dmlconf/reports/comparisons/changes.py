@@ -70,7 +70,10 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
 
 def closing_sentence(comparison: Comparison) -> str:
-    """Return one sentence on new failures, the cases compared, and runs that are incomplete."""
+    """Return one sentence: how many failures are new and how many cases both runs have.
+
+    It also names runs that are incomplete.
+    """
     newly = len(comparison.of(Change.NEW_FAILURE))
     count = f"{counted(comparison.shared, 'case')} in both runs"
     incomplete = list(_incomplete(comparison))

@@ -40,10 +40,11 @@ _MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})
 """Facts that a reader compares first; the page folds the others away."""
 
 _COUNTED: Final = (Change.NEW_FAILURE, Change.FIXED, Change.STILL_FAILS)
+"""The columns of the table of operators."""
 
 
 def render_html(comparisons: Sequence[Compared]) -> str:
-    """Return comparisons, each with the names of its two runs, as HTML."""
+    """Return comparisons, at least one, each with the names of its two runs, as HTML."""
     closing = [closing_sentence(comparison) for comparison, _ in comparisons]
     values = {
         "comparisons": [

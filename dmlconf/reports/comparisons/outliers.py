@@ -22,7 +22,8 @@ MOST_CASES: Final = 20
 
 
 def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[RenderableType]:
-    """Yield how often each run stands alone, and the first cases with every run's result.
+    """Yield how often each run stands alone, and the first `MOST_CASES` with every run's result.
+
     Args:
         found: the cases in which one run stands alone.
         names: the names of the runs, in the order of `Outlier.verdicts`.
@@ -55,7 +56,10 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
 
 
 def _result(verdict: Verdict) -> str:
-    """Return a failure's first wrong element or its reason; for other verdicts the status."""
+    """Return a failure's first wrong element, else its reason; if it has neither, the status.
+
+    For verdicts that do not fail the run, it is the status.
+    """
     if not verdict.status.fails_run or verdict.reason is None:
         return str(verdict.status)
     for each in verdict.reason.differences[:1]:

@@ -30,10 +30,10 @@ _NODES: Final = (
 
 
 def write_case(folder: Path, case: Case, origin: str) -> None:
-    """Write the smallest failing case found so far to `case.yaml`.
+    """Write a reduced case to `case.yaml`.
 
-    Inputs of more than 256 elements and constants of a graph are files in the folder `case`. A case
-    that must be rejected has no inputs.
+    Inputs of more than 256 elements and all constants of a graph are files in the folder `case`.
+    The inputs of a case that must be rejected are not written.
 
     Args:
         folder: the folder, which is created.
@@ -71,7 +71,7 @@ class Compilation:
     def of(cls, backend: str) -> Compilation:
         """Return what a backend's options ask for, such as those of `directml:half=on`.
 
-        Without options, metacommands may be used, and nothing else applies.
+        Without options, only `metacommands` is true.
         """
         _, options = split_options(backend.partition(":")[2])
         return cls(

@@ -223,7 +223,7 @@ def _cell(value: Any) -> str:
 
 def _values(array: Array) -> str:
     flat = array.ravel()
-    digits = 17 if array.dtype == np.float64 else 9
+    digits = 17 if array.dtype == np.float64 else 9  # So many tell any two numbers apart.
     listed = flat[:_MOST_VALUES].tolist()
     texts = (f"{each:.{digits}g}" if isinstance(each, float) else str(each) for each in listed)
     shown = ", ".join(texts)

@@ -1,1 +1,1 @@
-"""What a history answers: as data, as text, and as pages."""
+"""Reports on a history, the database of runs: as data, as text, as pages, and as a feed."""

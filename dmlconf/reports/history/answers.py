@@ -107,7 +107,10 @@ def _run_data(run: RunRow) -> dict[str, Any]:
 
 
 def cause_text(transition: Transition) -> str:
-    """Return the causes of a changed verdict, separated by commas; `NOTHING` if there are none."""
+    """Return the causes of a changed verdict, such as `rules, driver 537.13 to 551.23`.
+
+    It is `NOTHING` if there are none.
+    """
     return ", ".join(transition.causes) or NOTHING
 
 

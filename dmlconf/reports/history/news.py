@@ -1,4 +1,4 @@
-"""What the latest runs of a line (one backend on one adapter) changed: text, data, a comment."""
+"""What the latest runs of a line (one backend on one adapter) changed: text, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _MOST_LISTED: Final = 50
-"""The most cases that a comment lists as beginning to fail, and as ceasing to."""
+"""The most cases that the Markdown lists as beginning to fail, and as ceasing to."""
 
 
 def moment(run: RunRow) -> str:

@@ -1,7 +1,8 @@
-"""The pages of a history: what is new, operators by driver, cases and environments.
+"""The pages of a history: what is new, operators by driver, cases and subjects.
 
-A page depends only on an `Overview` and the options of `Site`. Paths never change: those of
-operators are made from names, those of subjects and cases from digests.
+A `Target` is a subject: backend, version, adapter and driver. A page depends only on an `Overview`
+and the options of `Site`. Paths never change: those of operators are made from names, those of
+subjects and cases from digests.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ MOST_CASE_PAGES: Final = 5_000
 """The most cases with a page in a folder: first those that fail now, then those changed last."""
 
 _MOST_COLUMNS: Final = 12
-"""The most environments that are columns of the first page's table."""
+"""The most subjects that are columns of the first page's table."""
 _MOST_LINES: Final = 20
 """The most lines of runs that have news on the first page."""
 _MOST_NEWS: Final = 50
 """The most cases of a kind on the first page, such as new failures of a line."""
 _MOST_LISTED: Final = 500
-"""The most cases, or runs, on a page of an environment, an operator or flaky cases."""
+"""The most cases, or runs, on the page of a subject, of an operator or of flaky cases."""
 _MOST_REGRESSIONS: Final = 1_000
 """The most regressions that a page lists."""
 _MOST_CHANGES: Final = 200
@@ -503,7 +504,7 @@ def _fails_now(own: Iterable[Story]) -> bool:
 def _story_strip(story: Story) -> TimeLine:
     """Return a case's time line: for each run of its `Line`, whether the case failed.
 
-    A run without the case repeats the run before it.
+    A run without the case repeats the run before it; runs before the case's first have no result.
     """
     shares: list[float | None] = [None] * len(story.line.runs)
     indices = [story.line.indices[each.first.id] for each in story.transitions]

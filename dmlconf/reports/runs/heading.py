@@ -108,7 +108,8 @@ def expected_by(header: Header) -> str:
 def recording_of(header: Header) -> str | None:
     """Return the version of DirectML that expected values were recorded on.
 
-    It is read from the first name such as `directml-1.15.4.dmlrec`; None if there is none.
+    It is read from the first source such as `recording:directml-1.15.4.dmlrec`; None if there is
+    none.
     """
     for name in header.against.split(", else "):
         recording = _RECORDING.match(name)

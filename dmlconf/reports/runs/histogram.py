@@ -32,7 +32,6 @@ class Histograms:
     log: RunLog
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield a table with a line for each operator, of blocks if the terminal can show them."""
         from rich.table import Table
         from rich.text import Text
 

@@ -247,10 +247,10 @@ def _case(
     """Return what the script needs of a case, under names of one letter.
 
     `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `u` the
-    circumstance to blame. Indices into the lists of `_data` are the status `s`, the operator `o`,
-    the tags `t`, the data types `d` and the feature level `l`. Cases with a reason have it as `r`,
-    and the elements that differ as `x`. Cases that did not pass have the outputs' figures `g` and
-    the facts `f`.
+    circumstance that failed. Indices into the lists of `_data` are the status `s`, the operator
+    `o`, the tags `t`, the data types `d` and the feature level `l`. What is not known is left out.
+    Cases with a reason have it as `r`, and the elements that differ as `x`. Cases that did not pass
+    have the outputs' figures `g` and the facts `f`.
     """
     case: dict[str, Any] = {
         "i": printable(verdict.case),

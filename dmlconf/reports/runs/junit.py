@@ -46,6 +46,8 @@ MOST_SINGLE_CASES: Final = 10_000
 def render(log: RunLog) -> str:
     """Return the run as JUnit XML: a `testsuite` for each operator, a `testcase` for each case.
 
+    In a run of more than `MOST_SINGLE_CASES`, one `testcase` may stand for several cases.
+
     The `time` of a suite is the sum of the times of its cases. That of the root is the duration in
     the log's footer or, without a footer, the sum of all cases. If the log ends early or selected
     cases have no verdict, one more case is an error.
@@ -109,7 +111,10 @@ class _Entry:
 
 
 def _several(verdicts: Iterable[Verdict]) -> list[_Entry]:
-    """Group cases of the same matrix, status, reason and message; each failure is an entry."""
+    """Group cases of the same matrix, status, reason and message.
+
+    Each failure, and each case outside a matrix, is an entry of its own.
+    """
     alike: dict[tuple[str, ...], _Entry] = {}
     for verdict in verdicts:
         matrix, bracket, _ = verdict.case.partition("[")

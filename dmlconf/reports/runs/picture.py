@@ -64,7 +64,7 @@ def render_text(log: RunLog) -> str:
 
 
 def render_svg(log: RunLog) -> str:
-    """Return the terminal report as an SVG picture, on any terminal the same.
+    """Return the terminal report as an SVG picture, which is the same on any terminal.
 
     The picture loads nothing, and folds lines longer than 80 columns, as it cannot scroll.
     """

@@ -59,7 +59,9 @@ FAR_FROM_TYPICAL: Final = 10.0
 MOST_WARNINGS: Final = 10
 """The most warnings, or reasons why cases were declined, that are listed."""
 MOST_BLOCKS: Final = 3
+"""The most blocks with loose elements that are listed."""
 MOST_BREAKDOWNS: Final = 5
+"""The most breakdowns that are listed."""
 MOST_OPERATORS: Final = 5
 """The most operators that a line names."""
 
@@ -309,7 +311,10 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 
 
 def variant_lines(log: RunLog) -> list[str]:
-    """Return each variant's statuses, and how many cases pass with other bits than in the first."""
+    """Return each variant's statuses, and how many of its passing cases have other bits.
+
+    The bits are compared with those of the first variant that has outputs.
+    """
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
     for verdict in where(log.verdicts, Judgement, lambda judgement: bool(judgement.variants)):
         for label, result in verdict.judgement.variants.items():
@@ -397,7 +402,10 @@ def by_nodes_note(log: RunLog) -> str | None:
 
 
 def debug_layer_note(log: RunLog) -> str | None:
-    """Return which requested debug layers are not installed; None if all are, or none was."""
+    """Return which requested debug layers are not installed.
+
+    None if all are installed, or if none was requested.
+    """
     details = log.header.environment.get("details") or {}
     missing = details.get("missing_debug_layers")
     if not details.get("debug") or not missing:

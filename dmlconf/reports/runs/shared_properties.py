@@ -58,9 +58,10 @@ class SharedLine:
 
     Attributes:
         sentence: the number of failures, their operators and reasons and, from `LEAST_FAILURES` on,
-            the condition that they share, or that there is none.
+            the condition that separates them best from passes, or that none does.
         command: the command that runs the cases of these operators, failing or not; if the sentence
-            has a condition, only those that meet it. Above `MOST_OPTIONS` it takes all operators.
+            has a condition, only those that meet it. If there are more than `MOST_OPTIONS`
+            operators, the command takes the cases of every operator of the run.
     """
 
     sentence: str

@@ -102,7 +102,7 @@ class OperatorsTable:
 
 
 def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[OperatorsTable | str]:
-    """Yield the table of a run and, if it leaves out operators, sentences that say how many.
+    """Yield the table of a run; if it shows only operators that fail, also how many it leaves out.
 
     Args:
         every_operator: whether the table has a row for each operator, however many there are.

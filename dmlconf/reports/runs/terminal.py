@@ -63,8 +63,9 @@ def render(
 ) -> RenderableType:
     """Return the report.
 
-    It says what failures share near its beginning, and again at its end, with commands to run next.
-    A quiet report says it once, without these commands. The closing sentence comes last.
+    It says what failures share near its beginning, and again at its end, where `What to do next`
+    follows. A quiet report says it once, without `What to do next`. The closing sentence comes
+    last.
 
     Args:
         verbose: whether to show every operator, more failures, and what only authors of cases need.
