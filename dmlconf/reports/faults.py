@@ -75,7 +75,7 @@ def fault_lines(fault: KnownFault) -> Iterator[str]:
         yield f"  seen on    {fault.kernels}"
 
 
-_OWN: Final = "1.15.4"
+_LAB_RELEASE: Final = "1.15.4"
 """The release that the Wine lab runs unless another is named."""
 
 _HEAD = """\
@@ -147,7 +147,7 @@ def _section(fault: KnownFault) -> str:
 def _command(fault: KnownFault) -> str:
     """Return the command that runs the example in the Wine lab, on the last release that fails."""
     last = ".".join(map(str, fault.last))
-    version = "" if last == _OWN else f"--directml-version {last} "
+    version = "" if last == _LAB_RELEASE else f"--directml-version {last} "
     alone = fault.graph and not fault.example.startswith("graphs/")
     backend = "directml:compile=graph" if alone else "directml"
     return (

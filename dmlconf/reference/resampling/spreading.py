@@ -15,9 +15,10 @@ __all__ = [
 
 
 def spread(values: Array, axis: int, at: Coordinates, size: int) -> Array:
-    """Return `size` sums along an axis; an element adds to the two around its coordinate.
+    """Return `size` sums along an axis; an element adds to the two sums around its coordinate.
 
-    An element x at the coordinate 1.25 of `at` adds 0.75 x to sum 1 and 0.25 x to sum 2.
+    An element x at the coordinate 1.25 of `at` adds 0.75 x to sum 1 and 0.25 x to sum 2. Beyond an
+    end, it adds x to the outermost sum.
     """
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first, second])

@@ -263,7 +263,7 @@ def _images(tensor: Array) -> Array:
 
 
 def _blocks(images: Array) -> Iterator[tuple[slice, slice]]:
-    """Yield slices of images, whose channels are taken in blocks that fit the cache."""
+    """Yield slices of images: as many channels as `_BLOCK` permits, and at least one."""
     step = max(1, _BLOCK * images.shape[1] // images.size)
     for first in range(0, images.shape[1], step):
         yield slice(None), slice(first, first + step)

@@ -111,7 +111,8 @@ def difference_cells(verdict: Verdict, difference: Mapping[str, Any]) -> dict[st
     """Return the text of each column for an element."""
     tensor = str(difference["tensor"])
     kind = str(verdict.facts.get(tensor, "")).partition(" ")[0]
-    digits = _DIGITS.get(kind, _FLOAT32_DIGITS) if kind else 17
+    # Without facts, the data type may be FLOAT64.
+    digits = _DIGITS.get(kind, _FLOAT32_DIGITS) if kind else _DIGITS["FLOAT64"]
 
     def number(value: Any) -> str:
         return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
