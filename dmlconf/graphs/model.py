@@ -1,7 +1,7 @@
 """A graph: nodes, and the edges that join their tensors, as in `DML_GRAPH_DESC`.
 
-Both ends of an edge see the same buffer, each through its own desc. The two descs may differ in
-Sizes and Strides, but have the same number of bytes.
+Both ends of an edge see the same buffer, each through its own desc. In a valid graph, the two descs
+may differ in Sizes and Strides, but have the same number of bytes.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Constant:
     """Data that the graph holds itself: `DML_CONSTANT_DATA_GRAPH_NODE_DESC`, feature level 6_2.
 
     Attributes:
-        tensor: the layout of the data; in a captured graph, that of its first consumer.
+        tensor: the layout of the data.
         data: the elements, shaped like the tensor's Sizes, with its data type's dtype.
     """
 
@@ -158,10 +158,10 @@ class Graph:
         return tuple(dict.fromkeys(node.operator_name for node in self.operator_nodes))
 
     def sources(self) -> Mapping[Slot, str | Slot]:
-        """Return the source of each input tensor: a graph input's name, or a node's output tensor.
+        """Return the sources of the input tensors that edges feed.
 
-        If several edges feed a tensor, the first counts; edges from graph inputs come before
-        others.
+        A source is the name of a graph input, or an output tensor of a node. If several edges feed
+        a tensor, the first counts; edges from graph inputs come before others.
         """
         return self._sources
 
@@ -247,7 +247,7 @@ class Graph:
         return tuple(order)
 
     def content(self) -> Mapping[str, Any]:
-        """Return all that a device receives, except the inputs' data, as plain values and descs."""
+        """Return the graph as lists, mappings and descs; constants' data is in hexadecimal."""
         return {
             "inputs": dict(self.inputs),
             "outputs": dict(self.outputs),
@@ -269,7 +269,7 @@ class Graph:
 
 
 class CycleError(ValueError):
-    """Nodes that feed each other in a cycle; `nodes` has those downstream of the cycle as well."""
+    """Nodes feed each other in a cycle; `nodes` has these and all that need their outputs."""
 
     def __init__(self, nodes: tuple[str, ...]) -> None:
         self.nodes = nodes

@@ -42,7 +42,7 @@ class Relation(StrEnum):
     """The graph is cut into two graphs, which run one after the other."""
 
     OWNED = "owned"
-    """Constant nodes become owned inputs, and owned inputs are bound for each execution."""
+    """Constants become inputs with the flag OWNED_BY_DML, and inputs with this flag lose it."""
 
     ORDER = "order"
     """The nodes and edges are listed in the opposite order."""
@@ -82,7 +82,7 @@ def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
 def lacking(graph: Graph, relation: Relation) -> str | None:
     """Return why a graph has no other form for this relation; None if it has one.
 
-    Constants do not count as nodes, so one operator has no other order.
+    Every relation but `OWNED` needs two or more operator nodes.
     """
     if relation is Relation.OWNED:
         owned = any(tensor.Owned for tensor in graph.inputs.values())
@@ -126,9 +126,10 @@ def reversed_nodes(graph: Graph) -> Graph:
 
 
 def owned_otherwise(graph: Graph) -> Graph:
-    """Return the graph with owned inputs instead of constants, and its own inputs not owned.
+    """Return the graph with inputs instead of constants; only these inputs are OWNED_BY_DML.
 
-    A constant that is an output of the graph stays, since no input can be one.
+    A constant that is an output of the graph stays: no edge can lead from an input of the graph to
+    an output of the graph.
     """
     constants = {node.name: node for node in _replaceable(graph)}
     inputs = {name: flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
@@ -152,8 +153,8 @@ def owned_otherwise(graph: Graph) -> Graph:
 
 
 def _replaceable(graph: Graph) -> list[Constant]:
-    given = {edge.node for edge in graph.output_edges}
-    return [node for node in graph.constants if node.name not in given]
+    outputs = {edge.node for edge in graph.output_edges}
+    return [node for node in graph.constants if node.name not in outputs]
 
 
 def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -206,7 +207,7 @@ def part(graph: Graph, names: Collection[str]) -> Part:
             inputs[name] = replace(nodes[link.from_node].outputs[link.from_tensor], Flags=())
             fed[name] = slot
             edges.append(InputEdge(name, link.to_node, link.to_tensor))
-    gives = {".".join(slot): slot for slot in _given(graph, names)}
+    gives = {".".join(slot): slot for slot in _used_outside(graph, names)}
     return Part(
         Graph(
             inputs=inputs,
@@ -221,7 +222,7 @@ def part(graph: Graph, names: Collection[str]) -> Part:
     )
 
 
-def _given(graph: Graph, names: Collection[str]) -> Sequence[Slot]:
+def _used_outside(graph: Graph, names: Collection[str]) -> Sequence[Slot]:
     """Return the outputs of the named nodes that feed unnamed nodes or outputs of the graph."""
     links = [
         (link.from_node, link.from_tensor)

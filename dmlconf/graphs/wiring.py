@@ -170,7 +170,7 @@ def _edge(
         hint = "convert it with a CAST node"
         yield WiringProblem("edge-data-type", node, tensor, message, hint)
     if not (_has_bytes(consumer) and _has_bytes(producer)):
-        return  # `_nodes` reports the wrong number of Strides in a node's desc.
+        return  # The number of Strides is wrong; `_nodes` reports it for a node's desc.
     consumed, produced = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
     if consumed != produced:
         message = (

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Addition", "add"]
 
 _LONGEST_MESSAGE: Final = 500
-"""The most characters of a failure's message that a history keeps."""
+"""The most characters of a failure's message that a history keeps; the run log has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,8 @@ def add(connection: Connection, log: RunLog) -> Addition:
     }
     position = Position(environment_id, started, extent.digest)
     changes = store_states(connection, run_id, position, states)
-    # If only the message changed, it is not kept: those of nightly runs would fill the database.
+    # A verdict with another message than before, and no other change, gets no row. Its new outcome
+    # is deleted: such messages of nightly runs would fill the database.
     used = {state.outcome for state in changes.values()}
     unused = [number for number in outcomes.values() if number > newest and number not in used]
     if unused:
@@ -128,7 +129,7 @@ def _start(header: Header) -> str:
     try:
         return utc_text(header.started)
     except ValueError as error:
-        message = f"the run's `started` is not a date with a time, but {header.started!r}"
+        message = f"the run's `started` is not a date of ISO 8601, but {header.started!r}"
         raise HistoryError(printable(message)) from error
 
 
@@ -164,7 +165,7 @@ def _outputs(verdict: Verdict) -> int:
 def _definition(verdict: Verdict) -> int:
     own = verdict.identity
     if not own.facts:
-        return 0  # An older version wrote the log, or the run did not reach the case.
+        return 0  # An older version wrote the log.
     expectation = verdict.judgement.expectation
     return _short_digest((own.facts, expectation, own.origin, own.files, own.disputes))
 
@@ -174,7 +175,6 @@ def _shard(shard: Mapping[str, Any]) -> str:
 
 
 def _environment(header: Header) -> dict[str, dict[str, str]]:
-    """Return the row of a run's environment, by the row's digest."""
     facts = header.environment
     machine = {
         "platform": facts.get("platform"),

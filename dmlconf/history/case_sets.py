@@ -22,7 +22,7 @@ Members = NDArray[np.int32]
 
 
 def packed(ids: Iterable[int]) -> bytes:
-    """Return ids as the column `case_set.members` has them."""
+    """Return ids as the column `members` of the table `case_set` has them."""
     ordered = np.array(sorted(ids), dtype="<i4")
     return zlib.compress(np.diff(ordered, prepend=np.int32(0)).astype("<i4").tobytes(), 6)
 

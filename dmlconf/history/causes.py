@@ -9,6 +9,7 @@ from dmlconf.history.timeline import RunRow, VerdictAt
 __all__ = ["NOTHING", "causes"]
 
 NOTHING: Final = "nothing that is recorded"
+"""What messages name if a verdict changed and no possible cause differs."""
 
 
 def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:

@@ -31,10 +31,13 @@ _NO_ADDRESS: Final = (
 )
 
 _PATIENCE: Final = 120
-"""Seconds for which a connection to SQLite waits for the lock of another one."""
+"""Seconds for which a connection to SQLite waits for the lock of another one.
+
+To add a run takes about two seconds, so dozens of runs can be added at the same time.
+"""
 
 _MOST_PARAMETERS: Final = 500
-"""The most ids in a part that `parts_of` yields; databases limit the values of a statement."""
+"""The most ids in a part that `parts_of` yields; older SQLite permits 999 values in a statement."""
 
 _LOCK: Final = 0x646D6C636F6E66
 """The advisory lock of writers to PostgreSQL: `dmlconf` in ASCII."""
@@ -222,7 +225,8 @@ def _file_engine(file: Path) -> Engine:
 def _lock_files(engine: Engine) -> None:
     """Begin the transactions of SQLite explicitly, those of writers with a lock.
 
-    The module `sqlite3` would begin them only before the first change, too late for the lock.
+    The module `sqlite3` would begin a transaction only before its first change. By then, another
+    writer might have changed what this one has read.
     """
     from sqlalchemy import event
 

@@ -86,11 +86,12 @@ class Overview:
     """A history as pages show it.
 
     Attributes:
-        news: what the latest runs changed, the line with the latest run first.
+        news: what the latest runs of each line changed, the line with the latest run first.
         targets: the runs of each subject; the subject of the latest run comes first.
         totals: the totals of each run, by the run's id and by operator.
         stories: by identifier, the stories of each case that failed in any run, one for each line.
-        regressions: the changes that `regressions` returns for all runs.
+        regressions: the changes with which cases began to fail, of all runs, as
+            `questions.regressions` returns them.
         failing: for each subject, and each case that fails in its `latest` run, the case's last
             change up to that run.
         flaky: the flaky cases, in the order of `questions.flaky`.

@@ -101,7 +101,7 @@ def run_already_there(connection: Connection, extent: Extent) -> int | None:
 
 
 def remove_parts(connection: Connection, extent: Extent) -> None:
-    """Remove the stored runs with this header that are incomplete and have no more verdicts.
+    """Remove the incomplete runs with a log's header, and with no more verdicts than the log.
 
     Raises:
         HistoryError: the history is damaged.
@@ -118,7 +118,7 @@ def store_states(
 ) -> dict[int, State]:
     """Store those verdicts of a new run that need a row; return them by case.
 
-    Rows of later runs are added and deleted accordingly. The run itself must have its row already.
+    Rows of later runs are added and deleted accordingly. The table `run` must have the run already.
 
     Raises:
         HistoryError: the history is damaged.
@@ -249,8 +249,8 @@ def _settle(
     """Add and delete rows of later runs after a run before them was added or removed.
 
     Args:
-        changes: for each case, the verdict before the next run, until now and from now on; None for
-            none.
+        changes: for each case, the verdict that came before the later runs until now, and the one
+            that comes before them from now on; None for no verdict.
     """
     waiting = dict(changes)
     later = connection.execute(

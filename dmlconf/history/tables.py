@@ -116,6 +116,7 @@ run = Table(
     Column("failing", Integer, nullable=False),
     Index("run_of_environment", "environment_id", "started"),
 )
+"""`stored_verdicts.Extent` describes the two digests, and `timeline.RunRow` most other columns."""
 
 change = Table(
     "change",
@@ -128,9 +129,8 @@ change = Table(
     Column("definition", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
-"""A verdict that is the first on its case in its environment, or differs from the one before.
-`outputs` is a digest of the bits of all outputs, or 0 without outputs. `definition` is a digest of
-the case as the log describes it, or 0 without a description."""
+"""`outputs` is a digest of the bits of all outputs, or 0 without outputs. `definition` is a digest
+of the case as the log describes it, or 0 without a description."""
 
 run_operator = Table(
     "run_operator",

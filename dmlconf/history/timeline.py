@@ -51,10 +51,13 @@ class RunRow:
         seconds: how long it took, as the log's footer says; 0 if the log has none.
         suite: the digest of all case files.
         case_set: the id of the stored set of the run's cases.
+        dmlconf: the version of dmlconf.
         catalogue: the digest of the catalogue.
+        against: the source of expected values that cases do not state, such as `numpy`.
         complete: whether every selected case was run.
         shard: which part of a plan was run, such as `1/4`; empty for the whole plan.
         cases: how many cases had a verdict other than `not run`.
+        failing: how many cases failed.
     """
 
     id: int
@@ -119,7 +122,7 @@ class Transition:
     """The first verdict on a case in a line, or a change between two runs that both had the case.
 
     Attributes:
-        before: the earlier verdict; None if `after` is the first verdict of the line.
+        before: the earlier verdict; None if `after` is the first verdict on the case in the line.
         last: the last run before `first` that had the case; None if there is no earlier verdict.
         first: the first run with the later verdict.
         causes: what changed between the runs `last` and `first`, as `causes.causes` returns it;
@@ -313,6 +316,7 @@ class Timeline:
                 select(outcome.c.id, outcome.c.status, outcome.c.reason, outcome.c.message)
             )
         }
+        # With all environments named, the database can use the primary key, which begins with them.
         environments = self.connection.execute(select(environment.c.id)).scalars().all()
         changes: dict[int, dict[int, list[tuple[int, VerdictAt]]]] = {}
         for part in parts_of(numbers):

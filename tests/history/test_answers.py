@@ -468,7 +468,7 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
         ),
         (["merge", "h.sqlite", "--database", "./h.sqlite"], 2, "cannot be merged with itself"),
         (["flaky", "--database", "damaged.sqlite"], 2, "the history is damaged"),
-        (["add", "undated.jsonl", "--database", "h.sqlite"], 2, "not a date with a time"),
+        (["add", "undated.jsonl", "--database", "h.sqlite"], 2, "not a date of ISO 8601"),
         (["case", "tile/x", "--database", "h.sqlite"], 5, "the history has no case tile/x"),
         (["flaky", "-k", "a and", "--database", "h.sqlite"], 2, "-k"),
         (["prune", "--database", "h.sqlite"], 2, "--before DATE or --keep N"),
