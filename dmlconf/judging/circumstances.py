@@ -1,9 +1,9 @@
 """Judge dispatches under circumstances, and decide whether a circumstance is to blame.
 
 A dispatch with the case's own inputs is judged by what the case expects. It is not judged again if
-it has no fault and gives the bits of the plain run, NaNs aside. A dispatch with other inputs is
-judged by the source of expected outcomes. Only its faults count if no data of the case has a seed
-or a shift (`is_judged`).
+it has no fault and gives the bits of the plain run; all NaNs count as equal. A dispatch with other
+inputs is judged by the source of expected outcomes, but only if it has a fault or some data of the
+case has a seed or a shift (`is_judged`).
 
 A circumstance is to blame for a wrong dispatch only if a plain run with the same inputs is right or
 excused.
@@ -138,7 +138,7 @@ def _concern(
 
 
 def _same_outputs(one: Outcome, other: Outcome) -> bool:
-    """Return whether both outcomes are outputs without faults and with equal bits, NaNs aside."""
+    """Return whether both outcomes are outputs without faults and with equal bits or NaNs."""
     if not isinstance(one, Outputs) or not isinstance(other, Outputs):
         return False
     digests = [
@@ -182,8 +182,8 @@ def _with_other_inputs(
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
     """Yield a case, and then the case under each circumstance, one at a time.
 
-    So a crash tells which circumstance caused it. After a breakdown no further one is tried. If the
-    plain run gives no outputs, its outcome is returned.
+    So a crash tells which circumstance caused it. After a breakdown, no further circumstance is
+    tried. If the plain run gives no outputs, its outcome is returned.
     """
     plain: Outcome = yield case
     if not isinstance(plain, Outputs):

@@ -1,7 +1,7 @@
 """Find expected values that the rules do not permit around what the reference computes.
 
-A backend that is wrong in the same way would pass such a case. `CaseAllowances.permitted` keeps
-right expectations, which are not compared again.
+A backend that returns such values would pass the case. `CaseAllowances.permitted` remembers
+expected values that are permitted, so that they are not compared again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ __all__ = ["Contradiction", "contradiction_of", "spread_text"]
 
 _FEWEST_DIGITS: Final = 7
 _MOST_DIGITS: Final = 17
-"""The significant digits of numbers in a message; 17 tell any two values of FLOAT64 apart."""
+"""The significant digits of numbers in a message: 7, about the precision of FLOAT32, if they show
+the difference. 17 tell any two values of FLOAT64 apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ class Contradiction:
         comparison: how the expected values differ from the reference's outputs.
         message: one sentence about the first element outside the rule or, if there is none, about
             the mean of squared errors.
-        differences: the first elements outside the rule, as in a verdict but without `actual`:
-            `expected` is what the case expects, `allowed` what the rules permit.
+        differences: for each of the first elements outside the rule, `tensor`, `coordinates`,
+            `expected` (what the case expects) and `allowed` (what the rules permit).
     """
 
     output: str
@@ -109,7 +110,7 @@ def _message(output: str, comparison: Comparison, allowed: Sequence[Sequence[End
     where = f"at {list(first.coordinates)} of {output}"
     more = comparison.differing - 1
     others = f" (and {more:,} more)" if more else ""
-    if intervals == [f"[{value}, {value}]"]:  # Only the sign of zero differs.
+    if intervals == [f"[{value}, {value}]"]:  # No digits show the difference.
         return f"{subject}: {value} is not the same bits as {first.expected!r}, {where}{others}"
     return f"{subject}: {value} is not {_within(intervals)}, {where}{others}"
 

@@ -14,13 +14,15 @@ __all__ = ["error_map"]
 
 MOST_ROWS: Final = 16
 MOST_COLUMNS: Final = 32
-"""The most rows and columns of a grid. In a larger output, a cell has several elements."""
+"""The most rows and columns of a grid, so that it fits into a terminal. In a larger output, a cell
+has several elements."""
 
 _DECADES: Final = 8
 """Levels are those of s, an error divided by the largest finite expected magnitude.
 
 Level 1 is s < 1e-8, level 2 s < 1e-7, and so on to level 9: s >= 0.1, and errors that are not
-finite. Equal bits and two NaN have level 0. A largest magnitude of 0, or none, counts as 1.
+finite. Equal bits and two NaN have level 0. If the largest magnitude is 0, or no expected value is
+finite, the error is divided by 1.
 """
 
 

@@ -1,18 +1,18 @@
 """A cache of the figures of right outputs, and of facts about cases.
 
-Its key is a digest of all that the figures depend on: the case, the expected and the actual values,
-whether FLOAT16 outputs may be computed in FLOAT16, dmlconf's sources, NumPy's version and the
-processor's architecture. Outputs that fail, have faults or look as if the operator had not run are
-not cached.
+The key of figures is a digest of all that they depend on: the case, the expected and the actual
+values, whether FLOAT16 outputs may be computed in FLOAT16, dmlconf's sources, NumPy's version and
+the processor's architecture. Outputs that fail, have faults or look as if the operator had not run
+are not cached.
 
 There are three kinds of record:
 
 - `cases`: values that follow from a case's entry and its data files alone, such as its facts
 - `figures`: the figures of a comparison
 - `judged`: the key of such figures, by digests of the case's entry, its data files, the outputs and
-  the source of expected values, which need not be computed then
+  the source of expected values; so the expected values need not be computed
 
-The key is no secret, so whoever can write to the user's cache folder can make a wrong output pass
+Keys are no secret, so whoever can write to the user's cache folder can make a wrong output pass
 (docs/security.md). Certificates are judged without the cache.
 """
 
@@ -87,6 +87,7 @@ _MOST_OVERFLOWS: Final = 2
 replace others of this run."""
 
 _KEY_DIGITS: Final = 32
+"""The hexadecimal digits of a key: with 128 bits, no two keys are equal by chance."""
 
 _CASES, _FIGURES, _JUDGED = "cases", "figures", "judged"
 """The parts of a group."""

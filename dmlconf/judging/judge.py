@@ -92,7 +92,7 @@ JudgeOne = Callable[[Case, Outcome], Verdict]
 ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 
 _LONGEST_TRACE: Final = 8192
-"""The characters that are kept from the end of a traceback."""
+"""The most characters that are kept from the end of a traceback, so that the log stays short."""
 
 _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
     BreakdownKind.CRASH: ReasonKind.CRASH,
@@ -294,7 +294,7 @@ def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
     """Judge a case without expectation: only faults and refusals for a constraint fail."""
     match outcome:
         case Outputs() if outcome.faults:
-            return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
+            return _verdict(case, outcome, Status.FAILED, None, _reason(_fault_complaints(outcome)))
         case Rejection() if outcome.constraints:
             message = f"{_spoken(outcome)}, but the case does not say that it must be rejected"
             reason = Reason(ReasonKind.WRONG_REJECTION, message)
@@ -375,7 +375,7 @@ def _known(case: Case, expected: ExpectedOutputs, figures: Mapping[str, Figures]
 def _compare_outputs(
     case: Case, outcome: Outputs, expected: ExpectedOutputs, allowances: CaseAllowances
 ) -> Verdict:
-    complaints = _conduct(outcome)
+    complaints = _fault_complaints(outcome)
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Figures] = {}
     wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
@@ -471,8 +471,7 @@ def _with_actual(
 _Complaints = list[tuple[ReasonKind, str]]
 
 
-def _conduct(outcome: Outputs) -> _Complaints:
-    """Return the faults that the backend observed."""
+def _fault_complaints(outcome: Outputs) -> _Complaints:
     return [(_FAULTS[fault.kind], fault.message) for fault in outcome.faults]
 
 

@@ -25,10 +25,12 @@ _LEAST_ELEMENTS: Final = 8
 """Fewer elements may be all zeros, or equal an input's, by coincidence."""
 
 _NEAR_ULP: Final = 16
-"""A right value within this many ULP of an input's value may be rounded to it."""
+"""A right value within this many ULP of an input's value may be rounded to it; most functions err
+by less."""
 
 _CANCELLED: Final = 2.0**-10
-"""A kernel may give 0 for values below this share of their error scale or interval."""
+"""A kernel may give 0 for values below this share of their error scale, or of the length of their
+interval: a sum that is stored in FLOAT16 loses up to 2^-10 of its size."""
 
 
 def suspicions(
@@ -77,7 +79,8 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
                 length = np.subtract(highest, lowest, dtype=np.float64)
                 certain &= np.abs(expected) > _CANCELLED * length
     if rule.flushes and is_float and allowance.flushed is not None:
-        certain &= allowance.flushed[1] != 0  # The root of 1e-40 is 1e-20, or that of 0.
+        # The root of 1e-40 is 1e-20, or 0 if a kernel takes 1e-40 for 0.
+        certain &= allowance.flushed[1] != 0
     return certain & ~_open(case, name, allowance)
 
 
@@ -97,7 +100,6 @@ def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> A
 
 
 def _open(case: Case, name: str, allowance: Allowance) -> Array:
-    """Return the elements for which the rule permits any value."""
     right = allowance.right
     ends = permitted_ends(right.ravel(), case.rule(name), allowance)
     return undefined(*ends).reshape(right.shape)

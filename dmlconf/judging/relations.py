@@ -91,7 +91,7 @@ def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | St
     """
     if relation is Relation.UNFUSED:
         alone = yield from _node_by_node(case)
-        return alone if isinstance(alone, Stopped) else _given(case, alone.computed)
+        return alone if isinstance(alone, Stopped) else _graph_outputs(case, alone.computed)
     if relation is Relation.CUT:
         return (yield from _in_parts(case))
     other = _transformed(case, relation)
@@ -116,8 +116,8 @@ def intermediates(case: Case, relation: Relation) -> Steps[dict[Slot, Array] | S
     """Return what the nodes of a graph give in another form, by output, or why there is nothing.
 
     Args:
-        relation: `UNFUSED`, or `EXPORTED`, without the outputs that neither a node nor the graph
-            uses.
+        relation: `UNFUSED` or `EXPORTED`. With `EXPORTED`, outputs that neither a node nor the
+            graph uses are left out.
     """
     if relation is Relation.UNFUSED:
         alone = yield from _node_by_node(case)
@@ -149,7 +149,7 @@ class _NodesAlone:
 
     Attributes:
         computed: the outputs of the nodes.
-        faults: a text for each fault of a node, such as a lost device.
+        faults: a text for each fault of a node, such as a touched guard band.
     """
 
     computed: dict[Slot, Array]
@@ -157,7 +157,6 @@ class _NodesAlone:
 
 
 def _node_by_node(case: Case) -> Steps[_NodesAlone | Stopped]:
-    """Return what the nodes give one by one, or why there is nothing."""
     computed: dict[Slot, Array] = {}
     faults: list[str] = []
     for node in case.graph.in_order():
@@ -173,12 +172,12 @@ def _node_by_node(case: Case) -> Steps[_NodesAlone | Stopped]:
     return _NodesAlone(computed, faults)
 
 
-def _given(case: Case, computed: Mapping[Slot, Array]) -> dict[str, Array]:
-    values = {**computed, **_held(case)}
+def _graph_outputs(case: Case, computed: Mapping[Slot, Array]) -> dict[str, Array]:
+    values = {**computed, **_data_of_constants(case)}
     return {name: values[slot] for name, slot in case.graph.output_sources().items()}
 
 
-def _held(case: Case) -> dict[Slot, Array]:
+def _data_of_constants(case: Case) -> dict[Slot, Array]:
     return {(node.name, name): node.data for node in case.graph.constants for name in node.outputs}
 
 
@@ -186,7 +185,7 @@ def node_alone(case: Case, node: Node, computed: Mapping[Slot, Array]) -> Case:
     """Return a node of a graph as a case of its own, given what the earlier nodes gave."""
     graph, inputs = case.graph, case.inputs()
     sources, nodes = graph.sources(), graph.by_name
-    constants = _held(case)
+    constants = _data_of_constants(case)
     data: dict[str, Array | Fill] = {}
     for name, tensor in node.inputs.items():
         source = sources[node.name, name]
@@ -211,7 +210,7 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
         if not isinstance(outcome, Outputs) or outputs_problem(half, outcome) is not None:
             return Stopped(f"part {number} of 2", outcome)
         computed |= {slot: outcome.arrays[name] for name, slot in piece.gives.items()}
-    return _given(case, computed)
+    return _graph_outputs(case, computed)
 
 
 def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool) -> Steps[Verdict]:
@@ -222,7 +221,8 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
 
     - is `unsupported` if the backend cannot express the other form;
     - is `unchecked` if a recording lacks the form;
-    - fails if the form does not run, or if outputs differ by more than the rules permit;
+    - fails if the form does not run, if either form gives outputs of other names, sizes or data
+      types, or if outputs differ by more than the rules permit;
     - passes otherwise.
 
     The cases of the other form are yielded.
@@ -324,7 +324,7 @@ def with_unfused(
     are `unchecked`, the reason stays as it is.
     """
     alone = yield from _node_by_node(case)
-    unfused = alone if isinstance(alone, Stopped) else _given(case, alone.computed)
+    unfused = alone if isinstance(alone, Stopped) else _graph_outputs(case, alone.computed)
     if not isinstance(unfused, Stopped) and outputs_problem(case, Outputs(unfused)) is not None:
         unfused = Stopped("a node alone", Outputs(unfused))
     if isinstance(unfused, Stopped):
