@@ -4,7 +4,8 @@
 FLOAT16 arithmetic may give instead. Modules of operators have the same path in both: the functions
 for `reference/products/attention.py` are in `permitted/products/attention.py`.
 
-An operator has a function here for each of its precision rules that needs one; `exact` does not.
+An operator has a function here for each of its precision rules that needs one; rules such as
+`exact` and `ulp` do not.
 The function takes the operator's fields, as the reference function does. Its name is the
 operator's, followed by what it returns:
 

@@ -47,26 +47,28 @@ class CaseAllowances:
         """
         self.permitted: dict[str, Array | Sample] = {}
         half_precision = half_precision or HALF_PRECISION_TAG in case.tags
-        self._limits = _Limits(case, half_precision=half_precision, right=right)
+        self._parts = _Parts(case, half_precision=half_precision, right=right)
         self._allowances: dict[str, Allowance] = {}
 
     @property
     def half_precision(self) -> bool:
         """Whether the backend may compute FLOAT16 outputs in FLOAT16 throughout."""
-        return self._limits.half_precision
+        return self._parts.half_precision
 
     @property
     def right(self) -> dict[str, Array]:
         """The reference's outputs, by tensor."""
-        return self._limits.right
+        return self._parts.right
 
     @property
     def undefined(self) -> Mapping[str, Array]:
-        """Which elements of a graph's outputs follow from elements whose values may be far off.
+        """Which elements of a graph's outputs follow from one that is open, overflows or is NaN.
+
+        It is enough that the element may overflow or may be NaN.
 
         Empty for a case of one operator; outputs without such elements are left out.
         """
-        return self._limits.undefined
+        return self._parts.undefined
 
     @property
     def error_scales(self) -> tuple[ErrorScale, ...]:
@@ -76,11 +78,11 @@ class CaseAllowances:
             MissingFunction: the operator has no error scale.
             UnknownOperatorError: the case is a graph.
         """
-        return self._limits.error_scales
+        return self._parts.error_scales
 
     def take_right(self, right: Mapping[str, Array] | None) -> None:
         """Keep the reference's outputs, which the caller has computed, unless they are known."""
-        self._limits.take_right(right)
+        self._parts.take_right(right)
 
     def of(self, output: str) -> Allowance:
         """Return the allowance of an output tensor: the same object at every call.
@@ -92,14 +94,14 @@ class CaseAllowances:
             ValueError: the case has no such output.
         """
         if output not in self._allowances:
-            self._allowances[output] = self._limits.allowance(output)
+            self._allowances[output] = self._parts.allowance(output)
         return self._allowances[output]
 
 
-class _Limits:
+class _Parts:
     """The parts from which the allowances of one case are computed.
 
-    Limits refer to no allowance. Without a cycle of references, arrays are freed with the last
+    The object refers to no allowance. Without a cycle of references, arrays are freed with the last
     allowance, and not at the next garbage collection.
     """
 

@@ -84,7 +84,7 @@ def _hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
     exact = Alpha * x + Beta
     error = (np.abs(Alpha * x) + np.abs(exact)) * STEP
     error = np.where((exact > -error) & (exact < 1 + error), error, 0.0)
-    # max(NaN, 0) is 0.
+    # Instead of an infinity, a kernel may get NaN; max(NaN, 0) is 0, though 1 may be exact.
     return np.where(_cancelled_by_infinity(Alpha * x, Beta), 1.0, error)
 
 
@@ -105,7 +105,7 @@ def _linear(x: Array, Alpha: float, Beta: float) -> Array:
 def _log_of_sum(x: Array, of_x: Array) -> Array:
     """Return the error of log(1 + exp(x))."""
     exact = np.logaddexp(0.0, x)
-    # For an x above 80, kernels return x itself.
+    # For an x above 80, kernels may return x itself.
     below = np.minimum(x, 80.0)
     whole = 1 + np.exp(below)
     of_sum = _exp(below, np.where(x > 80.0, 0.0, of_x)) / whole + STEP
@@ -119,7 +119,7 @@ def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
     product = Beta * x
     error = _log_of_sum(product, np.abs(product) * STEP)
     value = np.logaddexp(0.0, product)
-    # A kernel may multiply log2 by Alpha * ln(2). That and Beta count as 0 if they are subnormal.
+    # A kernel may multiply log2 by Alpha * ln(2). That and Beta may count as 0 if subnormal.
     vanishes = min(abs(Alpha), abs(Beta)) < 2 * LEAST_NORMAL_FLOAT32
     # Measured: for large x the result is (Alpha * Beta) * x, whose factor may be subnormal.
     of_factor = np.abs(Alpha * product) if abs(Alpha * Beta) < LEAST_NORMAL_FLOAT32 else 0.0

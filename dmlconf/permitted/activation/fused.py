@@ -1,4 +1,4 @@
-"""Permitted results of an activation that is fused into an operator, from the errors of its sums.
+"""Permitted results of an activation that an operator applies to its own sums, with their errors.
 
 RELU of -5 +- 1 is exactly 0; LINEAR with an Alpha of 3 turns an error of 1 into an error of 3.
 
@@ -150,9 +150,9 @@ def results_of_limited_products(
 ) -> Iterator[Array]:
     """Yield the results of an activation if FLOAT16 limits products before a number is added.
 
-    90000 is stored as 65504; plus -40000, that is 25504 instead of 50000. The sum may also be
-    limited before the activation. Without an activation, yield the sums. If no product exceeds
-    65504 in size, yield nothing.
+    90000 is stored as 65504 or as infinity; plus -40000, 65504 is 25504 instead of 50000. Before
+    an activation, the sum may be limited too. Without an activation, yield the sums. If no finite
+    product exceeds 65504 in size, yield nothing.
 
     Args:
         products: sums of products, FLOAT64.

@@ -43,8 +43,6 @@ __all__ = [
 
 
 def _interval(operator: str) -> Callable[..., tuple[Array, Array]]:
-    """Return the function that computes an activation's least and greatest right values."""
-
     def function(
         InputTensor: Array, OutputTensor: TensorDesc, **attributes: float
     ) -> tuple[Array, Array]:

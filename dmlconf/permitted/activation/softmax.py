@@ -95,7 +95,8 @@ def _exponent_steps(below: Array) -> Array:
 def change_of_shares(shares: Array, errors: Array, axes: tuple[int, ...]) -> Array:
     """Return the greatest relative change of each share that the errors of exponents cause.
 
-    The change of share i is at most (1 - p_i) e_i, plus the sum of p_j e_j over all other shares j.
+    With the shares p and the errors e, the change of share i is at most (1 - p_i) e_i, plus the sum
+    of p_j e_j over all other shares j.
 
     Derived in docs/bounds.md, Softmax.
     """

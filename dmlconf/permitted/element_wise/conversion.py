@@ -39,9 +39,9 @@ def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[In
 def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
     """Return the interval of a cast: rounded toward zero and to nearest, or one number.
 
-    A narrower float, an integer in FLOAT16, and a 64-bit integer in FLOAT32 may be rounded in both
-    ways. For example, 2051 in FLOAT16 may be 2050 or 2052. All other casts have only the
-    reference's result.
+    A float in a narrower type, an integer in FLOAT16, and a 64-bit integer in FLOAT32 may be
+    rounded in both ways. For example, 2051 in FLOAT16 may be 2050 or 2052. All other casts have
+    only the reference's result.
 
     Source: Direct3D 11.3 functional specification, 3.2.2: floats are narrowed toward zero or to
     nearest, and a 32-bit integer becomes the nearest FLOAT32 number. A kernel may convert an
