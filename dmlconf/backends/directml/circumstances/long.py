@@ -56,7 +56,7 @@ def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
     slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))
     if slope < _LEAK_BYTES or any(later <= size for size, later in pairwise(kept)):
         return ()
-    count = _EACH * len(sizes)
+    warm, count = _EACH * _WARM, _EACH * len(sizes)
     growth = f"{slope / 1024:,.1f} KiB per dispatch"
-    message = f"the process's memory grows by {growth} over {count:,} dispatches"
+    message = f"the process's memory grows by {growth} after the first {warm} of {count:,}"
     return (Fault(FaultKind.LEAK, message),)
