@@ -1,8 +1,8 @@
 """Circumstances: ways in which applications use an operator and a plain run does not.
 
-A plain run binds each operator once and dispatches it twice with the same inputs. A backend that
-supports circumstances names them in its capabilities and implements `Exerciser`.
-`dmlconf.judging.circumstances` judges the results.
+A plain run binds an operator and dispatches it twice with the same inputs; an application may bind
+it again, or dispatch it with other inputs. A backend that supports circumstances names them in its
+capabilities and implements `Exerciser`.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ CHEAP: Final = (
     Circumstance.OFFSET,
     Circumstance.OWNED,
 )
-"""The default circumstances of a run. On average, each takes less than half as long as a plain run.
+"""The default circumstances of a run. In the Wine lab, each takes on average 0.04 to 0.32 of the
+time of a plain run for operators, and 0.14 to 0.82 for graphs.
 """
-
 
 ALL: Final = "all"
 NONE: Final = "none"
-"""Values of `--circumstances`: all circumstances of a backend, or none."""
+"""`ALL` and `NONE` stand for all circumstances of a backend, and for none, in `--circumstances`."""
 
 
 def chosen_circumstances(
@@ -75,12 +75,12 @@ def chosen_circumstances(
     """Return the circumstances of a run, in the order in which they are run.
 
     Args:
-        names: names of circumstances, or `ALL` or `NONE`; empty for `CHEAP`. `ALL` and `CHEAP`
-            leave out what the backend does not support.
+        names: names of circumstances, `ALL` or `NONE`; empty for `CHEAP`. `ALL` and `CHEAP` leave
+            out what the backend does not support. Beside other names, `NONE` is ignored.
         backend: the backend's name, for messages.
 
     Raises:
-        BackendError: the backend does not support a circumstance that was named.
+        BackendError: `names` is without `ALL`, and has one that the backend does not support.
     """
     has = capabilities.circumstances
     if not names or ALL in names:
@@ -119,7 +119,7 @@ class Dispatch:
         variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
             for the case's own data.
         faults: what the dispatches did wrong apart from the values.
-        times: how many dispatches had these results.
+        times: how many dispatches had these results; those that were not read back do not count.
         in_place: for each output that shares the buffer of an input, that input; None means the
             case's own `in_place`.
     """
@@ -137,7 +137,7 @@ class Exercised:
 
     Attributes:
         dispatches: the distinct results; the first is of the case's own data.
-        faults: faults of all dispatches together, such as a memory leak.
+        faults: what only several dispatches together show, such as a memory leak.
     """
 
     dispatches: tuple[Dispatch, ...]
@@ -147,7 +147,7 @@ class Exercised:
 
 @dataclass(frozen=True, slots=True)
 class Inapplicable:
-    """The circumstance does not apply to the case, for the given reason."""
+    """The circumstance does not apply to the case; `reason` says why."""
 
     reason: str
 
@@ -162,8 +162,8 @@ class Exercises:
 
     Attributes:
         plain: the outcome of the plain run, which is not a breakdown.
-        under: the outcomes under circumstances; none follows a breakdown. Empty if `plain` is not
-            `Outputs`.
+        under: the outcomes under circumstances, the last of which may be a breakdown. Empty if
+            `plain` is not `Outputs`.
     """
 
     plain: Outcome
@@ -183,7 +183,8 @@ def exercises_of(
 ) -> Iterator[Case | Exercise]:
     """Yield an `Exercise` for each case, or the case itself if it is to run only plainly.
 
-    Cases that must be refused, and cases that compare two forms of a graph, run only plainly.
+    Cases that must be refused, and cases that compare two forms of a graph, run only plainly. So
+    do all cases if there are no circumstances.
     """
     for case in cases:
         rejected = isinstance(case.expectation, ExpectedRejection)

@@ -1,4 +1,4 @@
-"""The circumstance `aliased`: outputs are in buffers of inputs where the catalogue permits it.
+"""The circumstance `aliased`: outputs share buffers of inputs where the catalogue permits it.
 
 The output and the input must have the same data type, Sizes, Strides and number of bytes. The input
 must not be OWNED_BY_DML or have overlapping elements. A graph must have a single operator with
@@ -44,7 +44,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
-    """Yield mappings from outputs to inputs; each begins with another input.
+    """Yield mappings from outputs to inputs; the first pair of each has another input.
 
     Two mappings may have the same pairs in another order.
     """

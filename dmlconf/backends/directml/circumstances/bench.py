@@ -2,8 +2,8 @@
 
 A circumstance makes sites of a case, initialises them, and runs steps on them; `work` explains
 site, step and arena. Before each step, the inputs that DirectML has not taken over are written to
-the arena. All other bytes get a fill value: 0xCD and 0xFF in turn. Scratch and persistent memory
-stay as the previous step left them.
+the arena. All other bytes of the arena get a fill value: 0xCD before one step, 0xFF before the
+next. Scratch and persistent memory stay as the previous step left them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
 
 MOST_BYTES: Final = 1 << 27
-"""Maximum bytes that the steps of a submission together upload and read back."""
+"""Maximum bytes that the steps of a command list together upload and read back."""
 
 _MOST_SPAN: Final = MOST_BYTES >> 4
-"""Maximum bytes of a case's arena: a submission reads it back after up to 16 dispatches."""
+"""Maximum bytes of a case's arena: `offset` reads it back after up to 16 dispatches."""
 
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16
@@ -64,7 +64,8 @@ class Bench:
         """Start with no memory.
 
         Args:
-            operators: returns a cache that compiles with the given flags and those of the options.
+            operators: takes flags, and returns a cache that compiles with them and with those of
+                the backend's options.
             graph: whether each operator is compiled as a graph of one node.
         """
         self.device = device

@@ -1,4 +1,4 @@
-"""The circumstance `evicted`: the memory of a dispatch leaves the device before the dispatch runs.
+"""The circumstance `evicted`: before a dispatch, its memory leaves the device and comes back.
 
 Only memory of Direct3D is evicted: in the Wine lab, IDMLDevice::Evict of an initialiser or a
 compiled operator never returned (measured on DirectML 1.15.4).
@@ -18,7 +18,7 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Write inputs, evict all memory of the site, make it resident again, and dispatch; twice."""
+    """Twice: write inputs, evict the site's memory, make it resident again, and dispatch."""
     site = bench.site(case)
     bench.initialize(site)
 

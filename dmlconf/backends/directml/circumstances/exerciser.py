@@ -28,7 +28,7 @@ class DirectMLExerciser:
         """Start without memory.
 
         Args:
-            operators: the operators of the plain runs, which need not be compiled again.
+            operators: the cache of the plain runs, whose operators need not be compiled again.
             flags: the flags with which the plain runs compile operators.
             graph: whether each operator is compiled as a graph of one node.
         """

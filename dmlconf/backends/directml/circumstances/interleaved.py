@@ -15,7 +15,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
     """Dispatch in three ways.
 
     - Two sites, with no barrier between their dispatches.
-    - Two queues at once, each with a site and a thread of its own.
+    - Two queues at once, each with its own site, and with a thread that records its commands.
     - Two queues in turn, on the same site.
     """
     first, second = bench.site(case), bench.site(case)
@@ -36,7 +36,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
 def _recorded_at_once(
     bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]
 ) -> list[Dispatch]:
-    from concurrent.futures import ThreadPoolExecutor  # Most workers never need it.
+    from concurrent.futures import ThreadPoolExecutor  # Most runs never need it.
 
     with ThreadPoolExecutor(2) as threads:
         for done in [

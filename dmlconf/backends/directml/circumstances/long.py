@@ -27,7 +27,7 @@ _WARM: Final = 4
 """The number of blocks after which caches should no longer grow."""
 
 _LEAK_BYTES: Final = 4096
-"""A steady growth of this many bytes per dispatch or more, on average, is a leak."""
+"""An average growth of this many bytes per dispatch or more is a leak: a page of memory."""
 
 
 def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
@@ -48,9 +48,10 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 
 
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
-    """Return a fault if memory grows in each block after the fourth, and enough for a leak.
+    """Return a fault if memory grows in each block after the fourth, and by 4 KiB a dispatch.
 
-    `sizes` are the bytes of the process after each of five or more blocks of 100 dispatches.
+    The 4 KiB are the least average of these blocks that is a leak. `sizes` are the bytes of the
+    process after each of five or more blocks of 100 dispatches.
     """
     kept = sizes[_WARM - 1 :]
     slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))

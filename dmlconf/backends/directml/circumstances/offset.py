@@ -1,6 +1,6 @@
 """The circumstance `offset`: all tensors move by each multiple of 16 bytes up to 256.
 
-In plain runs, they start at multiples of 256.
+In plain runs, tensors start at multiples of 256 bytes.
 
 16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT. If a desc guarantees a larger alignment, all tensors move
 by multiples of the largest one, which must be less than 256.
@@ -27,8 +27,9 @@ _MORE_BYTES: Final = 32
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch once for each offset.
 
-    An operator's tensors are declared 32 bytes larger. Inputs are not if the name of one begins
-    with `Indices`. A graph's tensors stay as they are.
+    An operator's tensors are declared 32 bytes larger, so that wrong assumptions about their sizes
+    show. Its inputs are not if one of them has a name that begins with `Indices`. A graph's
+    tensors keep their sizes.
     """
     # An index past the end of an input reads the rest of that input's binding: do not enlarge it.
     by_index = any(name.startswith("Indices") for name in case.input_names())

@@ -17,7 +17,7 @@ _SINGLY: Final = (1, 0, 1, 2)
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
     """Dispatch five times in one submission and four times singly.
 
-    The inputs change, unless DirectML has taken over some.
+    The inputs change from dispatch to dispatch if `Bench.variations` permits it.
     """
     site = bench.site(case)
     bench.initialize(site)

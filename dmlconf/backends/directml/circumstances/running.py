@@ -44,8 +44,7 @@ EXERCISES: Final[Mapping[Circumstance, _Exercise]] = {
 def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised | Inapplicable:
     """Run a case under a circumstance.
 
-    The circumstance does not apply to a case whose steps take too much memory or too many
-    descriptors.
+    `Inapplicable` is also returned if the case takes too much memory or too many descriptors.
 
     Raises:
         HResultError: a call failed.

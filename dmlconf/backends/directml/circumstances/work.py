@@ -82,7 +82,7 @@ class Work:
     back: Buffer
 
     def dispatches(self) -> list[Dispatch]:
-        """Return the results of the steps that are read back. Call it when they have run."""
+        """Return the results of the steps that are read back, after they have run."""
         ends = [load.back + len(load.image) for load in self.loads if load.back is not None]
         content = mapped(self.back, max(ends, default=0))
         return [
