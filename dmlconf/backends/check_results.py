@@ -20,8 +20,8 @@ __all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
 class CheckStatus(StrEnum):
     """The status of one check.
 
-    FAILED: the device did what it must not do. BROKEN: a call failed, or the check's process ended
-    or hung. UNSUPPORTED: the device declined, and may do so.
+    FAILED: the device did what it must not do. UNSUPPORTED: the device declined, and may do so.
+    BROKEN: there is no answer, since a call failed, or the check's process ended or hung.
     """
 
     PASSED = "passed"
@@ -40,7 +40,7 @@ class CheckResult:
     """The result of one check.
 
     Attributes:
-        message: what was observed, or why nothing could be.
+        message: what the check observed, or why it could observe nothing.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class DeviceChecks:
-    """The results of all checks on this machine; the adapters are in the order of their indices."""
+    """The results of all checks on this machine; `adapters` is in the order of their indices."""
 
     file: DirectMLFile
     adapters: tuple[Checked, ...]

@@ -1,4 +1,4 @@
-"""The kinds of `BackendError`, one class for each reason, and the text of any exception."""
+"""Subclasses of `BackendError`, such as `LibraryError`, and the text of any exception."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class UnknownChoiceError(OptionError):
     """A name is not one of the valid ones.
 
     Attributes:
-        what: the kind of thing that is chosen, such as `fault`.
+        what: the kind of thing that the name stands for, such as `fault`.
     """
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
@@ -98,6 +98,7 @@ class StaleRecordingError(BackendError):
     """A recording to compare with has a different desc or different inputs for some cases.
 
     Attributes:
+        cases: identifiers of the cases that differ.
         selected: how many cases were to be compared.
     """
 

@@ -10,8 +10,8 @@
 `metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each case in each
 variant.
 
-If the device is removed or hangs, all later cases break down: a process opens no other device.
-A crash in DirectML ends the process, which can no longer be trusted.
+If the device is removed or hangs, all later cases break down: the backend opens no other device.
+A crash in DirectML ends the process.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def parse_options(text: str) -> Options:
     """Parse the options after `directml:`.
 
     Raises:
-        BackendError: an option or its value is unknown.
+        BackendError: an option or its value is unknown, has no value, or is `both`.
     """
     words, settings = split_options(text)
     if words:
@@ -120,6 +120,7 @@ class DirectMLBackend:
 
         Raises:
             BackendError: DirectML or the adapter cannot be used.
+            NativeCrashError: DirectML or DXGI crashed, and Windows reported it.
         """
         self._options = options
         self._libraries: Libraries = load(options.path)
@@ -182,7 +183,7 @@ class DirectMLBackend:
         )
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case, in order; those of a batch come all at once."""
+        """Yield one outcome for each case, in order; those of a batch come after it has run."""
         return self._runner.run(cases)
 
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
@@ -206,11 +207,14 @@ def create(argument: str) -> DirectMLBackend:
     """Create the backend from the options after `directml:`.
 
     Raises:
-        BackendError: an option is wrong, or DirectML or the adapter cannot be used.
+        BackendError, NativeCrashError: as in `parse_options` and `DirectMLBackend`.
     """
     return DirectMLBackend(parse_options(argument))
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant of `NAME=both`, by a key such as `metacommands=off`."""
+    """Return the options of each variant of `NAME=both`, by a key such as `metacommands=off`.
+
+    Without such an option, there are none.
+    """
     return variants_of(argument, _VARIANTS)

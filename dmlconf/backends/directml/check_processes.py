@@ -1,6 +1,6 @@
 """Check the devices of every adapter that can be used, each check in its own process.
 
-A driver that crashes or hangs costs only one check. The checks are in `device_checks`.
+If a driver crashes or hangs in a check, the others still run. The checks are in `device_checks`.
 """
 
 from __future__ import annotations

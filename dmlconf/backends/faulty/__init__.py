@@ -1,1 +1,1 @@
-"""Backends that have one fault, or support one feature level only, for tests of runners."""
+"""The backend `faulty`: the reference with a fault or a level, to test dmlconf itself."""

@@ -256,7 +256,7 @@ ID3D12_DEVICE5: Final = Interface(
         ),
     ),
 )
-"""ID3D12Device5, including the methods of ID3D12Device1 to 4."""
+"""ID3D12Device5; its own methods follow those of ID3D12Device1 to 4, which are listed here, too."""
 
 ID3D12_COMMAND_QUEUE: Final = Interface(
     "ID3D12CommandQueue",

@@ -32,7 +32,9 @@ __all__ = ["UnknownDescError", "decoded_desc", "operator_of_type", "shortest"]
 
 _MOST_DIMENSIONS: Final = 64
 _MOST_ITEMS: Final = 1 << 16
-"""The most items that an array may have."""
+"""Larger counts are taken for garbage: DirectML permits eight dimensions, and no operator needs an
+array of so many items.
+"""
 
 
 class UnknownDescError(ValueError):
@@ -59,8 +61,8 @@ def operator_of_type(number: int) -> Operator:
 def decoded_desc(address: int) -> tuple[Operator, Desc]:
     """Return the operator and the desc at the address of a `DML_OPERATOR_DESC`.
 
-    As in case files, FLOAT32 attributes are converted by `shortest`. TotalTensorSizeInBytes is kept
-    only if the data type, Sizes and Strides imply another value.
+    `shortest` converts FLOAT32 attributes. TotalTensorSizeInBytes is kept only if the data type,
+    Sizes and Strides imply another value.
 
     Raises:
         UnknownDescError: the operator or a part of its desc cannot be read.

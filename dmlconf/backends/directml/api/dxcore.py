@@ -1,7 +1,4 @@
-"""List and describe adapters through DXCore.
-
-WSL 2 has no DXGI; on Windows, DXCore finds NPUs too.
-"""
+"""List and describe adapters through DXCore: in WSL 2, which has no DXGI, and NPUs on Windows."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML: Final = "b71b0d41-1088-422f-a27c-0250
 
 
 class DXCoreAdapterProperty(IntEnum):
-    """Adapter properties that DXCore can report."""
+    """The adapter properties that dmlconf reads."""
 
     InstanceLuid = 0
     DriverVersion = 1
@@ -54,7 +51,7 @@ class DXCoreAdapterProperty(IntEnum):
 
 
 class DXCoreHardwareID(ctypes.Structure):
-    """The identification of a device."""
+    """The vendor and the device of an adapter, as PCI numbers."""
 
     _fields_ = (
         ("vendorID", ctypes.c_uint32),

@@ -77,7 +77,7 @@ HRESULTS: Final[Mapping[int, tuple[str, str]]] = {
 """Name and meaning by value. Source: winerror.h, d3d12.h, dxcore_interface.h and their pages."""
 
 _REMOVALS: Final = frozenset({0x887A0005, 0x887A0006, 0x887A0007, 0x887A0020})
-"""HRESULTs that mean that the device was removed, whichever call returns them."""
+"""HRESULTs after which the device cannot be used, whichever call returns them."""
 
 
 def unsigned(hresult: int) -> int:
@@ -91,7 +91,7 @@ def failed(hresult: int) -> bool:
 
 
 def name(hresult: int) -> str:
-    """Return the HRESULT's name, or its eight hexadecimal digits if `HRESULTS` lacks it."""
+    """Return the HRESULT's name, or a text such as `0x80040154` if `HRESULTS` lacks it."""
     value = unsigned(hresult)
     known = HRESULTS.get(value)
     return known[0] if known else f"0x{value:08X}"
@@ -104,7 +104,7 @@ def meaning(hresult: int) -> str:
 
 
 def is_removal(hresult: int) -> bool:
-    """Return whether the HRESULT says that the device is gone."""
+    """Return whether the HRESULT says that the device cannot be used any more."""
     return unsigned(hresult) in _REMOVALS
 
 
@@ -121,7 +121,7 @@ class HResultError(Exception):
 
     @property
     def name(self) -> str:
-        """The HRESULT's name, or its digits."""
+        """The HRESULT's name, or its digits, as the function `name` returns it."""
         return name(self.hresult)
 
     def __str__(self) -> str:

@@ -120,7 +120,7 @@ def _candidates(path: str | None) -> Iterator[_Candidate]:
 
 
 def _redistributable() -> Path | None:
-    """Return the path of DirectML.dll in onnxruntime-directml; None without onnxruntime."""
+    """Return where onnxruntime-directml would have DirectML.dll; None without onnxruntime."""
     try:
         spec = find_spec("onnxruntime")
     except (ImportError, ValueError):
@@ -260,8 +260,8 @@ _MARKS: Final = (
     ("1.9.1", b"OneHot_256_uint32_native_uint64_emulated_4"),
     ("1.9.0", b"DML_OPERATOR_RESAMPLE2"),
 )
-"""For names of operators and kernels, the first release whose DirectML.dll contains the name; later
-ones contain it too. The newest release is first. Measured on 1.8.0 to 1.15.4.
+"""Releases, the newest first, each with a name of an operator or kernel that its DirectML.dll
+contains, and that older ones lack. Newer ones contain it, too. Measured on 1.8.0 to 1.15.4.
 """
 
 
@@ -269,7 +269,7 @@ def native_version(content: bytes) -> str:
     """Return the version of a library's file; `unknown` if it cannot be determined.
 
     DirectML.dll has its version in its resources; some files have a text such as `DirectML 1.8.0`.
-    For other files for Linux, return the latest release in `_MARKS` whose name the file contains.
+    For other files of Linux, it is the newest release in `_MARKS` whose name the file contains.
     """
     offset = content.find(_SIGNATURE)
     if offset >= 0 and len(content) >= offset + 16:

@@ -62,7 +62,7 @@ class DML_OPERATOR_DESC(ctypes.Structure):
 
 
 class DML_SCALE_BIAS(ctypes.Structure):
-    """A factor, and a number to add after multiplying."""
+    """`Scale` and `Bias` of the function `x * Scale + Bias`."""
 
     _fields_ = (("Scale", ctypes.c_float), ("Bias", ctypes.c_float))
 
@@ -142,8 +142,8 @@ class NativeDesc:
         """Build the desc; a field that the desc lacks is zero.
 
         Raises:
-            KeyError: a constant or a tensor flag is unknown, or the data type of a union is
-                missing.
+            KeyError: a constant or a tensor flag is unknown, or a part of the desc is missing, such
+                as the data type of a union.
             UnknownOperatorError: the catalogue lacks a nested operator.
             OverflowError, ValueError: as in `scalar_bytes`, for a number of a union.
         """
@@ -177,7 +177,7 @@ class NativeDesc:
 
     def _array(self, kind: Any, items: Iterable[Any]) -> int:
         values = tuple(items)
-        # An empty array still has an address, as in C.
+        # An empty array gets the address of one zero item, since a null pointer means no array.
         return self._keep((kind * max(len(values), 1))(*values))
 
     def _tensor(self, tensor: TensorDesc) -> DML_TENSOR_DESC:

@@ -1,7 +1,7 @@
-"""COM interfaces as data, and calls through their vtables.
+"""COM interfaces as data, and calls through their vtables: the tables of an object's functions.
 
 On 64-bit Windows, a method that returns a structure gets a hidden pointer to it right after `this`,
-however small the structure is. On Linux, ctypes itself follows the ABI.
+however small the structure is. On Linux, ctypes itself passes such a pointer where one is needed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BY_POINTER: Final = sys.platform == "win32"
 
 
 class NativeCrashError(Exception):
-    """Native code ended with an exception of Windows; the process can no longer be trusted."""
+    """Native code raised an exception of Windows; the process can no longer be trusted."""
 
     def __init__(self, call: str, description: str) -> None:
         self.call = call

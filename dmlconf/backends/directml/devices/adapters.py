@@ -24,6 +24,7 @@ WARP: Final = "warp"
 """The name with which a user selects Microsoft's software adapter."""
 
 _WARP_DEVICE: Final = (0x1414, 0x008C)
+"""The `vendor_id` and the `device_id` of that adapter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Adapter:
 
     @property
     def memory(self) -> int | None:
-        """Bytes that the adapter can use; None for software, or without known shared memory."""
+        """Bytes that the adapter can use; None for software, or if `shared_memory` is unknown."""
         reach = self.dedicated_memory + self.shared_memory
         return None if self.software or not self.shared_memory else reach
 

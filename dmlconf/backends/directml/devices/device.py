@@ -200,7 +200,7 @@ class Device:
         )
 
     def begin(self, heap: DescriptorHeap) -> None:
-        """Start a new command list, whose dispatches use the heap."""
+        """Empty the command list and start to record; dispatches will use the heap."""
         if self._recording:
             # This list was not submitted because of an exception.
             with suppress(HResultError):

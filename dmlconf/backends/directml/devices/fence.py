@@ -18,11 +18,10 @@ WAIT_SECONDS: Final = 60.0
 _FIRST_POLL_SECONDS: Final = 0.00005
 _LONGEST_POLL_SECONDS: Final = 0.002
 _WAIT_TIMEOUT: Final = 0x887A_0027
-"""DXGI_ERROR_WAIT_TIMEOUT."""
 
 
 class FenceTimeoutError(HResultError):
-    """A device did not finish its work in time."""
+    """A device did not finish its work in time; the HRESULT is DXGI_ERROR_WAIT_TIMEOUT."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -96,7 +96,7 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
 
     - `Outputs`: errors and corruptions become faults, before the other faults.
     - `Rejection`: its message becomes the errors, or empty. A corruption makes it a breakdown.
-    - `Breakdown`: all messages follow its diagnostics.
+    - `Breakdown`: the errors, corruptions and warnings follow its diagnostics.
     - `Declined`: it stays as it is.
 
     Warnings become the warnings of outputs and rejections. At most `MOST_TEXTS` distinct errors and

@@ -1,6 +1,7 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process. If a driver crashes or hangs, only its adapter is left out.
+Devices are opened in another process. If a driver crashes or hangs there, its adapter gets that as
+the reason why it cannot be used, and the survey goes on with the next adapter.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class _Process:
     """A process that loads DirectML, lists the adapters, and opens devices on some of them.
 
     Attributes:
-        listed: what the process sent before it opened a device; None if it sent nothing.
+        listed: what the process sent before it opened a device; None if it could not list adapters.
         refusal: why DirectML cannot be used, if the process said so.
         end: how the process ended, or that it did not answer.
     """

@@ -22,7 +22,7 @@ FLAG_TAGS: Final[Mapping[str, DML_EXECUTION_FLAGS]] = {
     NO_METACOMMANDS_TAG: DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
     DESCRIPTORS_VOLATILE_TAG: DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE,
 }
-"""The flag that each of `EXECUTION_TAGS` asks for."""
+"""The flag that each of `dmlconf.cases.model.EXECUTION_TAGS` asks for."""
 
 
 def flags_of(tags: Collection[str]) -> DML_EXECUTION_FLAGS:

@@ -306,7 +306,7 @@ class Executor:
 
 
 class _Inputs(Mapping[str, Array]):
-    """A case's inputs; those that are generated are made on access, and not kept."""
+    """A case's inputs; a generated input is generated at each access, which takes less memory."""
 
     def __init__(self, case: Case) -> None:
         self._case = case

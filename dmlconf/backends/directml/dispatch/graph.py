@@ -143,7 +143,7 @@ def create_operator(device: ComObject, node: Node) -> ComObject:
 
     Raises:
         NodeRefusalError: CreateOperator fails: DirectML refuses the desc, or the device is gone.
-        KeyError, OverflowError, ValueError: as in `NativeDesc`.
+        KeyError, UnknownOperatorError, OverflowError, ValueError: as in `NativeDesc`.
         NativeCrashError: DirectML crashed, and Windows reported it.
     """
     desc = NativeDesc(node.operator, node.desc)
@@ -158,7 +158,8 @@ def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_F
 
     Raises:
         NodeRefusalError: CreateOperator fails for a node.
-        KeyError, OverflowError, ValueError: as in `create_operator`.
+        KeyError, UnknownOperatorError, OverflowError, ValueError: as in `create_operator`.
+        IndexError: the size that a constant declares is too small for its elements.
         HResultError: DirectML is older than feature level 2_1 or refuses the graph, or the device
             is gone.
         NativeCrashError: DirectML crashed, and Windows reported it.

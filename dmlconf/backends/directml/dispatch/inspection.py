@@ -1,4 +1,4 @@
-"""Read outputs and find faults in the arena, the memory of all tensors, after dispatches.
+"""Read outputs and find faults in a case's arena, which holds all its tensors, after dispatches.
 
 Arenas are compared in blocks, so that no arena is copied whole.
 """

@@ -1,4 +1,4 @@
-"""Compile operators and graphs, and keep them for further cases with the same operator or graph."""
+"""Compile operators and graphs, and keep them for further cases with the same ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CompiledOperator:
 
 
 class OperatorCache:
-    """Compiles operators and graphs on one device, and keeps the most recently used ones."""
+    """Compiles operators and graphs on one device, and keeps them until `trim` or `close`."""
 
     def __init__(self, device: ComObject, flags: dml.DML_EXECUTION_FLAGS) -> None:
         """Compile everything with at least these flags; `device` is the IDMLDevice."""
@@ -65,14 +65,14 @@ class OperatorCache:
     def get(
         self, plan: Plan, flags: dml.DML_EXECUTION_FLAGS = dml.DML_EXECUTION_FLAGS.NONE
     ) -> CompiledOperator:
-        """Return a compiled plan, which is valid until `trim` or `close` releases it.
+        """Return a compiled operator or graph, which is valid until `trim` or `close` releases it.
 
         Args:
-            plan: an operator or a graph.
+            plan: the operator or the graph, with its bindings.
             flags: flags for this plan, in addition to those of the cache.
 
         Raises:
-            HResultError: DirectML refuses the plan, or the device is gone.
+            HResultError: DirectML refuses the operator or the graph, or the device is gone.
             NativeCrashError: DirectML crashed, and Windows reported it.
         """
         flags |= self._flags

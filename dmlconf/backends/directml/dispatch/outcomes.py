@@ -1,8 +1,8 @@
 """Run cases in batches, and turn results and errors into outcomes.
 
-The cases of a batch have adjacent memory. So they run again, one by one, if the batch fails, or if
-a guard band or an input has changed. If the device is removed or hangs, the batch and all later
-cases break down.
+If the device is removed or hangs, the batch and all later cases break down. After any other failed
+call, the cases of a batch of several run again, one by one. So they do if a guard band or an input
+has changed, since another case of the batch, whose memory is adjacent, may have changed it.
 """
 
 from __future__ import annotations

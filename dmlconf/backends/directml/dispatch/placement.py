@@ -4,9 +4,9 @@ All tensors lie in one buffer, the arena, with a guard band of at least 256 byte
 each. An output in place lies where its input does.
 
 Before a dispatch, every byte that is not an element of a bound input holds a fill value. A plain
-run dispatches a case twice, with different fill values. An element that was not written holds the
-fill value after both, except in place. An element that was computed from fill values, such as those
-between strided elements, usually differs.
+run dispatches a case twice: with 0xCD, then with 0xFF. An output element that was not written holds
+0xCD and then 0xFF, except in place. An output that an operator computes from bytes outside its
+inputs' elements, such as those between strided elements, usually differs between the dispatches.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PlacedTensor:
 
     @property
     def end(self) -> int:
-        """Offset of the end, rounded up to a multiple of 4 bytes, as shaders write."""
+        """Offset of the end, rounded up to 4 bytes: shaders write no fewer bytes at once."""
         return self.offset + -(-self.size // 4) * 4
 
     @property
