@@ -109,6 +109,10 @@ class Span:
             self.greatest * (1 + np.copysign(step, self.greatest)),
         )
 
+    def widened(self, error: Array) -> Span:
+        """Return the span with both ends moved outward by an error."""
+        return Span(self.least - error, self.greatest + error)
+
     def held(self) -> Span:
         """Return the span of the values as stored in FLOAT32, or in FLOAT16 with either rounding.
 

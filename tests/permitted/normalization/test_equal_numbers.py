@@ -49,3 +49,24 @@ def test_batch_normalization_training_may_normalize_the_rounding_error_of_the_me
       OutputVarianceTensor: {{Sizes: [1, 1], DataType: FLOAT32}}"""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc)
     assert accepts(case, "OutputTensor", [-1.0] * 31) is right
+
+
+def test_the_products_of_equal_numbers_with_the_factor_may_leave_a_rest_in_float16(
+    tmp_path: Path,
+) -> None:
+    """A kernel may compute -5 * factor - -5 * factor + bias, for a factor of -0.3813 / sqrt(0.1).
+
+    FLOAT16 may hold a bias of 0.067566 less a rest as 0.067505, its predecessor. 0.067505 times
+    its sigmoid of one half is 0.03432, which is truncated to 0.034302. DirectML 1.13.1 gives that.
+    """
+    one = "{Sizes: [1, 1, 1], DataType: FLOAT16"
+    desc = f"""InputTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16, values: [-5, -5]}},
+      ScaleTensor: {one}, values: [-0.3813]}}, BiasTensor: {one}, values: [0.067566]}},
+      OutputTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16}}, OutputMeanTensor: {one}}},
+      OutputVarianceTensor: {one}}}, Epsilon: 0.1,
+      FusedActivation: {{operator: ACTIVATION_SWISH, SigmoidInputScale: 0.5}}"""
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc)
+    right, truncated, wrong = 0.034363, 0.034302, 0.034271
+    for value in (right, truncated):
+        assert accepts(case, "OutputTensor", [value] * 2), value
+    assert not accepts(case, "OutputTensor", [wrong] * 2)
