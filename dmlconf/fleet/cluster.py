@@ -112,6 +112,7 @@ class Cluster:
             raise MissingDaskError(message, install_command("fleet")) from error
         _silence_dask()
         self._local: _LocalCluster | None = None
+        self._client: Any = None
         self._address = address
         self._answers: SimpleQueue[Answer] = SimpleQueue()
         self._calls = 0
@@ -168,11 +169,12 @@ class Cluster:
             with suppress(Exception):  # Processes that are gone need not be ended.
                 for future in self._futures.values():
                     future.release()
-            with suppress(Exception):
-                within(_FAREWELL_SECONDS, lambda: self._client.close(timeout=2))
             self._release()
 
     def _release(self) -> None:
+        if self._client is not None:
+            with suppress(Exception):
+                within(_FAREWELL_SECONDS, lambda: self._client.close(timeout=2))
         if self._local is not None:
             self._local.close()
         with discarded_interrupts():

@@ -271,21 +271,11 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
     """
     try:
         lock = FileLock(path)
-        if not stat.S_ISREG(path.stat().st_mode):
+        try:
+            stream = _stream(path, earlier)
+        except BaseException:
             lock.release()
-            message = "not a regular file; reports are read from the log, so it must be one"
-            raise click.UsageError(printable(f"--log {path}: {message}"))
-        if earlier is not None and path.stat().st_size != earlier.size:
-            lock.release()
-            message = "another run wrote to it meanwhile; give each run its own log"
-            raise click.UsageError(printable(f"--resume {path}: {message}"))
-        # Windows must not change the ends of lines, since `require_unchanged` checks a digest of
-        # the text.
-        stream: IO[str]
-        if earlier is None:
-            stream = path.open("w", encoding="utf-8", newline="\n")
-        else:
-            stream = _cut(path, earlier.end)
+            raise
     except LockedError as error:
         message = "another run is writing to it; give each run its own log"
         raise click.UsageError(printable(f"--log {path}: {message}")) from error
@@ -298,3 +288,18 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
         with suppress(OSError):  # Every line was flushed.
             stream.close()
         lock.release()
+
+
+def _stream(path: Path, earlier: EarlierRun | None) -> IO[str]:
+    """Open a locked log to write or continue it, as `opened_log` does."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        message = "not a regular file; reports are read from the log, so it must be one"
+        raise click.UsageError(printable(f"--log {path}: {message}"))
+    if earlier is not None and path.stat().st_size != earlier.size:
+        message = "another run wrote to it meanwhile; give each run its own log"
+        raise click.UsageError(printable(f"--resume {path}: {message}"))
+    if earlier is not None:
+        return _cut(path, earlier.end)
+    # Windows must not change the ends of lines, since `require_unchanged` checks a digest of the
+    # text.
+    return path.open("w", encoding="utf-8", newline="\n")
