@@ -72,7 +72,7 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
 
     Raises:
         UnknownDescError: a node or an edge has a wrong type, an edge names a missing node or
-            tensor, nothing reads a constant, `lookup` does not know an operator, or the graph is
+            tensor, no node reads a constant, `lookup` does not know an operator, or the graph is
             larger than dmlconf reads.
     """
     native = DML_GRAPH_DESC.from_address(address)
@@ -140,6 +140,7 @@ class _Reader:
             if raw.operator is not None:
                 for name, _, tensor in tensors_of(raw.operator, raw.desc):
                     tensors[raw.name, name] = tensor
+        constants = {raw.name for raw in nodes if raw.operator is None}
         numbers = sorted({edge[0] for edge in inputs})
         input_names = {number: self._names.unique("", f"input-{number}") for number in numbers}
         input_edges = tuple(
@@ -153,6 +154,10 @@ class _Reader:
             )
             for start, first, to, slot in links
         )
+        for link in intermediate:  # A constant has no desc of its own: its first reader's counts.
+            if link.from_node in constants:
+                read = tensors[link.to_node, link.to_tensor]
+                tensors.setdefault((link.from_node, link.from_tensor), read)
         output_names = {
             number: self._names.unique("", f"output-{number}")
             for number in sorted({edge[2] for edge in outputs})
@@ -161,6 +166,7 @@ class _Reader:
             OutputEdge(*_end(nodes, start, FieldKind.OUTPUT, slot), output_names[number])
             for start, slot, number in sorted(outputs, key=lambda edge: edge[2])
         )
+        finished = tuple(_finished(raw, tensors) for raw in nodes)
         graph = Graph(
             inputs={
                 name: next(
@@ -171,7 +177,7 @@ class _Reader:
                 for name in input_names.values()
             },
             outputs={edge.graph_output: tensors[edge.node, edge.tensor] for edge in output_edges},
-            nodes=tuple(_finished(raw, intermediate, tensors) for raw in nodes),
+            nodes=finished,
             input_edges=input_edges,
             intermediate_edges=intermediate,
             output_edges=output_edges,
@@ -250,17 +256,12 @@ def _end(nodes: Sequence[_Raw], index: int, kind: FieldKind, slot: int) -> tuple
     return node.name, name
 
 
-def _finished(
-    raw: _Raw,
-    links: tuple[IntermediateEdge, ...],
-    tensors: Mapping[tuple[str, str], TensorDesc],
-) -> GraphNode:
+def _finished(raw: _Raw, tensors: Mapping[tuple[str, str], TensorDesc]) -> GraphNode:
     if raw.operator is not None:
         return Node(raw.name, raw.operator.name, raw.desc)
-    consumer = next((link for link in links if link.from_node == raw.name), None)
-    if consumer is None:
-        raise UnknownDescError(f"nothing reads the constant {raw.name}")
-    tensor = tensors[consumer.to_node, consumer.to_tensor]
+    tensor = tensors.get((raw.name, CONSTANT_TENSOR))
+    if tensor is None:
+        raise UnknownDescError(f"no node reads the constant {raw.name}")
     size = max(tensor.TotalTensorSizeInBytes, len(raw.content))
     content = np.frombuffer(raw.content.ljust(size, b"\0"), np.uint8)
     return Constant(raw.name, tensor, decode(tensor, content))

@@ -183,6 +183,39 @@ def test_an_edge_to_a_node_that_the_graph_lacks_is_reported() -> None:
         assert str(device.error) == "an edge names node 1000, which the graph lacks"
 
 
+def graph_plan_with_constant() -> tuple[GraphPlan, int]:
+    """Return the plan of a graph with a constant, and the index of the constant's node."""
+    case = next(each for each in suite_graphs("constants.yaml") if each.graph.constants)
+    native = plan(case)
+    assert isinstance(native, GraphPlan)
+    name = case.graph.constants[0].name
+    return native, [node.name for node in case.graph.nodes].index(name)
+
+
+def test_a_constant_that_a_node_reads_and_the_graph_returns_is_read_back() -> None:
+    native, index = graph_plan_with_constant()
+    last = (index, 0, len(native.output_edges))
+    device = Device()
+    edges = (*native.output_edges, last)
+    with compile_graph(
+        device.com, replace(native, output_edges=edges), dml.DML_EXECUTION_FLAGS.NONE
+    ):
+        assert device.graph is not None, device.error
+    graph = device.graph.graph
+    [constant] = [each for each in graph.constants if each.name == graph.nodes[index].name]
+    assert [*graph.outputs.values()][-1] == constant.tensor
+
+
+def test_a_constant_that_only_the_graph_returns_is_reported() -> None:
+    native, index = graph_plan_with_constant()
+    links = tuple(edge for edge in native.intermediate_edges if edge[0] != index)
+    edges = (*native.output_edges, (index, 0, len(native.output_edges)))
+    wrong = replace(native, intermediate_edges=links, output_edges=edges)
+    device = Device()
+    with compile_graph(device.com, wrong, dml.DML_EXECUTION_FLAGS.NONE):
+        assert "no node reads the constant" in str(device.error)
+
+
 class TableWithoutOperators(dict[int, Any]):
     """A table that keeps no operator, as if all had been created before capturing began."""
 
