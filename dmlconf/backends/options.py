@@ -17,8 +17,7 @@ BOTH: Final = "both"
 def split_options(text: str) -> tuple[list[str], dict[str, str]]:
     """Return the plain words and the `name=value` options of a comma-separated list.
 
-    Commas in balanced brackets belong to a value, as in `where=Axis in (1, 2)`. If an option occurs
-    twice, its last value counts.
+    Commas are read as in `option_parts`. If an option occurs twice, its last value counts.
     """
     words: list[str] = []
     options: dict[str, str] = {}
@@ -32,7 +31,10 @@ def split_options(text: str) -> tuple[list[str], dict[str, str]]:
 
 
 def option_parts(text: str) -> list[str]:
-    """Split a text at its commas outside brackets; at all commas if not all brackets close."""
+    """Split a text at its commas outside brackets: `where=Axis in (1, 2),by=2` has two parts.
+
+    If round and square brackets are not balanced, split it at all commas.
+    """
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([") - (character in ")]")

@@ -74,7 +74,7 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
 
 @cache
 def some_installed() -> bool:
-    """Return whether a distribution's `entry_points.txt` contains the text of the group.
+    """Return whether any distribution's `entry_points.txt` has the text `dmlconf.backends`.
 
     This avoids the slow import of `importlib.metadata`. Plugins in archives are not found.
     """

@@ -1,4 +1,4 @@
-"""Measure how much memory this process has committed."""
+"""Measure how much memory this process uses."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class _Counters(ctypes.Structure):
 
 
 def committed_bytes() -> int:
-    """Return the bytes that this process has committed; 0 if unknown.
+    """Return how many bytes of memory this process uses; 0 if unknown, as on macOS.
 
-    On Windows this is PagefileUsage, on Linux the resident memory.
+    On Windows these are the committed bytes (PagefileUsage), on Linux those in physical memory.
     """
     if sys.platform == "win32":
         counters = _Counters(cb=ctypes.sizeof(_Counters))

@@ -23,10 +23,11 @@ INTERRUPTS: Final = tuple(
 
 @contextmanager
 def children_ignore_interrupts() -> Iterator[None]:
-    """Hold back interrupts in processes that start in the block, from their first instruction.
+    """Let processes that start in the block get no interrupts, from their first instruction.
 
-    Such a process inherits this thread's signal mask; `ignore_interrupts` unblocks the signals.
-    Windows has no signal masks: there, this process also ignores Ctrl-C in the block.
+    In the block, this thread blocks the signals in `INTERRUPTS`. Such a process inherits that and
+    calls `ignore_interrupts`, which unblocks them. Windows cannot block signals: there, this
+    process ignores Ctrl-C in the block, and such a process inherits that.
     """
     if sys.platform == "win32":
         with _ignored_ctrl_c():
@@ -44,9 +45,9 @@ def children_ignore_interrupts() -> Iterator[None]:
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C, and unblock the signals that `children_ignore_interrupts` blocked.
+    """Ignore Ctrl-C, and unblock all signals, such as `children_ignore_interrupts` blocked.
 
-    A SIGTERM that was blocked then ends the process.
+    A SIGTERM or SIGHUP that came while it was blocked then ends the process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

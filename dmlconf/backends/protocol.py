@@ -1,6 +1,7 @@
 """The protocol of backends: environments, capabilities, and the outcomes of cases.
 
-Running under circumstances is in `circumstances`, and the kinds of `BackendError` are in `errors`.
+The protocol for runs under circumstances is in `dmlconf.backends.circumstances`. The kinds of
+`BackendError` are in `dmlconf.backends.errors`.
 """
 
 from __future__ import annotations
@@ -122,6 +123,7 @@ class Outputs:
     Attributes:
         arrays: the outputs by tensor. The shape must be the tensor's Sizes, and the dtype that of
             its data type; INT4 and UINT4 take one byte per element.
+        seconds: how long the case took, as the backend measures it; 0 if it does not.
         faults: what the operator did wrong apart from the values.
         dispatch_seconds: how long each dispatch took by the device's own clock; unknown times are
             left out.

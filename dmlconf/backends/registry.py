@@ -177,6 +177,7 @@ def check_devices(
     Args:
         path: the file of DirectML, or None to search for it.
         identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0; a check runs at most one.
+        on_result: gets each result as soon as it is known.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.

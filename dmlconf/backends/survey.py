@@ -32,7 +32,7 @@ class Surveyed:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """DirectML and the adapters of this machine, in the order of the indices."""
+    """DirectML and the adapters of this machine, in the order of the adapters' indices."""
 
     file: DirectMLFile
     adapters: tuple[Surveyed, ...]

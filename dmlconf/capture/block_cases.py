@@ -1,7 +1,7 @@
 """Write the blocks of dispatched graphs as cases with the application's data.
 
-What DirectML computes inside a graph is not captured. So a tensor that a block reads from another
-block gets the values that the reference computes.
+Capturing does not see what DirectML computes inside a graph. So a tensor that a block reads from
+another block gets the values that the reference computes.
 """
 
 from __future__ import annotations
@@ -39,15 +39,18 @@ FOLDER: Final = "blocks"
 
 
 def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: int) -> Written:
-    """Write the blocks of dispatched graphs: a case file for each dispatch whose data was kept.
+    """Write a case file with the blocks of each dispatched graph whose data was kept.
+
+    A graph of at most `most_nodes` nodes is not split and gets no file; nor does one whose blocks
+    are all left out.
 
     Args:
         folder: the folder of captured cases; a dispatch without a case file there has no blocks.
-        most_nodes: the most nodes of a block; only graphs with more nodes are split.
+        most_nodes: the most nodes of a block.
         most_bytes: the most bytes of all data; blocks whose data no longer fits are left out.
 
     Raises:
-        OSError: a file cannot be written.
+        OSError: a file cannot be read or written.
     """
     target = folder / FOLDER
     store: ArrayStore | None = None

@@ -23,6 +23,7 @@ Parts = Mapping[str, Any]
 """The parts of a graph's entry in a case file, with each tensor in full."""
 
 _DATA: Final = ("values", "fill", "from")
+"""The keys of a tensor that say where its data comes from; other keys are fields of its desc."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,9 @@ class Block:
 def blocks(parts: Parts, most_nodes: int) -> list[Block]:
     """Return blocks of at most `most_nodes` nodes, which together have every node once.
 
-    Nodes are ordered depth first, each after the nodes that it reads. The order is cut after every
-    `most_nodes` nodes, and each piece into its connected parts. So blocks form no cycle.
+    Nodes are ordered depth first, each after the nodes that it reads. The first `most_nodes` nodes
+    form a piece, the next ones another, and so on; each connected part of a piece is a block. Of
+    other blocks, a block reads only those of earlier pieces, so blocks form no cycle.
     """
     graph = _Graph(parts)
     order = graph.in_order()

@@ -61,7 +61,8 @@ class CapturedGraph:
         parts: its inputs, nodes and so on, as in the entry of a case file.
         names: from a part's name in `parts` to the application's own name, if these differ.
         unused: how many more inputs the application's graph has, which nothing reads.
-        compiled: how often IDMLDevice1::CompileGraph was called; `hresult` is what it returned.
+        compiled: how often IDMLDevice1::CompileGraph was called.
+        hresult: what CompileGraph returned last; None if it never returned.
     """
 
     number: int
@@ -127,7 +128,7 @@ class Captured:
 
     @property
     def weights(self) -> Counter[str]:
-        """How many weights of operators and graphs have the kept array of each file."""
+        """By the name of a kept array's file, how many weights have that array."""
         owners = [each.weights for each in self.operators]
         owners += [each.weights for each in self.graphs]
         return Counter(kept.file for each in owners for kept in each.values())

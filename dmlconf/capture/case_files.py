@@ -51,7 +51,9 @@ DATA: Final = "data"
 """The name of the folder of kept data, next to case files."""
 
 _MOST_TEXT: Final = 1 << 20
-"""The most characters of the entries in a file of graphs; a single entry may be longer."""
+"""The most characters of the entries in a file of graphs, a quarter of the 4 MiB that a case file
+may have; a single entry may be longer.
+"""
 
 _MOST_NAMED: Final = 3
 """The most nodes that a note names."""
@@ -89,8 +91,8 @@ def write_cases(
     Args:
         folder: the folder for the files; weights go to folders `data` next to them.
         source: the folder of the kept weights; None if there are none.
-        block_nodes: the most nodes of a block; larger graphs are also written as blocks. None for
-            no blocks.
+        block_nodes: the most nodes of a block. Graphs with more nodes are also written as blocks,
+            without the blocks of one node. None for no blocks.
 
     Raises:
         OSError: a file cannot be written, or kept weights cannot be read.
@@ -288,8 +290,8 @@ def _with_kept_data(
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts with data for inputs, generated for the first node that reads each.
 
-    A node that needs listed indices is passed over if it reads the input with other Sizes. An input
-    for which no node is left gets no data.
+    If that node needs a list of values, such as distinct indices, and reads the input with other
+    Sizes, the next node that reads it counts instead. An input without such a node gets no data.
     """
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)
@@ -342,6 +344,9 @@ def sound_entries(
     Args:
         path: the path that the case file will have; the data files of the entries exist already.
         left_out: gets what is wrong with each entry that does not load, by `FOLDER/STEM/NAME`.
+
+    Raises:
+        OSError: a trial file cannot be written next to `path`.
     """
     folder = path.parent
     if not _problems(head, entries, folder):

@@ -16,7 +16,9 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DataStatistics", "following"]
 
 _MANY_ZEROS: Final = 1 / 8
-"""With this share of zeros or more, numbers from 0 are taken for RELU's output."""
+"""Data whose least number is 0 is taken for RELU's output, of which about half is 0, if at least
+this share of it is 0.
+"""
 
 _LARGEST_WHOLE: Final = 2.0**53
 """Up to this magnitude, a FLOAT64 holds every whole number."""

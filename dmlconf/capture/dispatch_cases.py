@@ -42,7 +42,7 @@ FOLDER: Final = "dispatches"
 RECORDING: Final = f"captured{SUFFIX}"
 
 _FOLLOWER: Final = "follower"
-"""The tag of a dispatch whose inputs already hold a NaN or an infinity."""
+"""The tag of a dispatch of which an input already holds a NaN or an infinity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,10 @@ def _read(source: Path, kept: KeptArray) -> Array:
 
 
 def _sources(dispatches: Sequence[CapturedDispatch]) -> Mapping[str, int]:
-    """Return the first dispatch (from 1) that wrote each array with NaN or infinity, by SHA-256."""
+    """Return the number of the first dispatch that wrote each array with NaN or infinity.
+
+    Arrays are named by the SHA-256 of their elements; the first dispatch is number 1.
+    """
     sources: dict[str, int] = {}
     for number, dispatch in enumerate(dispatches, 1):
         for kept in dispatch.outputs.values():

@@ -46,8 +46,13 @@ Lookup = Callable[[int], tuple[Operator, Desc] | None]
 """Returns the operator and desc of the IDMLOperator at an address; None if they are not known."""
 
 _LONGEST_NAME: Final = 80
+"""An application's name is cut to this many characters, before a prefix or a number is added."""
+
 _MOST_EDGES: Final = 1 << 20
+"""The most edges of each kind that are read, so that a damaged count does not take long."""
+
 _LARGEST_CONSTANT: Final = 1 << 24
+"""The most bytes of a constant: the journal's line of the whole graph has at most as many."""
 
 
 @dataclass(frozen=True, slots=True)

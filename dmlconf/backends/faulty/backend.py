@@ -151,7 +151,7 @@ def _slow(case: Case, seconds: float = _SLOW_SECONDS) -> Outcome:
 
 
 def _flaky(case: Case, met: set[str] | None = None) -> Outcome:
-    """Compute zeros the first time that a backend runs a case, and correctly after that."""
+    """Compute zeros for a case that is not in `met`, and add it; compute the others correctly."""
     if met is None or case.identifier in met:
         return run_case(case)
     met.add(case.identifier)
@@ -195,7 +195,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "error": _error,
     "first-level": _first_level,
 }
-"""The functions that run cases, by fault. The fault `first-level` refuses what level 1_0 lacks."""
+"""The functions that run cases, by fault. `first-level` refuses what feature level 1_0 lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +224,9 @@ class FaultyBackend:
         return Environment(self.name, dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
-        """Return the highest feature level and every data type.
+        """Return the highest feature level, every data type, and whether `half=on` was given.
 
-        For the fault `first-level`, return level 1_0, FLOAT32, FLOAT16 and UINT32.
+        For the fault `first-level`, return level 1_0 with FLOAT32, FLOAT16 and UINT32 only.
         """
         if self.fault == "first-level":
             return _FIRST_LEVEL
@@ -234,7 +234,14 @@ class FaultyBackend:
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), half_precision=half)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case."""
+        """Yield one outcome for each case, unless the fault ends or stops the process.
+
+        The fault `crash` ends it, and with `hang` the next outcome never comes.
+
+        Raises:
+            RuntimeError: the fault is `error`.
+            MemoryError: the fault is `out-of-memory`.
+        """
         run_faulty = FAULTS[self.fault]
         if run_faulty is _scaled:
             run_faulty = partial(_scaled, by=self.factor)
@@ -383,7 +390,8 @@ def scaled(array: Array, data_type: DataType, by: float) -> Array:
         product = array.astype(np.float64) * by
         if data_type.is_float:
             return product.astype(array.dtype)
-    # FLOAT64 cannot represent the largest 64-bit integers, so the next lower number is used.
+    # FLOAT64 lacks the maximum of INT64 and that of UINT64; the next lower number that it has is
+    # used, such as 2**63 - 1024.
     highest = np.float64(data_type.maximum)
     if int(highest) > data_type.maximum:
         highest = np.nextafter(highest, 0)

@@ -1,7 +1,7 @@
 """What a device of one feature level refuses, for `faulty:level=LEVEL` and `faulty:first-level`.
 
-This module reads the catalogue's files and does not use `dmlconf.catalogue.levels`, so that an
-error in either module shows.
+This module reads the catalogue's files and does not use `dmlconf.catalogue.levels`. So an error in
+one of the two modules makes their answers differ.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def _lacking_of_tensors(
 ) -> Iterator[str]:
     """Yield the tensors that no support table for the level lists, and a missing table.
 
-    Each support table has a level, the newest first, and perhaps a condition `when`. For each
-    condition that holds, the first table counts whose level the device has. Each tensor must be in
-    one of these tables.
+    An operator may have several support tables, the newest level first; a table may have a
+    condition `when`. Of the tables with the same condition, only the first one that the device's
+    level reaches counts, and only if the condition holds. A tensor must be in a table that counts.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:

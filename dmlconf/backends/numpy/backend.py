@@ -27,14 +27,17 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["HIGHEST_LEVEL", "NumpyBackend", "create", "run_case"]
 
 HIGHEST_LEVEL: Final = FeatureLevel(6, 4)
-"""The highest feature level; backends without feature levels report it."""
+"""DirectML's highest feature level; backends without feature levels report it."""
 
 
 class NumpyBackend:
     """The reference as a backend."""
 
     def environment(self) -> Environment:
-        """Return NumPy's version and the architecture of the processor, such as `x86_64`."""
+        """Return NumPy's version and, as adapter, the processor's architecture, such as `x86_64`.
+
+        The adapter is None if the architecture is unknown.
+        """
         return Environment("numpy", np.__version__, adapter=platform.machine() or None)
 
     def capabilities(self) -> Capabilities:
@@ -63,8 +66,8 @@ def create(argument: str) -> NumpyBackend:
 def run_case(case: Case) -> Outcome:
     """Return the outcome of a case on the reference.
 
-    This is a rejection with E_INVALIDARG if the case violates constraints, and a breakdown if
-    memory runs out.
+    This is a rejection with E_INVALIDARG if the case breaks a constraint that DirectML enforces,
+    and a breakdown if memory runs out.
     """
     began = perf_counter()
     broken = case.violations()

@@ -2,15 +2,16 @@
 
     onnxruntime                                     the CPU provider
     onnxruntime:provider=DmlExecutionProvider       another provider
-    onnxruntime:optimization=off                    graphs not optimised; `all` is the default,
-                                                    and `both` gives a variant for each of the two
-    onnxruntime:opset=18                            the version of ONNX's operator set
+    onnxruntime:optimization=off                    graphs not optimised; `basic`, `extended` and
+                                                    `all` (the default) optimise more and more, and
+                                                    `both` gives the variants `all` and `off`
+    onnxruntime:opset=18                            the version of ONNX's operator set (default 21)
     onnxruntime:batches=on                          a batch of cases as one model; the default of
                                                     every provider but the CPU's
     onnxruntime:provider=X,device_id=0              other options are the provider's own
 
-A case with a node that the provider does not take is declined: the CPU's provider may not take the
-node instead.
+If another provider than the CPU's does not take a node, the CPU's may not take it instead, and the
+case is declined.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ _LIMITS: Final = re.compile(
     r"|Axis > 1 isn't supported"
     r"|Unknown activation function: (?!relu|sigmoid|tanh)\w+|Unsupported activation function",
 )
-"""Messages of kernels that lack a part of their operator. ONNX requires only the activations Relu,
-Sigmoid and Tanh of recurrent operators.
+"""Messages of kernels that lack a part of their operator. A recurrent operator that lacks Relu,
+Sigmoid or Tanh is not among them, since ONNX requires these activations.
 """
 _LAST_INPUT: Final = np.array([5.25, -3.5, 7.75], np.float32)
 _LAST_OUTPUT: Final = _LAST_INPUT + _LAST_INPUT
@@ -96,8 +97,9 @@ _LAST: Final = Program(
     constants={},
     steps=(Step("Add", ("last/x", "last/x"), ("last/y",)),),
 )
-"""The last node of a batch's model. If its output is wrong, an earlier case disturbs later ones. In
-the OpenVINO provider, a case with an input that no node reads does so.
+"""A node Add at the end of a batch's model, with a known output. A wrong output shows that a case
+of the batch disturbs later nodes. In the OpenVINO provider, a case with an input that no node reads
+does so.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
@@ -163,7 +165,9 @@ class OnnxRuntimeBackend:
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield the outcome of each case, in order.
 
-        With `batches`, all cases that ONNX can express form one model; else each case has its own.
+        With `batches`, all cases that ONNX can express form one model. If this model fails, each
+        half of the cases forms one, and so on down to single cases. Without `batches`, each case
+        has a model of its own.
         """
         if not self._batches:
             yield from map(self._run, cases)
@@ -182,11 +186,7 @@ class OnnxRuntimeBackend:
     def _run_together(
         self, cases: Sequence[Case], programs: Mapping[int, Program]
     ) -> dict[int, Outcome]:
-        """Return the outcomes by index.
-
-        If the model of all cases fails, or the output of `_LAST` is wrong, two halves run instead,
-        down to single cases.
-        """
+        """Return the outcomes by index; a model also fails if the output of `_LAST` is wrong."""
         indices = list(programs)
         if len(indices) < 2:
             return {index: self._run(cases[index]) for index in indices}
@@ -331,14 +331,15 @@ def create(argument: str) -> OnnxRuntimeBackend:
 
 
 def variants(argument: str) -> Mapping[str, str]:
-    """Return the options of each variant of `optimization=both`, by its label."""
+    """Return the options of the two variants of `optimization=both` by label; empty without it."""
     return variants_of(argument, _CHOICES)
 
 
 def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     """Return the limit of ONNX or ONNX Runtime that an error reports; empty for any other error.
 
-    A missing kernel is no limit if ONNX Runtime's optimiser added the operator.
+    If ONNX Runtime's optimiser added an operator, a missing kernel for it, or a data type that it
+    does not take, is no limit.
 
     Args:
         operators: the operators of the model, and those by which ONNX defines them.

@@ -15,20 +15,20 @@ __all__ = ["RecordingBackend", "create"]
 
 
 class RecordingBackend:
-    """A recording as a backend. A case without a recorded outcome breaks down."""
+    """A recording as a backend. A case that it lacks, or that has changed since, breaks down."""
 
     def __init__(self, stored: StoredRecording) -> None:
         """Replay a recording.
 
         Raises:
-            BackendError: as for `StoredRecording.head`.
+            BackendError: as for `StoredRecording.head`, or a file cannot be read.
         """
         self._stored = stored
         self._head = stored.head()
         self._digest = stored.digest()
 
     def environment(self) -> Environment:
-        """Return the recorded adapter and driver, with the recorded environment as a detail."""
+        """Return the recorded adapter and driver; the recorded environment is among the details."""
         recorded = self._head.environment
         return Environment(
             backend="recording",

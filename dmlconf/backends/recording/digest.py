@@ -32,7 +32,8 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 def case_digest(case: Case) -> str:
     """Return the SHA-256 of operator, desc or graph, `in_place` and inputs' data, in hexadecimal.
 
-    If the case expects a rejection, the data is left out: its tensors may be impossible.
+    If the case expects a rejection, the data is left out: its tensors may be too large for any
+    memory.
     """
     head = {
         "operator": case.operator_name,

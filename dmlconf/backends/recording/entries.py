@@ -20,7 +20,9 @@ from dmlconf.tensors.sample import Sample, require_sample, sample_indices
 __all__ = ["OUTPUTS", "TYPE_OF_DTYPE", "DamagedEntryError", "Kind", "LazyEntries"]
 
 TYPE_OF_DTYPE: Final = {t.dtype: t for t in DataType if t.bits >= 8}
-"""The data type under which a recording stores elements, by their dtype; INT8 for INT4 as well."""
+"""The data type under which a recording stores elements, by their dtype. INT4 is stored as INT8,
+and UINT4 as UINT8.
+"""
 
 _BY_NAME: Final = {str(t): dtype.newbyteorder("<") for dtype, t in TYPE_OF_DTYPE.items()}
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -29,16 +31,16 @@ _ARRAY: Final = frozenset({"type", "sizes", "at"})
 _SAMPLE: Final = _ARRAY | {"sample", "sha256"}
 
 OUTPUTS: Final = "outputs.bin"
-"""The member of the archive that has the kept elements of all outputs."""
+"""The member of a recording's zip archive that has the kept elements of all outputs."""
 
 _MOST_DIMENSIONS: Final = 8
-"""Arrays of up to this many dimensions exist in every version of NumPy."""
+"""The most dimensions of DirectML's tensors. Whether NumPy has an array of more is tried."""
 
 _MOST_ELEMENTS: Final = 1 << 63
 """A sampled output of this many elements or more is refused: their indices are INT64."""
 
 Kind = tuple[str, str | None]
-"""The folder of an output's case, and the name of the output's data type; None stands for any."""
+"""The folder of a case that has outputs, and the data type of one of them; None for any of them."""
 
 
 class DamagedEntryError(Exception):
@@ -49,7 +51,7 @@ class LazyEntries(Mapping[str, Entry]):
     """Entries by the case's identifier.
 
     Attributes:
-        kinds: the kinds of outputs, each with the first case that has such an output.
+        kinds: the kinds of outputs, each with the identifier of the first case of that kind.
     """
 
     def __init__(self, cases: Mapping[str, Any], outputs: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The file format of recordings: a zip archive of a JSON manifest and elements of the outputs.
+"""The file format of recordings: a zip archive of a JSON manifest and the outputs' elements.
 
 Equal recordings give the same bytes with the same version of zlib.
 """
@@ -50,8 +50,11 @@ _READABLE: Final = (1, FORMAT)
 SUFFIX: Final = ".dmlrec"
 
 _HEAD_BYTES: Final = 1 << 16
+"""How much of a manifest is read for what comes before the cases, usually less than 1 KiB."""
+
 _MANIFEST: Final = "recording.json"
 _TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
+"""The date of both members, the earliest in a zip archive: equal recordings give equal bytes."""
 
 
 class _Blob:
@@ -190,7 +193,7 @@ def read_head(path: Path) -> Recording:
     """Return a recording without its entries, usually from the beginning of its manifest alone.
 
     Raises:
-        BackendError: as for `read_recording`, but contradictions in the entries may go unnoticed.
+        BackendError: as for `read_recording`, but errors in the entries may go unnoticed.
     """
     try:
         with opened_archive(path, LARGEST_RECORDING_MEMBER) as members:

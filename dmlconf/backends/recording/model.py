@@ -23,7 +23,9 @@ __all__ = [
 ]
 
 SAMPLED_BYTES: Final = 1 << 14
-"""An output of this many bytes or more is kept as a digest and a sample of its elements."""
+"""An output of this many bytes or more is kept as a digest and a sample of its elements: in
+FLOAT32, a sample takes an eighth of this.
+"""
 
 SAMPLE: Final = 512
 """Elements of a sample: if 1% of all elements are wrong, about 1 sample in 170 has no wrong one."""

@@ -53,7 +53,11 @@ class Pair:
         )
 
     def index(self, coordinates: tuple[int, ...]) -> int:
-        """Return the index of a compared element among all compared elements."""
+        """Return the index of a compared element among all compared elements.
+
+        Args:
+            coordinates: where the element is in the whole output.
+        """
         if self.sample is None:
             return int(np.ravel_multi_index(coordinates, self.expected.shape))
         whole = int(np.ravel_multi_index(coordinates, self.sample.shape))
@@ -63,9 +67,11 @@ class Pair:
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """Return the comparable elements of two outputs of one type and shape.
 
-    If one is whole and the other a sample taken from it (`is_whole`), the pair has all elements.
-    For any other sample and whole output, it has those at the sample's indices; for two samples,
-    those in both.
+    - Two whole outputs: all elements.
+    - A whole output and a sample taken from it, as `is_whole` tells: all elements of the whole
+      output, on both sides.
+    - A whole output and any other sample: the elements at the sample's indices.
+    - Two samples: the elements at the indices that both have.
     """
     if isinstance(actual, Sample):
         if isinstance(expected, Sample):

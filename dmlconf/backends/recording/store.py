@@ -1,6 +1,7 @@
 """Recordings on disk: a single file FOLDER/NAME.dmlrec, or a file for each operator.
 
-An operator's file is FOLDER/<operator>/NAME.dmlrec. `file` reads and writes one file.
+An operator's file is FOLDER/<operator>/NAME.dmlrec. `dmlconf.backends.recording.file` has the
+format of one file.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class StoredRecording:
     """
 
     def __init__(self, path: Path) -> None:
-        """Name a recording by its path FOLDER/NAME.dmlrec; nothing is read yet."""
+        """Name a recording by its path FOLDER/NAME.dmlrec; no file is read yet."""
         self.path = path
         self.single = path.exists()
         self._parts: dict[str, Recording | None] = {}
@@ -51,7 +52,8 @@ class StoredRecording:
     def files(self, operators: Iterable[str] | None = None) -> dict[str, Path]:
         """Return the file with each operator's cases; None means all operators.
 
-        Operators without a file are left out.
+        Operators without a file are left out. A single file counts for each operator, whether or
+        not it has cases of it.
         """
         names = case_folders() if operators is None else operators
         if self.single:
@@ -145,7 +147,7 @@ def part_path(path: Path, operator: str) -> Path:
 
 
 def recording_paths(folder: Path) -> list[Path]:
-    """Return a folder's recordings of one file per operator, each as FOLDER/NAME.dmlrec."""
+    """Return the path FOLDER/NAME.dmlrec of each recording of a folder with a file per operator."""
     names = {
         file.name
         for operator in case_folders()
@@ -188,7 +190,7 @@ def same_source(one: Recording, other: Recording) -> bool:
 
 
 def same_outcomes(one: Recording, other: Recording) -> bool:
-    """Return whether two recordings have the same source and bitwise equal entries."""
+    """Return whether two recordings have the same source and, in their files, the same cases."""
     if not same_source(one, other) or one.entries.keys() != other.entries.keys():
         return False
     manifests = [manifest_of(each) for each in (one, other)]

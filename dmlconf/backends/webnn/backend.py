@@ -71,7 +71,9 @@ _TYPES: Final[Mapping[str, str]] = {
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
 _EXACT: Final = 2**53
-"""Integers of larger magnitude are sent as BigInt, since numbers of JavaScript are FLOAT64."""
+"""Integers of larger magnitude are sent as text, from which the page makes a BigInt: a number of
+JavaScript is a FLOAT64.
+"""
 
 _PART: Final = LONGEST_SCRIPT // 4
 """How many characters of a tensor are sent at once; a multiple of 4, since base64 needs that."""
@@ -138,13 +140,17 @@ class WebNNBackend:
     def limit_waits(self, seconds: float) -> None:
         """Set how long a batch may take.
 
-        A batch has only the time of a single case: its outcomes come all at once. A worker that
-        sends none in that time is ended.
+        A batch has only the time of a single case, since all its outcomes come at once: a worker
+        that sends no outcome in the time of a case is ended.
         """
         self._timeout = seconds
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case; those that WebNN can express run together."""
+        """Yield one outcome for each case; those that WebNN can express run together.
+
+        Raises:
+            BackendError: the browser has ended or hung, and cannot be started again.
+        """
         made = [_program_of(case) for case in cases]
         programs = [each for each in made if isinstance(each, dict)]
         results = self._together(programs)
@@ -188,8 +194,8 @@ class WebNNBackend:
     def _script(self, programs: Sequence[Mapping[str, Any]]) -> str:
         """Return the script that runs programs; if it is too long, send the tensors before it.
 
-        Tensors are sent in parts, since the browser limits the length of a command. A string in a
-        page has at most about 512 Mi characters.
+        Tensors are sent in parts, since the browser limits the length of a command, and that of a
+        string in a page to about 512 Mi characters.
         """
         script = f"runAll({json.dumps(programs)})"
         if len(script) < LONGEST_SCRIPT:

@@ -34,7 +34,9 @@ writes answers to 4.
 _BLOCK: Final = 1 << 20
 
 LONGEST_SCRIPT: Final = 1 << 26
-"""How many characters a script may have: the browser does not read commands of 100 MiB."""
+"""A script has fewer characters: the browser reads no commands of 100 MiB, and a command has the
+script and a little more.
+"""
 
 ORIGIN: Final = "https://dmlconf.invalid/"
 """The address of the page: https, as WebNN requires. `Browser` itself answers requests for it."""
@@ -53,6 +55,7 @@ class Browser:
 
     Attributes:
         closed: whether `close` was called; then no script can run.
+        version: the browser's version, such as `138.0.7204.92`.
     """
 
     def __init__(
@@ -61,8 +64,8 @@ class Browser:
         """Start the browser, and open its page.
 
         Raises:
-            OSError: no process can be started, or this is Windows, where it would not inherit the
-                numbers of open files.
+            OSError: no process can be started, or this is Windows, where a process does not inherit
+                open files with their numbers.
             BrowserEndedError: the program cannot be started, the browser or its page ended, or a
                 command was refused.
         """
@@ -122,7 +125,7 @@ class Browser:
                     requestId=message["params"]["requestId"],
                     responseCode=200,
                     responseHeaders=[{"name": "Content-Type", "value": "text/html"}],
-                    body="PGh0bWw+PC9odG1sPg==",
+                    body="PGh0bWw+PC9odG1sPg==",  # <html></html> in base64
                 )
             if message.get("method") == "Page.loadEventFired":
                 return
@@ -133,7 +136,7 @@ class Browser:
         Raises:
             PageError: the script has thrown an exception.
             BrowserEndedError: the browser or its page has ended, or refuses the script.
-            TimeoutError: the script takes longer than `timeout` seconds.
+            TimeoutError: the script takes longer than `timeout` seconds; None sets no limit.
         """
         answer = self.send(
             "Runtime.evaluate",
@@ -153,7 +156,7 @@ class Browser:
 
         Raises:
             BrowserEndedError: the browser or its page has ended, or refuses the command.
-            TimeoutError: there is no answer in time.
+            TimeoutError: there is no answer within `timeout` seconds; None sets no limit.
         """
         number = self._post(method, **parameters)
         for message in self._messages(timeout):

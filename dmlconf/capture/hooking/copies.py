@@ -1,7 +1,4 @@
-"""Copy bound tensors into memory that the CPU can read.
-
-`borrowed` and `device_of` give other hooks the application's objects.
-"""
+"""Copy bound tensors into memory that the CPU can read."""
 
 from __future__ import annotations
 
@@ -25,6 +22,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Copies", "borrowed", "copying_list", "device_of"]
 
 _ALIGNMENT: Final = 512
+"""Each copy begins at a multiple of this many bytes."""
 
 
 def borrowed(interface: object, address: int) -> ComObject:

@@ -272,10 +272,10 @@ class Dispatches:
         return record
 
     def _wanted(self, dispatchable: int, table: int) -> list[_Dispatch]:
-        """Return what is to be kept of a recorded dispatch.
+        """Return the dispatches whose data is kept of one call of RecordDispatch.
 
-        Of an initialiser, these are its operators with inputs OWNED_BY_DML. Of an operator or
-        graph, these are its first `_most` dispatches.
+        For an initialiser, this is one for each of its operators with inputs OWNED_BY_DML. For an
+        operator or graph, it is the dispatch itself if it is among the first `_most`.
         """
         with self._lock:
             bound = self._tables.setdefault(table, _Table())

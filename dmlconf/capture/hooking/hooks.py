@@ -120,7 +120,11 @@ class Capture:
         return make
 
     def _watch_existing(self, module: int) -> None:
-        """Watch the devices that a library has created: a new device here shares their vtable."""
+        """Watch the devices that a library has created already.
+
+        The hook of DMLCreateDevice replaces methods in the vtable of a new device, which those
+        devices share. So dmlconf creates one.
+        """
         with self._guard.safely():
             libraries = load(system.library_file(module))
             with Adapters(libraries) as adapters:

@@ -30,6 +30,7 @@ class _Replaced:
 
     Attributes:
         content: the original bytes.
+        replacement: the bytes that were written over them.
         kept: the function that is called instead; it must stay alive.
     """
 
@@ -139,8 +140,8 @@ class Patches:
 def _or_end(original: _Hook) -> _Hook:
     """Return a function that calls a native one and, if that crashes, ends the process.
 
-    ctypes turns a crash into a Python exception; the application would then go on with the result
-    0, which is S_OK.
+    On Windows, ctypes turns a crash into a Python exception. The application would then go on with
+    the result 0, which is S_OK.
     """
 
     def called(*arguments: Any) -> Any:

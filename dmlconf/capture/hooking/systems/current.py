@@ -1,6 +1,6 @@
 """The module of this process's system: `windows`, or `linux` for every other one.
 
-Both have the same functions.
+Both export the same names.
 """
 
 from __future__ import annotations

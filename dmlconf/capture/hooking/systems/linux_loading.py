@@ -1,9 +1,10 @@
 """Learn on Linux when a DirectML is loaded into this process or unloaded.
 
 The dynamic linker calls an empty function for debuggers whenever its list of libraries changes. A
-jump is written over that function. With glibc before 2.41, new libraries are not bound yet then.
+jump is written over that function. With glibc before 2.41, the linker calls it before it binds new
+libraries.
 
-The linker holds its lock meanwhile, and Python code might wait for the interpreter's lock. So
+The linker holds its lock during the call, and Python code might wait for the interpreter's lock. So
 machine instructions look for DirectML, and call Python only if one was loaded or unloaded.
 """
 

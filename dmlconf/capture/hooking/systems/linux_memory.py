@@ -14,7 +14,7 @@ __all__ = ["executable", "overwrite", "readable"]
 
 _MAPPING: Final = re.compile(rb"([0-9a-f]+)-([0-9a-f]+) ([r-])([w-])([x-])")
 _READ, _WRITE, _EXECUTE = 1, 2, 4
-"""Values of PROT_READ and so on."""
+"""Values of PROT_READ, PROT_WRITE and PROT_EXEC."""
 
 _kept: Final[list[mmap.mmap]] = []
 """Machine code, which is never freed."""

@@ -47,7 +47,7 @@ def refusal() -> str | None:
 
 
 def loaded_modules() -> tuple[int, ...]:
-    """Return the address of the DirectML that is loaded; an empty tuple if none is."""
+    """Return a tuple of the address of the loaded DirectML; an empty one if none is loaded."""
     get = windows_library("kernel32").GetModuleHandleW
     get.restype = ctypes.c_void_p
     get.argtypes = (ctypes.c_wchar_p,)
@@ -56,7 +56,7 @@ def loaded_modules() -> tuple[int, ...]:
 
 
 def library_file(module: int) -> str:
-    """Return the path of a loaded library."""
+    """Return the path of a loaded library; empty if no library is at the address."""
     get = windows_library("kernel32").GetModuleFileNameW
     get.argtypes = (ctypes.c_void_p, ctypes.c_wchar_p, ctypes.c_uint32)
     text = ctypes.create_unicode_buffer(_LONGEST_PATH)
