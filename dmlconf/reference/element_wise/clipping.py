@@ -120,7 +120,8 @@ def clip_between(low: Any, high: Any) -> Callable[[Array], Array]:
 
     def clip(values: Array) -> Array:
         if values.dtype == np.float32 and low <= high and high:
-            # This gives the same in a quarter of the time, except for the sign of equal zeros.
+            # This gives the same in a quarter of the time; of zeros of either sign it may return
+            # the other one, so `high` must not be 0.
             bounded: Array = np.clip(values, low, high)
             bounded[np.isnan(bounded)] = high
             return bounded
@@ -151,13 +152,14 @@ def clip_below(low: Any) -> Callable[[Array], Array]:
 def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     """Return a bound as a number of a tensor's type.
 
-    For integers, bounds are truncated and clamped. For another floating-point type they are rounded
-    to nearest, and clamped to finite numbers. An infinite FLOAT16 bound counts as 65504 or -65504
-    for types of more bits. `_OF_NAN` says which integer NaN becomes; in floating-point types it
-    stays NaN.
+    A bound of the tensor's own type stays as it is, even if it is infinite. For integers, other
+    bounds are truncated and clamped. For another floating-point type they are clamped to finite
+    numbers, and rounded to FLOAT32 and then to that type. An infinite FLOAT16 bound counts as 65504
+    or -65504 for types of 32 or 64 bits. `_OF_NAN` says which integer NaN becomes; in
+    floating-point types it stays NaN.
 
-    `data_type` is the bound's own type. If it has 4 bits, the bound has the bits of the value's
-    lowest byte, and all higher bits are 0. If it is UNKNOWN, the bound is 0.
+    `data_type` is the bound's own type. If it has 4 bits, the value is truncated to an integer, of
+    which the bound has the lowest 8 bits. UNKNOWN, and every name without a `DataType`, gives 0.
     """
     dtype = tensor.DataType.dtype
     if data_type not in DataType.__members__:

@@ -1,4 +1,4 @@
-"""Roots, reciprocals, exponentials, logarithms, hyperbolic functions and the error function."""
+"""Square roots, reciprocals, exponentials, logarithms, hyperbolic functions and error function."""
 
 from __future__ import annotations
 
