@@ -5,8 +5,9 @@ is 1e-30. A kernel that computes the page's formula in FLOAT32 gets infinity and
 too.
 
 Here the operands and results of sums, differences, products and quotients are limited. A size above
-the largest FLOAT32 number becomes infinite, one below the least normal number 0. The sign stays,
-and digits are not rounded. Partial sums of long sums and of matrix products are not limited.
+the largest FLOAT32 number becomes infinite, and a size below the least normal number becomes 0. The
+sign stays, and digits are not rounded. The partial sums inside a long sum or a matrix product are
+not limited.
 
 Source: Direct3D 11.3 functional specification, 3.1: results that overflow are infinite, and
 subnormal ones are flushed to 0.
@@ -46,7 +47,7 @@ log(1 + exp(x)) without an overflow."""
 
 
 def outputs_in_float32_range(case: Case, right: Mapping[str, Array]) -> dict[str, Array] | None:
-    """Return the right outputs, changed where the range makes or removes an infinity, NaN or 0.
+    """Return the right outputs, changed where the range changes what is infinite, NaN or 0.
 
     None for graphs, for operators of other families than `_FAMILIES`, and if no element changes.
 

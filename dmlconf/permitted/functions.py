@@ -14,7 +14,7 @@ Part = Literal["error_scale", "interval", "candidates"]
 
 
 def permitted_function(name: str, part: Part) -> Callable[..., Any]:
-    """Return the function that computes what an operator's rule permits; it takes the fields.
+    """Return the function of an operator's fields that computes what the operator's rule permits.
 
     The operator's catalogue entry names the function's module as `family`. The function's name is
     the operator's, in lower case, and the part: the error scale of GEMM is

@@ -1,7 +1,7 @@
-"""Permitted errors of SQRT, RECIP, EXP, LOG, ERF and the hyperbolic functions and their inverses.
+"""Permitted errors of SQRT, RECIP, EXP, LOG, ERF, SINH, COSH, TANH, ASINH, ACOSH and ATANH.
 
-Kernels compute a formula of hardware functions such as exp2. The error is the sum of the errors of
-its steps.
+SQRT and RECIP are hardware functions. For the others, kernels compute a formula, such as
+`exp2(x * log2(e))` for EXP. Its error is the sum of the errors of its steps.
 
 Source: Direct3D 11.3 functional specification, 22.10 (sqrt, rcp, exp, log).
 """
@@ -57,7 +57,7 @@ def _reciprocal_error(x: Array) -> Array:
 
 
 def _log_error(x: Array) -> Array:
-    """Return the error of log2 and of the product with log(2)."""
+    """Return the error of log2(x) * log(2), whose constant and product are rounded."""
     logarithm = np.abs(np.log(x))
     error: Array = np.maximum(logarithm, np.log(2.0)) * LOG2_ERROR + logarithm * 2 * STEP
     return error
@@ -72,7 +72,8 @@ def _exp_error(x: Array) -> Array:
 def _of_exponentials(x: Array, value: Array) -> Array:
     """Return the error of `value`, the size of sinh or cosh.
 
-    If exp may overflow and `value` is below 2^128, the error is 2^128 - `value`.
+    If exp may overflow and `value` is below 2^128, the error is 2^128 - `value`, so that infinity
+    is right, too.
     """
     error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
     exponential = np.exp(np.abs(x))
@@ -89,7 +90,7 @@ def _cosh_error(x: Array) -> Array:
 
 
 def _atanh_error(x: Array) -> Array:
-    of_quotient = 5 * STEP
+    of_quotient = 5 * STEP  # 1 + x and 1 - x are off by STEP each, and their quotient by 3 STEP.
     error: Array = (_log_error((1 + x) / (1 - x)) + of_quotient) / 2 + STEP * np.abs(np.arctanh(x))
     return error
 
@@ -100,7 +101,10 @@ def _log_of_sum_interval(
     """Return the interval of log(x + sqrt(x^2 + one)); `one` is 1 for asinh and -1 for acosh.
 
     The square may overflow. For a large negative x, the sum may lose all digits. Any value is right
-    if the formula is NaN at one end of the scaled x's interval, but not at the other.
+
+    - if the interval of the scaled x begins at negative infinity and has numbers;
+    - for acosh, also if the interval begins below 1 and ends at 1 or above;
+    - for acosh, also if the interval ends at -1 or below and the sum may be 0.
     """
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)
@@ -166,7 +170,7 @@ element_wise_log_interval = unary_interval(
     "element_wise_log",
     _log_interval,
     "`log2(x) * log(2)`; for a positive number below 2^-126, the logarithm of any number from 0 to "
-    "2^-126, since a device may take it for the smallest normal number, as was measured",
+    "2^-126, since a device may flush the number to 0 or, as was measured, take it for 2^-126",
 )
 
 element_wise_tanh_interval = unary_interval(
@@ -178,13 +182,13 @@ element_wise_tanh_interval = unary_interval(
 element_wise_sinh_interval = unary_interval(
     "element_wise_sinh",
     partial(function_interval, np.sinh, error=_sinh_error),
-    "`(exp(x) - exp(-x)) / 2`, infinite where exp is",
+    "`(exp(x) - exp(-x)) / 2`, which may be infinite if exp overflows",
 )
 
 element_wise_cosh_interval = unary_interval(
     "element_wise_cosh",
     partial(function_interval, np.cosh, error=_cosh_error, at_zero=(1.0,)),
-    "`(exp(x) + exp(-x)) / 2`, infinite where exp is",
+    "`(exp(x) + exp(-x)) / 2`, which may be infinite if exp overflows",
 )
 
 element_wise_asinh_interval = unary_interval(

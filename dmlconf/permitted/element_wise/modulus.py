@@ -25,10 +25,14 @@ __all__ = [
 ]
 
 _QUOTIENT: Final = 3 * STEP
-"""The relative error of a quotient that is computed as a product with a reciprocal."""
+"""The relative error of a quotient that is computed as a product with a reciprocal. Both are off by
+at most STEP; the third STEP is a margin."""
 
 _LARGEST_MULTIPLE: Final = 2.0**22
-"""If a / b is whole and less than this in size, the remainder is 0, as measured."""
+"""If a / b is whole and less than this in size, the remainder is 0.
+
+Measured on DirectML 1.8.0 to 1.15.4.
+"""
 
 
 def element_wise_modulus_truncate_candidates(
@@ -36,10 +40,11 @@ def element_wise_modulus_truncate_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of MODULUS_TRUNCATE: the remainders that rounded steps may give.
 
-    For integers, the reference's remainder is right. Any signed integer is right modulo zero, and
-    for the lowest integer modulo -1.
+    For integers, only the reference's remainder is right, with two exceptions: any signed integer
+    is right if the divisor is 0, or if the dividend is the lowest integer and the divisor -1.
 
-    Source: that of `element_wise_divide_candidates`.
+    Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
+    flushed to zero where it is subnormal.
     """
     remainder = element_wise_modulus_truncate(ATensor, BTensor, OutputTensor)
     return _candidates(ATensor, BTensor, remainder, np.trunc)
@@ -50,10 +55,11 @@ def element_wise_modulus_floor_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of MODULUS_FLOOR: the remainders that rounded steps may give.
 
-    For integers, the reference's remainder is right. Any signed integer is right modulo zero, and
-    for the lowest integer modulo -1.
+    For integers, only the reference's remainder is right, with two exceptions: any signed integer
+    is right if the divisor is 0, or if the dividend is the lowest integer and the divisor -1.
 
-    Source: that of `element_wise_divide_candidates`.
+    Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
+    flushed to zero where it is subnormal.
     """
     remainder = element_wise_modulus_floor(ATensor, BTensor, OutputTensor)
     return _candidates(ATensor, BTensor, remainder, np.floor)
@@ -73,11 +79,11 @@ def _float_candidates(
     """Return the permitted results of `a - b * rounding(a / b)` in FLOAT32 arithmetic.
 
     If a / b is 2.9999999, FLOAT32 may round it to 3: the remainder is then about 0 or b, but
-    nothing between. If the error of a / b spans several whole numbers, all numbers between their
-    remainders are right. Measured on DirectML 1.8.0 to 1.15.4: a whole a / b below
-    `_LARGEST_MULTIPLE` gives 0. If a / b or 1 / b underflows, a / b may count as 0: the remainder
-    is then a. If a quotient or a product overflows, any value is right. If b is 0 or infinite, or a
-    is infinite, the remainder is NaN.
+    nothing between. If the whole numbers that a / b may become are further apart than 1, all
+    numbers between their remainders are right. A whole a / b below `_LARGEST_MULTIPLE` has no
+    error. If a / b or 1 / b underflows, a / b may count as 0: the remainder is then a. If a
+    quotient or a product overflows, any value is right. If b is 0 or infinite, or a is infinite,
+    the remainder is NaN.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):

@@ -1,6 +1,7 @@
 """Permitted errors of powers, and of ATAN_YX, the arc tangent of a quotient.
 
-Kernels compute x^y as exp2(y * log2(x)), so x^100 has 100 times the error of log2(x).
+Kernels compute x^y as exp2(y * log2(x)), so the relative error of x^100 is about 70 times the error
+of log2(x): 100 * log(2). Powers of integers are products, modulo 2^32.
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
 """
@@ -42,7 +43,7 @@ __all__ = [
 ]
 
 _BEYOND_INT32: Final = 2.0**31
-"""Kernels may treat even exponents from 2^31 on as odd: 32-bit integers do not hold them.
+"""Kernels may treat even exponents of this size or more as odd: 32-bit integers do not hold them.
 
 Measured on DirectML 1.8.0 and 1.15.4: (-1)^16777216 is 1, and (-1)^2147483648 is -1.
 """
@@ -56,11 +57,12 @@ def element_wise_pow_interval(
 ) -> Interval:
     """Return the interval of POW.
 
-    If a power of integers is outside the range of an output of 8 or 16 bits, any value is right. A
-    power outside the range of 32 bits wraps around. With 32 bits, if scaling may round an operand,
-    any value is right for a power outside the range, and for every power of a negative base. With
-    an exponent of 8 or 16 bits, a
-    FLOAT32 power beyond the largest FLOAT16 number may be infinite. A power of integers may also be
+    With a floating-point base or exponent, the interval has the errors of exp2 and log2. A FLOAT32
+    base to an exponent of 8 or 16 bits may also be infinite if the power is beyond 65504.
+
+    For a power of integers outside the range of an output of 8 or 16 bits, any value is right. In
+    32 bits, the power wraps around. If scaling may round an operand, any value is then right for a
+    power outside the range, and for every power of a negative base. A power of integers may also be
     0 if scaling makes the exponent negative infinity.
 
     Source: measured. (-1)^y is 1 for y = 3 * -1e38, and 0 for y = 4 * -1e38, which overflows.
@@ -151,15 +153,15 @@ def _power_interval(
             corners += [np.where(around_zero, end, power) for end in (below, 0 * power, pole)]
         subnormal = (base != 0) & (np.abs(base) < LEAST_NORMAL_FLOAT32)
         if subnormal.any():
-            # Measured: log2 of a subnormal number may be that of about 2^-127.
+            # A subnormal base may be flushed to 0. Measured: its log2 may also come out near -127.
             least_normal = real_power(np.copysign(LEAST_NORMAL_FLOAT32, base), exponent)
             corners += [np.where(subnormal, end, power) for end in (0 * power, least_normal)]
         low, high = np.fmin.reduce([*corners, power]), np.fmax.reduce([*corners, power])
         # Kernels treat the base 0 apart, so its power has no error.
         zero = (base == 0) & (bases[0] == bases[1])
         low, high = (np.where(zero | np.isnan(power), power, end) for end in (low, high))
-    # Kernels may treat exponents from 2^31 on as odd. An odd exponent that FLOAT32 does not hold
-    # may be rounded to an even one: measured with 979433053. So both signs are right.
+    # For `_BEYOND_INT32`, both signs are right. So they are for an odd exponent that FLOAT32 does
+    # not hold, which may be rounded to an even one: measured with 979433053.
     with np.errstate(invalid="ignore", over="ignore"):  # For infinite and large exponents.
         odd = np.abs(np.fmod(exponent, 2)) == 1
         unheld = odd & (exponent.astype(np.float32) != exponent)

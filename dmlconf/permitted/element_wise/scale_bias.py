@@ -30,14 +30,15 @@ __all__ = [
 ]
 
 _MOST_TOGETHER: Final = 1 << 12
-"""For up to this many elements, a function is computed for several arguments at once."""
+"""For up to this many elements, a function is computed for several arguments in one call, which
+takes less time than several calls."""
 
 
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
     """Return the least and the greatest `x * Scale + Bias` of FLOAT32 arithmetic, in FLOAT64.
 
     Where FLOAT32 does not hold the product or the sum, kernels round each of them up or down, or
-    both at once. A subnormal product or sum may be flushed to zero, and either may overflow.
+    round the sum only. A subnormal product or sum may be flushed to zero, and either may overflow.
     Without a scale and bias, or with 1 and 0, both ends are the same array of the elements.
     """
     exact = scaled(tensor, scale_bias)
@@ -78,9 +79,9 @@ def function_interval(
     """Return the permitted interval of a function of the scaled elements.
 
     Args:
-        function: a function of FLOAT64 numbers; monotone on either side of zero. Any floating-point
-            result is right where the function is NaN for some but not all of the arguments in the
-            interval of the scaled element.
+        function: a function of FLOAT64 numbers; monotone on either side of zero. It is computed for
+            the scaled element and for both ends of its interval. Any floating-point result is right
+            where some but not all of the three results are NaN.
         output: the output. If its type is an integer type, scaled elements are truncated before the
             function.
         error: the error of the function before its result is rounded; unused for an integer type.
@@ -103,7 +104,7 @@ def function_interval(
     with np.errstate(all="ignore"):
         undefined = [np.isnan(function(argument)) for argument in (low, exact, high)]
     in_doubt = np.logical_or.reduce(undefined) & ~np.logical_and.reduce(undefined)
-    # All three may lie outside, on both sides.
+    # The ends may lie outside of the domain on both sides, although the domain has right arguments.
     in_doubt |= (low < domain[0]) & (high > domain[1])
     return anything_where(in_doubt, (lowest, highest))
 
@@ -137,7 +138,6 @@ def _hull_of_results(
     output: TensorDesc,
     error: Callable[[Array], Array | float],
 ) -> Interval:
-    """Return the least and the greatest result of several arguments."""
     first = arguments[0]
     alike = all(each.dtype == first.dtype and each.shape == first.shape for each in arguments)
     if alike and output.DataType.is_float and first.size <= _MOST_TOGETHER:

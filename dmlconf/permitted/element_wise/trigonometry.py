@@ -38,14 +38,14 @@ _SINE: Final = 0.0008
 """The absolute error of sine and cosine from -100 pi to 100 pi."""
 
 _SINE_END: Final = 100 * np.pi
-"""The Direct3D functional specification limits the error only up to this size."""
+"""The greatest size for which the Direct3D functional specification limits the error."""
 
 _ARCSINE: Final = 7.0e-5
 """The absolute error of the polynomial of Abramowitz and Stegun, 4.4.45: 6.8e-5 at 0."""
 
 ARCTANGENT: Final = 2.0**-16
-"""The absolute error of the polynomial of Abramowitz and Stegun, 4.4.47, plus that of a quotient.
-The polynomial's is 1.2e-5."""
+"""The absolute error of an arc tangent: 1.2e-5 for the polynomial of Abramowitz and Stegun, 4.4.47,
+plus that of the quotient which is its argument."""
 
 
 def _scaled_with_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
@@ -90,8 +90,10 @@ def element_wise_tan_candidates(
     """Return the candidates of TAN: `sin(x) / cos(x)`.
 
     Let e be the error of sine and cosine. Near a pole, where |cos x| <= e, numbers of either sign
-    are right if their size is (|sin x| - e) / (|cos x| + e) or more. For a finite x beyond 100 pi
-    any value is right.
+    are right if their size is (|sin x| - e) / (|cos x| + e) or more. Any value is right for a
+    finite x beyond 100 pi, and where scaling may give a finite or an infinite x.
+
+    Source: Direct3D 11.3 functional specification, 22.10 (sincos).
     """
     exact, error = _scaled_with_error(InputTensor, ScaleBias)
     with np.errstate(all="ignore"):
@@ -126,13 +128,13 @@ def _arctangent_interval(
 element_wise_sin_interval = unary_interval(
     "element_wise_sin",
     partial(_sine_interval, sine),
-    "the sine; of finite elements beyond 100 pi it is from -1.0008 to 1.0008",
+    "the sine; for finite elements beyond 100 pi any number from -1.0008 to 1.0008",
 )
 
 element_wise_cos_interval = unary_interval(
     "element_wise_cos",
     partial(_sine_interval, cosine),
-    "the cosine; of finite elements beyond 100 pi it is from -1.0008 to 1.0008",
+    "the cosine; for finite elements beyond 100 pi any number from -1.0008 to 1.0008",
 )
 
 element_wise_asin_interval = unary_interval(

@@ -75,8 +75,9 @@ def element_wise_floor_candidates(
 def element_wise_round_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str
 ) -> Sequence[Interval]:
-    """Return the candidates of ROUND; for TOWARD_INFINITY a kernel may add a half in FLOAT32.
+    """Return the candidates of ROUND.
 
+    For TOWARD_INFINITY and FLOAT32, a kernel may add a half to the size and drop the fraction.
     FLOAT32 rounds the sum: 0.49999997, the number just below a half, becomes 1, and 2^23 + 1
     becomes 2^23 + 2.
     """

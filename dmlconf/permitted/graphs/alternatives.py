@@ -60,7 +60,7 @@ PASS_SIGNS_ON: Final = frozenset(
         "SPLIT",
     }
 )
-"""Operators that give equal numbers for 0 and -0, where 0 equals -0."""
+"""Operators whose results for 0 and for -0 are equal, or are zeros of different signs."""
 
 Signs = Callable[[Array, int], Array]
 """Takes an output and its node's number, and returns 1.0 or -1.0 for each element: the sign of the

@@ -55,8 +55,8 @@ _TRUTH_VALUES: Final = frozenset(
 )
 
 _MOST_PAIRS: Final = 1 << 22
-"""The most pairs of elements that are compared. With more, only lines with elements that may be any
-number are looked at."""
+"""The most pairs of elements that are compared: an array of their truth values takes 4 MiB. With
+more pairs, only lines with elements that may be any number are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +122,9 @@ def index_choices(
 ) -> IndexChoices:
     """Return, for each output that follows from an order, other outputs that are as right.
 
-    They hold indices, or the ones and zeros of HARDMAX. For NONZERO_COORDINATES see `nonzero`.
-
-    Comparisons with NaN are false. So where an element may be NaN, an element that may be first
-    without it may come first. Any element of such a line may come first for TOP_K, where another
-    element is NaN, and where elements are compared in parts.
+    Comparisons with NaN are false. So an element that may be NaN may come first, and so may each
+    element that may be first among the others. Any element of such a line may come first for TOP_K,
+    where another element is NaN, and where elements are compared in parts.
 
     Args:
         moved: the evaluations of the graph, the right one and the samples.

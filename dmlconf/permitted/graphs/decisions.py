@@ -48,7 +48,10 @@ def next_in_doubt(
 
 
 def with_outcome(evaluate: Evaluate, comparison: Case, mask: Array, outcome: int) -> Evaluate:
-    """Return the evaluation in which some elements of a comparison have a given outcome."""
+    """Return an evaluation like `evaluate`, but with one outcome where `mask` says so.
+
+    `comparison` is the node whose output has the outcome.
+    """
 
     def outputs(case: Case) -> Mapping[str, Array]:
         values = evaluate(case)

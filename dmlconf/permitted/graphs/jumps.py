@@ -65,8 +65,7 @@ def elements_at_jumps(
 def _at_roots(right: NodeValues, moved: Sequence[NodeValues]) -> dict[Slot, Array]:
     """Return the quotients by a root that are NaN in some samples and numbers in others.
 
-    The argument of such a root may be positive, zero or negative, so the quotient may have any
-    size.
+    The root may be near 0, so that the quotient may have any size.
     """
     quotients: dict[Slot, Array] = {}
     for name, case in right.cases.items():

@@ -53,8 +53,8 @@ class Poles:
 
     Attributes:
         zeros: the nodes' results with other numbers in place of intermediates that may have them.
-            They are +0 and -0; with an operator in `_BESIDE_ZERO`, the numbers next to 0; then the
-            numbers in `_ENDS`.
+            These numbers are +0 and -0; for a graph with an operator in `_BESIDE_ZERO`, also those
+            next to 0; and those that ScaleBias turns into the numbers in `_ENDS`.
         elements: by output of a node, where a result in `zeros` is infinite, and a result from an
             end of the intermediates' ranges is finite.
     """
@@ -110,8 +110,6 @@ def poles_of(
 def _evaluated(
     case: Case, evaluate: Evaluate, right: NodeValues, replaced: _Replaced
 ) -> NodeValues:
-    """Return the nodes' results if some elements of their outputs are replaced."""
-
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
         if (node.name, tensor) not in replaced:
             return values
@@ -211,9 +209,11 @@ def _range(slot: Slot, band: Band, moved: Sequence[NodeValues]) -> Interval:
 
 
 def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:
-    """Return the intervals of an output near a pole: from the hull to each infinity that occurs.
+    """Return two intervals of an output near a pole: the hull, extended to either infinity.
 
-    There are none for an output without elements near a pole.
+    Only elements that `Poles.elements` marks are extended, and only to infinities that they have in
+    `Poles.zeros`. The other end of these elements becomes 0 if it is the other infinity. An output
+    without such elements has no intervals here.
     """
     mask = poles.elements.get(slot)
     if mask is None:

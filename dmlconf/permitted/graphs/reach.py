@@ -43,8 +43,8 @@ _MIXED_INDICES: Final = (0.5, 0.5, 0.0, 0.0, 1.0, 1.0, 0.25, 0.75)
 least. Of two or more, at least one is the greatest, and one the least."""
 
 _MANY: Final = 4
-"""An input of a comparison with this many values in the evaluations may have any value, such as 3
-although no evaluation gives 3."""
+"""An input of a comparison with this many different values in the evaluations counts as any number,
+such as 3 although no evaluation gives 3."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators for which the values of the input decide which output elements are undefined."""
@@ -94,7 +94,8 @@ def open_elements(
     These are
 
     - elements at a jump, and results of unknown bits (`_of_unknown_bits`);
-    - of outputs that later nodes read, elements near a pole, and those that `Band.beyond` marks;
+    - of outputs that later nodes read, elements near a pole, and those that `Band.beyond` marks in
+      the right evaluation or in a sample;
     - all elements that follow from these.
 
     Args:

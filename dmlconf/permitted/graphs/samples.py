@@ -1,9 +1,9 @@
 """Evaluations of a graph with perturbed intermediates, to see how far errors move its outputs.
 
 The method is that of Monte Carlo arithmetic (Parker 1997): repeat a computation with random
-rounding errors, and look at how the results spread. A sample moves each element of a node's output
-to the lowest or the highest permitted value, or a random part of the way. If the rule of x permits
-3.9 to 4.1, samples of sqrt(x) are 1.975, 2.025 and numbers between.
+rounding errors, and look at how the results spread. Most samples move each element of a node's
+output to the lowest or the highest permitted value, or a random part of the way. If the rule of x
+permits 3.9 to 4.1, samples of sqrt(x) are 1.975, 2.025 and numbers between.
 
 docs/decisions/0026-which-samples-of-a-graph.md measures the choice of samples.
 """
@@ -184,7 +184,7 @@ def _alike(
 def _inside(candidate: Interval, values: Array) -> Array:
     """Return the middle of a candidate; of 65504 to infinity, 65504.
 
-    Elements that may have any value, or only NaN, keep the given one.
+    Elements that may have any value, or only NaN, keep the number that they have in `values`.
     """
     low, high = (end.astype(np.float64) for end in candidate)
     middle = low + (high - low) / 2
@@ -195,7 +195,7 @@ def _inside(candidate: Interval, values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Unrounded:
-    """A graph whose FLOAT16 edges are FLOAT32 instead, as far as `with_float32_edges` changes them.
+    """A graph with FLOAT32 edges.
 
     Attributes:
         case: the graph that `with_float32_edges` returns.
@@ -232,8 +232,9 @@ def samples(
 ) -> Iterator[Sample]:
     """Yield samples: the nodes' results from moved intermediates; no sample if none can move.
 
-    The last `RANDOM_SAMPLES` are the random ones. Some samples move only the last intermediates: if
-    earlier ones move too, a number may become negative, so that RELU hides its error.
+    The last `RANDOM_SAMPLES` move each element to one of its ends at random. Some samples move only
+    the last intermediates: if earlier ones move too, a number may become negative, so that RELU
+    hides its error.
 
     Args:
         bands: the bands of all outputs of nodes around `right`, the right evaluation.

@@ -33,10 +33,10 @@ _ALWAYS: Final = frozenset(
 
 
 def never_negative(slot: Slot, right: NodeValues) -> Array | None:
-    """Return which elements of an output are never negative; None for integers.
+    """Return which elements of an output are never negative.
 
-    Known are those of `_ALWAYS`, and powers whose exponents are an attribute or an input of the
-    graph. None for other operators.
+    All are for the operators in `_ALWAYS`. For POW with exponents that the graph has as an input,
+    and for CONSTANT_POW, those with an even exponent are. None for integers and for other nodes.
     """
     case, values = right.cases[slot[0]], right.outputs[slot]
     if values.dtype.kind != "f":

@@ -229,8 +229,6 @@ def _outputs_at(
     steps: Sequence[Slot],
     end: int,
 ) -> dict[Slot, Interval]:
-    """Return the results of steps at one end of the ranges of their inputs."""
-
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
         interval = ranges.get((node.name, tensor))
         return values if interval is None else _outward(interval[end], values, up=end == 1)

@@ -1,7 +1,7 @@
 """Permitted errors of BATCH_NORMALIZATION and BATCH_NORMALIZATION_TRAINING.
 
-Variables named `steps` hold sums of what single steps, such as a product, round, each times the
-half ULPs that it may be off.
+Variables named `steps` hold the errors of single operations beside a long sum, such as a product:
+the sum of the sizes that they round, each times the half ULPs that it may be off.
 
 Derived in docs/bounds.md, Normalisation.
 """
@@ -157,7 +157,9 @@ def batch_normalization_training_error_scale(
 
 @dataclass(frozen=True, slots=True)
 class _Moments:
-    """Mean and variance of the elements, and the sizes that their errors follow from, FLOAT64.
+    """Mean and variance of the elements, and the sizes that their errors follow from.
+
+    Numbers are FLOAT64.
 
     Attributes:
         over: the dimensions in which elements share a mean and a variance; all arrays but `size`,
@@ -165,7 +167,7 @@ class _Moments:
         count: how many elements share a mean.
         mean_size: the means of the elements' absolute values.
         partial: what `partial_mean` returns for the elements.
-        exact: which means are the same however they are computed.
+        exact: which means `exact_mean` marks.
         overflows: for which means the sum of the elements may overflow.
         size: `|x| + mean_size` for each element x.
         centred: `x - mean`; `squares` has the squares of these differences.
@@ -247,7 +249,7 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
 
 
 def _held(moments: _Moments, quotient: Array) -> Array:
-    """Return the sum of the sizes of all FLOAT16 stores that give `(x - mean) / deviation`.
+    """Return the sum of the sizes of the FLOAT16 stores on the way to `(x - mean) / deviation`.
 
     Kernels may store the mean, `x - mean`, the variance, its root and the quotient. Each size is
     multiplied by the derivative of the quotient with respect to the stored number.
@@ -318,8 +320,8 @@ def _batches_first(
 
 
 _PRODUCTS: Final = 4 * HALF_STEP
-"""The error of `x * factor - mean * factor` by that of two products, the mean and the difference,
-as a share of `(|x| + |mean|) * factor`."""
+"""The error of `x * factor - mean * factor`, as a share of `(|x| + |mean|) * factor`: HALF_STEP for
+the mean, for either product and for the difference."""
 
 
 def _training_spans(

@@ -47,8 +47,8 @@ def batch_normalization_grad_error_scale(
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
     """Return the error scales of the gradients for the input, the scale and the bias.
 
-    They are the gradients' formulas with absolute values. Measured: kernels store the sum for the
-    scale in FLOAT16 before they divide it.
+    They are the gradients' formulas with absolute values. Measured: kernels with FLOAT16 outputs
+    store the sum for the scale in FLOAT16 before they divide it by the deviation.
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
@@ -89,7 +89,7 @@ def batch_normalization_grad_error_scale(
 def _vanishes(*intermediates: Array) -> Array:
     """Return for which elements one of the intermediates is subnormal, and may be flushed to 0.
 
-    The result is then 0, or NaN if 0 is divided by 0 or multiplied by infinity.
+    The result may then be 0, or NaN if 0 is divided by 0 or multiplied by infinity.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results are flushed.
     """

@@ -65,8 +65,8 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
         if desc.Beta >= 0:
             beyond |= overflows
-            # Measured: a power that underflows has an infinite reciprocal, which 0 makes NaN, and
-            # few digits.
+            # A power that underflows has few digits. Measured: its reciprocal is infinite, and 0
+            # times the reciprocal is NaN.
             underflows = power < LEAST_NORMAL_FLOAT32
             overflows |= (values == 0) & underflows
             beyond |= (values != 0) & (power > 0) & underflows
@@ -198,9 +198,9 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     That is where
 
     - the sum of squares, its product with Alpha, or the base overflows;
-    - subnormal squares may count as 0;
-    - Beta is less than the least normal number, so that it may count as 0, and the base is 0,
-      infinite or NaN: 0 * log(0) is NaN;
+    - squares may be subnormal, count as 0, and so change the base by more than a rounding;
+    - Beta is 0, negative or subnormal, and the base is 0, infinite or NaN: 0 * log(0) is NaN, and a
+      subnormal Beta may count as 0;
     - Beta is infinite and the base near 1: log(1) times infinity is NaN (DirectML 1.8.0).
     """
     info = np.finfo(np.float32)

@@ -108,7 +108,7 @@ class _Centred:
         added: the sums of the finite `|x|`.
         partial: what `partial_mean` returns for x; 0 without UseMean.
         held: the sizes of FLOAT16 stores of the mean and of the differences from it, or of x.
-        exact: which means are exact; None without UseMean.
+        exact: which means `exact_mean` marks; None without UseMean.
     """
 
     values: Array
@@ -385,7 +385,7 @@ def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[
 def saturated(
     centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
 ) -> list[Array]:
-    """Return two arrays of quotients, FLOAT64, that are right if the variance overflows its type.
+    """Return two arrays of quotients, FLOAT64, that are right if the variance overflows `dtype`.
 
     A kernel that truncates stores the largest number instead, and divides by its root. A kernel
     that rounds to nearest stores infinity, which makes the quotient 0, and so does a sum of squares
@@ -434,6 +434,7 @@ def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[
     error_scale = ErrorScale(loss)
     if dtype == np.float16:
         error_scale = ErrorScale(np.zeros_like(loss), loss)
+    # Where a store may take half of the variance plus epsilon away, any quotient is right.
     return error_scale.overflowing_where(variance > float(info.max)).open_where(share > 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Error scales of means and of `(x - mean) / deviation`, which several normalisations compute.
+"""Errors of means, and of `(x - mean) / deviation`, which several normalisations compute.
 
 `of_rounding_alone`, `unbounded` and `variance_overflows` say where a quotient by the deviation may
 be far off.

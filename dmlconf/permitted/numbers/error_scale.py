@@ -31,8 +31,7 @@ LONGEST_WHOLE: Final = 128
 """The most terms of a sum that GEMM never cuts into slices."""
 
 _MANY_ROUNDINGS: Final = 2.0**-16
-"""The relative error of 256 roundings of FLOAT32, more than that of a sum of some thousand terms.
-"""
+"""The relative error of 256 roundings of FLOAT32, as many as a sum of 7,056 different terms has."""
 
 _FLOAT64_LOSS: Final = 2.0**-40
 """More than what FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""
@@ -116,7 +115,7 @@ class ErrorScale(SumErrors):
         )
 
     def signed(self, values: Array, terms: float = 1.0) -> ErrorScale:
-        """Return the error scale of plain sums with the sums of their negative and positive terms.
+        """Return the error scale of sums with the field `by_sign`.
 
         Args:
             values: the right results, FLOAT64, whose error scales are `sums`.
@@ -272,11 +271,12 @@ class ErrorScale(SumErrors):
 
     @np.errstate(invalid="ignore")
     def growing(self, factor: Array, values: Array) -> ErrorScale:
-        """Return the error scale with `growth`, a factor of errors that `sums` contains.
+        """Return the error scale with the field `growth`.
 
-        It is 1 for results that overflow in spite of 256 roundings.
+        It is 1 for results so large that they overflow even if 256 roundings make them smaller.
 
         Args:
+            factor: the growth of other results, by which later steps multiply a sum.
             values: the results in FLOAT64.
         """
         least = np.abs(values) - self.sums * _MANY_ROUNDINGS

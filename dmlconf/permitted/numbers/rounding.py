@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 MOST_ROUNDINGS: Final = 256.0
-"""A bound of a sum's error, in units of STEP times its error scale. The rule permits less for up to
-2^14 terms if they vary."""
+"""A bound of a sum's error, in units of STEP times its error scale. For up to 2^14 terms that vary,
+the rule permits less: 194 units for 2^14 terms."""
 
 ANY_RESULT: Final = 2.0**400
 """An error scale with which any result is right."""
@@ -44,7 +44,8 @@ STEP: Final = 2.0**-23
 """The greatest relative error of one FLOAT32 operation that rounds toward zero."""
 
 HALF_STEP: Final = 2.0**-24
-"""The greatest relative error of one that rounds to nearest; the unit of the errors of sums."""
+"""The greatest relative error of one FLOAT32 operation that rounds to nearest, and the unit of the
+errors of sums."""
 
 _SUBNORMAL_STEPS: Final = 2.0**-148
 """The greatest error of two roundings toward zero of subnormal FLOAT32 numbers."""
@@ -101,8 +102,8 @@ def underflow_error(*factors: Array) -> Array:
     """Return how far a product may be off because a product of some factors is subnormal.
 
     A subnormal number has fewer digits, or is taken for zero, so the error is the whole product's
-    absolute value, FLOAT64. It is 0 where no product of some factors is below 2^-126, and where
-    the whole product is not finite.
+    absolute value, FLOAT64. It is 0 where no product of some factors is below 2^-126, where a
+    factor is 0, and where the whole product is not finite.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results may be flushed.
     """

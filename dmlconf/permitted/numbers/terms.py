@@ -64,7 +64,7 @@ def values_repeat(values: Array, axis: int) -> bool:
     """Return whether a number other than 0 makes up much of a line of FLOAT32 numbers.
 
     A line extends along the axis. It has n numbers, at least 64, of which one occurs more than
-    sqrt(n) times. False for other types.
+    sqrt(n) times. Of more than 511 lines, only some are examined. False for other types.
     """
     count = values.shape[axis]
     if values.dtype != np.float32 or count < _LEAST:
@@ -74,7 +74,10 @@ def values_repeat(values: Array, axis: int) -> bool:
 
 
 def _often(rows: Array) -> Array:
-    """Return which places of sorted rows have a number other than 0 that occurs very often."""
+    """Return truth values by row; one is true if a number but 0 occurs more than sqrt(n) times.
+
+    n is the length of a row.
+    """
     root = math.isqrt(rows.shape[1])
     ordered = np.sort(rows.astype(np.float32), axis=-1)
     often: Array = (ordered[:, root:] == ordered[:, :-root]) & (ordered[:, root:] != 0)

@@ -67,7 +67,7 @@ _ROUNDINGS: Final = 16
 
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a query's scores, averaged with the shares as weights, for which shares
-change in proportion. With a larger one, any result is right."""
+change nearly in proportion: exp(0.125) is 1.133. With a larger error, any result is right."""
 
 
 def multihead_attention1_error_scale(
@@ -114,7 +114,7 @@ def _scores(
 ) -> tuple[Array, ErrorScale]:
     """Return the scores and their error scales.
 
-    If a score of a query may overflow, all scores of the query are 0, and any result is right.
+    If a score may overflow, any result is right for its query, all scores of which are set to 0.
     """
     dtype = fields["OutputTensor"].DataType.dtype
     absolute = _each(np.abs, fields)
