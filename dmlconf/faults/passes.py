@@ -31,7 +31,7 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["MOST_WAYS", "Combine", "combinations_in_passes", "first_pass_truncated"]
 
 Combine = Callable[[Array], Array]
-"""Sums or averages an array along the operator's axes, which keep a size of 1."""
+"""Sums, averages or multiplies an array along the operator's axes, which keep a size of 1."""
 
 _Order = tuple[int, ...]
 """A permutation of the axes."""

@@ -22,6 +22,7 @@ from dmlconf.permitted.numbers.rounding import (
     STEP,
     greatest_product,
 )
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.normalization.local_response import (
@@ -50,6 +51,7 @@ _POWER: Final = 2.0**-19
 def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorScale:
     """Return the error scale: each result's size, times the relative errors of sum and power.
 
+    A result that overflows has the sign of its input.
     Derived in docs/bounds.md, Local response normalisation.
     """
     with np.errstate(all="ignore"):
@@ -58,7 +60,8 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         terms = _terms(desc, values)
         power = np.power(base, single(desc.Beta))
         condition = _condition(base, terms, abs(single(desc.Beta)))
-        beyond = _beyond(desc, base) | _overflow_in_doubt(desc, base, values, condition)
+        beyond = _beyond(desc, base)
+        in_doubt = _overflow_in_doubt(desc, base, values, condition)
         values /= power
         error_scale: Array = values * condition
         beyond |= _nan_in_doubt(base, terms, desc.Beta)
@@ -70,8 +73,13 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
             underflows = power < LEAST_NORMAL_FLOAT32
             overflows |= (values == 0) & underflows
             beyond |= (values != 0) & (power > 0) & underflows
+    error_scale[in_doubt.finite] = 0
     scale = ErrorScale(np.where(beyond, ANY_RESULT, error_scale)).overflowing_where(overflows)
-    return scale.growing(condition, values)
+    sides = (
+        np.where(desc.InputTensor > 0, 0, -np.inf),
+        np.where(desc.InputTensor < 0, 0, np.inf),
+    )
+    return replace(scale.growing(condition, values).spanned(in_doubt), by_sign=sides)
 
 
 @of_fields(LocalResponseGradDesc)
@@ -224,21 +232,22 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
 
 def _overflow_in_doubt(
     desc: LocalResponseDesc, base: Array, values: Array, condition: Array
-) -> Array:
-    """Return where a result beyond FLOAT32 may come out as a number.
+) -> Span:
+    """Return the numbers as which a result beyond FLOAT32 may come out; NaN for other results.
 
     FLOAT32 rounds a base of 1 + 1e-15 to 1, whose power is 1, even if Beta is -1e38. Measured on
     DirectML 1.8.0.
 
     Args:
         values: the absolute values of the input.
+        condition: what `_condition` returns.
     """
     binary_logarithm = np.log2(values) - single(desc.Beta) * np.log2(np.abs(base))
     reach = condition * (MOST_ROUNDINGS * STEP)
-    in_doubt: Array = (
-        np.isfinite(values) & (binary_logarithm > 127) & (binary_logarithm - reach < 128)
-    )
-    return in_doubt
+    lowest = binary_logarithm - reach
+    in_doubt = np.isfinite(values) & (binary_logarithm > 127) & (lowest < 128)
+    sizes = np.where(in_doubt, np.exp2(lowest), np.nan), np.where(in_doubt, LARGEST_FLOAT32, np.nan)
+    return Span.around(*(np.copysign(size, desc.InputTensor) for size in sizes))
 
 
 def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:

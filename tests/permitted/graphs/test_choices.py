@@ -157,13 +157,42 @@ GATHERED_COORDINATES = (
 )
 """The coordinates, as they are if `rows` has the numbers 0 to 3."""
 
+
+def _moved(operator: str, tensors: str) -> str:
+    """Nodes that move the four coordinates, all of them and in their order, by an operator."""
+    return NONZERO.replace("node:", "places:") + (
+        f"\n  node: {{operator: {operator}, desc: {{{tensors}}}}}"
+    )
+
+
+JOINED_COORDINATES = _moved(
+    "JOIN",
+    "InputTensors: [places.OutputCoordinatesTensor], OutputTensor: {Sizes: [4, 1]}, Axis: 0",
+)
+SPLIT_COORDINATES = _moved(
+    "SPLIT",
+    "InputTensor: places.OutputCoordinatesTensor, OutputTensors: [{Sizes: [4, 1]}], Axis: 0",
+)
+PADDED_COORDINATES = _moved(
+    "PADDING",
+    "InputTensor: places.OutputCoordinatesTensor, OutputTensor: {Sizes: [4, 1]}, "
+    "PaddingMode: EDGE, PaddingValue: 0, DimensionCount: 2, "
+    "StartPadding: [0, 0], EndPadding: [0, 0]",
+)
+
 ROWS = "\n  rows: {Sizes: [1, 4], DataType: UINT32, values: [0, 1, 2, 3]}"
 
 
 @pytest.mark.parametrize(
     ("inputs", "nodes"),
-    [(NEAR_ZERO, COPIED_COORDINATES), (NEAR_ZERO + ROWS, GATHERED_COORDINATES)],
-    ids=["TILE", "GATHER"],
+    [
+        (NEAR_ZERO, COPIED_COORDINATES),
+        (NEAR_ZERO + ROWS, GATHERED_COORDINATES),
+        (NEAR_ZERO, JOINED_COORDINATES),
+        (NEAR_ZERO, SPLIT_COORDINATES),
+        (NEAR_ZERO, PADDED_COORDINATES),
+    ],
+    ids=["TILE", "GATHER", "JOIN", "SPLIT", "PADDING"],
 )
 def test_a_coordinate_that_another_node_copies_has_the_same_choices(
     inputs: str, nodes: str, tmp_path: Path

@@ -63,7 +63,10 @@ def test_a_base_that_float32_rounds_to_1_makes_a_power_1_or_infinite(tmp_path: P
     case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc)
     assert accepts(case, "OutputTensor", [np.inf, np.inf])
     assert accepts(case, "OutputTensor", [6e-8, np.inf])
+    assert accepts(case, "OutputTensor", [100, np.inf])
     assert not accepts(case, "OutputTensor", [np.inf, 5])
+    for impossible in (-6e-8, -np.inf, np.nan):
+        assert not accepts(case, "OutputTensor", [impossible, np.inf]), impossible
 
 
 def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> None:
