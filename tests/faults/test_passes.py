@@ -255,6 +255,33 @@ def test_a_mean_of_training_in_one_pass_beside_a_variance_in_two_is_waived(
     assert status_and_fault(case, given, "1.8.0")[0] is status
 
 
+LARGE_SQUARES = (
+    "{InputTensor: {Sizes: [1, 1, 2, 16], DataType: FLOAT16, values: "
+    "[320, 0, 0, 0, 0, 0, 0, 0, -320, 0, 0, 0, 0, 0, 0, 0, "
+    "320, -320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}, "
+    "ScaleTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT16, values: [1, 1]}, "
+    "BiasTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT16, values: [0, 0]}, "
+    "OutputTensor: {Sizes: [1, 1, 2, 16], DataType: FLOAT16}, "
+    "OutputMeanTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT16}, "
+    "OutputVarianceTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT16}, Epsilon: 1}"
+)
+"""FLOAT16 truncates the mean of the squares of 320 and -320 to 65504."""
+
+
+def test_a_variance_of_numbers_side_by_side_averages_those_half_a_row_apart_first(
+    tmp_path: Path,
+) -> None:
+    """DirectML 1.8.0 and 1.9.1 give 65504 / 8 and 2 * 320 ** 2 / 16."""
+    case = case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", LARGE_SQUARES)
+    computed = first_pass_truncated(case)
+    assert computed is not None
+    found = [
+        each.outputs["OutputVarianceTensor"].ravel().tolist()
+        for each in (computed, *computed.others())
+    ]
+    assert [8188, 12800] in found
+
+
 GRADIENTS = "float16-gradients-held-in-parts"
 GRADIENT_OF_THE_BIAS = "float16-gradient-of-the-bias-held-in-parts"
 
