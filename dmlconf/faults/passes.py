@@ -57,23 +57,24 @@ def first_pass_truncated(case: Case) -> Computed | None:
     The first pass along axes before the last combines 2, 4, 8 or more elements at equal distances.
     The second pass combines the results. With 6 rows, rows 0 and 3, 1 and 4, and 2 and 5 are added
     first. The power of two depends on the sizes, so up to MOST_WAYS ways are tried. Groups of
-    adjacent axes have their passes one after the other. None if one pass is enough.
+    adjacent axes have their passes one after the other. None for REDUCE if one pass is enough.
 
-    In BATCH_NORMALIZATION_TRAINING the variance has two passes along the last axes as well, and the
-    mean may have one pass where the variance has two.
+    A variance has two passes along the last axes as well, and the mean may have one pass where the
+    variance has two.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")
     if tensor.dtype != np.float16 or function not in _OPERATIONS:
         return None
-    if case.operator_name == "BATCH_NORMALIZATION_TRAINING":
-        each = [partial(_trained, desc, inputs, *pair) for pair in _means_and_variances(desc)]
-    else:
-        computed = _reduced if case.operator_name == "REDUCE" else _normalized
+    if case.operator_name == "REDUCE":
         ways = combinations_in_passes(
             desc["InputTensor"], axes_of_mean(desc), _OPERATIONS[function]
         )
-        each = [partial(computed, desc, inputs, way) for way in ways[:MOST_WAYS]]
+        each = [partial(_reduced, desc, inputs, way) for way in ways[:MOST_WAYS]]
+    else:
+        trained = case.operator_name == "BATCH_NORMALIZATION_TRAINING"
+        computed = _trained if trained else _normalized
+        each = [partial(computed, desc, inputs, *pair) for pair in _means_and_variances(desc)]
     if not each:
         return None
     return replace(each[0](), others=lambda: (other() for other in each[1:]))
@@ -188,12 +189,18 @@ def _reduced(desc: Desc, inputs: Mapping[str, Array], combine: Combine) -> Compu
 
 
 @np.errstate(all="ignore")
-def _normalized(desc: Desc, inputs: Mapping[str, Array], combine: Combine) -> Computed:
+def _normalized(
+    desc: Desc, inputs: Mapping[str, Array], mean: Combine, of_variance: Combine
+) -> Computed:
+    """Return the output of MEAN_VARIANCE_NORMALIZATION or of its second version.
+
+    The arguments are those of `_trained`.
+    """
     values = inputs["InputTensor"].astype(np.float64)
-    centred = values - combine(values)
+    centred = values - mean(values)
     root: Any = 1.0
     if divides_by_root(desc):
-        root = np.sqrt(combine(np.square(centred)) + single(desc["Epsilon"]))
+        root = np.sqrt(of_variance(np.square(centred)) + single(desc["Epsilon"]))
     sums, sizes = _scaled(desc, inputs, centred / root, _sizes(values, centred) / root)
     activated, sizes = _activated(desc, sums, sizes)
     results = toward_zero(activated).astype(np.float16)
