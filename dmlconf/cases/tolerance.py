@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -59,7 +59,7 @@ def _tolerance(
     for kind, limit in limits.items():
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
             raise CaseError((*where, kind), f"{limit!r} is not a number above 0")
-        if not math.isfinite(limit):
+        if limit > sys.float_info.max:
             raise CaseError((*where, kind), "an infinite limit judges nothing")
     if "ulp" in limits and (len(limits) > 1 or not tensors[name].DataType.is_float):
         message = "`ulp` cannot be combined with other limits, and is for floating-point outputs"

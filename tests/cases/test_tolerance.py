@@ -96,6 +96,10 @@ def test_expected_values_with_an_origin_count_as_stated(tmp_path: Path) -> None:
         ("tolerance: {OutputTensor: {ulp: .nan}}", "nan is not a number above 0"),
         ("tolerance: {OutputTensor: {ulp: true}}", "must be a number, not true"),
         ("tolerance: {OutputTensor: {relative: .inf}}", "an infinite limit judges nothing"),
+        (
+            f"tolerance: {{OutputTensor: {{absolute: 1{'0' * 309}}}}}",
+            "an infinite limit judges nothing",
+        ),
         ("tolerance: {OutputTensor: {ulps: 1}}", "unknown field `ulps`"),
     ],
 )
