@@ -60,7 +60,7 @@ def unknown_names(condition: Expression, operators: Collection[str] = ()) -> lis
 
 
 def hint_at_name(name: str, known: Iterable[str]) -> str:
-    """Suggest known names for an unknown one, or say where names are listed."""
+    """Suggest a similar name, in capitals only if `name` is, or say where names are listed."""
     alike = [each for each in known if each.isupper() == name.isupper()]
     return name_hint(name, alike, "`dmlconf operators NAME` lists the fields of an operator")
 
@@ -71,6 +71,6 @@ def _has_any(operators: Iterable[str], name: str) -> bool:
 
 @cache
 def names_of_operator(operator: str) -> frozenset[str]:
-    """Return the names that a condition over an operator's cases may have; `GRAPHS` for graphs."""
+    """Return the names that a condition over an operator's cases may use; `GRAPHS` for graphs."""
     entry = entry_of(operator)
     return frozenset(names(entry, {}, ())) - FUNCTIONS.keys() | entry.term_names | {"FeatureLevel"}

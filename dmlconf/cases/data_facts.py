@@ -33,7 +33,7 @@ MOST_ELEMENTS: Final = 1 << 16
 
 
 def data_words(case: Case) -> tuple[str, ...]:
-    """Return the words that hold for an input of the case, in the order of `DATA_WORDS`.
+    """Return the words that hold for at least one input, in the order of `DATA_WORDS`.
 
     A case that expects a rejection has none. Inputs without data, and inputs of more than
     `MOST_ELEMENTS` elements, are skipped.

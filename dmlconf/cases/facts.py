@@ -40,6 +40,7 @@ __all__ = [
     "tensor_text",
 ]
 
+# Keys of facts that are not fields of the desc.
 IN_PLACE: Final = "in_place"
 DATA: Final = "data"
 
@@ -69,7 +70,7 @@ def facts_of(case: Case) -> dict[str, Any]:
     """Return the facts of a case that the run log keeps, as JSON values.
 
     Absent fields are left out. Tensors are text such as `FLOAT16 2x3 strides=1x2`, and so are
-    infinities and NaN. Arrays are lists, and nested operators are objects.
+    infinities and NaN. Arrays are lists, and nested operators and structs are objects.
 
     `in_place` lists the outputs that share the buffer of an input, and `data` the words of
     `DATA_WORDS` that hold for the inputs. Both are left out if empty.
@@ -177,7 +178,7 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
 
     - the desc's fields; an absent one is None, a nested operator its name
     - the terms of the operator's entry
-    - `constants`, such as `FLOAT16` and `BACKWARD`
+    - what the function `constants` returns, such as `FLOAT16` and `BACKWARD`
     - `DataType` of the first tensor, None without tensors
     - `DataTypes` and `Flags` of all tensors
     - `Rank`: the largest number of dimensions
@@ -187,7 +188,7 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
     - `Broadcast`: whether any tensor is broadcast
     - `InPlace`: whether an output shares an input's buffer
     - `Data`: the words of `DATA_WORDS` that hold for the inputs
-    - `Tags`
+    - `Tags` of the case
 
     The tensors of a graph are its inputs and outputs.
 
@@ -246,8 +247,8 @@ def constants(operator_name: str) -> Mapping[str, str]:
     """Return the constants that a condition may name, each by its own name.
 
     These are data types, `OWNED_BY_DML`, the words of `DATA_WORDS`, and the constants of the
-    operator's enums; for an operator with a nested one, also the names of all operators. A constant
-    that is named like a field is left out.
+    operator's enums. Graphs, and operators with a nested one, also have the names of all operators.
+    A constant that is named like a field is left out.
     """
     entry = catalogue.entry_of(operator_name)
     values = [str(data_type) for data_type in DataType]

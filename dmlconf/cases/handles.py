@@ -105,7 +105,7 @@ def is_handle(name: str) -> bool:
 
 
 def cases_of_handle(handle: str, identifiers: Collection[str]) -> list[str]:
-    """Return the identifiers whose digest begins with a handle; none if it has another form."""
+    """Return the identifiers whose digest begins with a handle; none if it is no handle."""
     if not is_handle(handle):
         return []
     return [each for each in identifiers if longest_handle(each).startswith(handle)]

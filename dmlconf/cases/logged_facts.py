@@ -16,6 +16,7 @@ _LARGEST: Final = 1 << 64
 _NUMBERS: Final = ("inf", "-inf", "nan")
 _NUMERIC: Final = (AttributeKind.UINT, AttributeKind.INT, AttributeKind.FLOAT, AttributeKind.BOOL)
 _DEEPEST: Final = 4
+"""The most levels of lists and objects in a plain value, one that a fact may have."""
 
 
 def facts_problem(operator_name: str, facts: Mapping[str, Any]) -> str | None:
@@ -74,7 +75,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_plain(value: Any, levels: int = _DEEPEST) -> bool:
-    """Return whether a value is None, text, a number, or a shallow list or object of these."""
+    """Return whether a value is None, text, a number, or a list or object of plain values."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

@@ -69,8 +69,8 @@ INVALID_TAG: Final = "invalid"
 class Provenance(StrEnum):
     """Where expected values come from.
 
-    These are a page, another source that the case states, a real DirectML, the reference, and a
-    relation.
+    These are, in order: a page, another source that the case states, a real DirectML, the
+    reference, and a relation.
     """
 
     DOCUMENTED = "documented"
@@ -290,7 +290,7 @@ class Case:
         return frozenset(t.DataType for _, _, t in tensors_of(self.entry, self.desc))
 
     def rule(self, output: str) -> PrecisionRule:
-        """Return an output's rule: the case's tolerance if that gives a reason, else its own."""
+        """Return an output's rule: its tolerance's if that has a reason, else the operator's."""
         tolerance = self.tolerances.get(output)
         if tolerance is not None and tolerance.reason is not None:
             return tolerance.rule

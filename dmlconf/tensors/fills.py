@@ -71,10 +71,10 @@ def _sequence(
 ) -> Array:
     """Count from `start` by `step`, and start again after `period` elements.
 
-    The tensor begins with the element at index `shift` of the period. By default the period ends
-    before the data type lacks an integer, in FLOAT16 at 2048 or -2048. The default period has at
-    most 2^32 elements, in 8-bit types at most 251: a prime number, so that rows of 2^k elements
-    differ. A `start` beyond its end is repeated.
+    The tensor begins with the element at index `shift` of the period. The default period ends where
+    the data type no longer has every integer, after 2048 or -2048 in FLOAT16. It has at most 2^32
+    elements, in 8-bit types at most 251: a prime number, so that rows of 2^k elements differ. A
+    `start` beyond that end is repeated.
     """
     _require_held(data_type, start)
     if period is not None:
@@ -156,7 +156,7 @@ def _uniform(
     """Pseudo-random real numbers from `low` to `high`, in the data type; integer types truncate.
 
     A `step` rounds the numbers to its multiples, so that sums may be exact. A number may then lie
-    half a step beyond `low` or `high`. Whether an integer type holds the numbers is not checked.
+    up to half a step beyond `low` or `high`. That an integer type holds them is not checked.
     """
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
@@ -400,9 +400,9 @@ def fill(
 
     Raises:
         KeyError: there is no such generator.
-        ValueError: an argument is out of range.
+        ValueError: an argument is out of range, or the `value` of `constant` is a text.
         OverflowError: an integer does not fit a NumPy type, such as a `value` of 300 in UINT8.
-        TypeError: an argument is unknown, missing, or of a wrong type, such as a text.
+        TypeError: an argument is unknown, missing, or otherwise of a wrong type.
     """
     count, generator = math.prod(sizes), FILLS[name]
     if count <= _BLOCK:

@@ -40,7 +40,7 @@ def packed_strides(sizes: Sequence[int]) -> Strides:
 def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether elements are packed; strides of dimensions of size 1 do not matter.
 
-    Surplus strides or sizes do not count.
+    Strides without a size, and sizes without a stride, are not compared.
     """
     return all(
         size == 1 or stride == packed

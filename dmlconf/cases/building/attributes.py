@@ -103,9 +103,10 @@ def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 
 
 def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] = ("desc",)) -> None:
-    """Raise `CaseError` for scalars that do not fit the data type given by another field.
+    """Raise `CaseError` for scalars that do not fit the data type that another field names.
 
-    For a field that `wraps`, -1 fits UINT8 since it fits INT8.
+    A scalar of a 4-bit type may have any value of the 8-bit type that stores it. For a field that
+    `wraps`, -1 fits UINT8 since it fits INT8.
     """
     errors = CaseErrors()
     for field in operator.fields:

@@ -53,8 +53,8 @@ class CaseFiles:
             where: the keys and indices that lead to the name, for errors.
 
         Raises:
-            CaseError: the file is outside the folder, does not end in `.npy`, cannot be read as an
-                array, or does not match the tensor.
+            CaseError: the name is an absolute path, leads outside the folder, or does not end in
+                `.npy`; or the file cannot be read as an array, or does not match the tensor.
         """
         path = self._path(name, where)
         try:

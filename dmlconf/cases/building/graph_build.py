@@ -1,4 +1,4 @@
-"""Build a graph case from its entry in a file and its row of the matrix."""
+"""Build a graph case from its entry in a file and, if it is of a matrix, its parameters."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
         _require_one_origin(entry)
     with errors.collected():
         relation = read_relation(evaluated(written["relation"], names))
-    # Nodes cannot be read after the errors that follow.
+    # The nodes are not read if errors follow here; the errors above do not matter to them.
     independent = len(errors)
     given, held = _by_holder(written, names, errors)
     inputs = _tensors(given, files, data, errors, with_data=not rejected)
@@ -108,7 +108,7 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
 
 
 def read_relation(written: Any) -> Relation | None:
-    """Return the relation that an entry names, or None.
+    """Return the relation that an entry names; None if `written` is None.
 
     Raises:
         CaseError: there is no such relation.

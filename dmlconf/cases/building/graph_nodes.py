@@ -34,7 +34,7 @@ _ABSENT: Final = Fixed(None)
 Where = tuple[str | int, ...]
 
 Source = str | Slot
-"""What feeds a tensor: a graph input by name, or a node's output tensor."""
+"""What feeds a tensor: a graph input by name, or the output tensor of a node or a constant."""
 
 _REFERENCE: Final = re.compile(r"(?P<node>[\w-]+(?:\[\d+\])?)(?:\.(?P<tensor>\w+(?:\[\d+\])?))?\Z")
 
@@ -62,7 +62,7 @@ def node_entries(written: Mapping[str, Any], names: Namespace) -> tuple[NodeEntr
     """Return the nodes of an entry, in order.
 
     Args:
-        written: the entry of each node, with its parts prepared.
+        written: the entry of each node, with its parts as `prepared` returns them.
 
     Raises:
         CaseError: an operator, a field, an expression or the number of nodes or copies is wrong.
@@ -238,6 +238,7 @@ class NodeReader:
 
         Raises:
             CaseError: there is no such tensor, its node cannot be read, or the nodes form a cycle.
+            _NotYetReadError: its node has not been read, as is possible before `read_all` ends.
         """
         if isinstance(source, str):
             if source not in self._inputs:
@@ -339,7 +340,7 @@ class NodeReader:
         sources: Sequence[Source],
         where: Where,
     ) -> TensorDesc:
-        """Return the desc of an input: what its entry states, and the rest from its source."""
+        """Return an input's desc: what its entry states, and part of the rest from its source."""
         own = {key: value for key, value in written.items() if key not in ("from", "chain")}
         if source is None:
             return read_tensor(own, name, {}, self._files, where)

@@ -1,4 +1,4 @@
-"""Build an operator's case; read the expectations, and change the seeds, of any case."""
+"""Build an operator's case; read the expectations, and change the fills, of any case."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def build_operator_case(planned: PlannedCase) -> Case:
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
     """Return the parts of an entry that may contain expressions, prepared for `evaluated`.
 
-    `known` starts empty and is filled by `_known_field`.
+    Without a matrix, text that begins with `=` is no expression. `_known_field` fills `known`.
     """
     entry = template.data
     read = prepared if "matrix" in entry else lambda value, where: Fixed(value)

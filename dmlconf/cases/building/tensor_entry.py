@@ -38,7 +38,7 @@ _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
 
 _TYPES: Final[Mapping[str, DataType]] = {str(each): each for each in DataType}
 
-# Whole numbers are all arguments of these fills, and these arguments of all fills.
+# All arguments of the fills `_WHOLE` must be whole numbers, and `_WHOLE_ARGUMENTS` of every fill.
 _WHOLE: Final = frozenset({"integers", "sequence"})
 _WHOLE_ARGUMENTS: Final = frozenset({"seed", "every", "outliers", "fan_in"})
 

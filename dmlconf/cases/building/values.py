@@ -17,7 +17,7 @@ class ValuesError(ValueError):
     """Numbers that do not form the tensor.
 
     Attributes:
-        where: the indices of the wrong number in the nested lists; empty if none is meant.
+        where: the indices of the wrong number in the nested lists; empty if none is wrong.
     """
 
     def __init__(self, message: str, where: Sequence[int] = (), hint: str | None = None) -> None:

@@ -19,7 +19,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
     A file is returned once.
 
     Args:
-        elsewhere: paths that need not have a case file: their cases are in shared files.
+        elsewhere: paths that need not exist or have a case file: their cases are in shared files.
 
     Raises:
         InvalidFilesError: a path does not exist or cannot be read, or a folder has no case file.

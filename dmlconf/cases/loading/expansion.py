@@ -65,7 +65,7 @@ class Expansion:
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Expansion:
         """Return the expansion of cases with these parameters.
 
-        All rows have the same names, at least one.
+        All rows have the same names in the same order, at least one name.
         """
         names: tuple[str, ...] = ()
         columns: list[_Column] = []

@@ -235,6 +235,7 @@ class _Kind:
     """How the entries of a file are checked: the cases of operators, or graphs.
 
     Attributes:
+        checker: returns the checker of an entry, except its descs.
         problems: returns the problems with an entry's descs and, for an operator, with its expected
             outputs.
         further_problems: returns further problems of an entry that cannot be built.

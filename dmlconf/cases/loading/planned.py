@@ -131,6 +131,6 @@ class Picked(_MadeOnDemand):
 def of_each_template(plan: Iterable[PlannedCase]) -> Iterable[PlannedCase]:
     """Return the first case of each template of a plan, and perhaps others.
 
-    The other cases of a large matrix are not made.
+    Of a large matrix in a `PlannedCases`, few cases are made. Of any other plan, all are.
     """
     return plan.of_each_template() if isinstance(plan, PlannedCases) else plan

@@ -175,7 +175,7 @@ def _rewritten_template(template: CaseTemplate) -> CaseTemplate:
     for part in _PARTS:
         changed = {**entry.get(part, {}), **template.data["rewrite"].get(part, {})}
         entry[part] = {name: value for name, value in changed.items() if value is not None}
-    # A case that states outputs keeps its data. This entry lacks `expect`, so `template` is asked.
+    # A case that states outputs keeps its data. The new entry no longer shows that it states any.
     challenge = None if template.keeps_data else template.challenge
     return replace(template, data=entry, challenge=challenge)
 

@@ -69,7 +69,7 @@ def node_checker(operator: str, *, matrix: bool) -> Checker:
 
 @cache
 def desc_checker(operator: str, *, matrix: bool) -> Checker:
-    """Return the checker of an operator's desc and expectation in a case.
+    """Return the checker of an operator's desc and of the names of the expected outputs.
 
     Args:
         matrix: whether values of the desc may be expressions, as in a matrix.

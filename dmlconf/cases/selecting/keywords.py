@@ -72,7 +72,7 @@ def _postfix(text: str) -> list[_Token]:
     """Return an expression in postfix order: `a and not b` is `a b not and`."""
     output: list[_Token] = []
     operators: list[_Token] = []
-    complete = False  # Whether what precedes could be the whole expression.
+    complete = False  # Whether the tokens so far end with a word or a closed parenthesis.
     for token in _tokens(text):
         if not complete:
             if token.is_word:

@@ -58,5 +58,5 @@ def attribute_entry(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [attribute_entry(item) for item in value]
     if isinstance(value, str):
-        return str(value)  # A data type is a subclass of str, which SafeDumper refuses.
+        return str(value)  # SafeDumper refuses subclasses of str, such as DataType.
     return value.item() if isinstance(value, np.generic) else value
