@@ -21,7 +21,7 @@ _ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A name in a condition that cases of none of the operators have.
+    """A name in a condition that no case of the operators has.
 
     Attributes:
         hint: which name may have been meant, or where names are listed.

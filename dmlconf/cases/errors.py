@@ -11,7 +11,7 @@ __all__ = ["CaseError", "CaseErrors", "desc_location"]
 
 
 class CaseError(ValueError):
-    """A case that cannot be built.
+    """An error in the entry of a case or a matrix.
 
     Attributes:
         where: keys and indices that lead to the error, from the case's entry.

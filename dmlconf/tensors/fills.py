@@ -389,8 +389,7 @@ _SHIFTS: Final = 97
 """How many shifts a sequence may have; with so few, its numbers change little."""
 
 _SPARE_SEED_BITS: Final = 16
-"""Bits by which random numbers are shortened to seeds, so that a seed plus an index does not
-overflow."""
+"""Bits by which random numbers are shortened to seeds, so that a seed plus an index fits INT64."""
 
 
 def fill(

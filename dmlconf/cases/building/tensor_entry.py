@@ -31,7 +31,7 @@ LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
 """The most elements of an expected output, which is created as soon as a case is built."""
 
 MOST_DIMENSIONS: Final = 32
-"""The most dimensions of a tensor with data: NumPy 1 has arrays of up to 32. DirectML takes 8."""
+"""The most dimensions of a tensor with data. DirectML takes 8, and NumPy 64."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"

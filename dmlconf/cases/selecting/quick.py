@@ -47,8 +47,7 @@ _LAYOUT: Final = re.compile(r"(?i)layout|strides|flags|in_place|held")
 """Names of the parts of an entry that say where a tensor's elements lie."""
 
 _LEAST: Final = 2
-"""How many missing features of `_Features.values` a case needs to be taken without one of
-`first`."""
+"""How many missing features of `values` a case must have that has no missing one of `first`."""
 
 _WEIGHT: Final = 10
 """How many wanted features count as much as one demanded feature."""
