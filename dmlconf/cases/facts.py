@@ -227,8 +227,8 @@ def desc_of(entry: Entry, facts: Mapping[str, Any]) -> Desc:
 def products(operator: Operator, desc: Desc) -> int:
     """Return how many terms are summed for an element of an output.
 
-    That is 128 for a product of matrices of 128 x 128 elements. It is 1 if nothing is summed or the
-    number cannot be computed. If outputs differ, the largest number is returned.
+    That is 129 for a GEMM of matrices of 128 x 128 elements: C is one term, even if absent. It is 1
+    if nothing is summed or the number cannot be computed. If outputs differ, the largest counts.
 
     Source: the precision rules of the catalogue.
     """

@@ -18,9 +18,9 @@ _LITTLE: Final = 1 << 20
 def work_of(case: Case) -> int:
     """Return about how many terms are computed, over all nodes of a graph.
 
-    A product of matrices of 128 x 128 elements computes 128 terms for each of the 16,384 elements
-    of its output. Estimates up to `_LITTLE` are coarser: the elements of the largest output times
-    those of the largest input.
+    A GEMM of matrices of 128 x 128 elements computes 129 terms, counting C, for each of the 16,384
+    elements of its output. Estimates up to `_LITTLE` are coarser: the number of elements of the
+    largest output times that of the largest input.
     """
     return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 
