@@ -15,12 +15,12 @@ class Bounds:
 
     Attributes:
         high: the highest value, as an expression over the desc's fields and the operator's terms.
-        low: the lowest value.
-        from_end: whether negative values of signed types count from the end; their lowest value is
+        low: the lowest value, except where `from_end` gives another one.
+        from_end: whether negative values count from the end. The lowest value of signed types is
             then `-high - 1`.
-        writes: the tensor whose elements the operator writes at these indices, such as
-            UpdatesTensor; None if it only reads. If equal indices write different elements, the
-            result is undefined.
+        writes: the input whose elements the operator writes to these indices, such as
+            UpdatesTensor; None if it only reads. If two elements are written to one place, it is
+            not defined which one stays.
     """
 
     high: Expression

@@ -28,10 +28,10 @@ OWNED: Final = "OWNED_BY_DML"
 
 @dataclass(frozen=True, slots=True)
 class TensorDesc:
-    """A `DML_BUFFER_TENSOR_DESC`, with the names of the header.
+    """A `DML_BUFFER_TENSOR_DESC`.
 
-    Constraints in the catalogue may read its properties as well, except `Owned` and
-    `FittingStrides`.
+    Expressions may read its fields and properties, except `DeclaredTensorSizeInBytes`,
+    `FittingStrides` and `Owned`.
 
     Attributes:
         Sizes: elements along each dimension.
@@ -99,16 +99,17 @@ class TensorDesc:
 
     @property
     def OverlappingStrides(self) -> bool:
-        """Whether two elements have the same offset in the buffer."""
+        """Whether two elements have the same offset; ValueError if the strides do not fit."""
         return self.Strides is not None and layout.overlaps(self.Sizes, self.Strides)
 
 
 def tensors_of(
     entry: Entry, desc: Desc, *kinds: FieldKind
 ) -> Iterator[tuple[str, Field, TensorDesc]]:
-    """Yield the present tensors in struct order, each with its name, such as `InputTensors[0]`.
+    """Yield the name, the field and the desc of each present tensor, in struct order.
 
-    Without `kinds`, these are the inputs and outputs.
+    A tensor in an array has a name such as `InputTensors[0]`. Without `kinds`, inputs and outputs
+    are yielded.
     """
     for field in entry.of_kind(*(kinds or (FieldKind.INPUT, FieldKind.OUTPUT))):
         value = desc.get(field.name)

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _LONGEST_SIDE: Final = 60
-"""The most characters of an operand or a value in a message, except for an equation."""
+"""The most characters of an operand or a value in a message; `==` and `same` may show more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Explanation:
 
     Attributes:
         field: the wrong tensor or attribute, such as `InputTensors[0]`; empty for the whole desc.
+        text: what is wrong, as a clause such as `Axis is 4, not 1`.
     """
 
     constraint: str
@@ -46,7 +47,8 @@ class Explanation:
 def explanations(operator: Operator, desc: Desc) -> list[Explanation]:
     """Return explanations of the enforced constraints that a desc breaks.
 
-    If a field is missing, constraints that read it or that cannot be evaluated are left out.
+    If a required field is missing, the operator's own constraints that read it or that cannot be
+    evaluated are left out.
     """
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
     return [
@@ -79,7 +81,7 @@ def _of_constraint(
 def _of_tensors(
     name: str, operator: Operator, desc: Desc, names: Namespace
 ) -> Iterator[Explanation]:
-    """Yield an explanation for each tensor that breaks a constraint on all tensors."""
+    """Yield an explanation for each tensor that breaks a constraint that all operators have."""
     tables = tables_that_hold(operator, desc, names)
     for label, field, tensor in tensors_of(operator, desc):
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
@@ -103,7 +105,7 @@ def _of_tensors(
 
 
 def _listed(listed: Iterable[object]) -> str:
-    """Return the end of a sentence, with the names that support tables list."""
+    """Return the end of a sentence, with the data types or ranks that support tables list."""
     names = dict.fromkeys(map(str, listed))
     if not names:
         return ", and no support table applies to these attributes"
@@ -201,7 +203,7 @@ def alternatives(expression: Expression) -> tuple[Expression, ...]:
 
 
 def sides(expression: Expression) -> tuple[Expression, ...]:
-    """Return the sides of a comparison, or the argument of `same`; empty for other expressions."""
+    """Return the operands of a comparison, or the argument of `same` as a tuple; else nothing."""
     match syntax_tree(str(expression)):
         case ast.Compare(left=left, comparators=others):
             return tuple(_part(expression, side) for side in (left, *others))
@@ -211,7 +213,7 @@ def sides(expression: Expression) -> tuple[Expression, ...]:
 
 
 def is_equation(expression: Expression) -> bool:
-    """Return whether the expression asks for two sides to be equal."""
+    """Return whether the expression compares two operands by `==`."""
     body = syntax_tree(str(expression))
     return isinstance(body, ast.Compare) and [type(op) for op in body.ops] == [ast.Eq]
 

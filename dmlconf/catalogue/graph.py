@@ -28,7 +28,8 @@ GRAPH_FACTS: Final = (
 )
 """Facts about a graph's nodes that conditions may name.
 
-Operators are names, such as `GEMM`; Neighbours are edges, such as `GEMM>ACTIVATION_RELU`.
+Operators are names: `GEMM`. Neighbours are edges: `GEMM>ACTIVATION_RELU`. NodeCount includes
+constants.
 """
 
 

@@ -75,7 +75,8 @@ def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
 def tables_in_effect(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
     """Yield the tables that list all of the desc's tensors and are in effect for the desc.
 
-    These are all tables above the level that the attributes need, and the newest other table.
+    These are the tables above the level that the other parts of the desc need, and the newest of
+    the rest.
     """
     level = highest_level(_needs_of_attributes(operator, desc))
     for table in tables_that_list(operator, desc):
@@ -138,8 +139,8 @@ def _newest_part(
 ) -> str:
     """Return the tensors that no table below the level lists, such as `ATensor of FLOAT16`.
 
-    If the data type is not new, the rank is named; if neither is new, both are. If tables below the
-    level list each tensor, only their combination is new.
+    If older tables list a tensor's data type, its rank is named; if they list both, but not
+    together, both are named. If they list each tensor, only the combination of tensors is new.
     """
     older = [table for table in tables if table.since < level]
     tensors: dict[str, list[str]] = {}

@@ -19,7 +19,7 @@ from dmlconf.resources import schemas_directory
 __all__ = ["lint_catalogue", "lint_common", "lint_operator"]
 
 LONGEST_EXPRESSION: Final = 200
-"""The most characters of an expression that people can read at once."""
+"""The most characters of an expression in the catalogue, so that people can read it at once."""
 
 
 def lint_catalogue() -> list[Problem]:
@@ -67,7 +67,7 @@ def lint_operator(path: Path) -> list[Problem]:
 
 
 def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield shared constraints that cannot be used, and rows whose `like` names no row above."""
+    """Yield where a shared constraint cannot be used, or `like` names no row above, and why."""
     fields = {field["name"] for field in data["fields"]}
     for index, constraint in enumerate(data["constraints"]):
         if loader.is_shared(constraint):

@@ -60,7 +60,7 @@ __all__ = [
 
 
 PREFIXES: Final = ("ELEMENT_WISE_", "ACTIVATION_")
-"""What people leave out of the names of operators."""
+"""Beginnings of operators' names that people leave out."""
 
 _LONGEST_NAME: Final = 100
 """The most characters of a name that is looked up; operators' names are far shorter."""

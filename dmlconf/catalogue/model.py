@@ -186,7 +186,7 @@ class SupportTable:
 
 @dataclass(frozen=True, slots=True)
 class LevelRequirement:
-    """A part of a desc, except tensors, that needs a higher feature level than its operator.
+    """A part of a desc, not a data type or a rank, that needs a higher level than its operator.
 
     Attributes:
         part: a readable name, such as `a ScaleTensor without a BiasTensor`.
@@ -348,7 +348,7 @@ class Operator(Entry):
         type_value: the number of its `DML_OPERATOR_TYPE`.
         family: the module of the reference with its function; None for a special case.
         support: tables of data types and ranks; of equal conditions, the newest level first.
-        undocumented_data_types: data types that DirectML takes but no table lists, by tensor.
+        undocumented_data_types: data types that DirectML accepts but no table lists, by tensor.
         terms: named expressions over the desc, which other expressions use; a term may use earlier
             ones.
         precision: the rules of each output field; the first whose condition is met applies.

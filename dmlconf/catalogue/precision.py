@@ -25,7 +25,7 @@ class RuleKind(StrEnum):
     - `interval`: between two values
     - `one of`: near one of several values
 
-    `dmlconf.permitted` computes these values.
+    `dmlconf.permitted` computes the error scale, the two values and the several values.
     """
 
     EXACT = "exact"
@@ -68,6 +68,7 @@ class Typical:
 
     Attributes:
         shares: the largest share of the limit, by data type of the output.
+        measured: on which devices.
         when: the condition on the desc; None if it applies whenever the rule does.
     """
 

@@ -1,6 +1,6 @@
 """Check that the parts of one operator's entry fit together.
 
-A special case's relation to its operator is checked in `special_cases`, the syntax in `lint`.
+`special_cases` compares a special case with its general operator; `lint` checks the syntax.
 """
 
 from __future__ import annotations
