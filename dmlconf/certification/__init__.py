@@ -1,1 +1,1 @@
-"""Makes, signs and verifies certificates, and reads the profiles that say what they must hold."""
+"""Make, sign and verify certificates, and read the profiles that say what they must hold."""

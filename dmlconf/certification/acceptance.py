@@ -30,14 +30,14 @@ __all__ = [
 
 _DIRECTML: Final = "directml"
 
+# Longer and older runs, and waivers that end later after the run, get a note.
 _LONGEST_RUN: Final = timedelta(days=30)
 _OLDEST_RUN: Final = timedelta(days=366)
 _LONGEST_WAIVER: Final = timedelta(days=2 * 366)
-"""How long after the run a waiver may end without a note."""
 
 
 def not_allowed_backend(predicate: Predicate, allowed: Collection[str]) -> str | None:
-    """Return why a certificate's backend is not accepted; None if it is.
+    """Return why a certificate's backend is not accepted, with what to do; None if it is accepted.
 
     Args:
         allowed: names of backends that the verifier accepts besides DirectML on an adapter.
@@ -91,7 +91,7 @@ def share_text(count: int, of: int) -> str:
 
 
 def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator[str]:
-    """Yield notes on who signed a certificate, and on which device and run it is about."""
+    """Yield notes on a certificate's signatures, backend, recording and version of dmlconf."""
     predicate = certificate.predicate
     if not certificate.signers:
         yield "it is not signed: nobody vouches for its origin"
@@ -117,7 +117,7 @@ def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator
 
 
 def notes_on_dates(log: RunLog, now: datetime) -> Iterator[str]:
-    """Yield notes on a run that lasted very long or ended long ago, by the sender's clock."""
+    """Yield notes on a run that lasted very long or ended long ago, by the times in its log."""
     assert log.footer is not None
     try:
         started = datetime.fromisoformat(log.header.started)
@@ -149,7 +149,7 @@ def notes_on_waivers(
     """Yield notes on the sender's waivers: what they excuse, how much they permit, and how long.
 
     Args:
-        waivers: the waivers that apply to the device.
+        waivers: the waivers that apply to the device on the day of the run.
     """
     cases = waived_by_sender(verdicts)
     if not cases:

@@ -126,7 +126,8 @@ def read_archive(path: Path, required: Sequence[str]) -> Archive:
     """Return the members of a certificate's file.
 
     Raises:
-        RefusedError: the file cannot be read, or is not an archive in the form of a certificate.
+        RefusedError: the file cannot be read, is not an archive in the form of a certificate, or
+            lacks a `required` member.
     """
     try:
         content = read_bytes(path, MOST_BYTES)

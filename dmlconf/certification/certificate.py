@@ -112,7 +112,7 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
     Raises:
         RefusedError: the file is not a certificate, was changed after it was made, or cannot be
             read; the error names the cases whose outputs were changed, if known.
-        MissingExtraError: it is signed, and `cryptography` cannot be imported.
+        MissingExtraError: it holds public keys, and `cryptography` cannot be imported.
     """
     archive = read_archive(path, _REQUIRED)
     members = archive.members
@@ -144,7 +144,7 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
 def _signers(
     envelope: Envelope, enclosed: bytes | None, keys: Sequence[PublicKey]
 ) -> tuple[Signer, ...]:
-    """Return the owners of an envelope's signatures; refuse enclosed keys that have not signed."""
+    """Return the owners of an envelope's signatures; refuse other signatures and idle keys."""
     known = {key.keyid: (key, True) for key in keys}
     if enclosed is not None:
         try:

@@ -86,7 +86,7 @@ def read_log_member(
         kept: returns what to keep of each verdict.
 
     Raises:
-        RefusedError: it is not a run log, or a line is missing, superfluous or too long.
+        RefusedError: it is not a whole run log, or a line is missing, superfluous or too long.
     """
     lines = content.count(b"\n")
     if lines != cases + 2:

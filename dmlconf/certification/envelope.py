@@ -92,7 +92,7 @@ def read_envelope(content: bytes) -> Envelope:
     """Read an envelope; as DSSE requires, unknown fields are ignored.
 
     Raises:
-        RefusedError: it is not an envelope of an in-toto statement, or has too many signatures.
+        RefusedError: it is not an envelope of type `PAYLOAD_TYPE`, or has too many signatures.
     """
     data = parsed_json(content, "attestation.json")
     if not isinstance(data, dict) or not isinstance(data.get("signatures"), list):

@@ -40,6 +40,7 @@ class RefusedError(ExpectedError):
     """A file is not a certificate, was changed after it was made, or cannot be read.
 
     Attributes:
+        reasons: what is wrong, one clause each.
         cases: identifiers of the cases whose outputs were changed, if known.
         unread: whether the file could not be read.
     """

@@ -101,7 +101,7 @@ class Verification:
 
 
 def excused_cases(verdicts: Mapping[str, Verdict]) -> Mapping[str, tuple[str, ...]]:
-    """Return the cases that are waived or that the substrate excuses, by what excuses them."""
+    """Return the cases that are waived or that the substrate excuses, by excuse: `waiver: NAME`."""
     excused: dict[str, list[str]] = {}
     for verdict in verdicts.values():
         reason = verdict.reason

@@ -16,7 +16,11 @@ _ENCODER: Final = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return a value as JSON in one line: keys sorted, no spaces outside strings, ASCII only."""
+    """Return a value as JSON in one line: keys sorted, no spaces outside strings, ASCII only.
+
+    Raises:
+        ValueError: the value has NaN or an infinity.
+    """
     return _ENCODER.encode(value).encode("ascii")
 
 

@@ -215,7 +215,7 @@ def new_key_pair(path: Path) -> Path:
         path: the path of the private key. For KEY.pem, the public half is KEY.pub.pem.
 
     Raises:
-        CertificationError: a file exists already, or cannot be written, or the path is empty.
+        CertificationError: a file exists already, or cannot be written, or the path names no file.
     """
     if not path.name:
         raise CertificationError(f"{path} is a folder; name a file for the private key")

@@ -34,7 +34,7 @@ def compared(verdict: Verdict) -> Verdict:
 
 
 def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
-    """Yield a `Finding` for each case whose `_judgement` is another one in the log."""
+    """Yield a `Finding` for each case on whose judgement the log and the verifier disagree."""
     for logged in log.verdicts:
         verdict = verdicts.get(logged.case)
         if verdict is not None and _judgement(logged) != _judgement(verdict):

@@ -1,6 +1,6 @@
-"""Create a certificate: run the cases of a profile, keep every outcome, judge, and pack.
+"""Create a certificate: run the cases of a profile, store their outcomes, judge, and pack.
 
-The stored outcomes are judged by the functions that verify certificates.
+The stored outcomes are judged by the functions that verify certificates (`replay`).
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ LOG: Final = "run.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be certified: the cases, and everything that decides about them.
+    """What is to be certified: the cases, and what decides which verdicts they get.
 
     Attributes:
+        plan: the cases that the profile requires.
         challenge: the number that the verifier chose; None if there is none.
         files: members that go into the certificate as they are, by name.
     """

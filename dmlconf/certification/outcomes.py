@@ -1,8 +1,8 @@
 """The outcomes in a certificate, one for each case that ran; equal outputs are stored once.
 
 Of an output of 64 KiB or more, the digest of all elements and a sample are stored. The challenge,
-the case, the output and the digest decide which elements are in the sample, so nobody knows which
-before having computed all elements. Where a recording has only a sample, that sample is stored.
+the case, the output's name and the digest decide which elements are in the sample, so nobody knows
+which before having computed all elements. Where a recording has only a sample, that is stored.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _FORMS: Final = ("outputs", "rejection", "breakdown", "declined")
 _FIRST_CASE: Final = 2
 """The number of the first line of outcomes.jsonl after the head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20
-_TYPES: Final = {t.dtype: str(t) for t in DataType if t.bits >= 8}
+_TYPES: Final = {t.dtype: str(t) for t in DataType if t.bits >= 8}  # INT4 is stored as INT8.
 _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items()}
 
 
@@ -263,7 +263,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
     """Read outcomes.jsonl and outputs.bin.
 
     Args:
-        checked: whether the files have been checked before, so that digests are not computed again.
+        checked: whether the digests and the forms of lines have been checked before.
 
     Raises:
         RefusedError: the files are malformed; if only elements were changed,
@@ -305,7 +305,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
 
 
 def _stored_size(number: int, output: Mapping[str, Any]) -> int:
-    """Return the number of bytes of an output in outputs.bin; refuse samples of another size."""
+    """Return how many bytes an output has in outputs.bin; refuse it if it is sampled wrongly."""
     item = _DTYPES[output["type"]].itemsize
     elements = int(math.prod(output["sizes"]))
     if "sample" not in output:

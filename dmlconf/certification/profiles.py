@@ -2,7 +2,7 @@
 
 There are profiles for feature levels, such as `schemas/profiles/5_0.yaml`, and one for backends
 that follow ONNX; users may write others. A profile may leave out parts of the suite, such as model
-cases. The name `5_0+model` adds a part.
+cases. The name `5_0+model` adds that part.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def refusal(profile: Profile, verdict: Verdict) -> str | None:
 
 
 def shortcomings(profile: Profile, capabilities: Capabilities) -> list[str]:
-    """Return sentences that say what a device lacks: the feature level, data types."""
+    """Return messages on what a device lacks of the profile's feature level and data types."""
     lacking = []
     if capabilities.feature_level < profile.feature_level:
         lacking.append(
@@ -174,7 +174,7 @@ def read_profile(name: str) -> Profile:
 
 
 def lint_profiles() -> list[Problem]:
-    """Return every problem of the bundled profiles."""
+    """Return the problems of the bundled profiles."""
     problems: list[Problem] = []
     for path in sorted((schemas_directory() / "profiles").glob("*.yaml")):
         try:
@@ -276,9 +276,9 @@ def _problems(document: Document) -> list[Problem]:
 
 
 def profile_digest(profile: Profile) -> str:
-    """Return the SHA-256 of a profile without its limits of waived and declined cases.
+    """Return the SHA-256 of a profile, in hexadecimal.
 
-    Verifiers may have limits of their own. The digest is in hexadecimal.
+    The limits of waived and declined cases do not count: verifiers may have limits of their own.
     """
     statuses = {
         str(status): None if kinds is None else sorted(kinds)

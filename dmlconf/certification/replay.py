@@ -129,7 +129,7 @@ def judge_again(
 
 @dataclass(frozen=True, slots=True)
 class _ReplayTask:
-    """The task of a worker process."""
+    """Judges the stored outcomes of cases, in a worker process or in this one."""
 
     evidence: Evidence
     expected: Expectations

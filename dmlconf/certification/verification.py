@@ -70,14 +70,14 @@ class Demand:
 
     Attributes:
         keys: public keys that must have signed the certificate.
-        challenge: the number with which it must have been made; None for any.
+        challenge: the number with which it must have been made; None for any or none.
         profile: the profile that it must meet; None for any bundled one.
         substrate: the content of a file with accepted limits of a substrate; None accepts no
             limits.
         backends: names of backends that are accepted besides DirectML on an adapter.
         max_waived: how many cases the sender's waivers may excuse; None for what the profile says.
         store: keeps the contents of checked case files; None checks them again.
-        limits: how many processes judge; None for as many as pay off.
+        limits: the processes that judge; None for as many as pay off.
     """
 
     suite_paths: Sequence[Path]
@@ -103,7 +103,7 @@ def verify(
             is called after each case, with whether the case fails.
 
     Raises:
-        MissingExtraError: it is signed, and `cryptography` cannot be imported.
+        MissingExtraError: it holds public keys, and `cryptography` cannot be imported.
         InvalidFilesError: a file of the suite is invalid.
         BackendError: a process could not be started, or a recording of the suite cannot be read.
         OSError: a temporary folder cannot be made, or written to.
@@ -342,7 +342,7 @@ def _untested(verdict: Verdict) -> bool:
 
 
 def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Finding]:
-    """Yield a `Finding` for each reason of refusals, and for too many declined cases."""
+    """Yield a `Finding` for each reason to refuse verdicts, and for too many declined cases."""
     by_reason: dict[str, list[Verdict]] = {}
     declined: list[str] = []
     number = 0
@@ -373,7 +373,7 @@ def _notes(
     waivers: Waivers,
     other_figures: int,
 ) -> Iterator[str]:
-    """Yield notes for everybody who accepts the certificate, the gravest first."""
+    """Yield what everybody who accepts the certificate must know."""
     predicate, now = certificate.predicate, datetime.now(UTC)
     yield from notes_on_origin(certificate, demands_keys=bool(demand.keys))
     yield from notes_on_target(verdicts)

@@ -1,4 +1,4 @@
-"""The number or share of cases that a certificate may have waived or declined."""
+"""How many cases may be waived or declined in a certificate: a number, or a share of its cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FORM: Final = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,6})?)(?P<percent>%?)", r
 class WaivedLimit:
     """The most cases that waivers of the sender may excuse, or that the backend may decline.
 
-    Cases that a known fault of DirectML or a limit of a substrate excuses do not count.
+    Cases that a known fault of DirectML or a limit of a substrate excuses do not count as waived.
 
     Attributes:
         number: a number of cases, or a percentage.
@@ -31,7 +31,7 @@ class WaivedLimit:
         """Read `20` or `0.5%`.
 
         Raises:
-            ValueError: the text is neither, or is more than 100%.
+            ValueError: the text is neither, has more than 9 digits or 6 decimals, or is above 100%.
         """
         match = _FORM.fullmatch(text.strip())
         if match is None or (not match["percent"] and "." in match["number"]):
