@@ -1,1 +1,1 @@
-"""Measure the parts of the documentation that a suite covers, and those that it does not."""
+"""Measure what a suite covers: documentation, questions, pairs of parameters, models, networks."""

@@ -23,8 +23,10 @@ _CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATO
 """The kinds of attributes whose values are features; numbers would be too many."""
 
 Feature = tuple[str, str]
-"""A kind and a name, such as `("data type", "GEMM ATensor FLOAT16")`. The other kinds are
-`operator`, `attribute` and `neighbours`."""
+"""A kind and a name, such as `("data type", "GEMM ATensor FLOAT16")`.
+
+The other kinds are `operator`, `attribute` and `neighbours`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class CapturedCoverage:
     """What captured models use.
 
     Attributes:
+        cases: number of captured cases, graphs included.
         uses: how each feature of the captured cases is used.
     """
 

@@ -1,7 +1,8 @@
 """Classes of data that `schemas/questions.yaml` asks for: properties that inputs must cover.
 
 The class `ends_of_half_precision` has the parts "2048" and "65504". A suite covers the class if
-some input has an element of magnitude 2048, and some input one of magnitude 65504.
+some input has an element of magnitude 2048, and some input one of magnitude 65504. The classes of
+pairs of parameters are in `coverage.combinations.classes`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class DataClass:
 
     Attributes:
         parts: returns the names of the parts for a data type.
-        parts_in: returns the names of the parts that one input has.
+        parts_in: returns the names of the parts that the data of one input has.
     """
 
     parts: Callable[[DataType], tuple[str, ...]]

@@ -20,6 +20,7 @@ class GraphCoverage:
     Attributes:
         cases: number of graphs with any of the operators.
         most_nodes: nodes of the largest of these graphs, constants included; 0 if there are none.
+        operators: those of the operators that a graph contains.
         neighbours: the number of graphs in which an operator feeds another one, by the pair. Only
             one of the pair needs to be among the operators.
     """

@@ -27,6 +27,7 @@ class Part:
 
     Attributes:
         kind: `support`, `attribute`, `nested`, `optional`, `level`, `example` or `constraint`.
+        name: what it is, such as `TransA NONE` of the kind `attribute`.
     """
 
     kind: str
@@ -146,7 +147,7 @@ def _refused(operator: Operator, attribute: str, value: str) -> bool:
 
 
 _TYPES: Final = frozenset({"DML_TENSOR_DATA_TYPE"})
-"""Enums whose values follow from the tensors' data types."""
+"""Enums whose values are data types, which the kind `support` counts."""
 
 
 def _cell(table: SupportTable, tensor: str, data_type: str, rank: int) -> Part:

@@ -52,7 +52,7 @@ class Question:
         operators: the only operators to ask, or `GRAPHS`; None for all operators, but no graphs.
         has_field: only operators with one of these fields are asked; empty for any.
         inputs: the inputs whose data decide whether a case asks the question.
-        data_types: the data types for which the question is asked of `inputs`.
+        data_types: the data types of `inputs` for which the question is asked.
         data: the class of data; None if `conditions` decide instead.
         conditions: for each part, the condition that a case must meet.
         derived: `dimensions` or `in_place` if the parts follow from the catalogue; else empty.
@@ -91,7 +91,7 @@ class Question:
             data_type
             for table in operator.support
             for tensor, row in table.tensors.items()
-            if tensor in _bases(self.inputs) and not _is_index(operator, tensor)
+            if tensor in _bases(self.inputs) and not _has_bounds(operator, tensor)
             for data_type in row.data_types
         }
         return [DataType(name) for name in self.data_types if name in supported]
@@ -126,7 +126,7 @@ def _bases(inputs: Iterable[str]) -> set[str]:
     return {TensorRef.of(name).field for name in inputs}
 
 
-def _is_index(operator: Operator, tensor: str) -> bool:
+def _has_bounds(operator: Operator, tensor: str) -> bool:
     return any(entry.name == tensor and entry.bounds is not None for entry in operator.fields)
 
 
@@ -223,7 +223,7 @@ def measure_questions(
     cases: Iterable[Case],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, QuestionCoverage]:
-    """Return which questions the cases ask of each operator, by its name; graphs are `GRAPHS`."""
+    """Return which questions the valid cases ask of each operator and of `GRAPHS`, by name."""
     questions = read_questions()
     coverage = {
         operator.name: QuestionCoverage(

@@ -1,4 +1,7 @@
-"""Divide the data of inputs into a few classes, such as `small`, `large` and `special`."""
+"""Divide the data of inputs into a few classes, such as `small`, `large` and `special`.
+
+They are values of the parameter `data`. Questions have other classes (`coverage.data_classes`).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ __all__ = [
 ]
 
 _SMALL: Final = 2.0**-8
-"""Real data is of class `small` if all magnitudes are below this number."""
+"""Real data other than zeros is of class `small` if all magnitudes are below this number."""
 
 LARGE: Final[Mapping[DataType, float]] = {
     DataType.FLOAT16: 2.0**8,
@@ -34,8 +37,7 @@ LARGE: Final[Mapping[DataType, float]] = {
     DataType.FLOAT64: 2.0**512,
     **{each: 2.0 ** (each.bits - 2) for each in DataType if not each.is_float},
 }
-"""Data of class `large` have a number of at least this magnitude; the square of a real one
-overflows."""
+"""Finite data with a magnitude of at least this number, whose square overflows, is `large`."""
 
 REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 """The classes that only data of real numbers can have."""
@@ -44,7 +46,7 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 def data_input(operator: Operator) -> str | None:
     """Return the input whose data has a class; None if there is none.
 
-    It is the first input without `bounds` in the catalogue. Most indices have bounds.
+    It is the first input without `bounds` in the catalogue. Indices have bounds, except ONE_HOT's.
     """
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
@@ -60,7 +62,7 @@ def data_class(case: Case) -> str | None:
     """Return the class of the data of `data_input`.
 
     None if that input is absent, if its data is unknown or all zeros, or if it has more than
-    `MOST_ELEMENTS` elements.
+    `MOST_ELEMENTS` elements. Of an array of tensors, the first one counts.
     """
     data_name = data_input(case.operator)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)
@@ -86,10 +88,11 @@ def _of_fill(name: str, arguments: tuple[tuple[str, Any], ...], tensor: TensorDe
 
 
 def class_of(array: Array, data_type: DataType) -> str | None:
-    """Return the class of an array: whole, fractions, small, large, special, all -infinity.
+    """Return the class of an array; None if it has only zeros, or no elements.
 
-    Integers are `small` if all are from -1 to 1, and `large` if the magnitude of one is at least
-    2^(bits - 2). The class is None for an array of zeros or without elements.
+    Real data with NaN or infinities is `special`, or `all -infinity`. Other data may be `large`. It
+    is `small` if all integers are from -1 to 1, or all real magnitudes below 2^-8. The rest is
+    `whole`, or `fractions` if one element is no whole number.
     """
     if not array.size or not array.any():
         return None

@@ -66,7 +66,7 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
 
 
 def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
-    """Return why no output can share the buffer of an input; None if the values allow it."""
+    """Return why no output can share the buffer of an input; None if nothing says so."""
     sources = {pair.input for pair in operator.in_place}
     inputs = {each.name for each in operator.of_kind(FieldKind.INPUT)}
     if len(sources) == 1 and values.get(f"{_LAYOUT}{next(iter(sources))}") == "broadcast":
@@ -79,7 +79,7 @@ def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
 def _without_layout(
     operator: Operator, name: str, layout: str, values: Mapping[str, str]
 ) -> str | None:
-    """Return why a tensor cannot have a layout; None if the values allow it."""
+    """Return why a tensor cannot have a layout; None if nothing says so."""
     tensor = name.removeprefix(_LAYOUT)
     if values.get(tensor) == ABSENT:
         return "an absent tensor has no layout"

@@ -75,7 +75,7 @@ class CombinationCoverage:
 
     @property
     def contradictions(self) -> Iterator[tuple[Combination, str]]:
-        """Yield excluded pairs that a valid case has, with the reason of the exclusion."""
+        """The pairs that a valid case has although they are excluded, each with the reason."""
         for pair, assigned in _pairs(self.operator, self.parameters):
             if pair in self.covered:
                 why = reason(self.operator, pair, assigned)

@@ -185,7 +185,7 @@ class OneOf(_Open):
 
 
 class OpenSizes(_Open):
-    """Unknown sizes of a tensor, of which not even the number is known."""
+    """Unknown sizes of a tensor, each at least 1. Not even the number of dimensions is known."""
 
     __hash__ = _Open.__hash__
 

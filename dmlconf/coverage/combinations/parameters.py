@@ -1,7 +1,7 @@
 """The parameters of an operator, the values that they may have, and the values that a case has.
 
-Data types, layouts, attributes and the like follow from the catalogue. Families of operators add
-sizes and so on (`spaces`).
+Data types, ranks, layouts, attributes, memory and classes of data follow from the catalogue.
+Families of operators add others, such as sizes (`spaces`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PRESENT: Final = "present"
 
 _LAYOUTS: Final = ("packed", "padded", "transposed", "channels-last")
 _CHANNELS: Final = 3
-"""A tensor that can have this many dimensions can have the layout `channels-last`."""
+"""The fewest dimensions of a tensor with the layout `channels-last`."""
 
 Read = Callable[[Case, Namespace], str | None]
 
@@ -43,7 +43,7 @@ class Parameter:
 
     Attributes:
         name: what to call it, such as `layout of OutputTensor`.
-        values: the values that matter, such as `padded`.
+        values: the values whose pairs are counted, such as `padded`.
         read: returns the value of a case, which `values` may lack; None if the case has none.
         assigned: returns what a value says about a desc.
     """

@@ -36,7 +36,7 @@ CLASS: Final = "class"
 _ANSWERS: Final = Answers()
 """The answers that all values of `open_numbers` share; `possible` sets them for each evaluation."""
 
-_OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
+_IMPLIED: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
 """Properties that a layout implies besides `Packed=False`, by layout."""
 
 _NO_TABLE: Final = "no table of tensor support lists them together"
@@ -131,8 +131,8 @@ def _unfit_sizes(
 ) -> str | None:
     """Return why no sizes fit the known layouts and classes of sizes; None if some sizes do.
 
-    Also None if no layout except `packed` is known. A transposed tensor has two dimensions larger
-    than 1: each pair of dimensions is tried.
+    Also None if no layout except `packed` is known. A transposed tensor has at least two dimensions
+    larger than 1: each pair of dimensions is tried.
     """
     layouts = {each.field: each.value for each in assigned if each.part == LAYOUT}
     tensors = [name for name, layout in layouts.items() if layout != "packed"]
@@ -168,7 +168,7 @@ def _forms(operator: Operator, name: str, layout: str) -> tuple[tuple[_Tensor, .
         for large in _large(layout, rank):
             if any(always_one[at] for at in large):
                 continue
-            form = _form(rank, large, Packed=False, **_OVERLAPS.get(layout, {}))
+            form = _form(rank, large, Packed=False, **_IMPLIED.get(layout, {}))
             why = _impossible(operator, {name: form})
             if why is None:
                 forms.append(form)
@@ -192,7 +192,7 @@ def _form(rank: int, large: tuple[int, ...], **properties: bool) -> _Tensor:
 
 
 def _large(layout: str, rank: int) -> Iterator[tuple[int, ...]]:
-    """Yield sets of dimensions: a layout needs all dimensions of some set to be larger than 1."""
+    """Yield sets of dimensions; a layout needs one set whose sizes are all larger than 1."""
     if layout == "channels-last":
         yield from ((1, at) for at in range(rank - 1, 1, -1))
     else:
@@ -208,6 +208,7 @@ def _impossible(
     """Return why parts of a desc are impossible together; None if nothing says so.
 
     Args:
+        classes: classes of families' parameters.
         at_least: only constraints that read at least this many known fields are evaluated.
     """
     tables = [table for table in operator.support if _fits(operator, table, known)]
@@ -262,7 +263,7 @@ def _opened(operator: Operator, name: str, value: Any) -> Any:
 
 @cache
 def _open(operator: Operator, field: Field) -> Any:
-    """Return an open number for a field that is present but unknown.
+    """Return the value of a field that is present but unknown: of an attribute, an open number.
 
     A tensor's data type and sizes are open; of an array nothing is known.
     """

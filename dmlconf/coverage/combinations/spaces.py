@@ -29,8 +29,9 @@ class FamilyParameter:
     """A parameter that a family's file describes.
 
     Attributes:
-        value: an expression over the desc's fields, the first input `Input` and the first output
-            `Output`, or over `graph_facts`. If it fails or is None, a case lacks the parameter.
+        value: an expression over a desc's fields and terms, its first input `Input` and its first
+            output `Output`, or over `graph_facts`. If it fails or is None, a case lacks the
+            parameter.
         classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
 
@@ -71,7 +72,8 @@ class Exclusion:
     """Values that cannot go together, or a value that is impossible.
 
     Attributes:
-        when: one or two pairs of patterns, of a parameter's name and of its value.
+        when: patterns of one or two parameters' names, each with a pattern of the value.
+        because: the reason, as a sentence.
     """
 
     when: tuple[tuple[str, str], ...]
@@ -90,7 +92,7 @@ class Space:
     """The parameters of a family of operators, besides those that follow from the catalogue.
 
     Attributes:
-        operators: patterns of names; empty for all names.
+        operators: patterns of names; empty for all operators, but no graphs.
         has_fields: fields that an operator of the family must have.
     """
 
