@@ -7,6 +7,7 @@ cases. The name `5_0+model` adds that part.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -44,6 +45,8 @@ _OF_TARGETS: Final = ("onnx-core",)
 """Profiles for backends that follow another specification than DirectML's documentation."""
 
 _ENDINGS: Final = (".yaml", ".yml")
+_FILE: Final = re.compile(r".*\.ya?ml(?=\+|\Z)", re.DOTALL)
+"""The path in the name of a profile; a `+` in the path adds no part."""
 
 
 class UnknownProfileError(LookupError):
@@ -150,7 +153,10 @@ def certification_profile(name: str) -> Profile | None:
         InvalidFilesError: its file cannot be read or is not a profile.
         UnknownProfileError: the profile has no such part.
     """
-    base, *parts = name.split("+")
+    file = _FILE.match(name)
+    end = file.end() if file else 0
+    rest, *parts = name[end:].split("+")
+    base = name[:end] + rest
     path = _path(base)
     return None if path is None else _profile(path, base, parts)
 

@@ -217,6 +217,14 @@ def test_a_profile_file_takes_the_level_of_a_bundled_profile_and_requires_fewer_
     assert required(str(path), cases_directory() / "gather") == []
 
 
+def test_the_path_of_a_profile_may_have_a_plus(tmp_path: Path) -> None:
+    path = tmp_path / "c++" / "a+b.yaml"
+    path.parent.mkdir()
+    path.write_text(OWN_PROFILE)
+    assert read_profile(str(path)).name == "our-program"
+    assert read_profile(f"{path}+model+graph").name == "our-program+graph+model"
+
+
 def test_a_user_profile_may_set_the_limit_of_waived_cases(tmp_path: Path) -> None:
     assert str(read_profile("5_0").max_waived) == "1%"
     for text, waived in (("0", 0), ("7", 7), ("50%", 5)):  # The most of 10 cases.
