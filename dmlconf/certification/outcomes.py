@@ -1,8 +1,9 @@
 """The outcomes in a certificate, one for each case that ran; equal outputs are stored once.
 
 Of an output of 64 KiB or more, the digest of all elements and a sample are stored. The challenge,
-the case, the output's name and the digest decide which elements are in the sample, so nobody knows
-which before having computed all elements. Where a recording has only a sample, that is stored.
+the case, the output's name and the digest decide which elements besides the first and the last are
+in the sample, so nobody knows them before having computed all elements. Where a recording has only
+a sample, that is stored.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ SAMPLED_BYTES: Final = 1 << 16
 """The fewest bytes of an output that is stored as a sample, unless a recording sampled it."""
 
 SAMPLE: Final = 4096
-"""Elements of a sample. If 0.1% of an output is wrong, 1 in 60 samples has no wrong element."""
+"""Elements of a sample. If 0.1% of an output is wrong, about 1 in 60 samples shows nothing."""
 
 _FORMAT: Final = 1
 _FORMS: Final = ("outputs", "rejection", "breakdown", "declined")

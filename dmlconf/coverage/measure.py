@@ -69,7 +69,7 @@ def measure(
     recorded: Callable[[Case], bool],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, OperatorCoverage]:
-    """Return the coverage of each operator by the cases, by the operator's name.
+    """Return what the cases cover of each operator, by the operator's name.
 
     Args:
         recorded: returns whether a recording of the suite has a case.

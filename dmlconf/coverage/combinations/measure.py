@@ -104,7 +104,7 @@ def measure_combinations(
     cases: Iterable[Case],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, CombinationCoverage]:
-    """Return the pairs of values that cases cover of each operator's parameters, by operator."""
+    """Return which pairs of parameter values the valid cases cover, by the operator's name."""
     entries = {operator.name: operator for operator in operators}
     values: dict[str, set[_Values]] = {name: set() for name in entries}
     for case in valid_cases(cases, entries, advance):
