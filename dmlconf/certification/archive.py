@@ -51,7 +51,7 @@ class Archive:
     """The members of a certificate.
 
     Attributes:
-        members: the contents by name, in the order of `_LIMITS`.
+        members: the contents by name.
         damaged: names of the members whose checksum does not match the content.
     """
 

@@ -90,9 +90,9 @@ def _of_fill(name: str, arguments: tuple[tuple[str, Any], ...], tensor: TensorDe
 def class_of(array: Array, data_type: DataType) -> str | None:
     """Return the class of an array; None if it has only zeros, or no elements.
 
-    Real data with NaN or infinities is `special`, or `all -infinity`. Other data may be `large`. It
-    is `small` if all integers are from -1 to 1, or all real magnitudes below 2^-8. The rest is
-    `whole`, or `fractions` if one element is no whole number.
+    Real data with NaN or infinities is `special`, or `all -infinity`. Other data is `large` if a
+    magnitude reaches `LARGE`, and `small` if all integers are from -1 to 1, or all real magnitudes
+    below 2^-8. The rest is `whole`, or `fractions` if one element is no whole number.
     """
     if not array.size or not array.any():
         return None
