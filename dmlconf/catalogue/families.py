@@ -29,7 +29,6 @@ _NAMES: Final = {
     "training": "Training",
     "windows": "Convolution and pooling",
 }
-"""The families by the module of the reference that computes their operators."""
 
 _FAMILY: Final = re.compile(r"^family: ([a-z_]+)", re.MULTILINE)
 _SPECIALISES: Final = re.compile(r"^specialises:\s*\{?\s*operator: ([A-Z0-9_]+)", re.MULTILINE)

@@ -28,8 +28,7 @@ GRAPH_FACTS: Final = (
 )
 """Facts about a graph's nodes that conditions may name.
 
-Operators are names: `GEMM`. Neighbours are edges: `GEMM>ACTIVATION_RELU`. NodeCount includes
-constants.
+Operators are names: `GEMM`. Neighbours are edges: `GEMM>ACTIVATION_RELU`. Constants are nodes.
 """
 
 

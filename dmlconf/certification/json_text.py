@@ -16,11 +16,7 @@ _ENCODER: Final = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return a value as JSON in one line: keys sorted, no spaces outside strings, ASCII only.
-
-    Raises:
-        ValueError: the value has NaN or an infinity.
-    """
+    """Return one line of JSON: sorted keys, no needless spaces, ASCII; ValueError for NaN and inf."""
     return _ENCODER.encode(value).encode("ascii")
 
 

@@ -51,7 +51,6 @@ class Order:
     """What is to be certified: the cases, and what decides which verdicts they get.
 
     Attributes:
-        plan: the cases that the profile requires.
         challenge: the number that the verifier chose; None if there is none.
         files: members that go into the certificate as they are, by name.
     """

@@ -29,8 +29,7 @@ _HIGHEST: Final = (
 )
 """No DirectML that is older than the version has a higher level: before 1.10, at most 5_1.
 
-For the first two rows, this is one level above the levels measured in docs/versions.md.
-"""
+For the first two rows, this is one level above the levels measured in docs/versions.md."""
 
 _CLOCKS: Final = timedelta(days=1)
 """How far the clock of the machine that ran the cases may be ahead of the verifier's."""

@@ -23,10 +23,8 @@ _CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATO
 """The kinds of attributes whose values are features; numbers would be too many."""
 
 Feature = tuple[str, str]
-"""A kind and a name, such as `("data type", "GEMM ATensor FLOAT16")`.
-
-The other kinds are `operator`, `attribute` and `neighbours`.
-"""
+"""A kind and a name, such as `("data type", "GEMM ATensor FLOAT16")`. The other kinds are
+`operator`, `attribute` and `neighbours`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""Divide the data of inputs into a few classes, such as `small`, `large` and `special`.
-
-They are values of the parameter `data`. Questions have other classes (`coverage.data_classes`).
-"""
+"""Divide data into classes such as `small`, for pairs; `coverage.data_classes` is for questions."""
 
 from __future__ import annotations
 

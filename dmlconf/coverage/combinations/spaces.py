@@ -29,9 +29,8 @@ class FamilyParameter:
     """A parameter that a family's file describes.
 
     Attributes:
-        value: an expression over a desc's fields and terms, its first input `Input` and its first
-            output `Output`, or over `graph_facts`. If it fails or is None, a case lacks the
-            parameter.
+        value: an expression over a desc's fields and terms, its first `Input` and `Output`, or over
+            `graph_facts`. If it fails or is None, a case lacks the parameter.
         classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
 
