@@ -16,7 +16,7 @@ _ENCODER: Final = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return one line of JSON: sorted keys, no needless spaces, ASCII; ValueError for NaN and inf."""
+    """Return one line of JSON: sorted keys, no needless spaces, ASCII; NaN or inf: ValueError."""
     return _ENCODER.encode(value).encode("ascii")
 
 

@@ -1,8 +1,8 @@
 """The outcomes in a certificate, one for each case that ran; equal outputs are stored once.
 
 Of an output of 64 KiB or more, the digest of all elements and a sample are stored. The challenge,
-the case, the output's name and the digest decide on its elements, except the first and the last,
-so nobody knows them before having computed all. A sample in a recording is stored as it is.
+the case, the output's name and the digest choose the elements of the sample, except the first and
+the last. So nobody knows them before having computed all. A recording's sample is stored as it is.
 """
 
 from __future__ import annotations
