@@ -30,13 +30,14 @@ class Expected:
             tensor's Sizes.
         permitted: intervals (lowest, highest) of the same shape; an element in one of them is
             right. Intervals do not show all that is right, such as a subnormal result that was
-            flushed to zero. From NaN to NaN, only NaN is permitted.
-        exact: whether -0 and 0 are different numbers.
+            flushed to zero. From NaN to NaN, only NaN is permitted; from negative infinity to
+            infinity, any value is.
+        signed_zeros: whether -0 and 0 are different numbers.
     """
 
     values: Array
     permitted: tuple[Interval, ...]
-    exact: bool
+    signed_zeros: bool
 
 
 def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
@@ -74,7 +75,8 @@ def expected_of(case: Case, *, half: bool = False) -> Mapping[str, Expected]:
 
 
 def _expected(case: Case, name: str, values: Array, allowances: CaseAllowances) -> Expected:
-    rule = case.narrower_rule(name) or case.rule(name)
+    own = case.rule(name)
+    rule = case.narrower_rule(name) or own
     allowance = allowances.of(name)
     flat = values.ravel()
     try:
@@ -84,9 +86,11 @@ def _expected(case: Case, name: str, values: Array, allowances: CaseAllowances) 
     except (ValueError, LookupError):  # The rule may need what the allowance does not have.
         intervals = ((flat, flat),)
     pairs = [(np.ravel(lowest), np.ravel(highest)) for lowest, highest in intervals]
+    # Where the expected value is in no interval, only this value is permitted.
     known = np.logical_or.reduce([within(flat, *pair) for pair in pairs])
     permitted = (
         [np.where(known, end, flat).reshape(values.shape) for end in pair] for pair in pairs
     )
     pairs = [(lowest, highest) for lowest, highest in permitted]
-    return Expected(values, tuple(pairs), rule.kind is RuleKind.EXACT)
+    signed_zeros = any(each.kind is RuleKind.EXACT or each.signed_zeros for each in (own, rule))
+    return Expected(values, tuple(pairs), signed_zeros)

@@ -107,6 +107,8 @@ def _text(name: str) -> str:
 
 
 class _Desc:
+    """Writes a desc as a C++ constant, after the constants to which it points."""
+
     def __init__(self, operator: Operator, desc: Desc, name: str) -> None:
         self._operator, self._desc, self._name = operator, desc, name
         self._parts: list[str] = []
@@ -275,7 +277,7 @@ def _expected_elements(plan: Plan, expected: Mapping[str, Expected]) -> Iterator
         data_type = f"DML_TENSOR_DATA_TYPE_{slot.desc.DataType}"
         rows.append(
             f"{{{data_type}, expected_{number}, {len(elements)}, "
-            f"permitted_{number}, {len(right.permitted)}, {str(right.exact).lower()}, "
+            f"permitted_{number}, {len(right.permitted)}, {str(right.signed_zeros).lower()}, "
             f"{str(slot.desc.DataType.is_signed).lower()}}}"
         )
     yield from _vector("Output", "expected", rows)

@@ -38,6 +38,14 @@ def test_only_a_program_with_constant_nodes_defines_has_constants() -> None:
     assert "#define HAS_CONSTANTS" not in cpp_program(graph_of("constants/owned-input"), "")
 
 
+def test_a_program_distinguishes_zeros_by_their_sign_if_the_rule_does() -> None:
+    plan = {each.identifier: each for each in bundled("element_wise_floor/boundary.yaml").plan()}
+    for name, signed_zeros in (("without-scale-bias", "true"), ("bias-after-scale", "false")):
+        case = with_own_data(valid_case(plan[f"element_wise_floor/boundary/{name}"]))
+        rows = cpp_program(case, "").partition("std::vector<Output> expected = {")[2]
+        assert rows.partition("}")[0].split(", ")[-2] == signed_zeros
+
+
 @pytest.mark.parametrize(("data_type", "signed"), [("INT4", "true"), ("UINT4", "false")])
 def test_a_program_says_whether_elements_of_4_bits_have_a_sign(data_type: str, signed: str) -> None:
     beginning = f"quantize/sizes/four-bits[DataType={data_type}"

@@ -84,7 +84,7 @@ struct Output {
     size_t count;
     const double* permitted; // intervals of each element: the lowest and the highest number
     size_t intervals;        // per element
-    bool exact;              // -0 and 0 are different numbers
+    bool signed_zeros;       // -0 and 0 are different numbers
     bool is_signed;          // elements may be negative; only read for types of 4 bits
 };
 
@@ -277,7 +277,7 @@ static bool is_right(const char* name, size_t index, const Output& output, const
         std::printf("WRONG %s element %zu: expected %lld, actual %lld\n", name, index, element.integer, integer);
         return false;
     }
-    const bool other_zero = output.exact && actual == 0 && element.expected == 0 &&
+    const bool other_zero = output.signed_zeros && actual == 0 && element.expected == 0 &&
                             std::signbit(actual) != std::signbit(element.expected);
     if (is_permitted(output, index, actual) && !other_zero) return true;
     if (std::isnan(element.expected) && std::isnan(actual)) return true;
