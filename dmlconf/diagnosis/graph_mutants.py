@@ -78,11 +78,20 @@ _MERGING: Final[Mapping[str, str]] = {
     "PADDING": "paddings",
     "PADDING1": "paddings",
     "GATHER": "gathers",
+    "GATHER_ELEMENTS": "lookups",
+    "ONE_HOT": "lookups",
+    "TOP_K": "sorts",
     "TOP_K1": "sorts",
+    "ARGMAX": "searches",
+    "ARGMIN": "searches",
     "ELEMENT_WISE_CLIP": "clips",
+    "ELEMENT_WISE_CLIP1": "clips",
     "ELEMENT_WISE_QUANTIZE_LINEAR": "quantizations",
     "CUMULATIVE_SUMMATION": "scans",
     "ELEMENT_WISE_ROUND": "roundings",
+    "ELEMENT_WISE_FLOOR": "roundings",
+    "ELEMENT_WISE_CEIL": "roundings",
+    "ELEMENT_WISE_LOGICAL_EQUALS": "comparisons",
 }
 """The last part of a rewrite's name `merge-equal-...`, by the operator that it merges."""
 
@@ -91,8 +100,15 @@ _MERGING_FAMILIES: Final = (
     ("POOLING", "poolings"),
     ("NORMALIZATION", "normalizations"),
     ("RESAMPLE", "resamplings"),
+    ("SOFTMAX", "softmaxes"),
+    ("HARDMAX", "softmaxes"),
+    ("SCATTER", "scatters"),
+    ("FILL_VALUE", "fills"),
+    ("DEPTH", "rearrangements"),
+    ("_IS_", "tests"),
+    ("_THAN", "comparisons"),
 )
-"""A word in the names of other operators, and the last part of the rewrite's name."""
+"""A part of the names of other operators, and the last part of the rewrite's name."""
 
 
 def _merging(operator: str) -> str:
@@ -117,7 +133,7 @@ def _merged(graph: Graph) -> Iterator[Mutant]:
 
 
 def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
-    """Return the fields that differ between two nodes of one operator, or are fed otherwise."""
+    """Return the fields in which two nodes of one operator differ, and the inputs fed otherwise."""
     sources = graph.sources()
     fields = [
         entry.name
@@ -139,7 +155,7 @@ def _fed_by(
 
     Args:
         changes: from a tensor to the one that is read instead.
-        readers: the inputs that change; if None, all inputs and graph outputs.
+        readers: the inputs of nodes that change; if None, all inputs and graph outputs do.
     """
 
     def of_link(link: IntermediateEdge) -> IntermediateEdge:

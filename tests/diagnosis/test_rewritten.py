@@ -19,12 +19,15 @@ from dmlconf.backends.numpy.backend import NumpyBackend
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.loading.rewrites import case_rewrite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.diagnosis.diagnose import Diagnosis, diagnose
+from dmlconf.diagnosis.graph_mutants import mutants_of
 from dmlconf.diagnosis.rewritten import own_mutant
 from dmlconf.graphs.model import Graph
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reports.diagnoses.report import rewrite_sentence
+from tests.bundled import bundled
 from tests.diagnosis.in_process import InProcessBench
 
 GRAPHS = """\
@@ -164,6 +167,20 @@ def test_a_rewrite_whose_condition_does_not_hold_is_named_with_the_condition(
         "Equal in every bit to what you get if CLIP of RELU becomes CLIP, although this does not "
         "hold: Min is at least 0 (drop-relu-before-clip)."
     )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["fills", "lookups", "rearrangements", "scatters", "searches", "softmaxes", "tests"],
+)
+def test_nodes_that_are_merged_are_named_by_the_rewrite_of_their_kind(kind: str) -> None:
+    names: set[str] = set()
+    for case in bundled("graphs/rewrites-attributes.yaml").plan():
+        rewrite = case_rewrite(case.template)
+        if rewrite is not None and rewrite.name == f"merge-equal-{kind}":
+            graph = valid_case(case).graph
+            names |= {each.rewrite for each in mutants_of(graph) if "serves" in each.what}
+    assert names == {f"merge-equal-{kind}"}
 
 
 def test_outputs_that_no_rewrite_gives_are_not_explained(tmp_path: Path) -> None:
