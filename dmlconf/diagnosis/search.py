@@ -19,7 +19,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Explanation", "description_bits", "explain", "pair_indices"]
 
 MOST_PAIRED: Final = 160
-"""How many of the best atoms are combined into pairs."""
+"""The most atoms that are combined into pairs; the best ones are taken."""
 
 MOST_EXTENDED: Final = 12
 """How many of the best pairs are extended by a third atom, if no pair is exact."""
@@ -28,8 +28,8 @@ EXACT_BONUS: Final = 10.0
 """Bits by which a condition without exceptions may be longer than one with exceptions."""
 
 _NEARLY: Final = 0.9
-"""A condition has few exceptions if this share of the failures meets it, and at most a tenth as
-many passes.
+"""A condition has few exceptions if at least this share of the failures meets it, and at most a
+tenth as many passes.
 """
 
 _FEW: Final = 0.05
@@ -78,8 +78,8 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
     Args:
         failures: how many failures meet each condition.
         passes: how many passes meet each condition.
-        of: how many failures there are.
-        total: how many passes there are.
+        of: how many failures there are in all.
+        total: how many passes there are in all.
     """
     table = _log_factorials(1 << int(of + total).bit_length())
     hit: Array = np.asarray(failures, np.intp)
@@ -120,7 +120,7 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
 
 
 _ODD: Final = 8.0
-"""If an exact atom has fewer bits, no pairs are tried. One with more may fit by accident."""
+"""If an exact atom has fewer bits, no pairs are tried. Others may fit by accident."""
 
 _MOST_SINGLE: Final = 20
 """The most atoms that are considered alone, besides exact ones."""
@@ -136,15 +136,15 @@ def _chosen(candidates: list[Explanation]) -> Explanation:
         for e in candidates
         if 0 < len(e.terms) < len(exact.terms)
         and e.failures >= _NEARLY * e.of
-        and e.passes <= (1 - _NEARLY) * e.failures
+        and 10 * e.passes <= e.failures
     ]
     simpler = min(simple, key=lambda e: e.bits, default=None)
     return Explanation(exact.terms, exact.failures, exact.of, 0, exact.bits, simpler)
 
 
 def _explaining_bits(failures: Array, passes: Array, of: int, total: int) -> Array:
-    """Return `description_bits`; infinity if no larger share of failures than of passes meets a
-    condition.
+    """Return `description_bits`; infinity where a condition holds for at least as large a share of
+    the passes as of the failures.
     """
     against = failures.astype(np.int64) * total <= passes.astype(np.int64) * of
     return np.where(against, np.inf, description_bits(failures, passes, of, total))
@@ -172,6 +172,7 @@ def pair_indices(count: int) -> tuple[Array, Array]:
 
 
 def _least(values: Array, most: int) -> Array:
+    """Return the indices of up to `most` of the lowest values, the lowest first."""
     indices = np.arange(len(values))
     if most < len(values):
         indices = np.flatnonzero(values <= np.partition(values, most)[most])

@@ -18,6 +18,7 @@ from dmlconf.cases.loading.loader import valid_case
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.diagnosis.atoms import TableBuilder, floats, round_number
 from dmlconf.diagnosis.desc_atoms import atom_table
+from dmlconf.diagnosis.search import explain
 from dmlconf.diagnosis.shared_properties import SharedProperty, shared_properties
 from dmlconf.expressions import Expression
 from dmlconf.reports.runs.shared_properties import shared_lines, shown_failures
@@ -227,6 +228,20 @@ def test_cases_that_broke_with_messages_that_differ_in_a_number_are_listed_as_on
     ]
     (shown,) = shown_failures(logs.run_log(*verdicts), 20)
     assert shown.others == len(verdicts) - 1
+
+
+@pytest.mark.parametrize(("passes", "named"), [(1, True), (2, False)])
+def test_a_shorter_condition_is_named_if_at_most_a_tenth_as_many_passes_meet_it(
+    passes: int, named: bool
+) -> None:
+    failing, cases = np.arange(10), np.arange(50)
+    builder = TableBuilder(50, [failing])
+    builder.add("A", 5, cases < 10 + passes)
+    builder.add("B", 6, (cases < 10) | (cases >= 30))
+    explanation = explain(builder.table(), failing, np.arange(10, 50))
+    assert explanation is not None
+    assert explanation.text == "A and B"
+    assert (explanation.simpler is not None) is named
 
 
 @pytest.mark.parametrize(
