@@ -21,8 +21,7 @@ __all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_numbe
 MOST_CONSTANTS: Final = 16
 """The most values of a fact for which there are atoms, such as SUM in `Function == SUM`."""
 MOST_BOUNDS: Final = 16
-"""The most bounds of a number, such as `Axis > 2`; lowest and highest numbers of groups are added.
-"""
+"""The most bounds of a number, such as 2 in `Axis > 2`, besides those at the ends of groups."""
 
 _NEGATION: Final = 1.0
 """Bits that `!=` adds where a fact is compared with a constant."""
@@ -38,6 +37,7 @@ class Atom:
 
     Attributes:
         text: the condition as an expression.
+        bits: how far-fetched the condition is.
         alternatives: up to three expressions for exactly the same cases, nearly as simple.
     """
 
@@ -51,8 +51,8 @@ class AtomTable:
     """Atoms that hold for different sets of cases.
 
     Attributes:
-        holds: whether each atom holds for each case; sizes {atoms, cases}, BOOL.
-        index: the row of each expression that holds for some cases and not for all.
+        holds: whether each atom holds for each case; BOOL, shape (atoms, cases).
+        index: the row in `holds` of each expression that holds for some cases and not for all.
         bits: the bits of each expression.
     """
 
@@ -63,7 +63,12 @@ class AtomTable:
 
 
 class Column:
-    """The values of one fact in all cases; few of them are distinct."""
+    """The values of one fact in all cases.
+
+    Attributes:
+        distinct: the different values, with None if a case lacks the fact.
+        codes: for each case, the index of its value in `distinct`.
+    """
 
     def __init__(self, values: Iterable[Any]) -> None:
         """`values` has a value or None for each case."""
@@ -79,13 +84,13 @@ class Column:
         self.codes = np.array([codes[key] for key in keys], np.intp)
 
     def derived(self, values: Sequence[Any]) -> Column:
-        """Return a column of other values, one for each distinct value of this column."""
+        """Return a column with `values[i]` for each case whose value is `distinct[i]`."""
         column = Column(values)
         column.codes = column.codes[self.codes]
         return column
 
     def spread(self, values: Sequence[Any], dtype: Any) -> Array:
-        """Return an array over the cases from one value for each distinct value.
+        """Return an array with `values[i]` for each case whose value is `distinct[i]`.
 
         If integers are too large for `dtype`, the array is FLOAT64.
         """
@@ -221,7 +226,7 @@ class TableBuilder:
         return [(known[at], known[at + 1]) for at in sorted(splits)]
 
     def table(self) -> AtomTable:
-        """Return the simplest of equivalent atoms that hold for some cases and not for all."""
+        """Return the atoms that some but not all cases meet; of equivalent ones, the simplest."""
         if not self._added:
             return AtomTable((), np.zeros((0, self._cases), bool), {}, {})
         texts, far, masks = zip(*self._added, strict=True)
@@ -271,8 +276,8 @@ def _shown(value: float) -> str:
 def round_number(low: float, high: float, *, whole: bool) -> float:
     """Return a round number n with `low <= n < high`, such as 1024 for 1000 and 1100.
 
-    0 and then 1 are preferred. If `whole`, a multiple of the largest power of two comes next. If
-    not, it is the middle, rounded to the fewest digits that fit, up to 5, or else `low`.
+    0 is preferred, then 1. Otherwise, if `whole`, n is a multiple of the largest possible power of
+    two. If not, it is the middle, rounded to the fewest digits that fit, up to 5, or else `low`.
     """
     for natural in (0.0, 1.0):
         if low <= natural < high:

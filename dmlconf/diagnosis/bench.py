@@ -28,7 +28,7 @@ class Bench:
 
     Attributes:
         backend: the backend that runs cases, unless a call names another one.
-        against: gives the expected outcome of cases that state none.
+        against: gives the expected outcome of cases that do not state all of their outputs.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Bench:
         *,
         known_faults: bool = True,
     ) -> None:
-        """`timeout`: seconds for one case; `known_faults`: whether known faults waive failures."""
+        """Take the seconds that a case may run, and whether known faults waive failures."""
         self.backend = backend
         self.against = against
         self._timeout = timeout
@@ -47,7 +47,7 @@ class Bench:
         self._backends: dict[BackendName, OpenBackend] = {}
 
     def verdicts(self, cases: Sequence[Case], backend: BackendName | None = None) -> list[Verdict]:
-        """Return the verdicts on cases that run together, first those on unsupported cases."""
+        """Run cases together, and return the verdicts; those on unsupported cases come first."""
         tested = self.open(backend)
         reasons = [unsupported_reason(case, tested.capabilities) for case in cases]
         declined = [
@@ -62,7 +62,7 @@ class Bench:
     def breaks_down(self, cases: Sequence[Case], kind: ReasonKind) -> bool:
         """Return whether the first breakdown of a new process that runs the cases is of this kind.
 
-        Cases that the backend does not support are left out.
+        Unsupported cases are left out. If the backend has no worker process, the result is False.
         """
         limits = Limits(timeout=self._timeout, second_tries=False)
         with closing(open_backend(self.backend, limits)) as tested:
@@ -88,12 +88,12 @@ class Bench:
         return conclusion.excused(case, outcome, conclusion.judge(case, outcome))
 
     def outputs(self, case: Case) -> Mapping[str, Array] | None:
-        """Return the outputs of a case that runs alone; None if it has none."""
+        """Return the outputs of a case that runs alone; None if it gives none."""
         outcome = alone_on(self.open().execute)(case)
         return outcome.arrays if isinstance(outcome, Outputs) else None
 
     def outputs_one_by_one(self, case: Case) -> Mapping[str, Array] | None:
-        """Return the outputs of a graph whose nodes run one by one; None if a node has none."""
+        """Return the outputs of a graph whose nodes run one by one; None if a node gives none."""
         steps = in_other_form(case, Relation.UNFUSED)
         outputs = answered(steps, alone_on(self.open().execute))
         return None if isinstance(outputs, Stopped) else outputs

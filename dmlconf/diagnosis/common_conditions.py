@@ -23,13 +23,13 @@ __all__ = ["SharedGroups", "shared_groups"]
 MOST_PAIRED: Final = 60
 """The most expressions that are combined into pairs, `A and B`.
 
-An expression that 90% of a group's failures meet gets a point for each failure of the group. Those
-with the most points are combined.
+An expression that at least 90% of a group's failures meet gets a point for each failure of the
+group. Those with the most points are combined.
 """
 
 _NEARLY: Final = 0.9
-"""A condition explains nearly all of a group if this share of the group's failures meets it. At
-most a tenth as many passes may meet it.
+"""A condition explains nearly all of a group if at least this share of the group's failures meets
+it, and at most a tenth as many passes.
 """
 
 _SLIGHTLY_LONGER: Final = 6.0
@@ -63,7 +63,7 @@ class _Candidates:
     """Conditions, and how many failures and passes of each group meet them.
 
     Attributes:
-        failures: shape (groups, conditions), as of `passes` and `accepted`.
+        failures: has the shape (groups, conditions), as have `passes` and `accepted`.
         accepted: whether the condition explains the group.
     """
 
@@ -159,7 +159,7 @@ def _candidates(members: Sequence[_Member], operators: Sequence[OperatorFailures
     texts = (*singles, *(f"{a} and {b}" for a, b in pairs))
     every = np.array([*(bits[text] for text in singles), *(bits[a] + bits[b] for a, b in pairs)])
     hits = [
-        _with_pairs(member, singles, paired, counts)
+        _counts_with_pairs(member, singles, paired, counts)
         for member, counts in zip(members, counted, strict=True)
     ]
     explained = [
@@ -183,9 +183,10 @@ def _row_counts(member: _Member) -> tuple[Array, Array]:
     return holds[:, group.failing].sum(axis=1), holds[:, group.passing].sum(axis=1)
 
 
-def _with_pairs(
+def _counts_with_pairs(
     member: _Member, singles: Sequence[str], paired: Sequence[str], counts: Sequence[Array]
 ) -> list[Array]:
+    """Return how many failures and how many passes meet each single expression and each pair."""
     group, of = member
     index = of.table.index
     # Every case meets the empty expression, and none meets an expression that the table lacks.
@@ -205,9 +206,9 @@ def _with_pairs(
 
 
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:
-    """Return which conditions explain nearly all of a group, or nearly as well as its own best one.
+    """Return which conditions explain nearly all of a group, or are nearly as short as its own one.
 
-    If the facts of no failure are known, no condition does.
+    None of them does if the facts of no failure are known.
     """
     of, total = len(group.failures), group.compared
     nearly = (failures >= _NEARLY * of) & (10 * passes <= failures)

@@ -44,22 +44,23 @@ _MOST_SIZES: Final = 8
 
 _DIVISORS: Final = (2, 4, 8, 16, 32, 64)
 _FEW_DIVISORS: Final = (2, 4, 8)
-_ALL_DIVISORS: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-"""Common sizes of vectors, thread groups and tiles in kernels."""
+_DERIVED_DIVISORS: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""Common sizes of vectors, thread groups and tiles in kernels; these are for `_derived`."""
 
 _MEMBER_BITS: Final = 6.5
-"""Bits of a graph that contains an operator: `'GEMM' in Operators`."""
+"""Bits of an atom that names an item of a list, such as `'GEMM' in Operators` of graphs."""
 _NEIGHBOURS_BITS: Final = 8.5
-"""Bits of an operator that feeds another in a graph: `'GEMM>ACTIVATION_RELU' in Neighbours`."""
+"""Bits of an atom on two nodes of which one feeds the other: `'GEMM>CAST' in Neighbours`."""
 _DATA_BITS: Final = 6.0
-"""Bits of special values in the inputs: `NAN in Data`."""
+"""Bits of an atom on the numbers in the inputs: `NAN in Data`."""
 _DIMENSIONS: Final = (-1, -2, 0, 1, 2)
+"""The dimensions whose sizes have atoms, such as `InputTensor.Sizes[-1] > 37`."""
 
 _Tensors = Mapping[str, tuple[Column, Sequence[TensorDesc | None]]]
 
 
 def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTable:
-    """Return the atoms of cases of one operator.
+    """Return the atoms of cases of one operator; at least one case.
 
     Args:
         groups: indices of verdicts; the lowest and highest numbers of a group become bounds.
@@ -139,9 +140,9 @@ def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
         max((t.ElementCount for _, _, t in tensors_of(entry, desc, FieldKind.OUTPUT)), default=0)
         for desc in descs
     ]
-    builder.numbers("OutputElements", 7.9, floats(outputs), divisors=_ALL_DIVISORS)
+    builder.numbers("OutputElements", 7.9, floats(outputs), divisors=_DERIVED_DIVISORS)
     terms = [products(entry, desc) for desc in descs]
-    builder.numbers("Products", 8.2, floats(terms), divisors=_ALL_DIVISORS)
+    builder.numbers("Products", 8.2, floats(terms), divisors=_DERIVED_DIVISORS)
 
 
 def _catalogue_entry(verdicts: Sequence[Verdict]) -> Operator | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final
 
-from dmlconf.backends.errors import UnknownChoiceError
 from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case
@@ -22,7 +21,7 @@ from dmlconf.verdicts.verdict import OF_VALUES, ReasonKind, Status, Verdict
 __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
 REPETITIONS: Final = 10
-"""How often a case runs alone at most, to see whether it always fails."""
+"""The most runs of a case alone, to see whether it always fails."""
 _BROKEN_REPETITIONS: Final = 2
 """How often it runs if the first run breaks the backend, since each then costs a process."""
 
@@ -64,7 +63,8 @@ class Diagnosis:
         runs: how often the case ran alone to see whether it fails.
         in_batch: whether the case failed among copies of itself; None if that was not tried.
         reduced: the smallest case found that fails in the same way; None if none was sought.
-        reduced_verdict: the latest verdict that is the same kind of failure; None if there is none.
+        reduced_verdict: the latest verdict of the same kind on `reduced`, or on the case if it was
+            not reduced; None if there is none.
         trials: the reduced case with one factor changed at a time, and the verdicts.
         culprit: the factor that is to blame; None if none was found.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
@@ -227,7 +227,7 @@ class _Again:
     def __call__(self, case: Case) -> bool:
         """Return whether a verdict on the case is the same kind of failure.
 
-        If only signs of zeros differ, this must be so in the diagnosed case's verdict too.
+        If only signs of zeros differ, that must hold for the diagnosed case's verdict, too.
         """
         for _ in range(self.attempts):
             for verdict in self._bench.verdicts([case] * self._batch):
@@ -253,7 +253,7 @@ class _Again:
 
 
 def _attempts(failures: int, runs: int) -> int:
-    """Return how often to run a case until it fails; 1 if all runs failed, or none.
+    """Return how often to run a case at most until it fails; 1 if all runs failed, or none.
 
     It is 5 if half of the runs failed, and 29 if one of ten did.
     """
@@ -263,7 +263,7 @@ def _attempts(failures: int, runs: int) -> int:
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
-    """Return whether all listed differences are signs of zeros."""
+    """Return whether all listed differences are signs of zeros; False if none is listed."""
     differences = verdict.reason.differences if verdict.reason else ()
     return bool(differences) and all(
         {str(difference["expected"]), str(difference["actual"])} == {"0.0", "-0.0"}
@@ -284,7 +284,7 @@ def _trial(experiment: Experiment, again: _Again) -> Trial:
         return Trial(experiment, None, "the change would break a constraint of the operator")
     try:
         return Trial(experiment, again.of_experiment(experiment))
-    except (BackendError, UnknownChoiceError) as error:
+    except BackendError as error:
         return Trial(experiment, None, str(error))
 
 

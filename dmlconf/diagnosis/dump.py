@@ -32,7 +32,7 @@ def dump_cases(
 
     Raises:
         OSError: a file cannot be written.
-        BackendError: a worker could not be replaced.
+        BackendError: a process could not be started, or a recording cannot be read.
     """
     folder.mkdir(parents=True, exist_ok=True)
     half = backend.capabilities.half_precision

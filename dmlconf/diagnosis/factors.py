@@ -1,7 +1,7 @@
 """Change one factor of a failing case at a time, to see which one is the culprit.
 
-The culprit is the factor whose change makes the case pass: with `metacommands=off`, the
-metacommand.
+The culprit is the factor whose change makes the case pass: if it passes with `metacommands=off`,
+that is the metacommand.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Culprit:
 def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
     """Yield a case with one factor changed at a time, the options of the backend first.
 
-    For graphs, the option `compile` is left out: a run of the nodes one by one takes its place.
+    For graphs, other forms take the place of the option `compile`.
     """
     options = option_experiments(case, backend)
     if case.forms:
@@ -101,7 +101,7 @@ def option_experiments(case: Case, backend: BackendName) -> Iterator[Experiment]
         present = own if own in labels else next(iter(labels), None)
         for label, other in labels.items():
             if label != present:
-                tells = label != "half=on"
+                tells = label != "half=on"  # It makes the rules permit more.
                 yield Experiment(factor, label, f"{blame} ({present})", case, other, tells)
 
 

@@ -26,7 +26,7 @@ _LEAST_LEFT: Final = 2
 """At least this many failures that do not meet a condition form a separate group."""
 
 _MOST_PARTS: Final = 3
-"""How often failures are split by a condition; those that are left over form one group."""
+"""The most conditions that split the failures; those that are left over form one group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,12 @@ class Group:
         outcome: `broken`, `rejection` or `result`.
         reasons: the kinds of reason, the most frequent first, with their counts.
         explanation: what separates the failures from passes; None if nothing does, or if the facts
-            of no failure are known.
+            of no failure are known. Its `of` may also count failures of other groups,
+            which do not meet the condition.
         compared: how many passes the failures were compared with.
-        failing: the failures, as columns of `OperatorFailures.table.holds`.
-        passing: the passes that the failures were compared with, as such columns.
-        variants: the variants of the backend that fail, if not all do; otherwise empty.
+        failing: the failures, as indices of columns of `OperatorFailures.table.holds`.
+        passing: the passes that the failures were compared with, as such indices.
+        variants: which variants of the backend fail; empty if all do, or if there are none.
     """
 
     operator: str

@@ -142,7 +142,7 @@ def minimal(
         until: when to stop, by `time.monotonic`.
 
     Returns:
-        The part of at least one item, and whether the search ended before time ran out.
+        the part, of at least one item, and whether time sufficed to find that each is needed.
     """
     left, parts = list(items), 2
     while len(left) > 1:
@@ -166,7 +166,7 @@ def minimal(
 
 
 class _Sequences:
-    """Runs sequences of cases, each in a new process."""
+    """Runs sequences of cases, each in a new process if the backend runs in worker processes."""
 
     def __init__(
         self,
@@ -216,8 +216,8 @@ def search_order(
     Args:
         symptom: the failure; `plan` has at least one of its cases.
         plan: those cases of the log that the suite has, by identifier.
-        backend: runs each sequence in a new process.
-        against: gives the expected outcome of cases that state none.
+        backend: is opened anew for each sequence.
+        against: gives the expected outcome of cases that do not state all of their outputs.
         timeout: seconds that one case may take.
         seconds: after this time, no further part of the sequence is tried.
         known_faults: whether a known fault of DirectML waives a failure.

@@ -25,8 +25,8 @@ _MOST_RUNS: Final = 12
 """The most mutants whose nodes run one by one on the device."""
 
 _NEAR: Final = 0.02
-"""How far a mutant's computed outputs may differ from the device's, as a share of the greatest
-finite size in the device's output. Otherwise the mutant does not run on the device.
+"""How far a mutant's computed outputs may differ from the device's, as a share of the largest
+finite magnitude in the device's output. Otherwise the mutant does not run on the device.
 """
 
 
@@ -58,6 +58,7 @@ def same_as_rewritten(
     All NaN are equal.
 
     Args:
+        outputs: the device's outputs of the graph.
         own: the mutant of the case's own rewrite, which is tried first; None if it has none.
         one_by_one: runs a graph's nodes on the device, since the reference's exponentials, for
             example, have other last bits.

@@ -1,4 +1,7 @@
-"""Find what the failures of a run share, across all operators."""
+"""Find what the failures of a run share, across all operators.
+
+`groups` explains the failures of each operator, and `common_conditions` joins groups of several.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Condition:
 
     Attributes:
         text: an expression of the catalogue's language; empty if every case meets the condition.
-        of: how many failures there are.
+        of: how many failures the group has.
         alternatives: up to three other expressions that hold for exactly the same cases.
     """
 
@@ -64,6 +67,8 @@ class SharedProperty:
 
 
 class _Identity:
+    """A log as a key of a cache: equal only to the same object."""
+
     def __init__(self, log: RunLog) -> None:
         self.log = log
 

@@ -26,7 +26,7 @@ __all__ = ["unsupported_part", "write_model"]
 
 
 def unsupported_part(case: Case) -> str | None:
-    """Return a part of a case that DxDispatch cannot express; None if there is none.
+    """Return what DxDispatch cannot express, such as `INT4 of ATensor`; None if there is nothing.
 
     Source: `dmlTensorDataType` of DxDispatch's schema has no types of 4 bits.
     """
@@ -115,7 +115,7 @@ def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
 
 
 def _output_name(graph: Graph, node: str, tensor: str) -> str:
-    """Return the name of a node's output: that of a graph output, or `NODE.TENSOR`."""
+    """Return the resource of a node's output: the name of a graph output, or `NODE.TENSOR`."""
     outputs = (name for name, slot in graph.output_sources().items() if slot == (node, tensor))
     return next(outputs, f"{node}.{tensor}")
 

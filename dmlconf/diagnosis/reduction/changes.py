@@ -87,7 +87,7 @@ def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int)
         dimension: the index in a tensor of the largest rank; tensors of lower rank and shorter
             attributes lack the first dimensions. The only dimension of a tensor stays, and so does
             the only number of an attribute, except of Axes.
-        rank: the largest rank.
+        rank: the largest rank of a tensor, in the desc or in its graph.
     """
     lower: dict[str, Any] = {}
     for field in operator.fields:

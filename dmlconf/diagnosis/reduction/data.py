@@ -43,8 +43,8 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
         case: the case, whose data are arrays.
 
     Returns:
-        arrays by input, of ones for inputs that the case lacks; None if `part` is SPECIAL and no
-        element is special.
+        arrays by input, of ones or valid indices for inputs that the case lacks; None if `part` is
+        SPECIAL and no element is special.
     """
     fitting: dict[str, Array] = {}
     special = False
@@ -72,7 +72,7 @@ def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | Non
 
 
 def _speciality(values: Array) -> Array:
-    """Return how special each element is; 0 for ordinary ones."""
+    """Return how special each element is: 0 if ordinary, 1 if only negative, up to 5 for NaN."""
     flat = values.ravel()
     if flat.dtype.kind != "f":
         return (flat < 0).astype(int)
@@ -121,7 +121,7 @@ def _indexed_count(desc: Desc) -> int:
 
 
 def index_limits(graph: Graph) -> dict[str, int]:
-    """Return, for each input or constant of indices, how many elements they may choose from."""
+    """Return how many elements indices may choose from, by the input or node that gives them."""
     nodes = {node.name: node for node in graph.operator_nodes}
     limits: dict[str, int] = {}
     for (name, tensor), source in graph.sources().items():
@@ -142,7 +142,7 @@ def _in_range(array: Array, count: int) -> Array:
 def data_cost(case: Case) -> tuple[int, int, int]:
     """Return how many elements are not +0, how many are neither +0 nor 1, and how long those are.
 
-    The third number is the length of their text, of the first 64 of each array.
+    The third number counts the digits and other characters of the first 64 of each array.
     """
     not_zero = others = digits = 0
     for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
@@ -194,8 +194,8 @@ def plain_values(case: Case, word: str | None = None) -> dict[str, Array]:
 
     Args:
         case: the case; data that are not arrays stay as they are.
-        word: a word of `DATA_WORDS`, whose elements become 1; None to give every element an
-            ordinary value. Indices become 0 instead.
+        word: a word of `DATA_WORDS`; the elements for which it holds become 1. None to give every
+            element an ordinary value. Indices become 0 instead.
     """
     data: dict[str, Any] = dict(case.data)
     for name, field, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT):

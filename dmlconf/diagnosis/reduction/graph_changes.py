@@ -24,6 +24,7 @@ INPUT: Final = "<input>"
 """Stands for a node's name where a tensor is an input of the graph."""
 
 _OUTPUT: Final = "<output>"
+"""Stands for a node's name where a tensor is an output of the graph."""
 _MOST_STEPS: Final = 12
 """How often a node may be repaired on average."""
 
@@ -67,7 +68,7 @@ def changed_graph(
         permitted: names of constraints that may be broken.
 
     Returns:
-        the graph, whose layouts may not fit the new sizes; None if no such graph was found.
+        the graph, whose strides may not fit the new sizes; None if no such graph was found.
     """
     change = _Change(graph, changes, fixed, permitted)
     return change.graph() if change.spread() else None

@@ -73,7 +73,7 @@ def _nodes(search: Search) -> list[Node]:
 
 
 def graph_part(case: Case, names: Collection[str]) -> GraphCase:
-    """Return some nodes as a separate graph, with the data that reach them.
+    """Return some nodes as a separate graph, with the data that reach them in the reference.
 
     Args:
         case: the graph, whose data are arrays.
@@ -113,7 +113,7 @@ def _graph(search: Search) -> Graph:
 
 
 def _attempt(search: Search, graph: Graph) -> bool:
-    """Try a graph with each part of the data until the search adopts one."""
+    """Try a graph with the data that each `Part` keeps, until the search adopts a case."""
     return any(search.attempt(candidate) for candidate in _with_graph(search, graph))
 
 
@@ -179,7 +179,7 @@ def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterato
     own = [(other, dimension) for other in _ends(graph, slot)]
     seen: list[Mapping[str, Desc]] = []
     for group in (own, same, alike):
-        changes, fixed = _with_sizes(graph, group, target)
+        changes, fixed = _size_changes(graph, group, target)
         if changes and changes not in seen:
             seen.append(changes)
             smaller = changed_graph(graph, changes, fixed, search.permitted)
@@ -197,7 +197,7 @@ def _ends(graph: Graph, slot: Slot) -> list[Slot]:
     return [end for end in ends if tensors[end].Sizes == tensor.Sizes]
 
 
-def _with_sizes(
+def _size_changes(
     graph: Graph, sizes: list[tuple[Slot, int]], target: int
 ) -> tuple[dict[str, Desc], dict[str, frozenset[NumberRef]]]:
     nodes = {node.name: node for node in graph.operator_nodes}

@@ -49,7 +49,7 @@ def number_at(desc: Desc, ref: NumberRef) -> Any:
 
 
 def with_number(desc: Desc, ref: NumberRef, number: Any) -> dict[str, Any]:
-    """Return the desc with another size or attribute at a reference."""
+    """Return the desc with another size or attribute at a reference; another tensor, for a type."""
     if ref.dimension is None:
         return _with_value(desc, ref.field, ref.index, number)
     value = desc[ref.field]

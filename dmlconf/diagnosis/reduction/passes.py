@@ -35,6 +35,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["PASSES", "reduce_data"]
 
 _MOST_SIZES_PAIRED: Final = 12
+"""If more sizes than this are equal, not every pair and triple of them is changed together."""
 
 
 def _reduce_sizes(search: Search) -> None:
@@ -173,7 +174,7 @@ def _shorten(search: Search, name: str) -> None:
 
 
 def _attempt_repaired(search: Search, desc: Desc, *refs: NumberRef) -> bool:
-    """Try a desc as it is, and then repaired with these numbers fixed."""
+    """Try a desc with its count fields set, and then repaired without a change of `refs`."""
     desc = with_counts(search.case.operator, desc)
     if search.attempt_desc(desc):
         return True

@@ -55,7 +55,7 @@ def reduce_case(
     stopped: Callable[[], bool] = lambda: False,
     on_smaller: Callable[[Case], None] = lambda case: None,
 ) -> Reduced:
-    """Return the smallest case found that fails like the given one, also after an interrupt.
+    """Return the smallest case found that fails as `case` does; Ctrl+C only ends the search.
 
     Args:
         case: a case that fails, as `with_own_data` returns it.

@@ -229,15 +229,15 @@ class _Scope:
             return None
         if isinstance(old, tuple) and len(old) != len(value):
             return None
-        if old == value or _gets_negative(old, value):
+        if old == value or _becomes_negative(old, value):
             return None
         desc = with_counts(self.operator, {**self.desc, target.id: value})
         return desc, frozenset({NumberRef(target.id)})
 
 
-def _gets_negative(old: Any, new: Any) -> bool:
+def _becomes_negative(old: Any, new: Any) -> bool:
     if isinstance(old, tuple):
-        return any(map(_gets_negative, old, new))
+        return any(map(_becomes_negative, old, new))
     return isinstance(old, int) and isinstance(new, int) and new < 0 <= old
 
 

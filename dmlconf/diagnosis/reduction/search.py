@@ -31,7 +31,7 @@ class Search:
     """The state of a reduction.
 
     Attributes:
-        case: the smallest case so far that fails.
+        case: the smallest case so far that fails; at first the original.
         stopped: returns whether the time is up.
         on_smaller: is called with each case that is adopted.
         trials: how many cases were tried.
@@ -67,7 +67,7 @@ class Search:
         return repaired(self.case.operator, desc, fixed, self.permitted)
 
     def attempt(self, candidate: Case) -> bool:
-        """Adopt a case if it is valid, fails, and costs less than the smallest so far.
+        """Adopt a case if it is valid, fails, and costs less than the smallest; return whether so.
 
         A case is tried once; the result is False when it comes again.
 
@@ -90,7 +90,7 @@ class Search:
         return True
 
     def attempt_desc(self, desc: Desc) -> bool:
-        """Attempt another desc with each part of the data until one case is adopted."""
+        """Attempt another desc with the data that each `Part` keeps, until a case is adopted."""
         return any(self.attempt(candidate) for candidate in self._with_desc(desc))
 
     def attempt_data(self, data: Mapping[str, Array]) -> bool:
