@@ -63,12 +63,7 @@ class AtomTable:
 
 
 class Column:
-    """The values of one fact in all cases.
-
-    Attributes:
-        distinct: the different values, with None if a case lacks the fact.
-        codes: for each case, the index of its value in `distinct`.
-    """
+    """The values of one fact: `distinct[codes[i]]` is that of case i, None if the case lacks it."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         """`values` has a value or None for each case."""

@@ -208,7 +208,7 @@ def _counts_with_pairs(
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:
     """Return which conditions explain nearly all of a group, or are nearly as short as its own one.
 
-    None of them does if the facts of no failure are known.
+    If the facts of no failure are known, no condition does so.
     """
     of, total = len(group.failures), group.compared
     nearly = (failures >= _NEARLY * of) & (10 * passes <= failures)

@@ -37,8 +37,8 @@ class Group:
         outcome: `broken`, `rejection` or `result`.
         reasons: the kinds of reason, the most frequent first, with their counts.
         explanation: what separates the failures from passes; None if nothing does, or if the facts
-            of no failure are known. Its `of` may also count failures of other groups,
-            which do not meet the condition.
+            of no failure are known. Its `of` may also count failures of other groups, which do not
+            meet the condition.
         compared: how many passes the failures were compared with.
         failing: the failures, as indices of columns of `OperatorFailures.table.holds`.
         passing: the passes that the failures were compared with, as such indices.

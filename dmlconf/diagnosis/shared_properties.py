@@ -1,7 +1,4 @@
-"""Find what the failures of a run share, across all operators.
-
-`groups` explains the failures of each operator, and `common_conditions` joins groups of several.
-"""
+"""Find what the failures of a run share: join its `groups` of failures by `common_conditions`."""
 
 from __future__ import annotations
 
@@ -66,9 +63,7 @@ class SharedProperty:
         return simplest(self.failures)
 
 
-class _Identity:
-    """A log as a key of a cache: equal only to the same object."""
-
+class _Identity:  # A log as a key of a cache, equal only to itself.
     def __init__(self, log: RunLog) -> None:
         self.log = log
 

@@ -29,9 +29,8 @@ class Expected:
         values: the elements that the case states or else the reference computes, shaped like the
             tensor's Sizes.
         permitted: intervals (lowest, highest) of the same shape; an element in one of them is
-            right. Intervals do not show all that is right, such as a subnormal result that was
-            flushed to zero. From NaN to NaN, only NaN is permitted; from negative infinity to
-            infinity, any value is.
+            right. Intervals do not show all that is right, such as a subnormal result flushed to
+            zero. From NaN to NaN only NaN is permitted, from -infinity to infinity any value.
         signed_zeros: whether -0 and 0 are different numbers.
     """
 

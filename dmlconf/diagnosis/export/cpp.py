@@ -107,8 +107,6 @@ def _text(name: str) -> str:
 
 
 class _Desc:
-    """Writes a desc as a C++ constant, after the constants to which it points."""
-
     def __init__(self, operator: Operator, desc: Desc, name: str) -> None:
         self._operator, self._desc, self._name = operator, desc, name
         self._parts: list[str] = []
