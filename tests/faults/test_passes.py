@@ -255,6 +255,24 @@ def test_a_mean_of_training_in_one_pass_beside_a_variance_in_two_is_waived(
     assert status_and_fault(case, given, "1.8.0")[0] is status
 
 
+def test_256_rows_of_128_columns_are_added_in_two_blocks(tmp_path: Path) -> None:
+    """The first 8 sums are those of DirectML 1.8.0 and 1.9.1."""
+    desc = """{Function: SUM, Axes: [0],
+      InputTensor: {Sizes: [256, 128], DataType: FLOAT16,
+                    fill: {uniform: {low: -1, high: 1, seed: 256}}},
+      OutputTensor: {Sizes: [1, 128], DataType: FLOAT16}}"""
+    measured = [
+        *(-4.33984375, -3.212890625, -8.40625, -5.00390625),
+        *(-2.482421875, 7.53515625, 4.2890625, -15.65625),
+    ]
+    computed = first_pass_truncated(case_of(tmp_path, "REDUCE", desc))
+    assert computed is not None
+    found = [
+        each.outputs["OutputTensor"].ravel()[:8].tolist() for each in (computed, *computed.others())
+    ]
+    assert measured in found
+
+
 LARGE_SQUARES = (
     "{InputTensor: {Sizes: [1, 1, 2, 16], DataType: FLOAT16, values: "
     "[320, 0, 0, 0, 0, 0, 0, 0, -320, 0, 0, 0, 0, 0, 0, 0, "
