@@ -110,6 +110,16 @@ def test_the_smallest_sequence_is_found_and_repeats_the_failure(
 
 
 @pytest.mark.diagnosis
+def test_the_command_that_repeats_a_sequence_has_the_challenge_of_the_run(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
+    run = ("run", "-b", "keeping", "-q", "-j", "1", "--challenge", "7", "tile.yaml")
+    assert dmlconf(tmp_path, *run, "--log", "run.jsonl", **variables).returncode == 1
+    done = dmlconf(tmp_path, "diagnose", "--order", "run.jsonl", "-o", "out", **variables)
+    assert "repeat   dmlconf run tile.yaml -b keeping -j 1 --challenge 7 --cases " in done.stdout
+
+
+@pytest.mark.diagnosis
 @pytest.mark.parametrize(
     ("remaining", "expected_text"),
     [

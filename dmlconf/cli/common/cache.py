@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["VARIABLE", "checked_files", "figure_cache", "figure_folder", "turn_off", "user_store"]
 
 VARIABLE: Final = "DMLCONF_CACHE"
-"""The environment variable that names another cache folder, or is `off`."""
+"""The environment variable that names another cache folder; `off` turns the cache off."""
 
 _OFF: Final = "off"
 
@@ -32,7 +32,8 @@ The figures of 65,707 cases on one backend take 49 MB.
 def user_store() -> Store | None:
     """Return the store in the cache folder.
 
-    None if the cache is off, or if the path of the system's cache folder is unknown or relative.
+    None if the cache is off, or if no folder is named and the path of the system's cache folder is
+    unknown or relative.
     """
     named = os.environ.get(VARIABLE)
     if named == _OFF:
@@ -49,7 +50,7 @@ def user_store() -> Store | None:
 
 
 def checked_files() -> Entries | None:
-    """Return dmlconf's and the user's records of checked files; None if there are neither."""
+    """Return the records of checked case files, dmlconf's and the user's; None without either."""
     archive = checked_archive()
     if archive is None:
         return user_store()
@@ -59,7 +60,7 @@ def checked_files() -> Entries | None:
 
 
 def figure_cache(cases: int) -> FigureCache | None:
-    """Return the figures of earlier comparisons; None without a cache, or for under 20 cases."""
+    """Return the cache of figures for a run; None if it is off or the run has under 20 cases."""
     store = user_store()
     if store is None or cases < _FEWEST_CASES:
         return None

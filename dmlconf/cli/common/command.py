@@ -72,6 +72,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 """For options of other test runners, what dmlconf has instead."""
 
 _OPTION: Final = re.compile(r"--[a-z-]+(?= |$)|(?<= )-[a-z]\b")
+"""Finds the options in a text of `_ELSEWHERE`; only a command with all of them gives the text."""
 
 
 class _Arguments(click.Argument):
@@ -125,7 +126,7 @@ def option(*names: str, **attributes: Any) -> Callable[[_Function], _Function]:
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds several options, in the order in which the help lists them."""
+    """Return a decorator that adds several options; the help keeps their order in each group."""
 
     def decorated(function: _Function) -> _Function:
         for decorator in reversed(decorators):
@@ -141,7 +142,7 @@ def environment_variable(command: str, option: click.Option) -> str:
 
 
 SETTINGS: Final = "dmlconf.settings"
-"""The key in a context's `meta` that holds the settings of the configuration file."""
+"""The key in a context's `meta` that holds the file's settings for the command."""
 
 CONFIGURATION: Final = "dmlconf.configuration"
 """The key in a context's `meta` that holds the configuration file itself."""
@@ -272,8 +273,8 @@ class Command(click.Command):
         """Set defaults from the configuration file.
 
         Returns:
-            the profile that `--profile`, the old spelling of `--config-profile`, names; None if the
-            file has no such profile.
+            the profile that `--profile`, the old spelling of `--config-profile`, names; None if it
+            names none, or none that the file has.
         """
         configuration = read_configuration() if self.name in COMMANDS else None
         profile = self._given_profile(ctx, args, CONFIG_PROFILE)
@@ -323,7 +324,7 @@ class Command(click.Command):
         return None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each group of options under its heading, the general group last."""
+        """Write each group of options under its heading, the group `Options` last."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)

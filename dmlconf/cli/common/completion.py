@@ -32,7 +32,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the operators whose names begin with the text, in capitals or not."""
+    """Return the operators whose names begin with the text, which may be in lower case."""
     return [name for name in operator_names() if name.startswith(incomplete.upper())]
 
 
@@ -102,10 +102,11 @@ def _suite(paths: Sequence[Path] = (), operators: Collection[str] = ()) -> Suite
 
 
 def operators_of(identifiers: Iterable[str]) -> set[str]:
-    """Return the operators that identifiers name before a slash; none if one is unknown.
+    """Return the operators that identifiers name before a slash; an empty set if one is unknown.
 
     Args:
-        identifiers: whole identifiers or their beginnings, such as `gather/doc`.
+        identifiers: whole identifiers or their beginnings, such as `gather/doc`; those without a
+            slash are ignored.
     """
     parts = (identifier.partition("/") for identifier in identifiers)
     try:

@@ -115,7 +115,7 @@ class Setting:
         return f"{location}, profile {self.profile}" if self.profile else location
 
     def problem(self, message: str, hint: str | None = None) -> Problem:
-        """Return a problem that points at the key, or at the file if the key's line is unknown."""
+        """Return a problem that points at the key, or at the file if the key is not found there."""
         name = self.key[-1]
         column = self.source.find(name) + 1
         if not self.line or not column:
@@ -405,7 +405,7 @@ def settings_of(
 def _suits(parameter: click.Parameter, value: Any) -> bool:
     """Return whether a setting of `run` also applies to this option of another command.
 
-    A list applies to an option that takes one value only if the list has one item.
+    If the option takes a single value, a list must have exactly one item.
     """
     group: str | None = getattr(parameter, "group", None)
     if group not in _SHARED_GROUPS and long_name(parameter) not in _SHARED:

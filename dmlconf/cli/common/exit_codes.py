@@ -26,6 +26,7 @@ class ExitCode(IntEnum):
     BACKEND = 4
     """A backend could not be used."""
     NOTHING_SELECTED = 5
+    """No case was selected, or there is nothing to do: nothing failed, or nothing was captured."""
     INCOMPLETE = 6
     """A command was interrupted, a run lacks a verdict on a selected case, or its log was lost."""
     NOTHING_CHECKED = 7

@@ -56,7 +56,7 @@ _FIRST_BYTES: Final = 1 << 16
 
 
 def log_directory() -> Path:
-    """Return the folder for logs of runs without `--log`; it may not be writable.
+    """Return the folder for logs of runs without `--log`; it need not exist or be writable.
 
     Raises:
         OSError: this account has no home folder.
@@ -176,10 +176,10 @@ def _older_than(path: Path, moment: datetime) -> bool:
 
 
 def named_or_latest(log: Path | None) -> Path:
-    """Return the log that the user names, or the latest run's log.
+    """Return the log that the user names, else that of the latest run without `--log`.
 
     Raises:
-        click.UsageError: the user names no log, and there is no earlier run.
+        click.UsageError: the user names no log, and `latest_log` finds none.
     """
     path = log or latest_log()
     if path is None:
@@ -188,7 +188,7 @@ def named_or_latest(log: Path | None) -> Path:
 
 
 def latest_log() -> Path | None:
-    """Return the latest run's log; None if there is none.
+    """Return the log of the latest run without `--log`; None if there is none.
 
     Temporary logs count too, unless `DMLCONF_LOG_DIRECTORY` names a folder that can be written to.
     """
@@ -231,7 +231,7 @@ def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, foot
     Args:
         stream: the run's stream to the log.
         begin: where the text of the run begins in the log, in bytes.
-        digest: the SHA-256 of what the run wrote.
+        digest: the SHA-256 of what the run wrote, in hexadecimal.
         footer: has the counts of verdicts that the error names.
 
     Raises:

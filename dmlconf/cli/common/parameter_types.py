@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     class ParamType(click.ParamType):
-        """`click.ParamType` for click before 8.4, in which `ParamType[int]` is an error."""
+        """`click.ParamType` that allows `ParamType[int]`, which click before 8.4 does not."""
 
         def __class_getitem__(cls, values: Any) -> type[ParamType]:
             return cls

@@ -1,4 +1,4 @@
-"""The kinds of paths that arguments and options take."""
+"""The kinds of paths that arguments and options take; those called `EXISTING` must exist."""
 
 from __future__ import annotations
 

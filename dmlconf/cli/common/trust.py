@@ -1,4 +1,4 @@
-"""Settings that a configuration file may have only if its user has allowed that very file.
+"""Settings of a configuration file that need the user's permission.
 
 A file that comes with a checkout of somebody else's repository must not load code, reach the
 network, write outside its folder or decide what a certificate must meet. Such settings are errors
@@ -37,6 +37,7 @@ _WRITING: Final = frozenset({"dump", "log", "output", "report", "resume", "save"
 """Options that name the files and folders which a command writes."""
 
 _WRITING_ARGUMENTS: Final = frozenset({("keygen", "key"), ("sign", "file")})
+"""Commands and their arguments that name a file which the command writes."""
 
 _BACKENDS: Final = frozenset({"against", "also", "backend"})
 
@@ -88,7 +89,7 @@ def sensitive_settings(configuration: Configuration) -> Iterator[tuple[Setting, 
 
 
 def _loaded_by(backend: str) -> str | None:
-    """Return in words which foreign code a backend's name loads, if any."""
+    """Return in words which foreign code a backend, such as `directml:path=FILE`, loads, if any."""
     from dmlconf.backends.registry import is_built_in
 
     name, _, options = backend.partition(":")
@@ -155,7 +156,7 @@ def is_allowed(configuration: Configuration) -> bool:
     """Return whether this file, with this content, is allowed."""
     try:
         return _record(configuration).is_file()
-    except OSError:  # An account without a folder of its own has allowed nothing.
+    except OSError:  # An account without a home folder has allowed nothing.
         return False
 
 

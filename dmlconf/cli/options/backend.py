@@ -1,4 +1,4 @@
-"""Options for backends, worker processes, an early end and colours; the option type `Number`."""
+"""Options for backends, worker processes, ending a run early, and colours; the type `Number`."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class CaseList:
 
     Attributes:
         name: `--case`, `--cases`, `--failed`, or `the log` for `diagnose --order`.
-        cases: identifiers, the ends of identifiers, handles, or patterns.
+        cases: identifiers, their ends, names of matrices, handles, or patterns.
         source: the file of `--cases`, which may be `-`, or the log of `--failed`; otherwise empty.
         paths: for `--failed`, the paths of the earlier run; empty for the bundled suite and for
             other lists.
@@ -87,7 +87,7 @@ def failed_cases(
         None without the option, and while the shell completes a command.
 
     Raises:
-        click.UsageError: there is no earlier run, or the value is a path of cases instead of a log.
+        click.UsageError: there is no earlier run, or the value is a folder or a YAML file.
         InvalidLogError: the log cannot be read, or is invalid.
     """
     if value is None or ctx.resilient_parsing:

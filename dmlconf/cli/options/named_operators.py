@@ -23,10 +23,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def expand_operators(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the operators that names stand for; `GRAPH` is another name of `GRAPHS`.
+    """Return the operators that names stand for; `GRAPH` and `GRAPHS` give `GRAPHS`.
 
-    Print the operators of a name that is not DirectML's own or stands for several, except while
-    the shell completes a command.
+    Also print them for a name that is not DirectML's own or stands for several operators, except
+    while the shell completes a command.
 
     Raises:
         click.UsageError: a name stands for no operator.
@@ -59,7 +59,7 @@ def operator_option(
     callback: Callable[..., Any] = expand_operators,
     **attributes: Any,
 ) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds an option for operators, which may be given several times.
+    """Return a decorator that adds a repeatable option for operators.
 
     Args:
         explanation: the help of the option.

@@ -1,4 +1,4 @@
-"""The options that say what is reported, such as `--report` and `-v`, and writing reports."""
+"""The options that say what is reported, such as `--report` and `-v`; write the reports."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ def parse_reports(
         log: the file that `--log` names, if any.
 
     Raises:
-        click.UsageError: a format is unknown, takes no file, or lacks one after its colon; a file
-            is named twice or must not be replaced; or two reports go to standard output.
+        click.UsageError: a format is unknown, has a file but takes none, or lacks one after its
+            colon; a file is named twice or must not be replaced; or two reports go to standard
+            output.
     """
     try:
         reports = [parse_report(each, formats) for each in options]
@@ -162,7 +163,7 @@ def show(
     durations: int = 0,
     failures: int | None = None,
 ) -> bool:
-    """Write reports on a run, print its table, and return whether all could be written.
+    """Print the table of a run, write reports, and return whether all could be written.
 
     Args:
         durations: how many of the slowest cases to list before the table.
@@ -194,7 +195,7 @@ def write(
     *,
     announce: bool = True,
 ) -> bool:
-    """Write reports, print a table, and return whether all could be written.
+    """Print a table, write reports, and return whether all could be written.
 
     The table goes to standard error if a report takes standard output. If something cannot be
     written, a message on standard error says so. A reader that closes standard output is no

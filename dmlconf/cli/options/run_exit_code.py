@@ -46,7 +46,7 @@ class Demands:
 
     Attributes:
         fail_on: further statuses that no case may have.
-        min_passed: the share of the selected cases that must pass, in percent; None for any.
+        min_passed: the share of the selected cases that must pass, in percent; None for no minimum.
     """
 
     fail_on: tuple[Status, ...] = ()

@@ -61,6 +61,7 @@ __all__ = [
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _MOST_NAMED: Final = 3
+"""The most names without a case that a warning lists."""
 _ANYWHERE: Final[Scope] = (frozenset(), frozenset())
 
 paths_argument: Final = arguments("paths", type=ANY_PATH)
@@ -202,7 +203,7 @@ long_selection_options: Final = _selection("--operator")
 
 
 def recorded_options(selection: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given selection options as plain values, for a run's log."""
+    """Return the selection options that have a value, in the form for a run's log."""
     return {
         key: str(value) if isinstance(value, CaseList) else value
         for key, value in selection.items()
@@ -288,7 +289,7 @@ def _loaded(
     lists: Sequence[CaseList],
     challenge: int | None,
 ) -> tuple[Suite, Selection]:
-    """Return the suite, and the selection with the full identifiers of the lists' cases.
+    """Return the suite, and the selection with full identifiers in place of short names in lists.
 
     More files are parsed, scope by scope, until each name has a case or no scope is left.
     """

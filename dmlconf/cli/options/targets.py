@@ -76,7 +76,7 @@ def opened_targets(
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        runs: a list of one run, which its executor removes from the list to free memory.
+        runs: a list of one run; `run_and_report` takes it from there later, to free memory.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:

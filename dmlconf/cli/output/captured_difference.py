@@ -31,7 +31,7 @@ def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool
     """Find the first node whose output differs, and judge the kept dispatches of DirectML.
 
     Args:
-        program: the module that ran the model, and its arguments.
+        program: the arguments with which Python ran the model: `-m`, a module and its arguments.
         has_dispatches: whether the data of dispatches was kept.
     """
     say("The outputs differ from the CPU provider's; looking for the first node whose output does")
@@ -82,7 +82,7 @@ def suspect(verdicts: Sequence[Verdict]) -> str:
 
 
 def _known_errors(verdicts: Sequence[Verdict]) -> str:
-    """Return a note on operators with wrong pages, if any; the provider may rely on one."""
+    """Return a note on operators whose pages have known errors; empty if there are none."""
     names = dict.fromkeys(verdict.operator for verdict in verdicts)
     # Graphs have no page of their own.
     known = [name for name in names if getattr(entry_of(name), "page_errors", ())]

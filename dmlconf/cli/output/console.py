@@ -25,8 +25,8 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     """Return a console for standard output or standard error.
 
     Args:
-        color: `auto`, `always` or `never`; with `auto`, a terminal gets colour unless variables
-            such as NO_COLOR and FORCE_COLOR say otherwise.
+        color: `auto`, `always` or `never`; with `auto`, only a terminal gets colour, unless
+            variables such as NO_COLOR and FORCE_COLOR say otherwise.
     """
     from rich.console import Console
 
@@ -46,7 +46,7 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
 
 
 def say(text: str) -> None:
-    """Write a message to standard error, line by line, without terminal control sequences."""
+    """Write a message to standard error, line by line, with unprintable characters escaped."""
     with suppress(OSError):  # The reader may have gone.
         for line in text.split("\n"):
             click.echo(printable(line), err=True)

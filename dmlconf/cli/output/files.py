@@ -15,15 +15,16 @@ __all__ = ["OutputError", "replaced", "require_folder", "write_new"]
 
 
 class OutputError(ExpectedError):
-    """An output file or folder cannot be written, as on a full disk, or read."""
+    """An output file or folder cannot be read or, as on a full disk, written."""
 
 
 def replaced(
     path: Path, content: bytes | None, option: str = "-o", *, own: str | None = None
 ) -> None:
-    """Write or replace a file atomically; without content, only check that its folder allows it.
+    """Write or replace a file atomically, and create missing folders.
 
     Args:
+        content: the file's bytes; None to only check that a file can be written in its folder.
         option: the option that names the file, for messages.
         own: the kind of file that is written, as `recognised` names it.
 
@@ -76,7 +77,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 def require_folder(folder: Path, option: str = "-o") -> None:
-    """Check that a folder can be created, and files written there.
+    """Check that a folder exists or can be created, and that files can be written there.
 
     Raises:
         click.UsageError: the folder cannot be created or written to.

@@ -90,6 +90,7 @@ def _recordings(folder: Path) -> list[Path]:
 
 
 def _missing_recording(template: CaseTemplate) -> Path | None:
+    """Return the bundled recording that was not copied with the bundled case file, if any."""
     file = _file(template)
     origin = cases_directory() / template.operator_name.lower()
     if template.shared:

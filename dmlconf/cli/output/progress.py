@@ -16,7 +16,7 @@ from dmlconf.engine.events import Event, Judged
 __all__ = ["advancing", "progress", "spoken"]
 
 _SECONDS: Final = 60.0
-"""The longest time without a line, if there is no terminal."""
+"""The most seconds without a line, if standard error is no terminal."""
 
 _LEAST_CASES: Final = 1000
 """Plans of at least this many cases get a line for each quarter."""
@@ -47,7 +47,7 @@ def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable
 
 
 def spoken(seconds: float) -> str:
-    """Return a rounded duration, such as `40 s` or `3 min`."""
+    """Return a duration, rounded to at least `1 s`; from 90 s on in minutes, such as `3 min`."""
     return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"
 
 

@@ -27,7 +27,7 @@ _FOLDERS: Final = ("cases", "environments", "operators")
 
 
 def prepared_folder(folder: Path) -> None:
-    """Create the folder if it is missing; refuse one with files other than an earlier site.
+    """Create the folder if it is missing; refuse one that has files, but no earlier site.
 
     Names that begin with a dot do not count.
 

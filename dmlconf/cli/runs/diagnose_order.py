@@ -44,7 +44,7 @@ _VERBS: Final = {
     ReasonKind.HANG: ("hangs", "hang", "hung"),
     ReasonKind.DEVICE_REMOVED: ("loses its device", "lose its device", "lost its device"),
 }
-"""The verb for a failing case, by how its process broke down; None for any other failure."""
+"""Three forms of the verb for a case, by how it broke down; None for any other failure."""
 
 
 def diagnose_order(
@@ -82,10 +82,11 @@ def diagnose_order(
         return ExitCode.NOTHING_SELECTED
     chosen = failures[:most]
     needed = dict.fromkeys(name for each in chosen for name in (*each.before, *each.cases))
+    challenge = log.header.options.get("challenge")
     suite, plan = load_chosen(
         paths,
         case_list=CaseList("the log", tuple(needed)) if len(needed) < _MOST_SELECTED else None,
-        challenge=log.header.options.get("challenge"),
+        challenge=challenge,
     )
     plan = [case for case in plan if case.identifier in needed]
     planned = {case.identifier: case for case in plan}
@@ -94,6 +95,9 @@ def diagnose_order(
         return nothing_selected(paths, {"identifiers": names})
     with open_bench(backend, timeout) as bench:
         against = expectations(AUTO, bench.open(), suite, plan, suite_paths(paths)).against
+    words = ["run", *map(str, paths), "-b", str(backend), "-j", "1"]
+    if challenge is not None:
+        words += ["--challenge", str(challenge)]
     indices = {case.identifier: index for index, case in enumerate(plan)}
     every = True
     for number, symptom in enumerate(chosen, 1):
@@ -108,7 +112,7 @@ def diagnose_order(
         every = every and result.finding is not OrderFinding.NOT_AGAIN
         _print(result)
         if result.finding is OrderFinding.AFTER_OTHERS and folder is not None:
-            _write(folder, number, result, backend, paths, indices)
+            _write(folder, number, result, words, indices)
     if len(failures) > most:
         more = len(failures) - most
         say(f"{counted(more, 'more failure')}: --groups looks at more")
@@ -163,16 +167,19 @@ def _write(
     folder: Path,
     number: int,
     result: OrderResult,
-    backend: BackendName,
-    paths: Sequence[Path],
+    run: Sequence[str],
     indices: dict[str, int],
 ) -> None:
-    """Write a sequence as a list for `run --cases`; add the command if `run` keeps the order."""
+    """Write a sequence as a list for `run --cases`; add the command if `run` keeps the order.
+
+    Args:
+        run: the words of the command before `--cases`.
+        indices: the index of each case in the suite's order.
+    """
     name = exported_name(result.case.partition("/")[0])
     file = folder / f"{number:02}-{name}" / "sequence.txt"
     sequence = [*result.earlier, result.case]
-    words = ["run", *map(str, paths), "-b", str(backend), "-j", "1", "--cases", str(file)]
-    command = f"dmlconf {' '.join(map(quote, words))}"
+    command = f"dmlconf {' '.join(map(quote, (*run, '--cases', str(file))))}"
     in_order = [indices[case] for case in sequence] == sorted(indices[case] for case in sequence)
     does = "breaks down" if result.symptom.breakdown else "fails"
     text = [

@@ -28,7 +28,7 @@ class Trial:
     """Runs a single case, and judges it as `dmlconf run` does.
 
     Attributes:
-        options: what excuses failures, such as waivers.
+        options: what may excuse failures, and what runs besides the plain run.
     """
 
     backend: OpenBackend

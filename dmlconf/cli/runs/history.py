@@ -29,7 +29,7 @@ def require_history() -> None:
 
 
 def add_to_history(log: Path) -> bool:
-    """Add the run of a log to the history; return whether it is there, and say why not.
+    """Add the run of a log to the history; if that fails, say why and return False.
 
     Raises:
         InvalidLogError: the log cannot be read.

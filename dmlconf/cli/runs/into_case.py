@@ -93,6 +93,7 @@ def record_into_cases(
 
 
 def _divided(arguments: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """Return the arguments that exist as paths, and the others as names of cases."""
     paths = [path for path in arguments if path.exists()]
     if not paths:
         named = f" beside {arguments[0]}" if arguments else ""

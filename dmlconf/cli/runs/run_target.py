@@ -51,13 +51,14 @@ class Presentation:
     """What to write, show and demand of a run.
 
     Attributes:
-        log_file: the log, to whose name the target's label is added; None for that of
-            `default_log`.
+        log_file: the log, to whose name the target's label is added; None for the log that
+            `default_log` creates.
         resume: whether to continue the run in that log.
+        reports: the reports to write, to whose files' names the label is added as well.
         dump_folder: where failing cases are written; None for nowhere.
         base_run: an earlier run whose times are compared; None for none.
         fail_slower: how many times as long an operator must take to fail the run; None for never.
-        details: how much the terminal shows, as for `show`.
+        details: the other arguments of `show`, which say how much the terminal shows.
         history: whether the run is added to the history.
     """
 
@@ -107,8 +108,8 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
         LogWriteError: the log can no longer be written, or something else has changed it.
         BackendError: a recording or the backend cannot be used, now or later in the run.
         InvalidFilesError: a case of a matrix cannot be built.
-        KeyboardInterrupt: an interrupt came before any case ran. A later interrupt ends the run
-            early, and the run's exit code is returned.
+        KeyboardInterrupt: an interrupt came before the first case was begun. A later interrupt ends
+            the run early, and the run's exit code is returned.
     """
     ends: list[_Ended] = []
     run = runs.pop()

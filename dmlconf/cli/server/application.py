@@ -1,7 +1,7 @@
 """Answer requests to `dmlconf history serve` with the pages that `reports.history.site` makes.
 
-A browser must send the server's token, which the printed address contains. The answer, unless it is
-`feed.xml`, sets a cookie with the token for the other pages.
+A request must have the server's token, in a cookie or in its query, as in the printed address. The
+answer to a query with the token sets the cookie and redirects to the page, except for `feed.xml`.
 """
 
 from __future__ import annotations
