@@ -116,6 +116,22 @@ def test_demands_on_certificates_that_the_file_makes_must_be_allowed(
     assert "dmlconf config allow" in done.stderr
 
 
+@pytest.mark.parametrize("text", ['paths = "{}"\n[record]', '[record]\npaths = "{}"'])
+def test_cases_elsewhere_into_which_record_would_write_must_be_allowed(
+    checkout: Path, text: str
+) -> None:
+    case = write(checkout.parent / "elsewhere")
+    before = case.read_text()
+    setting = text.format("../elsewhere") + "\ninto-case = true"
+    (checkout / "dmlconf.toml").write_text(setting, encoding="utf-8")
+    done = run(checkout, "-b", "faulty:zeros,on=none", command="record")
+    assert done.returncode == 3
+    assert "paths writes " in done.stderr
+    assert case.read_text() == before
+    allowed = run(checkout, "allow", command="config")
+    assert "outside the file's folder: paths, line " in allowed.stdout
+
+
 def test_an_option_that_the_command_line_overrides_needs_no_permission(checkout: Path) -> None:
     configured(checkout, 'report = "json:../elsewhere/x.json"')
     assert run(checkout, "--report", "json:x.json").returncode == 0

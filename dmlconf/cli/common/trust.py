@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -36,8 +36,11 @@ __all__ = ["allow", "deny", "is_allowed", "require_allowed", "sensitive", "sensi
 _WRITING: Final = frozenset({"dump", "log", "output", "report", "resume", "save"})
 """Options that name the files and folders which a command writes."""
 
-_WRITING_ARGUMENTS: Final = frozenset({("keygen", "key"), ("sign", "file")})
-"""Commands and their arguments that name a file which the command writes."""
+_WRITING_ARGUMENTS: Final = frozenset({("keygen", "key"), ("sign", "file"), ("record", "paths")})
+"""Commands and their arguments that name what the command writes.
+
+`record` writes recordings beside its paths or, with `--into-case`, the case files there.
+"""
 
 _BACKENDS: Final = frozenset({"against", "also", "backend"})
 
@@ -81,10 +84,15 @@ def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str
 def sensitive_settings(configuration: Configuration) -> Iterator[tuple[Setting, str]]:
     """Yield the settings for which a file must be allowed, each with its effect."""
     for section in (configuration.base, *configuration.profiles.values()):
-        for command, settings in (("run", section.options), *section.commands.items()):
-            known = configurable_parameters(command)
+        # `paths` outside the tables of commands also says where `record` writes.
+        tables: list[tuple[Sequence[str], Mapping[str, Setting]]]
+        tables = [(("run", "record"), section.options)]
+        tables += (([command], settings) for command, settings in section.commands.items())
+        for commands, settings in tables:
+            known = configurable_parameters(commands[0])
             for name, setting in settings.items():
-                if (reason := sensitive(command, known[name], setting)) is not None:
+                reasons = (sensitive(command, known[name], setting) for command in commands)
+                if (reason := next(filter(None, reasons), None)) is not None:
                     yield setting, reason
 
 
