@@ -75,5 +75,5 @@ def figure_folder(store: Store) -> Path:
 
 
 def turn_off() -> None:
-    """Use no cache folder in this process and its child processes."""
+    """Use no cache folder in this process from now on, and in those that it then starts."""
     os.environ[VARIABLE] = _OFF

@@ -216,7 +216,7 @@ class Command(click.Command):
     """A command with groups of options.
 
     Environment variables can set all options but `--trust-config`. The configuration file can set
-    most options of the commands in `COMMANDS`.
+    most options, and arguments, of the commands in `COMMANDS`.
     """
 
     def __init__(self, name: str | None, **attributes: Any) -> None:

@@ -67,7 +67,7 @@ COMMANDS: Final = (
     "sign",
     "keygen",
 )
-"""The commands whose options the file may set."""
+"""The commands whose options and arguments the file may set."""
 
 _OF_CERTIFICATES: Final = ("certify", "verify", "sign")
 """Commands that use only their own table and `color`, since options of runs must not change a

@@ -111,7 +111,7 @@ def new_temporary_log() -> Path:
 
     Raises:
         OSError: as for `new_log`; or there is no folder for temporary files; or the folder of logs
-            is a link, or other users can write to it.
+            is a link, or another user owns it or can write to it.
     """
     return _new_log(temporary_log_directory(), mode=0o700)
 

@@ -25,8 +25,8 @@ def expand_operators(
 ) -> tuple[str, ...]:
     """Return the operators that names stand for; `GRAPH` and `GRAPHS` give `GRAPHS`.
 
-    Also print them for a name that is not DirectML's own or stands for several operators, except
-    while the shell completes a command.
+    Also print them for a name that differs from the catalogue's or stands for several operators,
+    except while the shell completes a command.
 
     Raises:
         click.UsageError: a name stands for no operator.

@@ -198,8 +198,8 @@ def write(
     """Print a table, write reports, and return whether all could be written.
 
     The table goes to standard error if a report takes standard output. If something cannot be
-    written, a message on standard error says so. A reader that closes standard output is no
-    failure.
+    written, a message on standard error says so; with `announce`, another names the files written.
+    A reader that closes standard output is no failure.
     """
     from dmlconf.cli.output.console import make_console, say, warn
 

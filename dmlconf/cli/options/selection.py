@@ -414,7 +414,7 @@ def _level(text: str) -> FeatureLevel:
 
 
 def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int:
-    """Say that no case was selected, and give a hint; return the exit code."""
+    """Say that no case was selected, with a hint if there is one; return the exit code."""
     tags, identifiers = selection.get("tags", ()), selection.get("identifiers", ())
     failed: CaseList | None = selection.get("failed")
     message = "no case was selected"

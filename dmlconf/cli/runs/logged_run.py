@@ -41,7 +41,7 @@ def default_log() -> Path:
 
 
 def failures_folder(log: Path) -> Path:
-    """Return the folder for `fuzz`'s failing cases: beside the log; for one in memory, in `.`."""
+    """Return the folder for failing cases of `fuzz`: beside the log, unless that is in memory."""
     return Path("fuzz-failures") if is_in_memory(log) else log.with_suffix(".failures")
 
 

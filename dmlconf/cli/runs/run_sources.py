@@ -34,10 +34,11 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
 
     Raises:
         InvalidFilesError: a case file that a recording belongs to is invalid.
-        InvalidLogError: the run log cannot be read, is none, or contradicts itself.
-        RefusedError: the certificate cannot be read, is none, or was changed after it was made.
+        InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
+        RefusedError: the file cannot be read, is not a certificate, or was changed after it was
+            made.
         MissingExtraError: the certificate is signed, and `cryptography` cannot be imported.
-        BackendError: the recording is none, or the folder has none or several.
+        BackendError: the file is not a readable recording, or the folder has none or several.
     """
     if path.suffix == _RECORDING or path.is_dir():
         return _judged(path, suite)

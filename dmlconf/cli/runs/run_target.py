@@ -40,7 +40,7 @@ _MOST_UNSAVED: Final = 12288
 """When this many records are in memory, they are written to the cache."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
-"""Plans of more cases get no hints."""
+"""Plans of more cases get no hints, for which their cases would have to stay in memory."""
 
 _MOST_DUMPED: Final = 100
 """The most failing cases that `--dump` writes, with several files for each case."""
