@@ -1,7 +1,7 @@
 """Write the blocks of dispatched graphs as cases with the application's data.
 
-Capturing does not see what DirectML computes inside a graph. So a tensor that a block reads from
-another block gets the values that the reference computes.
+Capturing does not see what DirectML computes inside a graph. So if a block reads a tensor from
+another block, its case has the values that the reference computes for that tensor.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
     Args:
         folder: the folder of captured cases; a dispatch without a case file there has no blocks.
         most_nodes: the most nodes of a block.
-        most_bytes: the most bytes of all data; blocks whose data no longer fits are left out.
+        most_bytes: the most bytes of the data of all files together; blocks whose data no longer
+            fits are left out.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -82,7 +83,7 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
 
 
 def _values(path: Path) -> Mapping[str, Array]:
-    """Return a dispatch's inputs by name, and nodes' outputs by `NODE.TENSOR`.
+    """Return the inputs of the graph in a file by name, and nodes' outputs by `NODE.TENSOR`.
 
     `NODE` alone is its OutputTensor.
     """
@@ -121,7 +122,7 @@ def _entries(
 def _with_values(
     block: Block, values: Mapping[str, Array], store: ArrayStore
 ) -> Mapping[str, Any] | None:
-    """Return a block's parts with the data of its inputs; None if the store is full."""
+    """Return a block's parts with the data of its inputs; None if the store has no room for it."""
     inputs: dict[str, Any] = {}
     for name, tensor in block.parts.get("inputs", {}).items():
         kept = store.put(values[block.sources[name]])

@@ -152,8 +152,8 @@ class _Graph:
     def _outputs(self, inside: set[str], used: set[str]) -> Mapping[str, str]:
         """Return the block's outputs by name, each as `NODE` or `NODE.TENSOR`.
 
-        An output is what a node outside the block reads or the graph returns. If no output of a
-        node is read or returned, the node's first one is an output of the block.
+        An output is what a node outside the block reads or the graph returns. If nothing reads or
+        returns an output of a node, the node's first output is an output of the block.
 
         Args:
             used: the names of the block's inputs; outputs get other names, which are added.
@@ -190,7 +190,7 @@ class _Graph:
 
 
 def with_references(value: Any, new_name: Callable[[str], str]) -> Any:
-    """Return a desc of a case file, or a part of it, with new names of the tensors it reads."""
+    """Return a node or a desc of a case file with new names of the tensors that it reads."""
     if isinstance(value, list):
         return [with_references(item, new_name) for item in value]
     if not isinstance(value, Mapping):

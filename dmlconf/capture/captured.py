@@ -1,4 +1,4 @@
-"""Read a journal of captured calls: operators, graphs, and dispatches whose data was kept."""
+"""Return what a journal's lines describe: operators, graphs, and dispatches with kept data."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ class CapturedOperator:
     Attributes:
         desc: the desc, as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
-        compiled: how often CompileOperator was called.
+        compiled: how often CompileOperator was called for it.
         nodes: the nodes of graphs with this desc, as (number of the graph, name of the node); empty
             if `flags` is not 0.
-        hresult: what CompileOperator returned last; None if it was not called or never returned.
-        weights: the kept data of inputs OWNED_BY_DML at the first initialisation, by tensor.
-        statistics: the kept statistics of inputs at the first dispatch, by tensor; inputs without
-            finite elements have none.
+        hresult: what CompileOperator returned last, or S_OK for any success; None if it was not
+            called or never returned.
+        weights: the data of inputs OWNED_BY_DML at the first initialisation, by tensor; empty
+            without `--data weights`.
+        statistics: the statistics of inputs at the first dispatch, by tensor; empty without
+            `--data statistics`. Inputs without finite elements have none.
     """
 
     operator: str
@@ -61,7 +63,7 @@ class CapturedGraph:
         parts: its inputs, nodes and so on, as in the entry of a case file.
         names: from a part's name in `parts` to the application's own name, if these differ.
         unused: how many more inputs the application's graph has, which nothing reads.
-        compiled: how often IDMLDevice1::CompileGraph was called.
+        compiled: how often IDMLDevice1::CompileGraph was called for it.
         hresult: what CompileGraph returned last; None if it never returned.
     """
 
@@ -128,7 +130,7 @@ class Captured:
 
     @property
     def weights(self) -> Counter[str]:
-        """By the name of a kept array's file, how many weights have that array."""
+        """By the name of a kept array's file: how many weights have that array."""
         owners = [each.weights for each in self.operators]
         owners += [each.weights for each in self.graphs]
         return Counter(kept.file for each in owners for kept in each.values())
@@ -148,7 +150,8 @@ class Captured:
 def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
     """Return everything that the lines of a journal describe.
 
-    Lines of unknown events are ignored.
+    Lines of unknown events are ignored, and so are lines about an operator or graph whose
+    description is missing.
 
     Raises:
         JournalError: a kept array has no valid file name.

@@ -51,8 +51,8 @@ DATA: Final = "data"
 """The name of the folder of kept data, next to case files."""
 
 _MOST_TEXT: Final = 1 << 20
-"""The most characters of the entries in a file of graphs, a quarter of the 4 MiB that a case file
-may have; a single entry may be longer.
+"""The most characters of the entries in a file of graphs; a single entry may be longer. A case file
+may have 4 MiB.
 """
 
 _MOST_NAMED: Final = 3
@@ -75,7 +75,7 @@ class Written:
 
 
 Entry = Mapping[str, Any]
-"""An entry of a case file, or the head of one: what it says of all its entries."""
+"""An entry of a case file, or the file's head: what the file says of all its entries."""
 
 File = tuple[Path, Entry, list[Entry]]
 """The path of a case file, its head, and its entries."""
@@ -108,7 +108,7 @@ def write_cases(
 
 
 def written(files: Iterable[File]) -> Written:
-    """Write the entries that load; a file without any is not written.
+    """Write case files with the entries that load; a file without any is not written.
 
     Raises:
         OSError: a file cannot be written.
@@ -170,7 +170,7 @@ def _files(
 def operator_entries(
     name: str, members: Sequence[CapturedOperator], note: Callable[[CapturedOperator], str]
 ) -> Iterator[Entry]:
-    """Yield an entry of a case file for each member, with kept weights or generated data.
+    """Yield an entry of a case file for each member; inputs have kept weights or generated data.
 
     Args:
         members: the operator with each of its descs and flags.
@@ -288,7 +288,7 @@ def _with_kept_data(
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts with data for inputs, generated for the first node that reads each.
+    """Return a graph's parts with generated data that suits the first node that reads each input.
 
     If that node needs a list of values, such as distinct indices, and reads the input with other
     Sizes, the next node that reads it counts instead. An input without such a node gets no data.
@@ -317,7 +317,7 @@ def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def execution_tags(flags: int) -> list[str]:
-    """Return the tags of DML_EXECUTION_FLAGS; not every flag has one."""
+    """Return the tags of DML_EXECUTION_FLAGS."""
     return [tag for tag, flag in FLAG_TAGS.items() if flags & flag]
 
 
@@ -343,7 +343,7 @@ def sound_entries(
 
     Args:
         path: the path that the case file will have; the data files of the entries exist already.
-        left_out: gets what is wrong with each entry that does not load, by `FOLDER/STEM/NAME`.
+        left_out: gets the first problem of each entry that does not load, by `FOLDER/STEM/NAME`.
 
     Raises:
         OSError: a trial file cannot be written next to `path`.

@@ -1,6 +1,6 @@
 """Statistics of a tensor's finite elements: range, share of zeros, count, whether all are whole.
 
-A fill with the same statistics gives similar data, and reveals nothing else of the original.
+A fill made from these statistics gives similar data, and reveals nothing else of the original.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DataStatistics", "following"]
 
 _MANY_ZEROS: Final = 1 / 8
-"""Data whose least number is 0 is taken for RELU's output, of which about half is 0, if at least
-this share of it is 0.
+"""Data with fractions whose least number is 0 is taken for RELU's output, of which about half is 0,
+if at least this share of it is 0.
 """
 
 _LARGEST_WHOLE: Final = 2.0**53
@@ -29,8 +29,8 @@ class DataStatistics:
     """Statistics of the finite elements of a tensor.
 
     Attributes:
-        low: the least; `high` is the greatest.
-        zeros: their share of zeros, from 0 to 1.
+        low: the least element; `high` is the greatest.
+        zeros: the share of zeros among them, from 0 to 1.
         whole: whether all are whole numbers.
         count: how many finite elements there are.
     """
@@ -52,7 +52,11 @@ class DataStatistics:
         return cls(finite.min().item(), finite.max().item(), float(zeros), whole, finite.size)
 
     def fill(self, seed: int) -> Mapping[str, Any]:
-        """Return a fill, as in a case file, whose data has about these statistics."""
+        """Return a fill, as in a case file, whose data has about this range.
+
+        The data is whole if `whole` is true and FLOAT64 holds all whole numbers of the range. It
+        has about this share of zeros if it is taken for RELU's output (`_MANY_ZEROS`).
+        """
         low, high = self.low, self.high
         if low == high:
             return {"constant": {"value": low}}

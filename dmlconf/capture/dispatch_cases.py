@@ -40,9 +40,10 @@ FOLDER: Final = "dispatches"
 """The name of the folder of dispatches, below the folder of captured cases."""
 
 RECORDING: Final = f"captured{SUFFIX}"
+"""The name of the recording of the dispatches' outputs, in the same folder."""
 
 _FOLLOWER: Final = "follower"
-"""The tag of a dispatch of which an input already holds a NaN or an infinity."""
+"""The tag of a dispatch that reads a NaN or an infinity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +104,9 @@ def _read(source: Path, kept: KeptArray) -> Array:
 
 
 def _sources(dispatches: Sequence[CapturedDispatch]) -> Mapping[str, int]:
-    """Return the number of the first dispatch that wrote each array with NaN or infinity.
+    """Return the number, from 1, of the first dispatch that wrote each array with NaN or infinity.
 
-    Arrays are named by the SHA-256 of their elements; the first dispatch is number 1.
+    The key is the SHA-256 of the array's elements.
     """
     sources: dict[str, int] = {}
     for number, dispatch in enumerate(dispatches, 1):

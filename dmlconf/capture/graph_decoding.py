@@ -49,10 +49,10 @@ _LONGEST_NAME: Final = 80
 """An application's name is cut to this many characters, before a prefix or a number is added."""
 
 _MOST_EDGES: Final = 1 << 20
-"""The most edges of each kind that are read, so that a damaged count does not take long."""
+"""A graph with more edges of one kind is refused, so that a damaged count does not take long."""
 
 _LARGEST_CONSTANT: Final = 1 << 24
-"""The most bytes of a constant: the journal's line of the whole graph has at most as many."""
+"""The most bytes of a constant: as many as a line of the journal may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
 
 @dataclass(slots=True)
 class _Raw:
-    """A node as read; `inputs` and `outputs` have the tensors' names, None for absent ones."""
+    """A node as read; `inputs` and `outputs` are its tensors' names, None for absent tensors."""
 
     name: str
     operator: Operator | None = None
@@ -111,7 +111,7 @@ class Names:
         self.own: dict[str, str] = {}
 
     def unique(self, own: str, kind: str) -> str:
-        """Return a name that is unique in the graph.
+        """Return a name that was not returned before.
 
         Args:
             own: the application's name; empty for none.
@@ -240,7 +240,7 @@ def _text(name: bytes | None) -> str:
 
 
 def slot_names(operator: Operator, desc: Desc, kind: FieldKind) -> Iterator[str | None]:
-    """Yield the names of a node's tensors in the order of their indices; None for absent ones."""
+    """Yield the names of a node's inputs or outputs, by index; None for an absent tensor."""
     for entry in operator.of_kind(kind):
         value = desc.get(entry.name)
         if entry.is_array:

@@ -21,7 +21,7 @@ __all__ = ["JournalError", "JournalWriter", "read_journal"]
 _SEPARATORS: Final = (",", ":")
 
 _NUMBER: Final = "number"
-"""The key of an object in place of a number that JSON lacks: `{"number": "-inf"}`."""
+"""The only key of an object in place of a number that JSON lacks: `{"number": "-inf"}`."""
 
 
 class JournalError(ValueError):
@@ -37,9 +37,9 @@ class JournalWriter:
         self._bytes = path.stat().st_size
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Write a line, or that it is missing since it is too long.
+        """Write a line; in place of one that is too long, a line `skipped` that says so.
 
-        Nothing more is written once the file would be too large.
+        Once a line would make the file too large, neither it nor any later line is written.
 
         Raises:
             OSError: the line cannot be written.

@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["graph_line", "operator_line"]
 
 Line = tuple[str, Mapping[str, Any]]
-"""A digest of an operator or graph and its flags, and its line in the journal."""
+"""The digest that identifies an operator or graph with its flags, and its line in the journal."""
 
 
 def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
@@ -31,7 +31,7 @@ def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
 
 
 def graph_line(decoded: DecodedGraph, flags: int) -> Line:
-    """Return the line of a graph; `decoded.names` and `unused` do not change its key."""
+    """Return the line of a graph; `decoded.names` and `decoded.unused` do not change its digest."""
     parts = graph_parts(decoded.graph, {}, tensor_entry, attribute_entry)
     for constant in decoded.graph.constants:
         parts["constants"][constant.name] |= _data(constant.data)
@@ -40,9 +40,9 @@ def graph_line(decoded: DecodedGraph, flags: int) -> Line:
 
 
 def _data(array: Array) -> Mapping[str, Any]:
-    """Return a constant's data as in a case file: a fill for several numbers with the same bits.
+    """Return a constant's data as in a case file: a fill if all of several elements are equal.
 
-    NaN are always listed.
+    NaN, and zeros of both signs, are listed.
     """
     first = array.flat[:1]
     equal = bool((array == first).all())

@@ -20,7 +20,7 @@ __all__ = ["Launched", "launched", "program_environment"]
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _END_SECONDS: Final = 10.0
-"""How long an interrupted program may take to end."""
+"""Seconds that a program has to end after Ctrl-C, before it is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Launched:
 
     Attributes:
         folder: the folder with the arrays that were kept.
+        exit_code: on Linux, minus the number of the signal if one ended it.
         interrupted: whether it ended after Ctrl-C.
     """
 
@@ -39,9 +40,9 @@ class Launched:
 
 
 def program_environment() -> dict[str, str]:
-    """Return this process's environment without counts of threads that dmlconf has set.
+    """Return this process's environment without the variables that dmlconf has set for itself.
 
-    PYTHONSAFEPATH stays only if this Python has a safe path itself.
+    These are counts of threads and, unless `sys.flags.safe_path` is true, PYTHONSAFEPATH.
     """
     own = {*threads_were_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
     return {key: value for key, value in os.environ.items() if key not in own}
@@ -51,8 +52,8 @@ def program_environment() -> dict[str, str]:
 def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]:
     """Run a program until it ends, with this process's standard streams.
 
-    After Ctrl-C, the program is killed if it does not end within `_END_SECONDS`, or at a second
-    Ctrl-C. The folder of arrays is removed when the block ends.
+    After Ctrl-C, the program is killed if it does not end within 10 seconds, or at a second Ctrl-C.
+    The folder of arrays is removed when the `with` statement ends.
 
     Args:
         arguments: a script or `-m MODULE`, and its arguments.
@@ -61,7 +62,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
     Raises:
         OSError: there is no temporary folder, Python cannot be started, or the journal cannot be
             read.
-        JournalError: the journal is damaged or too large.
+        JournalError: the journal is too large, or a line of it is damaged.
     """
     with tempfile.TemporaryDirectory(prefix="dmlconf-capture-", ignore_cleanup_errors=True) as name:
         journal = Path(name) / "journal.jsonl"

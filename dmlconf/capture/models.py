@@ -1,7 +1,7 @@
 """Write cases of several captured models: each desc of an operator and each kind of block once.
 
-Blocks that differ only in sizes, strides, numbers and data become one case, made from the block
-with the fewest elements.
+Blocks that differ only in names, sizes, strides, numbers and data become one case, made from the
+block with the fewest elements. A block of one node is a case of its operator already.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_NODES_OF_BLOCKS: Final = 8
 """The most nodes of a block that `write_models` writes."""
 
 MOST_ELEMENTS: Final = 4_000_000
-"""Cases with more elements get the tag `slow`: judging one takes more than 250 MiB."""
+"""Cases whose entries state more elements get the tag `slow`: judging one takes over 250 MiB."""
 
 
 def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
@@ -122,7 +122,7 @@ def _name(block: Block, used: dict[str, int]) -> str:
 
 
 def _named_alike(block: Block) -> Block:
-    """Return a block with numbered names: `input-1`, `constant-1`; `gemm-2` if node 2 is a GEMM."""
+    """Return a block with numbered names, such as `input-1` and, for node 2 if a GEMM, `gemm-2`."""
     names: dict[str, str] = {}
     parts = block.parts
     for name in parts.get("inputs", {}):

@@ -33,11 +33,13 @@ from dmlconf.tensors.scalar import scalar_value
 __all__ = ["PartitionError", "captured_partitions"]
 
 _MOST_PARTS: Final = 1 << 16
+"""The most items of a list in a file."""
+
 _MOST_READS: Final = 8
 """All texts and lists of a file may together have 8 times the file's size."""
 
 _LONGEST_NAME: Final = 80
-"""Maximum length of the name of an operator, and of other names in messages."""
+"""The most characters of the name of an operator, and of other names in messages."""
 
 _OPERATOR: Final = 1
 _CONSTANT: Final = 2
@@ -82,7 +84,7 @@ def captured_partitions(paths: list[Path]) -> Captured:
 
 
 _DAMAGES: Final = (LookupError, OverflowError, RecursionError, TypeError, ValueError)
-"""Exceptions that building a graph raises if the bytes are not a partition's."""
+"""Exceptions that building a graph may raise if the bytes are not a partition's."""
 
 
 def _refusal(path: Path, reason: str) -> str:
@@ -289,7 +291,7 @@ class _Partition:
                 desc[field.name] = side.pop(0) if side else None
             if not field.optional and not desc[field.name]:
                 raise _DamageError(f"its node {_quoted(name)} has no {field.name}")
-        attributes.pop("", None)  # An optional tensor that is absent has no name.
+        attributes.pop("", None)  # It stands for an optional tensor that is absent.
         if attributes:
             unknown = ", ".join(map(_quoted, attributes))
             raise PartitionError(f"{operator.name} has no field {unknown}")

@@ -1,4 +1,4 @@
-"""Shorten the entry of a graph: do not describe a tensor twice if its source describes it."""
+"""Shorten the entry of a graph: leave out what a tensor's source already says of the tensor."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class FirstDifference:
         output: the first of its outputs that differs.
         inputs: how far each computed input differs in the second run; empty if that failed.
         beside_inputs: how far the output differs in the second run; None if that failed.
-        alone: how far the output differs in the third run; None if that failed.
+        alone: how far the output differs in the third run; None if that failed or was impossible.
     """
 
     node: OnnxNode
@@ -60,8 +60,8 @@ class Search:
 
     Attributes:
         first: the first difference; None if no output of a compared node differs.
-        compared: how many nodes were compared, up to the first that differs; a node counts if one
-            of its outputs is a tensor of numbers.
+        compared: how many nodes were compared, up to and with the first that differs; a node
+            counts if one of its outputs is a tensor of numbers.
         failures: why nodes were not compared, by name.
     """
 
@@ -94,7 +94,7 @@ def first_difference(
 
 
 def _batches(nodes: Sequence[OnnxNode], sizes: Mapping[str, int]) -> Iterator[Sequence[OnnxNode]]:
-    """Yield the nodes in parts, in order: a part has one node, or as many as fit into one run."""
+    """Yield the nodes in order, in parts of as many as fit into one run, and at least one."""
     unknown = LARGEST_INTERMEDIATES // _MOST_OUTPUTS_OF_UNKNOWN_SIZE
     return parts_that_fit(
         nodes,

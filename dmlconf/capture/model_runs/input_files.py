@@ -28,7 +28,8 @@ def inputs_from(path: Path) -> dict[str, Array]:
     """Return the arrays of an .npz file, by name; nothing in it is executed.
 
     Raises:
-        ModelError: the file cannot be read, or holds more than `LARGEST_MODEL_INPUTS` bytes.
+        ModelError: the file cannot be read, is not an .npz file, or holds Python objects or more
+            than `LARGEST_MODEL_INPUTS` bytes when unpacked.
     """
     arrays: dict[str, Array] = {}
     left = LARGEST_MODEL_INPUTS

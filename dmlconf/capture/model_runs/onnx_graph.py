@@ -26,6 +26,7 @@ class OnnxNode:
         name: the node's name, or else the name of its first output, or else its type.
         operator: the type of the node, such as `Gemm`.
         inputs: the tensors that it reads, without optional ones that are absent.
+        outputs: the tensors that it computes, likewise.
         index: its index in the model.
     """
 
@@ -70,9 +71,9 @@ class OnnxGraph:
         self.constants = frozenset(constants)
 
     def with_outputs(self, names: Sequence[str]) -> tuple[bytes, list[str]]:
-        """Return the serialised model with these tensors as outputs too, and the outputs' names.
+        """Return the serialised model with these tensors as outputs too, and their names there.
 
-        A node Identity makes each new output. Without it, ONNX Runtime 1.24.4 cannot return the
+        An Identity node makes each new output. Without it, ONNX Runtime 1.24.4 cannot return the
         result of a Conv that it fuses with a Relu.
         """
         import onnx
@@ -125,7 +126,7 @@ class OnnxGraph:
         return bytes(small.SerializeToString())
 
     def tensor_bytes(self, inputs: Mapping[str, Array]) -> dict[str, int]:
-        """Return the bytes of each tensor whose sizes ONNX infers from the sizes of the inputs.
+        """Return the bytes of each computed tensor whose sizes ONNX infers from the inputs' sizes.
 
         If ONNX refuses the model, there are none.
         """

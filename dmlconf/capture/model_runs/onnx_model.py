@@ -51,7 +51,7 @@ _TYPES: Final[Mapping[str, Any]] = {
 _MOST_INTEGER: Final = 9
 _MOST_DIGITS: Final = 19
 _DIMENSION_LIMIT: Final = 1 << 63
-"""ONNX holds dimensions as INT64."""
+"""ONNX holds dimensions as INT64, which have at most 19 digits."""
 
 _MOST_NAMED: Final = 5
 
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Returns:
         the exit code: 0, `OUTPUTS_DIFFER`, 1 if ONNX Runtime cannot load or run the model, or 3 if
-        the model, its inputs or a package cannot be used. A search that finds a node gives 0.
+        the model, its inputs or a package cannot be used. A search gives 0, whatever it finds.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)

@@ -32,7 +32,7 @@ class ModelError(ValueError):
 
 
 class OnnxRuntimeError(Exception):
-    """ONNX Runtime could not load or run a model; the message is the first line of its error."""
+    """ONNX Runtime could not load or run a model; the message is its error's first line or type."""
 
 
 class Session(Protocol):

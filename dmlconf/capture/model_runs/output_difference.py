@@ -21,6 +21,7 @@ class OutputDifference:
     """The difference of two tensors.
 
     Attributes:
+        text: the difference in words.
         beyond: whether it is more than two right providers may differ by.
         compared: whether the tensors were compared.
     """
