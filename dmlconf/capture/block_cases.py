@@ -47,8 +47,7 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
     Args:
         folder: the folder of captured cases; a dispatch without a case file there has no blocks.
         most_nodes: the most nodes of a block.
-        most_bytes: the most bytes of the data of all files together; blocks whose data no longer
-            fits are left out.
+        most_bytes: the most bytes of all data; blocks whose data no longer fits are left out.
 
     Raises:
         OSError: a file cannot be read or written.

@@ -115,12 +115,14 @@ class _Graph:
         }
         renamed: dict[str, str] = {}
         inputs: dict[str, Any] = {}
+        used = {*names, *self._parts.get("constants", {})}
         for reference in read:
             owner = self._node_of(reference)
             if owner in inside or reference in self._parts.get("constants", {}):
                 continue
             tensor = self._parts["inputs"][reference] if owner is None else self._tensor(reference)
             name = reference.replace(".", "-").replace("[", "-").replace("]", "")
+            name = unique_name(name, used)
             renamed[reference] = name
             inputs[name] = {key: item for key, item in tensor.items() if key not in _DATA}
         constants = {

@@ -52,11 +52,7 @@ class DataStatistics:
         return cls(finite.min().item(), finite.max().item(), float(zeros), whole, finite.size)
 
     def fill(self, seed: int) -> Mapping[str, Any]:
-        """Return a fill, as in a case file, whose data has about this range.
-
-        The data is whole if `whole` is true and FLOAT64 holds all whole numbers of the range. It
-        has about this share of zeros if it is taken for RELU's output (`_MANY_ZEROS`).
-        """
+        """Return a fill, as in a case file, of about this range; `_MANY_ZEROS` decides on zeros."""
         low, high = self.low, self.high
         if low == high:
             return {"constant": {"value": low}}

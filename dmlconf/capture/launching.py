@@ -30,7 +30,7 @@ class Launched:
     Attributes:
         folder: the folder with the arrays that were kept.
         exit_code: on Linux, minus the number of the signal if one ended it.
-        interrupted: whether it ended after Ctrl-C.
+        interrupted: whether Ctrl-C was pressed.
     """
 
     captured: Captured

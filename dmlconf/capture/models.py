@@ -34,7 +34,7 @@ MOST_NODES_OF_BLOCKS: Final = 8
 """The most nodes of a block that `write_models` writes."""
 
 MOST_ELEMENTS: Final = 4_000_000
-"""Cases whose entries state more elements get the tag `slow`: judging one takes over 250 MiB."""
+"""Cases whose entries state more elements get the tag `slow`: judging one takes over 240 MiB."""
 
 
 def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:

@@ -111,7 +111,7 @@ class _Content:
         self.bytes = content
         self._left = _MOST_READS * len(content)
 
-    def read(self, size: int) -> None:
+    def count(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
             raise _DamageError(f"its parts have more than {_MOST_READS} times its size together")
@@ -177,7 +177,7 @@ class _Table:
     def _string(self, position: int) -> str:
         start = self._referred(position)
         (length,) = _unpacked("<I", self._content.bytes, start)
-        self._content.read(length)
+        self._content.count(length)
         text = self._content.bytes[start + 4 : start + 4 + length]
         if len(text) != length:
             raise _DamageError(
@@ -195,7 +195,7 @@ class _Table:
             raise _DamageError(
                 f"it has a list of {count:,} parts; at most {_MOST_PARTS:,} are read"
             )
-        self._content.read(count * size)
+        self._content.count(count * size)
         yield from range(start + 4, start + 4 + count * size, size)
 
 

@@ -21,8 +21,8 @@ DRIFT: Final = 0.1
 class Change(StrEnum):
     """How the verdict on a case changed between two runs; the most severe change comes first.
 
-    If only one of the two verdicts is `not run`, that run counts as without the case. The values
-    are part of JSON reports and must not change.
+    If only one of the two verdicts is `not run`, that run counts as without the case. A failure of
+    a case that the base lacks is new. The values are part of JSON reports and must not change.
     """
 
     NEW_FAILURE = "fails newly"
@@ -175,7 +175,6 @@ def _change(base: Verdict | None, new: Verdict | None, drift: float) -> Change:
         unreached = new is not None and base.status is Status.NOT_RUN
         return Change.SAME if unreached else Change.GONE
     if base is None or base.status is Status.NOT_RUN:
-        # If the base did not run a case, its failure counts as new.
         return Change.NEW_FAILURE if new.status.fails_run else Change.NEW
     if new.status.fails_run:
         if not base.status.fails_run:

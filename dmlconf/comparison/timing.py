@@ -3,7 +3,7 @@
 The time of a case is that of its fastest dispatch by the device's own clock, since a disturbance
 can only make a dispatch slower. The ratio of a case is its new time divided by its time in the base
 run. An operator has two measures: the median of its cases' ratios, and the ratio of the sums of
-their times, in which long cases weigh more.
+their times, in which long cases weigh more. Medians of ratios are computed from their logarithms.
 
 An operator is slower if a measure exceeds max(1, M) by more than noise, where M is the median of
 that measure over all judged operators. A slowdown of all operators is reported separately.
@@ -314,7 +314,7 @@ def _spread(deviations: Iterable[float]) -> float:
 
 
 def timing_lines(compared: Timing) -> list[str]:
-    """Return lines on the first `MOST_LINES` slowdowns, and one with the number of others."""
+    """Return lines on the first `MOST_LINES` slowdowns; a last line counts the others, if any."""
     lines = [
         f"{each.operator}: {each.ratio:.1f} times as long, at least {each.least:.1f} times beyond "
         f"noise ({_time(each.seconds)}, was {_time(each.base_seconds)}, in {each.cases:,} "

@@ -19,7 +19,7 @@ __all__ = ["Archive", "archive_content"]
 
 _FORM: Final = 1
 _LONGEST_INDEX: Final = 1 << 22
-"""The most bytes of the first line of an archive."""
+"""The most bytes of the first line of an archive; a longer one counts as damaged."""
 _LARGEST: Final = LARGEST_ENTRY + DIGEST_BYTES
 _DAMAGES: Final = (
     TypeError,
@@ -52,11 +52,11 @@ class Archive:
         return self._store.get(key) if value is None and self._store is not None else value
 
     def put(self, key: str, value: Any) -> bool:
-        """Keep a value in the store, if there is one; return False if the value is too large."""
+        """Keep a value in the store, if there is one; return False if it is too large for it."""
         return self._store is None or self._store.put(key, value)
 
     def prune(self) -> None:
-        """Remove the store's entries beyond its limits."""
+        """Remove the oldest entries beyond the limit of the store, if there is one."""
         if self._store is not None:
             self._store.prune()
 

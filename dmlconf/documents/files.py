@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _MOST_AT_ONCE: Final = 1 << 20
-"""Maximum bytes of each read after the first."""
+"""The most bytes of each read after the first."""
 
 
 class UnreadableFileError(Exception):
@@ -58,7 +58,7 @@ def make_folders(folder: Path) -> list[Path]:
     """Create a folder and those above it that are missing.
 
     Returns:
-        the folders that were missing, the outermost first; none if `folder` is a file.
+        the folders that were missing, the outermost first; none if `folder` exists, even as a file.
 
     Raises:
         OSError: a folder cannot be created. Those created above it are removed again if they are

@@ -1,8 +1,8 @@
 """Check quickly whether data fits a JSON Schema, without explaining why if it does not.
 
 A schema is compiled to a function that returns True only for data that fits. If it returns False,
-jsonschema decides and explains, which takes many times as long. Keywords that are not supported
-here give False for all data.
+jsonschema decides and explains, which takes many times as long. A schema with a keyword that is
+not supported here gives False for all data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _UnknownError(Exception):
 
 
 class _UndecidedError(Exception):
-    """The data has a part that is not decided here."""
+    """The data has a list whose items must be unique and are not all text."""
 
 
 class _Definitions:

@@ -56,7 +56,7 @@ class Problem:
         line: from 1; 0 if unknown, or if the whole file is the problem.
         column: from 1, in characters; 0 if the line is unknown.
         source: the text of the line.
-        width: how many columns of the printed line are underlined.
+        width: how many columns of the printed line are underlined at most.
     """
 
     path: Path

@@ -1,7 +1,7 @@
 """Read a YAML file strictly into plain values, and find the line of any value.
 
-The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
-number, and `-0` is -0.0. A scalar key is always text: the key of `1: x` is "1".
+The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, and `1e20` is a number.
+It differs in that `-0` is -0.0, and that a key is always text: the key of `1: x` is "1".
 
 The reader rejects keys that are not scalars, duplicate keys, merge keys, tags, a second document,
 numbers that are too long, and decimals too large for FLOAT64. It rejects files that are empty, too
@@ -185,7 +185,7 @@ def _is_simple(event: Any) -> bool:
 
 
 def _text_or_plain(event: Any) -> Any:
-    """Return the value of a scalar: text if it is quoted or a block."""
+    """Return the value of a scalar, which is text if it is quoted or a block."""
     if not event.implicit[0]:
         return event.value
     try:
@@ -300,7 +300,7 @@ def _decoded(path: Path) -> str:
 
 
 def line_problem(path: Path, line: int, message: str, hint: str | None = None) -> Problem:
-    """Return a problem that points at a whole line of a file, counted from 1."""
+    """Return a problem that points at a line, from 1, of a file; `OSError` if it cannot be read."""
     source = path.read_text(encoding="utf-8").splitlines()[line - 1]
     text = source.strip()
     column = source.index(text) + 1

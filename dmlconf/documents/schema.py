@@ -67,7 +67,7 @@ _SINGULARS = {
 
 
 _LONGEST_MESSAGE = 300
-"""Most characters of a message of `first_error`: jsonschema may quote all of the data."""
+"""`first_error` cuts messages after this many characters: jsonschema may quote all of the data."""
 
 
 @cache
@@ -79,7 +79,7 @@ def bundled_schema(name: str) -> Mapping[str, Any]:
 
 
 def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
-    """Return a validator of JSON Schema 2020-12."""
+    """Return a validator of JSON Schema 2020-12 that reads patterns as `fitting.pattern` does."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend
@@ -166,7 +166,7 @@ def checked_document(
 
 
 def problems_in(read: Callable[[], object]) -> list[Problem]:
-    """Return the problems in the files that a function reads; empty if it raises no error."""
+    """Return the problems of the `InvalidFilesError` that a function raises, if it raises one."""
     try:
         read()
     except InvalidFilesError as error:

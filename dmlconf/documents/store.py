@@ -1,7 +1,7 @@
 """Keep in a folder, as JSON with a digest, results that are expensive to recompute.
 
-A folder or an entry that another user can write to is not used, except on Windows, where this is
-not checked. A damaged entry is ignored.
+A folder or an entry that another user owns or may write to is not used, except on Windows, where
+this is not checked. A damaged entry is ignored.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 MOST_BYTES: Final = 1 << 26
-"""Default maximum of the bytes of all entries that `Store.prune` leaves."""
+"""The most bytes of all entries that `Store.prune` leaves by default."""
 
 LARGEST_ENTRY: Final = 1 << 22
-"""Maximum bytes of the JSON of one entry."""
+"""The most bytes of the JSON of one entry."""
 
 _SUFFIX: Final = ".json"
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -125,7 +125,7 @@ class Store:
         return True
 
     def prune(self, most_bytes: int | None = None) -> None:
-        """Remove the oldest entries until the rest fit into `most_bytes` (None: the maximum)."""
+        """Remove the oldest entries until at most `most_bytes` are left (None: `__init__`'s)."""
         with suppress(OSError):
             if not self._is_usable():
                 return
@@ -155,7 +155,7 @@ def _make_own_folder(path: Path) -> None:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Return whether a path is a folder, not a link, that only this user can write to.
+    """Return whether a path is a folder, not a link, that this user owns and no other may write to.
 
     On Windows, permissions are not checked.
     """

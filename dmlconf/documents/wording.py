@@ -20,6 +20,6 @@ def first_names(names: Collection[str], most: int) -> str:
 
 
 def first_lines(lines: Collection[str], most: int) -> list[str]:
-    """Return the first lines and, if there are others, `and 7 more`, indented by two blanks."""
+    """Return the first lines and, if there are more, `and 7 more`; two blanks precede each line."""
     more = [f"and {len(lines) - most:,} more"] if len(lines) > most else []
     return [f"  {line}" for line in (*islice(lines, most), *more)]

@@ -156,7 +156,7 @@ def _checked(
 
 
 def _recorded(case: Case, recordings: Sequence[RecordingAgainst]) -> dict[str, Array | Sample]:
-    """Return the outputs in the first recording that has the case, without outputs that it states.
+    """Return the outputs that a case does not state, from the first recording that has the case.
 
     Empty if no recording has the case, or if the first has another outcome than outputs.
     """
@@ -210,10 +210,10 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
 
 
 def fingerprint() -> bytes:
-    """Return a digest of everything on which the checks of all case files depend.
+    """Return a digest of what the checks of all case files depend on.
 
-    These are the sources, the schemas, the version of NumPy, the processor's architecture and the
-    format of cached results.
+    This is the code in `_SOURCES`, the schemas, the version of NumPy, the processor's architecture
+    and the format of cached results.
     """
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
     return sources_digest(form, *_SOURCES)

@@ -50,6 +50,8 @@ class Refusal:
 def unsuitable(plan: Iterable[PlannedCase]) -> Iterator[Problem]:
     """Yield a problem for each reason why outputs cannot be written into an entry.
 
+    If several operators share an entry, only that is reported of it.
+
     Raises:
         InvalidFilesError: a case file cannot be read any more.
     """

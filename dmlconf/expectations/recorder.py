@@ -54,7 +54,7 @@ def record(
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
-        BackendError: a worker could not be replaced.
+        BackendError: a worker process could not be started.
         KeyboardInterrupt: the run was interrupted.
     """
     backend = engine.backend

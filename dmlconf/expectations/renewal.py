@@ -1,4 +1,4 @@
-"""Update a recording with a file for each operator, if only some cases are recorded anew."""
+"""Update the files of a recording, one for each operator, where some cases are recorded again."""
 
 from __future__ import annotations
 

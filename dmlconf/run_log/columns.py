@@ -1,7 +1,7 @@
 """Keep the verdicts of a very large run in columns; a verdict is made when it is asked for.
 
 A packed verdict (`dmlconf.run_log.packed`) takes 550 bytes. In columns it takes its identifier's
-bytes and 56 more; values that occur in several verdicts are stored once.
+bytes and 56 more; its other values are pickled, and equal pickles are kept once.
 """
 
 from __future__ import annotations

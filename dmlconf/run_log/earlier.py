@@ -36,7 +36,7 @@ class EarlierRun:
         end: how many bytes of the log to keep: verdicts `not run`, the footer and a damaged end are
             cut off.
         size: how many bytes the log has.
-        processes: the highest number of a worker process in the kept verdicts and attempts, or 0.
+        processes: the highest number of a worker process in kept verdicts and `attempts`, or 0.
     """
 
     header: Header

@@ -46,7 +46,7 @@ _FIELDS: Final = {
     "backend": "backend",
     "expected values": "against",
 }
-
+"""The header's fields that are compared, by their names in messages."""
 
 MODELS_LEFT_OUT: Final = "models_left_out"
 """The option that says how many cases with the tag `model` the run leaves out by default."""
@@ -62,7 +62,7 @@ def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
     """Yield the differences between two runs in `_FIELDS`, options and planned cases.
 
     Options in `_COVERED` are not compared, nor are folders after `recording:` and `path=`. Digests
-    of the planned cases are compared if both headers have one.
+    of the planned cases are compared if both runs plan as many and both headers have a digest.
     """
     mine, theirs = _plain(asdict(one)), _plain(asdict(other))
     for name, key in _FIELDS.items():

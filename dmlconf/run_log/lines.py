@@ -41,7 +41,7 @@ class LogLine(NamedTuple):
 
 
 def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> Iterator[LogLine]:
-    """Yield the lines of a run log.
+    """Yield the lines of a run log; an empty file has none.
 
     A last line that is not JSON and has no line feed is left out: the run died while it wrote the
     line. If it is also the first line, that is an error.

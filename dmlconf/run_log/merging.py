@@ -1,7 +1,7 @@
 """Merge the logs of shards, or of several parts of a run, into the log of one run.
 
-Each log is read twice: first to see which cases it has, then to copy its verdicts. So memory never
-holds the verdicts of all logs.
+Each log is read first to see which cases it has, and again to copy its verdicts. So memory does not
+hold the verdicts of all logs at once.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Merger:
         return {"count": count, "numbers": numbers} if len(numbers) < count else None
 
     def divided_differently(self) -> list[str]:
-        """Return a message if cases are missing and the logs divide the plan differently.
+        """Return a message if `missing` is above 0 and the logs divide the plan differently.
 
         Shards 1/4 and 2/4 divide a plan alike. Shards 1/4 and 2/3 do not, nor do 1/4 and a 2/4 that
         was balanced by seconds.

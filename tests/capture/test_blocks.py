@@ -77,6 +77,38 @@ def test_tensors_that_other_blocks_read_are_outputs_of_a_block() -> None:
         assert any(owner in nodes and source == output for nodes, output in returned)
 
 
+def test_a_node_named_like_another_nodes_output_is_a_separate_input_of_a_block(
+    tmp_path: Path,
+) -> None:
+    """As a block's input, the output `s.OutputTensors[0]` is called `s-OutputTensors-0`."""
+    whole, half = ({"Sizes": [size], "DataType": "FLOAT32"} for size in (4, 2))
+    named_alike = "s-OutputTensors-0"
+    split = {
+        "InputTensor": {"from": "x", **whole},
+        "OutputTensors": [half, half],
+        "Axis": 0,
+    }
+    relu = {"InputTensor": {"from": "x", **whole}, "OutputTensor": whole}
+    join = {
+        "InputTensors": [{"from": "s.OutputTensors[0]", **half}, {"from": named_alike, **whole}],
+        "OutputTensor": {"Sizes": [6], "DataType": "FLOAT32"},
+        "Axis": 0,
+    }
+    parts = {
+        "inputs": {"x": whole},
+        "nodes": {
+            "s": {"operator": "SPLIT", "desc": split},
+            named_alike: {"operator": "ACTIVATION_RELU", "desc": relu},
+            "j": {"operator": "JOIN", "desc": join},
+        },
+        "outputs": {"y": "j"},
+    }
+    last = next(each for each in blocks(parts, most_nodes=1) if each.nodes == ("j",))
+    assert sorted(last.sources.values()) == [named_alike, "s.OutputTensors[0]"]
+    case = loaded(tmp_path / "block.yaml", last.parts)
+    assert sorted(len(array) for array in case.inputs().values()) == [2, 4]
+
+
 def test_a_block_whose_input_has_the_name_that_its_output_would_get_can_be_loaded(
     tmp_path: Path,
 ) -> None:
