@@ -150,8 +150,7 @@ class Captured:
 def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
     """Return everything that the lines of a journal describe.
 
-    Lines of unknown events are ignored, and so are lines about an operator or graph whose
-    description is missing.
+    Lines of unknown events are ignored.
 
     Raises:
         JournalError: a kept array has no valid file name.

@@ -1,4 +1,7 @@
-"""Find the differences between two logs' headers, to tell whether both logs are of one run."""
+"""Find the differences between two logs' headers, to tell whether both logs are of one run.
+
+What `dmlconf compare` shows of two headers is in `dmlconf.comparison.compare`.
+"""
 
 from __future__ import annotations
 
