@@ -1,6 +1,7 @@
 """Sources of expected outcomes that cases do not state: recordings, the reference, other backends.
 
-No backend is judged by itself, nor by a recording of the same subject.
+`expectations` uses no recording of the subject under test, and no backend with the name and the
+options of the tested one.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ class RecordingAgainst:
         return self._stored
 
     def stale_note(self, suite_paths: Iterable[Path]) -> str | None:
-        """Return a note on stale cases, with the command that records them again; else None."""
+        """Return a note on stale cases, with a command to record them again; None without any."""
         if not self.stale:
             return None
         stale = list(dict.fromkeys(self.stale))  # A case may run more than once.
@@ -163,8 +164,9 @@ class Expectations:
     """The source of the expected outcomes of a run; worker processes get copies.
 
     Attributes:
-        recordings: the recordings that the source reads.
-        note: what the user should know before the run.
+        name: the source, for the log's header, such as `recording:PATH, else numpy`.
+        recordings: the recordings that `against` reads.
+        note: what the user should know before the run; None for nothing.
     """
 
     name: str
@@ -174,7 +176,7 @@ class Expectations:
 
 
 def states_all(planned: PlannedCase) -> bool:
-    """Return whether a case states all that it expects, so that it needs no other source."""
+    """Return whether a case states a refusal, a relation, or all outputs of `output_names`."""
     template = planned.template
     expect = template.data.get("expect", {})
     alone = "rejected" in expect or template.has_relation
@@ -216,7 +218,7 @@ def expectations(
 def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
     """Return a source of expected outcomes, and the suite's recordings that it reads.
 
-    The reference gives the outcomes that the recordings lack.
+    Recordings of all subjects count. The reference gives the outcomes that they lack.
     """
     recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
     backend = registry.create(registry.parse(REFERENCE))
@@ -234,8 +236,8 @@ def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:
     """Return the suite's own recordings: of each path, or else of its parent or grandparent.
 
-    A folder's recordings are the files in FOLDER/recordings, and FOLDER/NAME.dmlrec for all files
-    FOLDER/OPERATOR/NAME.dmlrec.
+    A folder's recordings are the files FOLDER/recordings/NAME.dmlrec, and one FOLDER/NAME.dmlrec
+    for all files FOLDER/OPERATOR/NAME.dmlrec.
     """
     from dmlconf.backends.recording.file import SUFFIX
     from dmlconf.backends.recording.store import recording_paths

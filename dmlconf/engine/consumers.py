@@ -24,8 +24,8 @@ Consumer = Callable[[Event], None]
 def logging_to(log: LogWriter, *, failing: bool = False) -> Consumer:
     """Return a consumer that writes to a run log what the log does not have yet.
 
-    If a line cannot be written, the consumer raises `LogWriteError`; its `failing` takes the
-    verdict of that line into account.
+    If a line cannot be written, the consumer raises `LogWriteError`. If the line has a verdict, the
+    error's `failing` counts this verdict, too.
 
     Args:
         failing: whether the log already has a verdict that fails the run.
@@ -120,7 +120,7 @@ def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) 
     with closing(engine.execute()) as events:
         for event in events:
             log(event)
-            left = list(_alive(left, event, errors, engine.stop))
+            left = list(_passed_to(left, event, errors, engine.stop))
             if isinstance(event, Finished):
                 footer = event.footer
     if errors:
@@ -131,6 +131,7 @@ def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) 
 
 def run_to_end(engine: Engine, consumer: Consumer) -> None:
     """Execute a run for a caller that needs a complete one.
+
     Raises:
         KeyboardInterrupt: the run ended early.
         ExpectedError: see `Engine.execute`.
@@ -139,12 +140,13 @@ def run_to_end(engine: Engine, consumer: Consumer) -> None:
         raise KeyboardInterrupt
 
 
-def _alive(
+def _passed_to(
     consumers: Sequence[Consumer],
     event: Event,
     errors: list[Exception],
     stop: Callable[[], None],
 ) -> Iterable[Consumer]:
+    """Call each consumer with an event; yield those that get further events."""
     for consumer in consumers:
         try:
             consumer(event)

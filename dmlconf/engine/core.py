@@ -1,4 +1,4 @@
-"""The engine: the one loop of every run, from its first case to its last.
+"""The engine: executes a `Run`, from its first case to its last.
 
 `Engine.execute` yields events; consumers (`dmlconf.engine.consumers`) log and show them.
 """
@@ -102,11 +102,11 @@ class Engine:
         self.target.backend.close()
 
     def stop(self) -> None:
-        """End the run after the current event, as Ctrl-C does."""
+        """Run no more cases after the current event, as Ctrl-C does."""
         self._stop_requested = True
 
     def leave_out(self, cases: Container[str]) -> None:
-        """Take cases, by identifier, out of the run, since an earlier run has their outcomes."""
+        """Leave out cases, by identifier, that an earlier run has; the header still counts them."""
         chosen = self.run.chosen
         assert not isinstance(chosen, Rounds)
         self.run = replace(self.run, chosen=chosen.without(cases))
@@ -118,10 +118,10 @@ class Engine:
     def execute(self) -> Generator[Event, None, None]:
         """Run the cases, and yield the events of the run.
 
-        In a judged run, each case gets one `Judged`; cases that were not reached get the verdict
-        `not run`. In other runs, each case that is reached gets one `Executed` or `Unsupported`.
-        The last event is `Finished`; an error that ended the run is raised after it. Consumers
-        handle each event in an `Uninterrupted` block.
+        In a judged run, each case that the log lacks gets one `Judged`; cases that were not reached
+        get the verdict `not run`. In other runs, each case that is reached gets one `Executed` or
+        `Unsupported`. The last event is `Finished`; an error that ended the run is raised after it.
+        Consumers handle each event in an `Uninterrupted` block.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.

@@ -1,8 +1,8 @@
 """The events of a run, which the log, the progress display, reports and scripts receive.
 
 A run of two cases, the second of which fails and is retried once, has `Opened`, `Judged`,
-`Retried`, `Retried`, `Judged`, `Finished`. A run of `dmlconf record`, which judges nothing, has
-`Opened`, `Executed`, `Executed`, `Finished`.
+`Retried`, `Retried`, `Judged`, `Finished`. `dmlconf record` judges nothing: its run of two cases
+has `Opened`, `Executed`, `Executed`, `Finished`.
 """
 
 from __future__ import annotations

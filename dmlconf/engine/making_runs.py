@@ -38,10 +38,10 @@ def plan_run(
         paths: files and folders; the bundled suite if empty.
         backend: the backend, as `dmlconf run -b` takes it.
         operators: take only cases of these operators, and graphs with one of them; all if empty.
-        cases: take only cases with these identifiers, or patterns with `*` and `?`; all if empty.
+        cases: identifiers, names of matrices or patterns of the cases to take; all if empty.
         against: what gives expected values that cases do not state, as `--against` takes it.
-        jobs: worker processes side by side; None for as many as pay off.
-        timeout: seconds that one case may take.
+        jobs: worker processes side by side; None as in `limits_of`.
+        timeout: seconds that one case may take in a worker process.
         store: keeps the content of checked files, so that they are not checked again.
 
     Raises:

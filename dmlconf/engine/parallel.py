@@ -1,6 +1,6 @@
 """Run and judge cases in worker processes, for backends that are trusted not to break down.
 
-Each process also builds and judges its cases, since that takes longer than the reference.
+Each process also builds and judges its cases, since that takes longer there than running them.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ def in_processes(
     verdict_of: Callable[[_Result], Verdict],
     waivers: Waivers = NO_WAIVERS,
 ) -> Generator[tuple[Verdict, Ran | None], None, None]:
-    """Run a task on the cases of a plan, and yield each verdict, with the process that reached it.
+    """Run a task on the cases of a plan; yield each verdict with the process in which its case ran.
 
     Args:
         backend: the backend that each process creates for the task.
+        task: takes the backend; returns a function that yields a result for each case of a batch.
         verdict_of: returns the verdict that a result of the task holds.
         waivers: what may excuse the loss of a process.
 

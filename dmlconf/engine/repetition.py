@@ -48,7 +48,7 @@ def repeated(
             for each in stream:
                 if isinstance(each, Verdict) and each.status.fails_run:
                     failing.add(each.case)
-                    yield _numbered(each, repetition, times)
+                    yield _with_repetition(each, repetition, times)
                 elif not isinstance(each, Verdict) or repetition == times:
                     yield each
         if failing and repetition < times:
@@ -56,7 +56,8 @@ def repeated(
             left = Picked(left, again)
 
 
-def _numbered(verdict: Verdict, repetition: int, times: int) -> Verdict:
+def _with_repetition(verdict: Verdict, repetition: int, times: int) -> Verdict:
+    """Return the verdict; its message names the repetition if there are several."""
     if verdict.reason is None or times == 1:
         return verdict
     message = f"{verdict.reason.message} (in repetition {repetition} of {times})"

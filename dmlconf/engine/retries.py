@@ -26,7 +26,7 @@ class Retries:
         times: int,
         earlier: Mapping[str, Sequence[Verdict]] | None = None,
     ) -> None:
-        """`earlier` has the attempts of an earlier part of the run, by case; these count too."""
+        """Begin with the attempts of an `earlier` part of the run, by case; these count too."""
         self._times = times
         self.attempts = {case: list(attempts) for case, attempts in (earlier or {}).items()}
 

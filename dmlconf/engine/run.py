@@ -1,4 +1,4 @@
-"""A run as a frozen value: everything that decides what happens in it."""
+"""A run as a frozen value: its cases, and how they run and are judged."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Run:
         most_failures: the number of failing cases after which to stop; None for never.
         judged: whether outcomes are judged; if not, `repeat`, `shuffle`, `retries` and options of
             judging have no effect.
-        options: the given options, for the log's header.
+        options: the options that the user chose, for the log's header.
         earlier: the part of the run that its log has already; None for a new run.
     """
 

@@ -71,8 +71,8 @@ class OpenBackend:
         execute: takes cases and `Exercise`s; yields each case with its outcome, and each `Exercise`
             with its `Exercises` or a breakdown.
         faults: the known faults of the backend's DirectML.
-        variants: the variants of the backend, by label.
-        is_reference: whether the backend is the reference, whose outcomes are right.
+        variants: the variants of the backend, by label; empty if it has none.
+        is_reference: whether the outcomes are right, since the reference runs in this process.
         latest: returns the worker process of the case that `execute` yielded last; None if no
             worker process ran it.
     """
@@ -97,7 +97,7 @@ def open_backend(
         judged: whether the engine judges the outcomes.
 
     Raises:
-        BackendError: the backend cannot be used.
+        BackendError: the backend cannot be used, or it has variants and `judged` is false.
     """
     variants = registry.variants(name)
     if variants and not judged:
@@ -170,7 +170,7 @@ def _open_variants(
 
 
 def _environment(environments: Sequence[Environment]) -> Environment:
-    """Return the first environment, with `both` for details in which the environments differ."""
+    """Return the first environment, with `both` for each detail that another one does not share."""
     first = environments[0]
     details = {
         key: value if all(other.details.get(key) == value for other in environments) else "both"
@@ -214,9 +214,9 @@ def no_expectation(case: Case) -> None:
 
 
 def source_digest(against: Against) -> Callable[[str], str | None]:
-    """Return a function that, for an operator, digests the outcomes that a source gives.
+    """Return a function that takes an operator and returns a digest of what a source gives for it.
 
-    It returns None if the source has no digest.
+    The function returns None if the source has no digest.
     """
     if against is no_expectation:
         return lambda operator: "nothing"
@@ -280,6 +280,7 @@ def make_header(
 
     Args:
         paths: the paths of the suite, as given.
+        selected: how many cases were selected; 0 if that is not known yet.
         against: names what gives expected values that cases do not state.
         digest: `cases_digest` of the selected cases.
         shard: the shard, as `Selected.record` describes it.
@@ -425,7 +426,7 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""The most graphs in a part of a plan; other forms of the graphs run after the part."""
+"""The most cases in a part of graphs that also run in other forms; these run after the part."""
 
 _EXERCISED_AT_ONCE: Final = 512
 """The most cases under circumstances in a part of a plan; after the part, some run again."""
@@ -434,7 +435,7 @@ _EXERCISED_AT_ONCE: Final = 512
 def _parts(
     plan: Iterable[PlannedCase], compare_unfused: bool, exercised: bool
 ) -> Iterator[Iterable[PlannedCase]]:
-    """Yield the plan in parts, in its order; graphs with other forms have parts of their own.
+    """Yield the plan in parts, in its order; graphs that also run in other forms are kept apart.
 
     The cases of a part must be taken before the next part.
     """

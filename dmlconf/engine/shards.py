@@ -1,8 +1,8 @@
 """Shards: parts of a plan, one for each machine.
 
 A digest of a case's identifier decides its shard, so machines need not communicate, and a new case
-moves no other. If seconds of cases are known, these cases are distributed so that shards take about
-equally long.
+moves no other. But cases whose seconds are known are distributed so that shards take about equally
+long; a new one may move others.
 """
 
 from __future__ import annotations

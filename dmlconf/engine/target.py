@@ -24,6 +24,7 @@ from dmlconf.judging.conclusion import JudgeOptions
 __all__ = ["JudgePlan", "Target", "local_target"]
 
 JudgePlan = Callable[[Sequence[PlannedCase]], Verdicts]
+"""Runs cases, and yields a verdict on each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Target:
         circumstances: the circumstances under which cases also run.
         compare_unfused: whether graphs' nodes also run one by one.
         workers: the scheduler's workers, for the log's header; empty on this machine.
-        label: a part of the names of this target's files, with `--by-adapter`; otherwise empty.
+        label: with `--by-adapter`, a part of the names of this target's files; otherwise empty.
     """
 
     backend: OpenBackend

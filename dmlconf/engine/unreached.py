@@ -1,4 +1,4 @@
-"""The cases of a run that have no verdict yet, found by identifier in little memory.
+"""The cases of a run that have no verdict or outcome yet, found by identifier in little memory.
 
 A dictionary of identifiers would take 150 bytes for each case; digests in order take 13.
 """
@@ -17,7 +17,7 @@ __all__ = ["Unreached"]
 
 
 class Unreached:
-    """The cases without a verdict, in their order, and the place of each in the plan."""
+    """The cases without a verdict or outcome, in their order, and the place of each in the plan."""
 
     def __init__(self) -> None:
         self._parts: list[_Part] = []

@@ -109,9 +109,9 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
 def combined(
     verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
 ) -> Verdict:
-    """Return the most severe of the verdicts on a case's variants.
+    """Return the most severe of the verdicts on a case's variants, with the sum of their seconds.
 
-    If some variants have another status, its reason names those that share this one.
+    If statuses or messages differ, the message names the variants with the most severe status.
 
     Args:
         differing: by variant and output, how many elements have other bits than those of the first
