@@ -14,6 +14,7 @@ from typing import Any
 from dmlconf.backends.protocol import Outcome, Outputs, Rejection
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.loader import operator_name
 from dmlconf.documents.problems import Problem, nearest
 from dmlconf.documents.reader import Document
 from dmlconf.documents.schema import checked_document
@@ -136,7 +137,7 @@ def _limit(data: Mapping[str, Any]) -> Limit:
     if data["data_types"] != "any":
         types = {name: frozenset(map(DataType, t)) for name, t in data["data_types"].items()}
     operators = data["operators"]
-    names = None if operators == "any" else frozenset(operators)
+    names = None if operators == "any" else frozenset(map(operator_name, operators))
     return Limit(
         name=data["name"],
         reason=" ".join(data["reason"].split()),

@@ -88,6 +88,13 @@ def test_a_limit_explains_the_refusal_of_one_operator_compiled_as_a_graph_but_of
     assert status(of_any, graph_case(tmp_path, text), as_graph) is Status.FAILED
 
 
+def test_a_limit_may_name_an_operator_as_the_header_does(tmp_path: Path) -> None:
+    path = tmp_path / "as-in-the-header.yaml"
+    path.write_text(FILE.replace("[TILE]", "[DML_OPERATOR_TILE]"), encoding="utf-8")
+    stated = case(tmp_path, "stated")
+    assert status(read_substrate(path), stated, WRONG) is Status.UNSUPPORTED
+
+
 def test_a_case_that_passes_stays_passed(tmp_path: Path, substrate: Substrate) -> None:
     assert status(substrate, case(tmp_path, "stated"), RIGHT) is Status.PASSED
 
