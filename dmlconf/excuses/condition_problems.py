@@ -32,9 +32,9 @@ def condition_problems(
     operators: Collection[str] = (),
     cases: Collection[str] = (),
 ) -> Iterator[Problem]:
-    """Yield problems of a condition: it cannot be read, or has a name that its cases lack.
+    """Yield problems of a condition: it cannot be read, or has a name that all its operators lack.
 
-    Names are not checked if the entry has no operators and one of its cases may be a graph, since
+    Names are not checked if the entry has cases but no operators, and a case may be a graph:
     tensors of graphs may have any name.
 
     Args:
@@ -65,6 +65,6 @@ def _known(names: Iterable[str]) -> list[str]:
 
 
 def _of_cases(cases: Iterable[str]) -> list[str]:
-    """Return the operators of identifiers or patterns; none if one may be a graph."""
+    """Return the operators of identifiers or patterns; none if one is not of a known operator."""
     names = {case.partition("/")[0].upper() for case in cases}
     return sorted(names) if names.issubset(operator_names()) else []

@@ -1,7 +1,7 @@
 """Find the elements of an output that a deviation or a finding concerns.
 
-Each function of `ELEMENTS` returns a mask of the output's sizes. The docstring of the function says
-where the mask is True.
+Each function of `ELEMENTS` takes the case, `Results.operands` as `inputs`, the right output and the
+actual one. It returns a mask of the output's sizes; its docstring says where the mask is True.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _ulp(
 def _nan_before_activation(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Elements that are NaN before or after an activation."""
+    """Elements that are NaN before or after an activation; none without an activation."""
     before = activation_of(case)[1]
     if before is None:
         return np.zeros(right.shape, bool)
@@ -132,7 +132,7 @@ def _signed_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: 
 
 
 def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that are subnormal or 0 in both outputs; the actual one may be the least normal."""
+    """Elements that are subnormal or 0; the actual ones may also be the smallest normal number."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     tiny = np.finfo(right.dtype).tiny
@@ -141,7 +141,7 @@ def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Ar
 
 
 def _out_of_range(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Integers converted from NaN or from numbers beyond the range of their type: 300 as UINT8."""
+    """Integers at whose index an input is NaN or, truncated, beyond their type: 300 for UINT8."""
     out = np.zeros(right.shape, bool)
     if right.dtype.kind not in "iu":
         return out
@@ -154,7 +154,7 @@ def _out_of_range(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose index an input is 0."""
+    """Elements at whose index an input of the output's sizes is 0."""
     zero = np.zeros(right.shape, bool)
     for array in inputs.values():
         if array.shape == right.shape:
@@ -165,7 +165,7 @@ def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) 
 def _quotient_by_zero(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Quotients of integers divided by 0."""
+    """Quotients and remainders of integers divided by 0."""
     divisor = inputs["BTensor"]
     zero: Array = (divisor == 0) & (divisor.dtype.kind in "iu")
     return zero
@@ -182,7 +182,7 @@ def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual
 def _power_out_of_range(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Powers with float exponents that are NaN or beyond the output's integer type: (-8) ^ 0.5."""
+    """Integers whose power by a float is NaN or, truncated, beyond their type: (-8) ^ 0.5."""
     out = np.zeros(right.shape, bool)
     exponent = inputs["ExponentTensor"]
     if right.dtype.kind not in "iu" or exponent.dtype.kind != "f":
@@ -230,7 +230,7 @@ def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Indices that TOP_K gives only once, of elements equal to the right elements."""
+    """Indices of TOP_K that occur once along the axis, and whose elements equal the right ones."""
     tensor, axis = inputs["InputTensor"], case.desc["Axis"]
     if not np.array_equal(right, evaluate(case)["OutputIndexTensor"]):
         return np.zeros(right.shape, bool)  # This output has no indices.
@@ -258,7 +258,7 @@ def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: A
 def _large_angle(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, beyond: float
 ) -> Array:
-    """Elements whose input after ScaleBias is finite and beyond a limit, such as cos(-1e10)."""
+    """Elements whose input after ScaleBias is finite and of a size above `beyond`: cos(-1e10)."""
     angle = inputs["InputTensor"]
     large: Array = np.isfinite(angle) & (np.abs(angle) > beyond)
     return large

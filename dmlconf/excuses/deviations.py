@@ -3,7 +3,7 @@
 Each deviation quotes a sentence of the target's specification, with a link. A refusal is waived if
 a deviation permits it (`permitted_refusals`). For wrong values, the elements that deviations
 concern (`deviating_elements`, `computed_elements`) are replaced by the right elements. If the case
-then passes, the failure is waived.
+then does not fail, the failure is waived.
 """
 
 from __future__ import annotations

@@ -76,10 +76,10 @@ class NodeCondition:
 
     Attributes:
         operators: the node has one of these operators.
-        when: a condition over the node's desc and three names. `Consumers`: how many nodes read the
-            node's outputs. `OutputNumbers`: the indices of the graph's outputs that the node feeds.
-            `NumbersWritten`: the indices of outputs that `faults.sequences.numbers_written` returns
-            for the operator.
+        when: a condition over the names of `names_of_node` and three others. `Consumers`: how many
+            nodes read the node's outputs. `OutputNumbers`: the indices of the graph's outputs that
+            the node feeds. `NumbersWritten`: the indices that `faults.sequences.numbers_written`
+            returns for the node's operator.
     """
 
     operators: frozenset[str]
@@ -289,7 +289,7 @@ class KnownFault:
         return bool(case.nodes) and (unsteady or reason in OF_VALUES)
 
     def computed(self, case: Case) -> Computed | None:
-        """Return a case's outputs with the fault; None if it has no formula or does not apply."""
+        """Return a case's outputs with the fault; None without a `formula` that applies to it."""
         if self.formula is None or case.operator_name not in self.operators:
             return None
         if self.when is not None and not Scope(None, None, self.when).covers(case):
@@ -302,7 +302,7 @@ def _observed(kind: FaultKind, outcome: Outputs) -> bool:
 
 
 def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
-    """Return whether a case has the outputs that these faults cause together."""
+    """Return whether these faults together cause an outcome: its outputs and what was observed."""
     from dmlconf.faults.prediction import predictions
 
     def formula(part: Case) -> Computed | None:
@@ -313,12 +313,12 @@ def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
         return False
     return any(
         all(_is_predicted(case, outcome, prediction, name) for name in case.outputs())
-        and all(_is_undefined(case, fault, prediction) for fault in outcome.faults)
+        and all(_is_explained(case, fault, prediction) for fault in outcome.faults)
         for prediction in predictions(case, formula)
     )
 
 
-def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
+def _is_explained(case: Case, fault: Fault, prediction: Prediction) -> bool:
     """Return whether a prediction explains a fault that the backend observed.
 
     Varying or unwritten elements are explained if the prediction leaves them unknown, or if a rule
@@ -344,7 +344,10 @@ def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
 
 
 def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: str) -> bool:
-    """Return whether an output is the predicted one, in every bit or as its rule permits."""
+    """Return whether an output is the predicted one, in every bit or as its rule permits.
+
+    Unknown elements may differ, unless only a sample of the output is there.
+    """
     actual = outcome.arrays.get(name, outcome.samples.get(name))
     target = prediction.outputs[name]
     if actual is None or actual.dtype != target.dtype or actual.shape != target.shape:

@@ -22,9 +22,9 @@ def _zero_divisor(case: Case, inputs: Mapping[str, Array]) -> bool:
 
 
 def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
-    """An index is outside [-s, s - 1], where s is the size of the axis or of the flat output.
+    """An index is outside [-s, s - 1], where s is the size of its axis.
 
-    In a graph: an index of one of its nodes.
+    For MAX_UNPOOLING, s is the number of elements of the output. In a graph, the nodes count.
     """
     if case.nodes:
         nodes = evaluate_nodes(case, evaluate).cases.values()

@@ -61,7 +61,7 @@ class Facts:
     """The facts of a case that conditions read; all conditions share one budget of computation."""
 
     def __init__(self, case: Case) -> None:
-        """The facts are derived when the first condition needs them."""
+        """Take the case; its facts are derived when the first condition needs them."""
         self._case = case
         self._budget = Budget(MOST_SCOPE_STEPS)
 
@@ -70,7 +70,7 @@ class Facts:
         return names_of(self._case)
 
     def meet(self, condition: Expression) -> bool:
-        """Return whether a condition holds; False if it cannot be evaluated."""
+        """Return whether a condition holds; False if it cannot be evaluated within the budget."""
         return condition.holds(self._names, self._budget)
 
 

@@ -1,7 +1,7 @@
 """Find the elements of an output that errors of a runtime's sigmoids may explain.
 
 ONNX Runtime's sigmoid is off by up to 2.4e-7, even where the right value is 1e-8. In a gate of
-LSTM, the product x * sigmoid(y) is then off by |x| * 2.4e-7.
+LSTM, the product x * sigmoid(y) is then off by up to |x| * 2.4e-7.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def near_sigmoids(
     """Elements of a sigmoid or of x * sigmoid(a * x), also fused, that a sigmoid's error explains.
 
     The error is `absolute` for a sigmoid, and |x| * `absolute` for x * sigmoid(a * x). In a graph
-    or a recurrent layer, it is 4 times the largest error of `_SAMPLES` evaluations with sigmoids
-    that are off by `absolute`. One ULP is added to each error.
+    or a recurrent layer, it is 4 times the element's largest error in `_SAMPLES` evaluations with
+    sigmoids that are off by `absolute`. One ULP is added to each error.
     """
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)

@@ -45,13 +45,13 @@ def draft(
     """Return a waiver file for failed and broken cases; None if there are none.
 
     There is a waiver for each operator and kind of failure; for refusals, also for each HRESULT and
-    call. A waiver names the cases, and its bound is the largest error of the run. It holds for the
-    adapter, the driver and the DirectML that the log names.
+    call. A waiver names the cases. For wrong values, its bound is their largest error. It holds for
+    the adapter, the driver and the DirectML that the log names.
 
     Args:
         link: where the failures are tracked.
-        until: the last day of the waivers; by default 90 days after the run.
-        chosen: the cases to waive; None for all.
+        until: the last day of the waivers; by default 90 days after the run began.
+        chosen: identifiers of the cases to waive; None for all.
     """
     groups: dict[_Key, list[Verdict]] = {}
     for verdict in log.verdicts:

@@ -39,7 +39,7 @@ REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
 """The kinds of failure for which a waiver may name an HRESULT."""
 
 _MOST_PATTERNS: Final = 1000
-"""The most patterns in all waivers of a file together."""
+"""The most patterns in all waivers of a file together; each case may be compared with them all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _OF_REJECTED: Final = frozenset(
         ReasonKind.BACKEND_ERROR,
     }
 )
-"""The kinds of failure of a case that must be rejected."""
+"""The kinds of failure for which a waiver without `cases` covers cases that must be rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Bound:
     share_of_limit: float | None = None
 
     def excess(self, verdict: Verdict) -> str | None:
-        """Return which figure of a verdict exceeds the bound; None if none does."""
+        """Say which figure of a verdict exceeds the bound; None if none does."""
         for output, figures in verdict.figures.items():
             for name, figure, most in (
                 ("elements", figures.differing, self.elements),
@@ -83,7 +83,7 @@ class Devices:
     directml: VersionRange | None = None
 
     def include(self, environment: Environment) -> bool:
-        """Return whether the devices include that of an environment, or of a recording's."""
+        """Return whether the devices include an environment's; of a recording, the recorded one."""
         tested = tested_environment(environment)
         if self.adapters and not self._adapter_fits(tested):
             return False
@@ -161,7 +161,7 @@ class Waiver:
                 return Reason(ReasonKind.FAILS_OTHERWISE, message)
         bound = self.bound
         if self.failure is not ReasonKind.WRONG_VALUES:
-            bound = Bound(elements=0)
+            bound = Bound(elements=0)  # No element may be outside its rule.
         excess = bound.excess(verdict)
         if excess is None:
             return None
