@@ -64,7 +64,7 @@ class Assignments:
         return batch
 
     def done(self, worker: str, seconds: float) -> None:
-        """Record that all cases of a worker have verdicts; `seconds` include the round trip."""
+        """Record that a worker's batch has its verdicts; `seconds` include the round trip."""
         count, size = len(self._given.pop(worker)), self._size.get(worker, 1)
         self.unfinished -= count
         if seconds < _SHORT_SECONDS and count == size:

@@ -67,7 +67,7 @@ class Fleet:
     def __init__(
         self, cluster: Cluster, job: Job, on_trouble: Callable[[str], None] = lambda message: None
     ) -> None:
-        """`on_trouble` gets messages for the user, such as that a worker is lost or refused."""
+        """Begin without members; `on_trouble` gets messages, such as that a worker is lost."""
         self._cluster = cluster
         self._job = job
         self._on_trouble = on_trouble
@@ -83,9 +83,9 @@ class Fleet:
             self._cluster.tell_all(finish, self._job.identifier)
 
     def prepare(self) -> list[Member]:
-        """Prepare the connected workers with an adapter; return those that are left, by name.
+        """Prepare the connected workers with an adapter; return them, sorted by name.
 
-        A connected worker whose answer is lost is prepared again.
+        A connected worker whose answer is lost is prepared again; one that leaves is not returned.
 
         Raises:
             BackendError: no worker with an adapter connects within a minute, or 5 seconds if others
@@ -304,6 +304,7 @@ class _Pass:
     """The state of one pass over a plan.
 
     Attributes:
+        members: the workers that the pass uses, by address.
         device: the environment of one member, as in a log's header; all members have its device.
         busy: for each worker with a batch, the number of its call, its start and its deadline.
         with_workers: when a worker was last there or being prepared, by `time.monotonic`.

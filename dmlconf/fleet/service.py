@@ -1,4 +1,4 @@
-"""The worker side of a scheduler: open the backend once, then run and judge the given cases.
+"""What a scheduler's workers do: open the backend once, then run and judge batches of cases.
 
 Each worker process has at most one session, for one job. The session has a thread of its own,
 because a backend's processes end with the thread that started them.

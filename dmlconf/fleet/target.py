@@ -1,6 +1,6 @@
 """Where a run on a fleet is executed: on all workers of a scheduler, or on those of one device.
 
-These are the targets of `engine.target`, not the specification that a backend follows.
+A `Target` is here the one of `engine.target`, not the specification that a backend follows.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def _job(run: Run) -> Job:
 def fleet_targets(
     cluster: Cluster, run: Run, warn: Callable[[str], None], *, by_adapter: bool
 ) -> Iterator[list[Target]]:
-    """Prepare a scheduler's workers; yield a list of one `Target`, or of one for each device kind.
+    """Prepare a scheduler's workers; yield a list with a `Target` for each kind of device.
 
     The job ends on the workers when the block does.
 
     Args:
         warn: gets messages, such as that a worker is lost or refused.
-        by_adapter: whether workers may have different devices, with a `Target` for each kind.
+        by_adapter: whether workers may have different devices.
 
     Raises:
         BackendError: `Fleet.prepare` raises it, or devices differ and `by_adapter` is false.
