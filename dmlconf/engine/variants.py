@@ -1,7 +1,7 @@
 """Run a case in every variant of a backend, and draw a verdict that names the variants that fail.
 
 Each variant has its own processes, so that a crash or a lost device of one leaves the others
-running. The variants run each part of the plan in turn, so that no two use the device at once.
+running. The variants run each part of the plan in turn, so that no two run cases at once.
 """
 
 from __future__ import annotations

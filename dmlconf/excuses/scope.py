@@ -75,14 +75,13 @@ class Facts:
 
 
 def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]:
-    """Return the names in a scope that match no identifier and no matrix of an identifier."""
-    exact: set[str] = set()
-    for identifier in identifiers:
-        exact |= {identifier, identifier.partition("[")[0]}
+    """Return the names, as `Scope.cases` has them, that stand for none of these identifiers."""
+    known = set(identifiers)
+    exact = known | {identifier.partition("[")[0] for identifier in known}
     return [
         name
         for name in names
-        if name not in exact and not (is_pattern(name) and any(fits(name, one) for one in exact))
+        if name not in exact and not (is_pattern(name) and any(fits(name, one) for one in known))
     ]
 
 

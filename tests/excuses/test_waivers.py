@@ -358,6 +358,7 @@ def test_a_waiver_names_devices_by_patterns_and_ranges_of_versions(
     [
         ({"cases": ["tile/small/tow"]}, "tile/small/tow", "did you mean tile/small/two?"),
         ({"cases": ["tile/small/none*"]}, "none*", "no case matches tile/small/none*"),
+        ({"cases": ["graphs/views/tile-then-multipl?"]}, "views", "no case matches graphs/views"),
         ({"cases": ["tail/small/two"]}, "tail/", "there is no case tail/small/two"),
         ({"cases": None}, "{", "waivers[0]"),
         ({"cases": []}, "cases", "cases"),
