@@ -29,10 +29,9 @@ from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.excuses.scope import Scope, Version
 from dmlconf.expressions import Expression, Namespace
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.precision.allowance import Allowance, permitted_intervals
+from dmlconf.precision.allowance import Allowance, elements_at, permitted_intervals
 from dmlconf.precision.compare import compare
 from dmlconf.precision.rules import undefined
-from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.verdict import OF_VALUES, Reason, ReasonKind, Status, Verdict
 
 if TYPE_CHECKING:
@@ -346,7 +345,7 @@ def _is_explained(case: Case, fault: Fault, prediction: Prediction) -> bool:
 def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: str) -> bool:
     """Return whether an output is the predicted one, in every bit or as its rule permits.
 
-    Unknown elements may differ, unless only a sample of the output is there.
+    Elements that the prediction leaves unknown may have any value.
     """
     actual = outcome.arrays.get(name, outcome.samples.get(name))
     target = prediction.outputs[name]
@@ -358,13 +357,13 @@ def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: st
         rule, allowance = _EVERY_BIT, Allowance()
     else:
         rule, allowance = case.rule(name), CaseAllowances(case).of(name)
-    unknown = prediction.unknown.get(name)
-    if unknown is not None and not isinstance(actual, Sample):
-        known = np.flatnonzero(~unknown)
-        actual, target = actual.ravel()[known], target.ravel()[known]
-        return compare(actual, target, rule, allowance.at(known)).passed
-    pair = paired(actual, target)
-    return compare(pair.actual, pair.expected, rule, pair.allowance(allowance)).passed
+    pair, unknown = paired(actual, target), prediction.unknown.get(name)
+    found, wanted, permitted = pair.actual, pair.expected, pair.allowance(allowance)
+    if unknown is not None:
+        here = unknown.ravel() if pair.sample is None else elements_at(unknown, pair.sample.indices)
+        known = np.flatnonzero(~here)
+        found, wanted, permitted = found.ravel()[known], wanted.ravel()[known], permitted.at(known)
+    return compare(found, wanted, rule, permitted).passed
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,10 @@ from dmlconf.excuses.known_fault_file import (
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFault, KnownFaults, NodeCondition
 from dmlconf.excuses.scope import parse_version
 from dmlconf.expressions import Expression
+from dmlconf.faults.computed import Computed
 from dmlconf.judging.judge import judge
 from dmlconf.resources import cases_directory
+from dmlconf.tensors.sample import sample_of
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.engine.cases import plan
 from tests.graphs.suites import TWO_NODES, graph_case
@@ -115,6 +117,21 @@ def test_a_failure_that_a_fault_explains_is_waived_with_its_differences(tmp_path
     assert failed.reason is not None
     assert waived.reason.differences == failed.reason.differences
     assert waived.figures == failed.figures
+
+
+def test_unknown_elements_may_have_any_value_in_a_sample_of_an_output(tmp_path: Path) -> None:
+    predicted = np.array([1, 2, 0, 0], np.float32)
+    unknown = {"OutputTensor": np.array([False, False, False, True])}
+    fault = replace(
+        FAULT, formula=lambda case: Computed({"OutputTensor": predicted}, unknown=unknown)
+    )
+    for values, status in (([1, 2, 0, 9], Status.WAIVED), ([1, 2, 9, 0], Status.FAILED)):
+        array = np.array(values, np.float32)
+        for outcome in (
+            Outputs({"OutputTensor": array}),
+            Outputs({}, samples={"OutputTensor": sample_of(array, "seed", 4)}),
+        ):
+            assert verdict(fault, case(tmp_path), outcome).status is status
 
 
 def test_a_waived_crash_keeps_the_messages_of_its_process(tmp_path: Path) -> None:
