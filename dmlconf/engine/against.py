@@ -145,7 +145,7 @@ class RecordingAgainst:
         return self._stored
 
     def stale_note(self, suite_paths: Iterable[Path]) -> str | None:
-        """Return a note on stale cases, with a command to record them again; None without any."""
+        """Return a note on stale cases and a command to record them again; None without any."""
         if not self.stale:
             return None
         stale = list(dict.fromkeys(self.stale))  # A case may run more than once.

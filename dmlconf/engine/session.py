@@ -170,7 +170,7 @@ def _open_variants(
 
 
 def _environment(environments: Sequence[Environment]) -> Environment:
-    """Return the first environment, with `both` for each detail that another one does not share."""
+    """Return the first environment, with `both` for each of its details that differs in another."""
     first = environments[0]
     details = {
         key: value if all(other.details.get(key) == value for other in environments) else "both"

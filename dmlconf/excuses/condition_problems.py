@@ -32,7 +32,7 @@ def condition_problems(
     operators: Collection[str] = (),
     cases: Collection[str] = (),
 ) -> Iterator[Problem]:
-    """Yield problems of a condition: it cannot be read, or has a name that all its operators lack.
+    """Yield problems of a condition: it cannot be read, or all operators of the entry lack a name.
 
     Names are not checked if the entry has cases but no operators, and a case may be a graph:
     tensors of graphs may have any name.

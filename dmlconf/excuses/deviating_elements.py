@@ -1,7 +1,8 @@
 """Find the elements of an output that a deviation or a finding concerns.
 
-Each function of `ELEMENTS` takes the case, `Results.operands` as `inputs`, the right output and the
-actual one. It returns a mask of the output's sizes; its docstring says where the mask is True.
+Each function of `ELEMENTS` takes the case, `Results.operands` as `inputs`, the right output, the
+actual one, and the arguments of the deviation. It returns a mask of the output's sizes. Its
+docstring says where the mask is True.
 """
 
 from __future__ import annotations

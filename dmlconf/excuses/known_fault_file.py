@@ -102,7 +102,7 @@ def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
 
 
 def lint_known_faults(path: Path | None = None) -> list[Problem]:
-    """Return the problems of the list: those with its schema or, without any, with its contents."""
+    """Return the problems of the list: those of its form or, if it fits its schema, others."""
     return problems_in(lambda: _document(path))
 
 

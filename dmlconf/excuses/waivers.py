@@ -83,7 +83,7 @@ class Devices:
     directml: VersionRange | None = None
 
     def include(self, environment: Environment) -> bool:
-        """Return whether the devices include an environment's; of a recording, the recorded one."""
+        """Return whether the devices include an environment's; for a recording, its source's."""
         tested = tested_environment(environment)
         if self.adapters and not self._adapter_fits(tested):
             return False

@@ -34,7 +34,7 @@ _REFRESH_SECONDS: Final = 0.5
 _SILENT_SECONDS: Final = 30.0
 """Seconds without a heartbeat after which a worker counts as gone, until its next one."""
 _CONNECT_SECONDS: Final = 15.0
-"""Seconds for Dask to connect; less than `_SCHEDULER_SECONDS`, so that its own error arrives."""
+"""Seconds that Dask may take to connect; below `_SCHEDULER_SECONDS`, so that its error arrives."""
 _SCHEDULER_SECONDS: Final = 20.0
 """Seconds without an answer after which the scheduler is given up."""
 _RESULT_SECONDS: Final = 30.0

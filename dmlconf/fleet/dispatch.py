@@ -83,9 +83,9 @@ class Fleet:
             self._cluster.tell_all(finish, self._job.identifier)
 
     def prepare(self) -> list[Member]:
-        """Prepare the connected workers with an adapter; return them, sorted by name.
+        """Prepare the connected workers with an adapter; return those that answered, by name.
 
-        A connected worker whose answer is lost is prepared again; one that leaves is not returned.
+        A connected worker whose answer is lost is prepared again, at most 3 times in all.
 
         Raises:
             BackendError: no worker with an adapter connects within a minute, or 5 seconds if others

@@ -1,6 +1,6 @@
 """Where a run on a fleet is executed: on all workers of a scheduler, or on those of one device.
 
-A `Target` is here the one of `engine.target`, not the specification that a backend follows.
+`Target` is the class of `engine.target`, not the specification that a backend follows.
 """
 
 from __future__ import annotations
