@@ -52,9 +52,10 @@ class BudgetError(ExpressionError):
 class Budget:
     """The steps that one or more expressions may take together.
 
-    An evaluation takes one step, and each item that a generator visits takes one. Both take one
-    more for every 16 items that the expression reads. Making a tuple or text takes one step for
-    every 16 items: `any(a == 1 for a in range(4096))` takes up to 1 + 4,096 + 256 = 4,353 steps.
+    An evaluation that is counted takes one step, and so does each item that a generator visits.
+    Both take one more for every 16 items of the tuples and texts that names stand for. Making a
+    tuple or text takes one step for every 16 of its items: `any(a == 1 for a in range(4096))` takes
+    up to 1 + 4,096 + 256 = 4,353 steps.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
@@ -84,7 +85,7 @@ class _Evaluation:
     __slots__ = ("_bound_reads", "_budget", "_bytes_left", "_ranges", "_weight", "_weight_of_names")
 
     def __init__(self, budget: Budget, weight: int, bound_reads: int) -> None:
-        """A visit of a generator takes `weight` steps until one visits a long tuple.
+        """Each item that a generator visits takes `weight` steps, and more after a long tuple.
 
         `bound_reads` is how often the expression reads names that its generators bind.
         """
@@ -94,7 +95,7 @@ class _Evaluation:
         self._ranges: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def helpers(self) -> dict[str, Callable[..., Any]]:
-        """Return the counting functions that `_Checked` puts into an expression, by name."""
+        """Return the functions that `_Checked` puts into a budgeted expression, by name."""
         return {
             "_counted": self.counted,
             "_made": self.made,
@@ -112,9 +113,9 @@ class _Evaluation:
             yield value
 
     def _weigh(self, value: Sequence[Any]) -> None:
-        """Let later visits take more steps if `value` is the longest tuple that was visited so far.
+        """Let later visits take more steps if `value` is the longest tuple visited so far.
 
-        Up to 16 numbers change nothing. An inner tuple counts as often as it occurs.
+        A tuple of up to 16 numbers changes nothing. An inner tuple counts as often as it occurs.
         """
         if len(value) <= _ITEMS_PER_STEP and _PLAIN.issuperset(map(type, value)):
             return
@@ -125,7 +126,7 @@ class _Evaluation:
         self._weight = max(self._weight, self._weight_of_names + steps)
 
     def made(self, value: Any) -> Any:
-        """Return a new value, after taking steps for its items and counting its memory."""
+        """Return a value that was just made, after counting its memory and the steps for it."""
         if isinstance(value, tuple | list):
             items = len(value)
             if items <= _ITEMS_PER_STEP:
@@ -216,7 +217,7 @@ _PLAIN: Final = frozenset({int, float, bool, type(None)})
 
 
 def _count(value: Any, limit: int) -> int:
-    """Return how many numbers, characters and tuples a value has, or some number above `limit`."""
+    """Count numbers, characters and tuples: 4 in `(5, 6, 7)`. Above `limit`, any number will do."""
     if isinstance(value, str):
         return len(value)
     count = 1
@@ -362,16 +363,14 @@ _NODES: Final = (
 # Operators that could exhaust memory on text and tuples, and the functions called instead.
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
-# If memory is counted, `_Evaluation.helpers` replace the functions in `_COLLECTING`. The results of
-# the functions in `_MAKING` are counted afterwards.
+# If memory is counted, `_Evaluation.helpers` replace the functions in `_COLLECTING`, and what those
+# in `_MAKING` return is counted.
 _COLLECTING: Final = ("range", "same", "sorted", "tuple")
-_MAKING: Final = frozenset(
-    {"drop_leading_ones", "ones", "present", "reversed", "right_aligned", "starts_with"}
-)
+_MAKING: Final = frozenset({"drop_leading_ones", "ones", "present", "reversed", "right_aligned"})
 
 
 class _Checked(ast.NodeTransformer):
-    """Reject what is not in the language, and guard operations whose results could grow."""
+    """Reject what is not in the language; replace operations whose results could be too large."""
 
     def __init__(self, *, budgeted: bool) -> None:
         self._budgeted = budgeted
@@ -384,6 +383,8 @@ class _Checked(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, _NODES):
             raise ExpressionError(f"{type(node).__name__} is not part of the expression language")
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
+            raise ExpressionError(f"a generator assigns to names only, not to {ast.unparse(node)}")
         return super().visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -497,8 +498,8 @@ class Expression:
     def holds(self, names: Namespace, budget: Budget | None = None) -> bool:
         """Return whether the expression is true.
 
-        An expression that cannot be evaluated counts as false, such as `InputTensor.Sizes[9] == 1`
-        for a tensor of 4 dimensions.
+        An expression that cannot be evaluated, or takes too many steps, counts as false, such as
+        `InputTensor.Sizes[9] == 1` for a tensor of 4 dimensions.
         """
         try:
             return bool(self.evaluate(names, budget))
@@ -518,7 +519,7 @@ _GLOBALS: Final[dict[str, Any]] = {
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean X?` with the known name most similar to `name`; "" if none is similar.
+    """Return `; did you mean X?`, where X is the known name most like `name`; "" if none is.
 
     Known names that begin with an underscore are never suggested.
     """
@@ -532,8 +533,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namespace:
     """Return the namespace for expressions: the values by name, and the functions.
 
-    The expressions over it share the steps of `budget`. An expression takes steps only if it has a
-    generator or calls a function that makes a long tuple, such as `range`.
+    The expressions over it share the steps of `budget`, unless `evaluate` gets another one. They
+    take steps only if they have a generator or call a function that makes a long tuple (`_LONG`).
     """
     names = {**_GLOBALS, **values}
     if budget is not None:
@@ -547,7 +548,7 @@ class _Compiled(NamedTuple):
     Attributes:
         uses: how often it reads each name that the namespace must have.
         bound_reads: how often it reads names that its generators bind.
-        budgeted: whether to count steps and memory: it has a generator or a function of `_LONG`.
+        budgeted: whether to count memory and always steps: it has a generator or one of `_LONG`.
     """
 
     code: CodeType
@@ -556,9 +557,9 @@ class _Compiled(NamedTuple):
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
-        """Return how many numbers, characters and tuples are in the tuples and texts that it reads.
+        """Return how many numbers, characters and tuples its names stand for.
 
-        A name that occurs twice counts twice. A tuple or text of 0 or 1 items does not count.
+        Only names of tuples and text of at least 2 items count, each as often as it is read.
         """
         items = 0
         for name, count in self.uses.items():

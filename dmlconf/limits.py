@@ -1,7 +1,7 @@
 """Limits on the files that dmlconf reads and on the expressions that it evaluates.
 
-Each may cost at most about a gigabyte of memory and ten seconds, far more than real files need.
-What exceeds a limit is, as a rule, refused with a message that names the limit.
+Each limit is far above what real files need, and keeps the cost to about a gigabyte of memory and
+ten seconds. What exceeds a limit is, as a rule, refused with a message that names the limit.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ DEEPEST_JSON: Final = 100
 """Levels of arrays and objects in JSON: logs, recordings, certificates."""
 
 LONGEST_NUMBER: Final = 400
-"""Characters of a number; FLOAT64 needs 309 digits for its largest."""
+"""Characters of a number, in TOML of a hexadecimal integer; FLOAT64's largest has 309 digits."""
 
 MOST_DOCUMENT_VALUES: Final = 1_000_000
 """Values in a YAML file after its aliases are expanded."""
@@ -109,26 +109,26 @@ LONGEST_RANGE: Final = 4096
 """Numbers that one call of `range()` or `ones()` returns, or that `right_aligned()` adds."""
 
 LONGEST_VALUE: Final = 65_536
-"""Numbers, characters and tuples in a result."""
+"""Numbers, characters and tuples in a result: 4 in `(5, 6, 7)`."""
 
 MOST_BITS: Final = 1024
 """Bits of an integer."""
 
 MOST_EXPRESSION_BYTES: Final = 128 * _MIB
-"""Memory of all values that one evaluation makes."""
+"""Bytes of the tuples and texts that one evaluation makes, and of the numbers in them."""
 
 MOST_CONDITION_STEPS: Final = 200_000
 """Steps of one evaluation of `--where`, and of any expression without a limit below. `Budget` in
 `dmlconf.expressions` defines a step."""
 
 MOST_CASE_STEPS: Final = 2_000_000
-"""Steps of all expressions of one case together."""
+"""Steps of all expressions together that build one case."""
 
 MOST_MATRIX_STEPS: Final = 20_000_000
 """Steps of all matrices of one file together."""
 
 MOST_SELECTION_STEPS: Final = 20_000_000
-"""Steps of `--where` on all cases of a selection together."""
+"""Steps of `--where` on all cases together from which it selects."""
 
 MOST_SCOPE_STEPS: Final = 10_000
 """Steps that conditions may take on one case: those of all waivers together, of all deviations

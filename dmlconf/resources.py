@@ -27,7 +27,7 @@ def _directory(name: str) -> Path:
 
 
 def sources(*names: str) -> list[Path]:
-    """Return the source files of packages and modules in a fixed order.
+    """Return the Python files of packages and modules: name by name, those of a package by path.
 
     Names are paths in the folder `dmlconf`, such as `precision` and `limits.py`.
     """
@@ -42,7 +42,7 @@ def _files(folder: Path, suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
 
 @cache
 def sources_digest(form: str, *names: str) -> bytes:
-    """Return a digest of these packages and modules of dmlconf, of all schemas, and of `form`.
+    """Return a SHA-256 of `form`, of these packages and modules of dmlconf, and of all schemas.
 
     `form` is what else a cached value depends on, such as the version of its format.
     """
@@ -73,7 +73,7 @@ def cases_directory() -> Path:
 
 
 def checked_archive() -> Path | None:
-    """Return the file with the checked bundled suite; None in a checkout."""
+    """Return the file that a wheel has with the checked bundled suite; None in a checkout."""
     path = _PACKAGE / "bundled" / "checked.archive"
     return path if path.is_file() else None
 

@@ -54,6 +54,14 @@ def test_runs_on_numpy_leave_cases_of_models_out_by_default_and_runs_on_faulty_d
         assert ("select them with --tag model" in plain) is not included
 
 
+def test_a_failure_counts_even_if_all_cases_are_left_out_on_a_later_backend(tmp_path: Path) -> None:
+    write_suite(tmp_path)
+    (tmp_path / "negate" / "matrix.yaml").unlink()
+    process = dmlconf_here(tmp_path, "run", "negate", "-b", "faulty:negated", "-b", "numpy")
+    assert "no case was selected" in process.stderr
+    assert process.returncode == 1
+
+
 def test_a_run_whose_cases_are_all_left_out_says_so(tmp_path: Path) -> None:
     write_suite(tmp_path)
     (tmp_path / "negate" / "matrix.yaml").unlink()

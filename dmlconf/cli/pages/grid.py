@@ -18,13 +18,14 @@ MOST_BLOCKS: Final = 6
 
 
 def grid(tensor: Array) -> str:
-    """Return the tensor's elements: up to 6 blocks, of each up to 12 rows and 12 columns.
-
-    Columns are aligned within a block. A mark, such as `...`, says that something is left out.
+    """Return the tensor's elements: up to 6 blocks, and up to 12 rows and 12 columns of each.
 
     The last dimension gives the columns, the second last the rows, and each set of leading
     coordinates, such as `[0, 1]`, a block. A tensor of two dimensions or fewer has one block. A
     tensor without elements gives `(no elements)`.
+
+    Columns are aligned within a block. Floating-point numbers have up to 9 significant digits.
+    `...` marks columns, rows and blocks that are left out.
     """
     if not tensor.size:
         return "(no elements)"

@@ -71,6 +71,7 @@ from dmlconf.workers.scratch import ScratchFolder
 __all__ = ["command"]
 
 _MOST_NAMED: Final = 10
+"""The most cases that a message lists."""
 
 _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
 
@@ -228,7 +229,7 @@ def _content(path: Path, option: str) -> bytes:
 
 
 def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]:
-    """Run the cases that the journal lacks; return messages about outcomes still missing."""
+    """Run the cases that the journal lacks; return no message, or one on outcomes still missing."""
     try:
         with bar() as advance:
             missing = run_order(order, engine, journal, advance)
@@ -249,7 +250,7 @@ class _NewContents:
     findings: Sequence[Finding]
     predicate: Predicate
     members: Mapping[str, bytes]
-    counts: str
+    counts: str  # Such as `9 passed, 1 waived`.
 
 
 def _new_contents(
@@ -282,7 +283,7 @@ def _incomplete(output: Path, reasons: Sequence[str]) -> int:
 
 
 def _not_allowed(output: Path, contents: _NewContents) -> int:
-    """Say why no certificate can be made, and write the log of the run beside its file."""
+    """Say why no certificate can be made, and write the run's log to `OUTPUT.jsonl`."""
     for finding in contents.findings:
         count = counted(len(finding.cases), "case")
         cases = first_lines(finding.cases, _MOST_NAMED)

@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _MOST_GROUPS: Final = 10
+"""How many groups are diagnosed without `--groups`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A case to diagnose, what its group of failures shares, and the cases of the group.
+    """A case to diagnose, a sentence on what its group of failures shares, and the group's cases.
 
     A case that the user names has no group.
     """
@@ -209,7 +210,7 @@ def _log(failure: str | None) -> RunLog | None:
 
 
 def _failures(log: RunLog) -> Iterator[_Failure]:
-    """Yield the simplest case of each group of failures, with what the failures share."""
+    """Yield the simplest case of each group of failures in a log, the largest group first."""
     from dmlconf.reports.runs.shared_properties import shared_lines
 
     for line in shared_lines(log):
@@ -218,6 +219,7 @@ def _failures(log: RunLog) -> Iterator[_Failure]:
 
 
 def _folder(folder: Path | None, number: int, failure: _Failure) -> Path | None:
+    """Return the folder of one diagnosis, such as `FOLDER/01-gather`."""
     if folder is None:
         return None
     return folder / f"{number:02}-{exported_name(failure.case.partition('/')[0])}"

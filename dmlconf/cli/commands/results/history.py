@@ -48,6 +48,8 @@ def command() -> None:
 
 
 def _subcommand(name: str, **attributes: Any) -> Callable[[_Function], click.Command]:
+    """Return a decorator that adds `history NAME`, with variables as DMLCONF_HISTORY_NAME_QUIET."""
+
     def decorate(function: _Function) -> click.Command:
         subcommand: click.Command = click.command(f"history-{name}", cls=Command, **attributes)(
             function
@@ -124,11 +126,11 @@ def _list_runs(database: str | None, as_json: bool) -> int:
     """List the runs, the earliest first."""
     from dmlconf.reports.history.answers import aligned, run_data, run_rows
 
-    with _read(database) as timeline:
+    with _timeline(database) as timeline:
         runs = timeline.runs
     if as_json:
-        return _print([run_data(each) for each in runs])
-    return _echo(aligned(run_rows(runs)))
+        return _print_json([run_data(each) for each in runs])
+    return _print_lines(aligned(run_rows(runs)))
 
 
 @_subcommand("case", short_help="Show since when a case passes or fails.")
@@ -147,7 +149,7 @@ def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> 
     from dmlconf.history.questions import named_cases, stories
     from dmlconf.reports.history.answers import story_data, story_lines
 
-    with _read(database) as timeline:
+    with _timeline(database) as timeline:
         try:
             chosen, unknown = named_cases(timeline, cases)
         except AmbiguousNameError as error:
@@ -164,11 +166,11 @@ def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> 
             {"case": name, "lines": [story_data(each) for each in own]}
             for name, own in by_case.items()
         ]
-        return _print(data)
+        return _print_json(data)
     for name, own in by_case.items():
         click.echo(printable(name))
         for story in own:
-            _echo(f"  {line}" for line in story_lines(story))
+            _print_lines(f"  {line}" for line in story_lines(story))
     return ExitCode.SUCCESS
 
 
@@ -186,12 +188,12 @@ def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
     from dmlconf.history.questions import flaky
     from dmlconf.reports.history.answers import aligned, flaky_data
 
-    with _read(database) as timeline:
+    with _timeline(database) as timeline:
         flaky_cases = flaky(timeline, _choice(choice))
     if as_json:
-        return _print([flaky_data(each) for each in flaky_cases])
+        return _print_json([flaky_data(each) for each in flaky_cases])
     if not flaky_cases:
-        return _echo(["no case is flaky"])
+        return _print_lines(["no case is flaky"])
     rows = [("rate", "failed", "changes", "case", "on")]
     rows += [
         (
@@ -203,7 +205,7 @@ def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
         )
         for each in flaky_cases
     ]
-    return _echo(aligned(rows))
+    return _print_lines(aligned(rows))
 
 
 @_subcommand("regressions", short_help="List cases that began to fail.")
@@ -225,23 +227,23 @@ def _list_regressions(since: str, database: str | None, as_json: bool, **choice:
     from dmlconf.history.questions import regressions
     from dmlconf.reports.history.answers import cause_text, regression_data
 
-    with _read(database) as timeline:
+    with _timeline(database) as timeline:
         failures, flaky_cases = regressions(timeline, _choice(choice), _start(timeline, since))
     if as_json:
         data = {
             "regressions": [regression_data(each, still) for each, still in failures],
             "flaky_cases": flaky_cases,
         }
-        return _print(data)
+        return _print_json(data)
     if not failures:
-        _echo([f"no case began to fail since {since}"])
+        _print_lines([f"no case began to fail since {since}"])
     for each, still in failures:
         mended = "" if still else "; it no longer fails"
         start = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id}"
-        _echo([f"{start}  {each.case}: {each.after.text}{mended}"])
-        _echo([f"    changed with it: {cause_text(each)}"])
+        _print_lines([f"{start}  {each.case}: {each.after.text}{mended}"])
+        _print_lines([f"    changed with it: {cause_text(each)}"])
     if flaky_cases:
-        _echo([f"{flaky_cases:,} flaky cases left out: dmlconf history flaky"])
+        _print_lines([f"{flaky_cases:,} flaky cases left out: dmlconf history flaky"])
     return ExitCode.SUCCESS
 
 
@@ -261,17 +263,17 @@ def _show_new(markdown: bool, database: str | None, as_json: bool) -> int:
 
     if markdown and as_json:
         raise click.UsageError("give --markdown or --json")
-    with _read(database) as timeline:
+    with _timeline(database) as timeline:
         news = next(iter(news_of(timeline)), None)
         names = [each[1] for each in timeline.cases()] if markdown else []
     if as_json:
-        return _print(None if news is None else news_data(news))
+        return _print_json(None if news is None else news_data(news))
     if news is None:
-        return _echo(["the history has no runs"])
+        return _print_lines(["the history has no runs"])
     if markdown:
         click.echo(news_markdown(news, handles(names)), nl=False)
         return ExitCode.SUCCESS
-    return _echo(news_lines(news))
+    return _print_lines(news_lines(news))
 
 
 @_subcommand("drivers", short_help="Show operators by driver and version.")
@@ -294,14 +296,14 @@ def _show_drivers(
         environment_text,
     )
 
-    with _read(database) as timeline:
+    with _timeline(database) as timeline:
         states = driver_states(timeline, operators)
     if as_json:
-        return _print(driver_data(states))
+        return _print_json(driver_data(states))
     columns = list({state.environment.id: state for state in states}.values())
     for at, state in enumerate(columns, 1):
-        _echo([f"[{at}] {environment_text(state.environment)}, run #{state.run.id}"])
-    return _echo(aligned(driver_rows(states, every=every)))
+        _print_lines([f"[{at}] {environment_text(state.environment)}, run #{state.run.id}"])
+    return _print_lines(aligned(driver_rows(states, every=every)))
 
 
 @_subcommand("site", short_help="Write the history as pages.")
@@ -335,12 +337,12 @@ def _write_site(folder: Path, address: str | None, database: str | None) -> int:
         message = f"{address!r} is not an address such as https://example.org/history/"
         raise click.BadParameter(printable(message), param_hint="--address")
     prepared_folder(folder)
-    with _read(database) as timeline:
+    with _timeline(database) as timeline:
         overview = overview_of(timeline)
     ending = "" if address is None else address.rstrip("/") + "/"
     count = write_site(folder, Site(overview, ending))
     runs = len(overview.runs)
-    return _echo([f"{folder / 'index.html'}: {count:,} pages of {counted(runs, 'run')}"])
+    return _print_lines([f"{folder / 'index.html'}: {count:,} pages of {counted(runs, 'run')}"])
 
 
 @_subcommand("serve", short_help="Show the pages in a browser, as the history is now.")
@@ -398,7 +400,7 @@ def _prune_runs(before: str | None, keep: int | None, database: str | None) -> i
         with history.writing() as connection:
             removed = prune(connection, before=moment, keep=keep)
         history.compact()
-    return _echo([f"removed {counted(removed, 'run')}"])
+    return _print_lines([f"removed {counted(removed, 'run')}"])
 
 
 @_subcommand("merge", short_help="Add the runs of another history.")
@@ -411,7 +413,7 @@ def _merge_history(other: str, database: str | None) -> int:
 
     with opened(other) as source, opened(database, create=True) as target:
         copied = copy_runs(source, target)
-    return _echo([f"added {copied:,} runs"])
+    return _print_lines([f"added {copied:,} runs"])
 
 
 @_subcommand("export", short_help="Write the history as files of Parquet.")
@@ -427,7 +429,7 @@ def _export_history(folder: Path, database: str | None) -> int:
     with _opened(database) as history:
         counts = export_tables(history, folder)
     listed = f"{counts['run']:,} runs, {counts['change']:,} verdicts"
-    return _echo([f"{folder}: {len(counts)} tables, {listed}"])
+    return _print_lines([f"{folder}: {len(counts)} tables, {listed}"])
 
 
 @_subcommand("import", short_help="Add the runs of files of Parquet.")
@@ -443,7 +445,7 @@ def _import_history(folder: Path, database: str | None) -> int:
 
     with opened(database, create=True) as history:
         copied = import_tables(folder, history)
-    return _echo([f"added {copied:,} runs"])
+    return _print_lines([f"added {copied:,} runs"])
 
 
 def _choice(options: dict[str, Any]) -> Choice:
@@ -479,7 +481,7 @@ def _choice(options: dict[str, Any]) -> Choice:
 
 
 def _start(timeline: Timeline, since: str) -> str:
-    """Return the time from which runs count: the start of a run such as `#12`, or a date."""
+    """Return the start of a run such as `#12`, or a date, in the form of `RunRow.started`."""
     named = _RUN.fullmatch(since)
     if named:
         number = int(named[1])
@@ -509,19 +511,19 @@ def _opened(database: str | None) -> Iterator[Database]:
 
 
 @contextmanager
-def _read(database: str | None) -> Iterator[Timeline]:
+def _timeline(database: str | None) -> Iterator[Timeline]:
     from dmlconf.history.timeline import Timeline
 
     with _opened(database) as history, history.reading() as connection:
         yield Timeline(connection)
 
 
-def _print(data: object) -> int:
+def _print_json(data: object) -> int:
     click.echo(json.dumps(data, indent=2, ensure_ascii=False))
     return ExitCode.SUCCESS
 
 
-def _echo(lines: Iterator[str] | list[str]) -> int:
+def _print_lines(lines: Iterator[str] | list[str]) -> int:
     for line in lines:
         click.echo(printable(line))
     return ExitCode.SUCCESS

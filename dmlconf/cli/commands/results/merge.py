@@ -94,7 +94,7 @@ def command(
 
 
 def _write(merger: Merger, output: Path) -> None:
-    """Write the merged log to a temporary file, which replaces the output at the end."""
+    """Replace the output by the merged log, unless a run is writing to the output."""
     temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
     try:
         if output.exists():

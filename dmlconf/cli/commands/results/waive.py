@@ -42,7 +42,7 @@ def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
 
 
 def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
-    """Return the failing cases that identifiers, patterns or handles name."""
+    """Return the failing cases that identifiers, patterns or handles name; refuse other names."""
     failing = [verdict.case for verdict in log.verdicts if verdict.status.fails_run]
     try:
         full, unknown = resolved(names, failing)

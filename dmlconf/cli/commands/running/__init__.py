@@ -1,1 +1,1 @@
-"""Commands that run cases, and that show operators, cases, devices and configuration."""
+"""Commands that run or show cases, show operators and known faults, or check this machine."""

@@ -1,4 +1,4 @@
-"""`dmlconf config`: which options are in effect, where each is set, and `allow` and `deny`."""
+"""`dmlconf config`: show where options in effect are set; allow or deny the configuration file."""
 
 from __future__ import annotations
 
@@ -101,6 +101,7 @@ def command(
 
 
 def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]]:
+    """Yield each option with its value, where it is set, and why the file needs a permission."""
     settings = ctx.meta.get(SETTINGS, {})
     for parameter in command.params:
         key = str(parameter.name)
@@ -113,7 +114,7 @@ def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]
         elif source is ParameterSource.DEFAULT_MAP:
             origin = settings[key].location
         elif not isinstance(value, str | int | float | bool | list | tuple):
-            value = None
+            value = None  # Newer versions of click have a marker for no value.
         needs = None
         if source is ParameterSource.DEFAULT_MAP:
             needs = sensitive(str(command.name), parameter, settings[key])

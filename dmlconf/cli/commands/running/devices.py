@@ -54,7 +54,7 @@ def command(path: str | None, check: bool, as_json: bool, color: str) -> int:
     if as_json:
         click.echo(json.dumps(_plain(devices), indent=2))
     else:
-        _print(devices, color)
+        _print_survey(devices, color)
     return ExitCode.SUCCESS
 
 
@@ -68,16 +68,16 @@ def _plain_adapter(one: Surveyed) -> dict[str, Any]:
     return {
         **asdict(one.adapter),
         "feature_level": str(can.feature_level) if can else None,
-        "data_types": _in_order(one) if can else None,
+        "data_types": _data_types(one) if can else None,
         "refusal": one.refusal,
     }
 
 
-def _in_order(one: Surveyed) -> list[str]:
+def _data_types(one: Surveyed) -> list[str]:
     return [str(t) for t in DataType if one.capabilities and t in one.capabilities.data_types]
 
 
-def _print(survey: Survey, color: str) -> None:
+def _print_survey(survey: Survey, color: str) -> None:
     from rich.text import Text
 
     from dmlconf.cli.output.console import make_console
@@ -149,5 +149,5 @@ def _rows(one: Surveyed) -> list[tuple[str, str]]:
     return [
         *rows,
         ("feature level", str(one.capabilities.feature_level)),
-        ("data types", " ".join(_in_order(one))),
+        ("data types", " ".join(_data_types(one))),
     ]

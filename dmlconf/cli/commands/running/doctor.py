@@ -45,7 +45,7 @@ class _Finding:
 
     Attributes:
         subject: what was checked, such as `DirectML`.
-        state: whether the subject works, cannot be used, or prevents every run.
+        state: `ok`, `absent` if it cannot be used, or `broken`, which makes the exit code 1.
         told: its version, path or number, or what is wrong with it.
         advice: what to do; None if there is nothing to do.
     """
@@ -195,6 +195,7 @@ def _cache() -> Iterator[_Finding]:
 
 
 def _files(paths: Iterable[Path]) -> tuple[int, int]:
+    """Return how many of the paths are regular files, and the bytes of these files."""
     count, size = 0, 0
     for path in paths:
         with suppress(OSError):  # Another process removed it.

@@ -59,6 +59,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["command"]
 
 _CASES: Final = 100
+"""How many cases of each operator, or graphs, without --cases, --time and --number."""
 _ROUND: Final = 100
 """Maximum number of cases that a round generates; --time ends a run only between rounds."""
 
@@ -216,7 +217,7 @@ def command(
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     kind = Kind.GRAPHS if graphs else Kind.INVALID if invalid else Kind.VALID
     chosen_operators = operators or tuple(operator_names())
-    planted = _rewrites(chosen_operators) if graphs and rewrites else ()
+    planted = _plantable_rewrites(chosen_operators) if graphs and rewrites else ()
     fuzz = Fuzz(chosen_operators, seed, kind, nodes, planted)
     files = files_of(reports)
     files += [(f"--log {log_file}", log_file)] if log_file else []
@@ -263,7 +264,7 @@ def command(
             footer = run_through(engine, logging_to(writer), consumers)
             require_unchanged(log, stream, begin, writer.digest, footer)
             written = read_log(log, own=True)
-            if len(written.verdicts) != written.header.selected:
+            if len(written.verdicts) != written.header.selected:  # It is 0 with --time.
                 stream.seek(0)
                 stream.truncate()
                 rewrite(written, LogWriter(stream))
@@ -292,7 +293,7 @@ def command(
     return code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
 
 
-def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
+def _plantable_rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
     files = rewrite_files()
     suite = load_suite(files, store=checked_files()) if files else Suite((), "")
     return plantable(suite.templates, operators)

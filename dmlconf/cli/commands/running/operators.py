@@ -94,7 +94,7 @@ def _named(entry: Operator) -> str:
     return entry.name + (f" ({', '.join(entry.aliases)})" if entry.aliases else "")
 
 
-def _print(console: Console, text: str, indent: str = "", style: str = "") -> None:
+def _print_wrapped(console: Console, text: str, indent: str = "", style: str = "") -> None:
     lines = wrap(
         text,
         console.width,
@@ -120,7 +120,7 @@ def _print_one(console: Console, entry: Operator) -> None:
     console.print(f"DML_OPERATOR_{entry.name} = {entry.type_value}{aliases}")
     console.print(f"since feature level {entry.since}; page {entry.page}")
     if entry.specialises is not None:
-        _print(console, f"special case of {special_case_text(entry.specialises)}", "  ")
+        _print_wrapped(console, f"special case of {special_case_text(entry.specialises)}", "  ")
     console.print()
     _print_struct(console, entry)
     _print_support(console, entry)
@@ -128,12 +128,12 @@ def _print_one(console: Console, entry: Operator) -> None:
     _print_constraints(console, entry)
     _print_precision(console, entry)
     in_place = ", ".join(f"{pair.output} in place of {pair.input}" for pair in entry.in_place)
-    _print(console, f"in place: {in_place or 'no'}", "  ")
+    _print_wrapped(console, f"in place: {in_place or 'no'}", "  ")
     console.print()
     if entry.page_errors:
         console.print("Known errors of the page", style="bold yellow")
         for error in entry.page_errors:
-            _print(console, f"  {error.says} {error.right} {error.why}", "    ")
+            _print_wrapped(console, f"  {error.says} {error.right} {error.why}", "    ")
         console.print()
     _print_cases(console, entry)
 
@@ -146,7 +146,7 @@ def _print_cases(console: Console, entry: Operator) -> None:
     counts = case_counts(entry.name)
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
     summary = f"{kinds} (dmlconf list -o {entry.name})" if counts else "none in the bundled suite"
-    _print(console, f"cases: {summary}", "  ")
+    _print_wrapped(console, f"cases: {summary}", "  ")
 
 
 def _print_struct(console: Console, entry: Operator) -> None:
@@ -157,7 +157,7 @@ def _print_struct(console: Console, entry: Operator) -> None:
         if note and len(commented := f"{line}  // {note}") <= console.width:
             line = commented
         elif note:
-            _print(console, f"  // {note}", "  // ")
+            _print_wrapped(console, f"  // {note}", "  // ")
         console.print(line, markup=False)
     console.print("};\n")
 
@@ -165,7 +165,7 @@ def _print_struct(console: Console, entry: Operator) -> None:
 def _print_support(console: Console, entry: Operator) -> None:
     for condition, alike in groupby(entry.support, lambda listed: listed.when):
         if condition is not None:
-            _print(console, f"If {condition}", "  ")
+            _print_wrapped(console, f"If {condition}", "  ")
         table = plain_table("Since", "Tensor", "Ranks", "Data types")
         for index, listed in enumerate(alike):
             if index > 0:
@@ -184,7 +184,7 @@ def _print_levels(console: Console, entry: Operator) -> None:
     if lines:
         console.print("Feature levels of attributes and of combinations", style="bold")
         for line in lines:
-            _print(console, f"  {line}", "      ")
+            _print_wrapped(console, f"  {line}", "      ")
         console.print()
 
 
@@ -192,16 +192,16 @@ def _print_constraints(console: Console, entry: Operator) -> None:
     if entry.terms:
         console.print("Terms", style="bold")
         for name, term in entry.terms.items():
-            _print(console, f"  {name} = {term}", "      ")
+            _print_wrapped(console, f"  {name} = {term}", "      ")
         console.print()
     console.print("Constraints", style="bold")
     for constraint in entry.constraints:
         enforced = "" if constraint.enforced else ", not enforced"
         heading = f"  {constraint.name} ({constraint.source}{enforced})"
-        _print(console, heading, "      ", style="cyan")
-        _print(console, f"      {constraint.require}", "      ")
+        _print_wrapped(console, heading, "      ", style="cyan")
+        _print_wrapped(console, f"      {constraint.require}", "      ")
     general = ", ".join(common_constraint_names())
-    _print(console, f"and those of every operator: {general}", "  ")
+    _print_wrapped(console, f"and those of every operator: {general}", "  ")
     console.print()
 
 
@@ -209,8 +209,8 @@ def _print_precision(console: Console, entry: Operator) -> None:
     console.print("Precision", style="bold")
     for output, rules in entry.precision.items():
         for rule in rules:
-            _print(console, f"  {output}: {rule_text(rule)}", "      ", style="cyan")
-            _print(console, f"      {rule.source}", "      ")
+            _print_wrapped(console, f"  {output}: {rule_text(rule)}", "      ", style="cyan")
+            _print_wrapped(console, f"      {rule.source}", "      ")
             if rule.typical is not None:
-                _print(console, f"      {typical_text(rule.typical)}", "      ")
+                _print_wrapped(console, f"      {typical_text(rule.typical)}", "      ")
     console.print()

@@ -14,6 +14,7 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cli.common.cache import checked_files, figure_cache
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP, configuration_file
+from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import EXISTING_FILE, FOLDER
 from dmlconf.cli.options.backend import (
     backend_option,
@@ -279,9 +280,9 @@ def command(
         "repeat": repeat if repeat > 1 else None,
         "shuffle": shuffle,
         "retries": retries or None,
-        "substrate": _digested(substrate),
+        "substrate": _sha256_of(substrate),
         "waivers": None if waiver_file is None else str(waiver_file),
-        "waivers_sha256": _digested(waiver_file),
+        "waivers_sha256": _sha256_of(waiver_file),
         "no_known_faults": no_known_faults or None,
     }
     given = {name: value for name, value in given.items() if value is not None}
@@ -303,7 +304,7 @@ def command(
         },
         history=history,
     )
-    codes = []
+    codes: list[ExitCode] = []
     # A large plan must be freed before the last backend's reports read the log into memory.
     loaded = [(suite, plan)]
     del suite, plan
@@ -316,10 +317,10 @@ def command(
             if not planned:
                 if models:
                     warn(left_out_note(models, WITHOUT_MODELS[name.name]))
-                return nothing_selected(paths, selection)
+                return _unless_failed(nothing_selected(paths, selection), codes)
             chosen = shard_of(planned, shard, shard_log)
             if shard is not None and not chosen.cases:
-                return empty_shard(shard, planned)
+                return _unless_failed(empty_shard(shard, planned), codes)
             limits = limits_of(name, jobs, timeout, len(chosen.cases), worker_memory << 20)
             runs = [
                 Run(
@@ -354,6 +355,11 @@ def command(
     return max(codes, key=severity)
 
 
+def _unless_failed(code: int, codes: Sequence[ExitCode]) -> int:
+    """Return an exit code, but `FAILED` if the run on an earlier backend had that code."""
+    return ExitCode.FAILED if ExitCode.FAILED in codes else code
+
+
 def _inputs(
     paths: Sequence[Path],
     backends: Sequence[BackendName],
@@ -361,9 +367,9 @@ def _inputs(
     selection: Mapping[str, Any],
     *others: Path | None,
 ) -> list[Path]:
-    """Return the files that the run reads: those on the command line and the configuration file.
+    """Return the files and folders that the run reads, the configuration file included.
 
-    The options of every backend count, since they may be a path.
+    What follows `:` in a backend or in `against` counts as a path, since it may be one.
     """
     sources = [against, *(f"{name.name}:{name.options}" for name in backends)]
     named = [Path(source.partition(":")[2]) for source in sources if ":" in source]
@@ -378,5 +384,5 @@ def _inputs(
     ]
 
 
-def _digested(path: Path | None) -> str | None:
+def _sha256_of(path: Path | None) -> str | None:
     return None if path is None else sha256(path.read_bytes()).hexdigest()

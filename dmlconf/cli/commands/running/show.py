@@ -187,7 +187,7 @@ def _attributes(case: Case) -> Iterator[Text]:
 
 
 def _shown(value: Any) -> str:
-    """Return an attribute as text: `{1, 2}` for an array, a nested operator with its attributes."""
+    """Return an attribute as text, such as `{1, 2}` or `ACTIVATION_LINEAR {Alpha 1, Beta 0}`."""
     if isinstance(value, tuple):
         return "{" + ", ".join(map(_shown, value)) + "}"
     if not isinstance(value, Mapping):
@@ -226,6 +226,7 @@ def _expectation(case: Case) -> Iterator[Text]:
 
 
 def _documented_lines(documented: Any) -> Iterator[str]:
+    """Yield what the page says and why that is wrong, from `documented` of a case."""
     if not isinstance(documented, Mapping):
         yield str(documented)
         return

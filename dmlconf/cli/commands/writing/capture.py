@@ -37,6 +37,7 @@ from dmlconf.cli.output.files import OutputError
 __all__ = ["command"]
 
 _MOST_NAMED: Final = 5
+"""The most lines of each kind that `_report_left_out` prints."""
 _MODEL_GROUP: Final = "Run an ONNX model"
 
 
@@ -153,12 +154,12 @@ def command(
     if reason is not None:
         raise LibraryError(f"dmlconf cannot capture programs on this system: {reason}")
     count = {"all": dispatches, "statistics": 1}.get(data, 0)
-    options = "none" if data == "none" else f"{data},{count},{most_data << 20}"
+    kept = "none" if data == "none" else f"{data},{count},{most_data << 20}"
     try:
-        with launched(program, options) as ended:
+        with launched(program, kept) as ended:
             differs = model is not None and ended.exit_code == OUTPUTS_DIFFER
             ended = replace(ended, exit_code=0) if differs else ended
-            code = _written(folder, ended, block_nodes, most_data << 20, model is not None)
+            code = _write_captured(folder, ended, block_nodes, most_data << 20, model is not None)
             if differs:
                 report_difference(folder, program, bool(ended.captured.dispatches))
             return code
@@ -169,6 +170,7 @@ def command(
 
 
 def _require_data(data: str) -> None:
+    """Refuse `--dispatches` and `--most-data` where `--data` keeps nothing that they limit."""
     context = click.get_current_context()
     for name, kept in (("dispatches", ["all"]), ("most_data", ["weights", "all"])):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and data not in kept:
@@ -208,13 +210,13 @@ def _without_interpreter(program: tuple[str, ...]) -> tuple[str, ...]:
 _INTERPRETER: Final = re.compile(r"python[\d.]*|py")
 
 
-def _written(
+def _write_captured(
     folder: Path, ended: Launched, block_nodes: int | None, most_bytes: int, model: bool
 ) -> int:
     captured = ended.captured
     _report_left_out(captured)
     if not captured.operators and not captured.graphs:
-        say(_nothing(ended, model))
+        say(_why_nothing(ended, model))
         return ExitCode.NOTHING_SELECTED
     written = write_cases(folder, captured, ended.folder, block_nodes)
     report_cases(folder, captured, written)
@@ -240,7 +242,7 @@ def _report_left_out(captured: Captured) -> None:
         say(f"A failure of dmlconf, which the program did not notice: {failure}")
 
 
-def _nothing(ended: Launched, model: bool) -> str:
+def _why_nothing(ended: Launched, model: bool) -> str:
     captured = ended.captured
     if model:
         return "ONNX Runtime gave DirectML nothing to compile, so there is nothing to write."

@@ -60,6 +60,7 @@ class _Options:
     color: str
 
     def exit_code(self, rows: Sequence[HasShare], *, written: bool) -> int:
+        """Return the exit code; `written` says whether all reports could be written."""
         covered, of = total_share(rows)
         if self.fail_under is not None and 100 * covered < self.fail_under * of:
             share = f"{percentage(covered, of):.2f}%"

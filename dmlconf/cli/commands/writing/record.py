@@ -46,7 +46,7 @@ _MOST_NAMED: Final = 10
 
 
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
-    """Return the path; refuse an operator, such as GEMM, which `-o` selects in other commands."""
+    """Return the path; refuse a name without `.dmlrec`, which may be an operator, such as GEMM."""
     if value is not None and value.suffix != SUFFIX and not value.is_dir():
         message = (
             f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
@@ -161,7 +161,7 @@ def command(
 
 
 def _folder_of_operators(paths: Sequence[Path]) -> Path:
-    """Return the FOLDER of paths such as `FOLDER/gather`, relative if the paths are."""
+    """Return the FOLDER of paths such as `FOLDER/gather`; fail if they have none in common."""
     folders: dict[Path, Path] = {}
     for path in paths:
         own = path if path.is_dir() else path.parent
@@ -186,6 +186,7 @@ def _default_name(head: Recording) -> str:
 
 
 def _save_parts(parts: Sequence[Part]) -> str:
+    """Write the files whose outcomes changed; return the text ` in 9 files, 2 of them changed`."""
     changed = 0
     for part in parts:
         if part.content is not None:

@@ -39,7 +39,7 @@ _THRESHOLDS: Final = tuple(
 def _thresholds(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, float]:
-    """Return percentages by figure: `drivers=95` is 95 for `drivers`, `95` is for `defects`."""
+    """Return percentages by figure: `drivers=95` is for `drivers`, and `95` is for `defects`."""
     thresholds = {}
     for value in values:
         figure, _, number = value.rpartition("=")
@@ -149,8 +149,8 @@ def command(
     """
     reports = parse_reports(report_options, STRENGTH_FORMATS)
     _, plan = load_chosen(paths, **selection)
-    tags = (({MODEL_TAG, CAPTURED_TAG} & {*case.template.tags}) == {MODEL_TAG} for case in plan)
-    models = [case for case, of_network in zip(plan, tags, strict=True) if of_network]
+    both = {MODEL_TAG, CAPTURED_TAG}
+    models = [case for case in plan if both & {*case.template.tags} == {MODEL_TAG}]
     names = chosen or tuple(name for name, kind in FIGURES.items() if kind.usual)
     if names == (SIZES.name,):
         plan = models

@@ -109,6 +109,7 @@ def _catalogue_problems() -> list[Problem]:
 
 
 def _unknown(suite: Suite, valid_files: ValidFiles) -> set[Path]:
+    """Return the suite's files that the cache does not have as valid."""
     files = {template.about.location.path for template in suite.templates}
     return {path for path in files if not valid_files.has(path, path.read_bytes())}
 
@@ -120,10 +121,9 @@ def _keep(
     paths: Sequence[Path],
     valid_files: ValidFiles,
 ) -> None:
-    """Keep in the cache which files below the given paths are valid and have no warning.
+    """Keep in the cache which of the `unknown` files below `paths` are valid without a warning.
 
-    The memory of the machine decides how cases with the tag `large` are checked, so files with one
-    are left out.
+    Files with the tag `large` are left out: the memory of the machine decides how they are checked.
     """
     large = {t.about.location.path for t in suite.templates if LARGE_TAG in t.tags}
     for path in unknown - large - {warning.path for warning in warnings}:
@@ -132,7 +132,7 @@ def _keep(
 
 
 def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each entry of `unknown` files that lacks the tag for much memory."""
+    """Yield a problem for each entry of `unknown` files that needs a tag for memory and has none."""
     seen: set[CaseTemplate] = set()
     for planned in suite.plan():
         template = planned.template
