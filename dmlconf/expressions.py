@@ -279,27 +279,27 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "abs": abs,
     "all": all,
     "any": any,
-    "drop_leading_ones": _drop_leading_ones,
+    "drop_leading_ones": _drop_leading_ones,  # (2, 1, 3) for (1, 1, 2, 1, 3)
     "enumerate": enumerate,
-    "exactly_one": _exactly_one,
-    "first_present": _first_present,
+    "exactly_one": _exactly_one,  # Whether exactly one argument is not None.
+    "first_present": _first_present,  # The first argument that is not None, or None.
     "len": len,
     "max": max,
     "min": min,
-    "ones": _ones,
-    "present": _present,
+    "ones": _ones,  # (1, 1, 1) for 3
+    "present": _present,  # The arguments that are not None.
     "product": _product,
     "range": _range,
-    "right_aligned": _right_aligned,
+    "right_aligned": _right_aligned,  # (1, 1, 2, 3) for (2, 3), 4; (2, 3) for (5, 2, 3), 2
     "reversed": lambda values: tuple(reversed(values)),
-    "same": _same,
+    "same": _same,  # Whether all values are equal; true for none.
     "sorted": lambda values: tuple(sorted(values)),
     "starts_with": lambda values, beginning: values[: len(beginning)] == beginning,
     "sum": _sum,
     "tuple": tuple,
     "zip": zip,
 }
-"""The functions that an expression may call, by name."""
+"""The functions that an expression may call, by name; docs/writing-cases.md explains some."""
 
 _ATTRIBUTES: Final = frozenset(
     {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["install_command", "install_command_from"]
@@ -35,14 +36,14 @@ def install_command_from(origin: str | None, extra: str) -> str:
     if source is None:
         return f"pip install {_quoted(f'.[{extra}]')} in a checkout of dmlconf"
     path, is_editable = source
-    here = "." if path == Path.cwd() else str(path)
+    here = str(path)
+    with suppress(OSError):  # The working folder was removed.
+        here = "." if path == Path.cwd() else here
     return f"pip install {'-e ' if is_editable else ''}{_quoted(f'{here}[{extra}]')}"
 
 
 def _source(origin: str) -> tuple[Path, bool] | None:
-    """Return the path of the checkout or wheel, and whether the installation is editable; None if
-    the path is unknown or no longer exists.
-    """
+    """Return the checkout or wheel, and whether it is editable; None if it is unknown or gone."""
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 

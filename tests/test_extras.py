@@ -8,6 +8,7 @@ The tested code is in `dmlconf/extras.py`.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ def test_the_command_names_the_checkout_that_dmlconf_came_from(
     assert install_command_from(editable, "fleet") == f"pip install -e '{checkout}[fleet]'"
     monkeypatch.chdir(checkout)
     assert install_command_from(record, "certify") == "pip install '.[certify]'"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps the working folder")
+def test_the_command_names_the_checkout_even_if_the_working_folder_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    command = install_command_from(pip_record(tmp_path, dir_info={}), "certify")
+    assert command == f"pip install '{tmp_path}[certify]'"
 
 
 def test_the_command_names_the_wheel_that_dmlconf_came_from(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def _keep(
 
 
 def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each entry of `unknown` files that needs a tag for memory and has none."""
+    """Yield a problem for each entry of `unknown` files that lacks a tag which its memory needs."""
     seen: set[CaseTemplate] = set()
     for planned in suite.plan():
         template = planned.template
