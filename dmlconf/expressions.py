@@ -589,12 +589,12 @@ def _compile(source: str) -> _Compiled:
     named = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound = {node.id for node in named if isinstance(node.ctx, ast.Store)}
     read = Counter(node.id for node in named if isinstance(node.ctx, ast.Load))
-    budgeted = bool(bound) or not _LONG.isdisjoint(read)
+    loops = any(isinstance(node, ast.comprehension) for node in ast.walk(tree))
+    budgeted = loops or not _LONG.isdisjoint(read)
     try:
         checked = _Checked(budgeted=budgeted).visit(tree)
         code = compile(ast.fix_missing_locations(checked), "<expression>", "eval")
     except (RecursionError, MemoryError) as error:
         raise ExpressionError(f"{source}: nested too deeply") from error
-    other = bound | FUNCTIONS.keys()
-    uses = {name: count for name, count in read.items() if name not in other}
+    uses = {name: n for name, n in read.items() if name not in bound and name not in FUNCTIONS}
     return _Compiled(code, uses, sum(read[name] for name in bound), budgeted)

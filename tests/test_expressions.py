@@ -55,6 +55,7 @@ def test_an_expression_as_text_is_one_line_with_even_spaces_and_keeps_its_source
         ("(1, 2, 3)[-1]", 3),
         ("tuple(a * b for a, b in zip((1, 2), (3, 4)) if a != 1)", (8,)),
         ("tuple(size for size, other in ())", ()),
+        ("any(1 for () in ((), ()))", True),
         ("  1 + 1 ", 2),
         ("range(3)", (0, 1, 2)),
         ("range(1, 7, 2)", (1, 3, 5)),

@@ -90,6 +90,12 @@ def test_a_case_chosen_by_number_equals_that_of_a_whole_run(tmp_path: Path) -> N
     assert single["figures"] == of_all["figures"]
 
 
+def test_a_case_whose_number_is_given_twice_runs_once(tmp_path: Path) -> None:
+    run = dmlconf_here(tmp_path, *FUZZ, "--number", "11", "--number", "11", "--log", "run.jsonl")
+    assert run.returncode in (0, 1), run.stderr
+    assert [verdict["case"] for verdict in verdicts(tmp_path / "run.jsonl")] == ["gather/fuzz-1/11"]
+
+
 @pytest.mark.fuzz
 def test_a_run_limited_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, *FUZZ, "--time", "0.1", "--log", "run.jsonl")

@@ -223,7 +223,7 @@ def command(
     files += [(f"--log {log_file}", log_file)] if log_file else []
     prepare_files(files)
     known = device_options.known_limits()
-    chosen = list(numbers) or (None if seconds else list(range(count or _CASES)))
+    chosen = list(dict.fromkeys(numbers)) or (None if seconds else list(range(count or _CASES)))
     total = None if chosen is None else fuzz.width * len(chosen)
     cases: dict[str, PlannedCase] = {}
     options: dict[str, Any] = {"seed": seed, "operator": list(operators)}
