@@ -1,6 +1,6 @@
 """Faults of CLIP and CLIP_GRAD: wrong bounds, or integers compared in another order.
 
-`clipped` and `passed_gradient` serve both; the other order is in `signed_low_words`.
+`signed_low_words` has the other order, and uses `clipped` and `passed_gradient`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["clipped", "infinity_as_the_least_integer", "passed_gradient"]
 
 _FLOATS = {"FLOAT64", "FLOAT32", "FLOAT16"}
-
 
 _Held = Callable[[str, Array], Array]
 """Takes the name of a bound (`Min` or `Max`) and the right bound; returns the kernel's bound."""
@@ -77,7 +76,7 @@ def infinity_as_the_least_integer(case: Case) -> Computed | None:
     The bound becomes 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed
     types. The fault concerns bounds of a floating-point type as wide as the integers, and FLOAT32
     bounds of 64-bit integers. For INT32, the bound 2147483647 overflows: FLOAT32 rounds it to
-    2147483648.
+    2147483648. None for other bounds.
     """
     tensor = case.desc["InputTensor"].DataType
     held_as = case.desc.get("MinMaxDataType", "FLOAT32")

@@ -16,7 +16,7 @@ __all__ = ["bias_by_a_product"]
 def bias_by_a_product(case: Case) -> Computed | None:
     """Return VALUE_SCALE_2D's outputs if each channel also adds 0 times each other bias.
 
-    An infinite or NaN bias then makes all other channels NaN.
+    An infinite or NaN bias then makes all other channels NaN. None if all biases are finite.
     """
     biases = np.array(case.desc["Bias"], np.float64)
     if np.isfinite(biases).all():

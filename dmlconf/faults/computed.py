@@ -1,4 +1,4 @@
-"""Formulas: functions of faults, their results (`Computed`), and their operators."""
+"""What a formula, a function of this package, returns, and to which operators it applies."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ __all__ = ["Computed", "Formula", "activation_of", "may_concern", "of_operators"
 class Computed:
     """The outputs of a case on a runtime with a fault.
 
+    At most one of `allowance`, `around` and `terms` is used, the first that is not None. If all are
+    None, every bit outside `unknown` is known.
+
     Attributes:
-        outputs: the outputs by tensor; outputs without the fault are the reference's.
-        around: a case whose right outputs and rules say what is permitted. If `around`, `terms` and
-            `allowance` are None, every bit outside `unknown` is known.
-        terms: the error scales of outputs that are sums, FLOAT64, by tensor.
+        outputs: all outputs of the case, by tensor.
+        around: a case whose right outputs and rules say what is permitted.
+        terms: the error scales of all outputs, FLOAT64, by tensor.
         allowance: returns the allowance of an output by its name.
         unknown: masks by tensor: True for elements that may have any value.
         spills: whether the runtime writes past the end of an output.
@@ -84,7 +86,7 @@ def of_operators(*names: str) -> Callable[[Formula], Formula]:
 
 
 def may_concern(case: Case, formula: Formula) -> bool:
-    """Return whether a formula may apply to a node of a graph; True if it names no operators."""
+    """Return whether a formula may apply to a node of a graph; True without `of_operators`."""
     if not isinstance(formula, _OfOperators):
         return True
     return any(isinstance(n, Node) and n.operator_name in formula.operators for n in case.nodes)

@@ -106,10 +106,11 @@ def _merged_axes(
 
 
 def lengths_not_clamped(case: Case) -> Computed | None:
-    """Return REVERSE_SUBSEQUENCES's outputs for a packed input if long lengths are not clamped.
+    """Return REVERSE_SUBSEQUENCES's outputs if lengths are not clamped to the size of the axis.
 
     With a length of 9, a row of 4 elements becomes the elements 8, 7, 6 and 5 after its beginning.
-    They belong to the next rows, or are zeros after the tensor's end.
+    They belong to the next rows, or are zeros after the tensor's end. None if the input is not
+    packed.
     """
     inputs, axis = case.inputs(), case.desc["Axis"]
     tensor, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]

@@ -26,8 +26,8 @@ __all__ = ["bounded_before_activations"]
 def bounded_before_activations(case: Case) -> Computed | None:
     """Return GRU's outputs if arguments of activations are clipped to finite numbers.
 
-    Infinity becomes the largest finite number, and NaN the lowest. So SOFTSIGN of infinity is 1,
-    not NaN.
+    Infinity becomes the largest finite number of the data type, and NaN the lowest. So SOFTSIGN of
+    infinity is 1, not NaN.
     """
     desc = GruDesc(**arguments(case.entry, case, case.inputs()))
     largest = float(np.finfo(desc.InputTensor.dtype).max)
@@ -66,7 +66,7 @@ class _Bounded:
         return getattr(self._arithmetic, name)
 
     def activated(self, sums: Values, activation: Activation) -> Values:
-        """Return the activation of sums between the lowest and the largest number."""
+        """Return the activation of sums that are clipped to finite numbers."""
         within = np.abs(sums.value) <= self._largest
         numbers = np.nan_to_num(sums.value, nan=-self._largest)
         ends = self._arithmetic.exact(np.clip(numbers, -self._largest, self._largest))

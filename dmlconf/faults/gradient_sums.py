@@ -1,6 +1,6 @@
 """Faults of batch normalization's FLOAT16 gradients: sums are computed in passes.
 
-`passes` says what passes are. The result of each pass is truncated to FLOAT16.
+`first_pass_truncated` says what passes are. The result of each pass is truncated to FLOAT16.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _gradients(
 
     Args:
         inputs: the tensors of `_INPUTS`, FLOAT64.
-        for_mean: adds up the gradients for their mean, which is used in training.
+        for_mean: adds up the input gradients for their mean, which only training subtracts.
     """
     values, gradient, mean, variance, scale = inputs
     centred, root = values - mean, np.sqrt(variance + single(case.desc["Epsilon"]))

@@ -20,7 +20,8 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
     """Return the outputs of a normalization along axes of one element.
 
     Differences from the mean are divided by sqrt(element + Epsilon), not by sqrt(0 + Epsilon). With
-    an Epsilon of 0.5, 3 becomes 0 / sqrt(3.5), which is right, and -3 becomes 0 / sqrt(-2.5), NaN.
+    an Epsilon of 0.5, 3 becomes 0 / sqrt(3.5) = 0, which is right, and -3 becomes 0 / sqrt(-2.5),
+    NaN. None if all results are right, and for an Epsilon of 0.
     """
     desc, inputs = case.desc, case.inputs()
     tensor = inputs["InputTensor"]
@@ -39,7 +40,7 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
 
 
 def axes_of_mean(desc: Desc) -> set[int]:
-    """Return the axes along which an operator adds up."""
+    """Return the axes along which a normalization or REDUCE combines elements."""
     if "Axes" in desc:
         return set(desc["Axes"])
     if "OutputMeanTensor" in desc:

@@ -70,7 +70,7 @@ def second_value_after_the_first(case: Case) -> Computed | None:
     """Return ONE_HOT's outputs if the second value is read at the last dimension's stride.
 
     If that dimension has 1 element, its stride may lead into a gap with unknown content, or beyond
-    the buffer, where zeros are read.
+    the buffer, where zeros are read. None if it has more elements, or if no strides are given.
     """
     tensor = case.desc["ValuesTensor"]
     if tensor.Sizes[-1] != 1 or tensor.Strides is None:

@@ -1,6 +1,6 @@
-"""A fault of FLOAT16 means, sums and products: DirectML computes them in passes that each truncate.
+"""A fault of FLOAT16 means, sums and products: DirectML truncates the result of each pass.
 
-Measured with sums of 16384, -16384 and 1: the 1 is lost unless it is added last.
+For example, a pass that adds 16384 and 1 gives 16384, so 16384 + 1 - 16384 becomes 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["MOST_WAYS", "Combine", "combinations_in_passes", "first_pass_truncated"]
 
 Combine = Callable[[Array], Array]
-"""Sums, averages or multiplies an array along the operator's axes, which keep a size of 1."""
+"""Sums, averages or multiplies elements along the operator's axes, which keep a size of 1."""
 
 _Order = tuple[int, ...]
 """A permutation of the axes."""
@@ -57,11 +57,11 @@ _MOST_AT_FIRST: Final = 64
 """The most elements that a first pass combines."""
 
 MOST_WAYS: Final = 48
-"""The most ways to divide the elements that are tried."""
+"""The most ways to divide elements into passes that are tried."""
 
 
 def first_pass_truncated(case: Case) -> Computed | None:
-    """Return FLOAT16 sums, means or products of kernels that truncate the results of a first pass.
+    """Return the outputs of REDUCE or a normalization in FLOAT16 if each pass is truncated.
 
     The first pass along axes before the last combines 2, 4, 8 or up to 64 elements at equal
     distances. The second pass combines the results. With 6 rows, rows 0 and 3, 1 and 4, and 2 and 5
@@ -71,7 +71,7 @@ def first_pass_truncated(case: Case) -> Computed | None:
     for REDUCE if one pass is enough.
 
     A variance has two passes along the last axes as well, and the mean may have one pass where the
-    variance has two.
+    variance has two. None for other data types and functions.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")

@@ -48,7 +48,7 @@ class Prediction:
 def predictions(
     case: Case, formula: Formula, right: Mapping[str, Array] | None = None
 ) -> Iterator[Prediction]:
-    """Yield the outputs of a case on a runtime with a fault; none if the fault changes nothing.
+    """Yield the outputs of a case for each kernel with a fault that changes them.
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
@@ -81,9 +81,9 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
 
 
 def _of_graph(case: Case, formula: Formula, right: Mapping[str, Array]) -> Iterator[Prediction]:
-    """Yield a graph's outputs for each of the first `_MOST_KERNELS` kernels with the fault.
+    """Yield a graph's outputs for those of the first `_MOST_KERNELS` kernels that change them.
 
-    All nodes run the same kernel; one that lacks the kernel runs its first one.
+    All nodes run the kernel of the same number. A node with fewer kernels runs its first one.
     """
     nodes = evaluate_nodes(case, partial(_outputs, formula))
     yield from _of_kernel(case, formula, nodes, right)

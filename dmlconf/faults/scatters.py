@@ -27,17 +27,17 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
     """Return SCATTER_ND's outputs if only updates or indices have more than 4 dimensions.
 
     An index tuple selects one block of the input: an element, or a tensor of its last dimensions.
-    The kernel addresses only the last 4 dimensions of the updates: of updates {3, 1, 2, 2, 2}, only
-    the first 8 are written.
+    The kernel addresses only the last 4 dimensions of the updates: of updates with the sizes {3, 1,
+    2, 2, 2}, only the first 8 elements are written.
 
     If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. Let c be an element's
-    coordinate along its block's first dimension, or 0 for blocks of one element. The element takes
+    coordinate along its block's first dimension, or 0 if the block is an element. The element takes
     the tuple that begins at number c of the flattened IndicesTensor. Past the end, the last number
-    is read. With the indices [2, 0] and the rows {10, 20} and {30, 40}, column 0 of both rows goes
+    is read. With the indices [2, 0] and the rows [10, 20] and [30, 40], column 0 of both rows goes
     to row 2, and column 1 to row 0. So 30 and 40 stay there.
 
-    Numbers are read at multiples of the last stride, also in gaps. For blocks of one element,
-    updates with strides are also read at wrong addresses.
+    Numbers are read at multiples of the last stride, also in gaps. If blocks are elements, updates
+    with strides are also read at wrong addresses.
 
     None if the input has more than 4 dimensions, or if IndicesDimensionCount is at most 4 and all
     updates are written.
@@ -58,12 +58,13 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
 
 
 def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
-    """Return SCATTER_ND's outputs in a graph if IndicesDimensionCount exceeds 4.
+    """Return SCATTER_ND's outputs in a graph if only IndicesDimensionCount exceeds 4.
 
     The outputs are those of `scattered_by_other_tuples`, but the stride of a dimension of size 1 is
     0. So if each tuple is one number, all elements take the first tuple: for the indices [2, 0],
     both rows are written to row 2. Along an input's dimension of size 1, each index counts as 0.
-    CompileGraph may pack indices or updates with strides first.
+    CompileGraph may pack indices or updates with strides first. None if IndicesDimensionCount is at
+    most 4, or if the input has more than 4 dimensions.
     """
     if case.desc["IndicesDimensionCount"] <= _KNOWN_DIMENSIONS:
         return None

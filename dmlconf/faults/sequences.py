@@ -27,8 +27,8 @@ def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
     """Return by node the index of the graph output to which DirectML writes a sequence.
 
     DirectML numbers the graph's inputs, constants and sequences in that order, from 0. It writes a
-    sequence to the output whose index is the sequence's number, which the graph may lack. Sequences
-    that are not outputs are numbered, but not written.
+    sequence to the output whose index is the sequence's number; the graph may have no such output.
+    Sequences that are not outputs are numbered, but left out here.
 
     Args:
         operator_name: the operator that makes the sequences.

@@ -48,6 +48,7 @@ _REDUCTIONS: Final[Mapping[str, frozenset[str]]] = {
     "ARGMIN": frozenset(),
     "ARGMAX": frozenset(),
 }
+"""The same by the Function of REDUCE."""
 
 _CLIP_GRADIENTS: Final = frozenset({"ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"})
 
@@ -90,7 +91,7 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 
 
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
-    """Return a kernel's comparison and the number from which it starts; None if it has none.
+    """Return a kernel's maximum or minimum and the number from which it starts, or None.
 
     In the wrong order, some elements are beyond that number: 0x7fffffff00000000 exceeds the
     greatest INT64, since the low word 0 exceeds -1.

@@ -28,9 +28,10 @@ __all__ = [
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs if the filter has the input's spatial sizes and is applied once.
 
-    The output is the sum of input element i times filter element i, without dilation. It is 0 with
-    padding before the input and, backward, unless StartPadding is (size - 1) * dilation. For an
-    input {3, 5}, a filter {7, 11} and a StartPadding of 1, the output is 0, not 3 * 11.
+    The product is the sum of input element i times filter element i, without dilation. Forward, it
+    is 0 unless StartPadding is 0; backward, unless StartPadding is (filter size - 1) * dilation.
+    Then the bias is added. For an input [3, 5], a filter [7, 11], a StartPadding of 1 and no bias,
+    the output is 0, not 3 * 11. None for other convolutions, as `_is_one_product` says.
     """
     desc = case.desc
     if not _is_one_product(desc):
@@ -57,8 +58,8 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs for groups of a filter with the input's spatial sizes.
 
     With G groups of n outputs, output i < n is the first group's input times filter G * i. The
-    other outputs are 0. Then the bias is added. For an input {1, 10} in two groups and the filters
-    {2, 3, 4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
+    other outputs are 0. Then the bias is added. For an input [1, 10] in two groups and the filters
+    [2, 3, 4, 5], the outputs are [2, 4, 0, 0], not [2, 3, 40, 50]. None for one group.
     """
     desc, inputs = case.desc, case.inputs()
     groups = desc["GroupCount"]
@@ -88,7 +89,7 @@ def _is_one_product(desc: Desc) -> bool:
 
 
 def zeros_of_a_dilation_of_zero(case: Case) -> Computed | None:
-    """Return zeros, which FOLD gives if a dilation is 0."""
+    """Return zeros, which FOLD gives if a dilation is 0; None if none is 0."""
     if all(case.desc["Dilations"]):
         return None
     outputs = evaluate(case)
@@ -100,7 +101,7 @@ _SLICE = 16
 
 
 def squares_left_out(case: Case) -> Computed | None:
-    """Return the gradient of a local response normalization that uses one slice of the squares.
+    """Return the gradient of a local response normalization if one slice of the squares is used.
 
     Where the window is about as large as the tensor, DirectML cuts its LocalSize * LocalSize
     squares, row by row, into slices, and uses only the first. Squares outside the tensor are 0. The
@@ -109,7 +110,8 @@ def squares_left_out(case: Case) -> Computed | None:
 
     Let `g` be InputGradientTensor, `x` the input, and `b` Bias + Alpha / LocalSize times the sum of
     the first slice's squares; `sum` is over the window. The gradient is
-    `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
+    `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`. None with
+    CrossChannel.
     """
     desc = case.desc
     if desc["CrossChannel"]:
@@ -118,7 +120,7 @@ def squares_left_out(case: Case) -> Computed | None:
 
 
 def _gradients(case: Case) -> Iterator[Computed]:
-    """Yield the gradient for each size of the first slice, for FLOAT16 also with roundings."""
+    """Yield the gradient for each first slice, in FLOAT16 also with squares and bases rounded."""
     desc = case.desc
     x = case.inputs()["InputTensor"].astype(np.float64)
     stores: Iterable[Store | None] = (None,)
@@ -149,7 +151,7 @@ def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:
-    """Yield the sums of squares in windows' first slices: zeros, then the sums for each size."""
+    """Yield the sums of squares in each window's first slice: zeros, then those for each size."""
     height, width = squares.shape[-2:]
     before, after = (size - 1) // 2, size // 2
     sums = np.zeros_like(squares)

@@ -41,7 +41,7 @@ FLOAT32, unless `half` permits FLOAT16."""
 _ANYTHING: Final = 2.0**300
 """The error scale above which any result of a sum computed in FLOAT32 is right.
 
-For a sum computed in FLOAT16 or FLOAT64, that error scale is the largest number of the type.
+`ANY_RESULT` exceeds it. For sums computed in FLOAT16 or FLOAT64, it is the type's largest number.
 """
 
 _FLOAT16_BITS: Final = 11
@@ -161,7 +161,7 @@ class Accumulation:
         return beyond if beyond.any() else None
 
     def overflowing_to(self, value: float, dtype: np.dtype[Any]) -> Array | None:
-        """Return where NaN or an infinity is right since a sum may overflow; None for nowhere."""
+        """Return where an infinite or NaN `value` is right since a sum may overflow, or None."""
         beyond = self.overflowing(dtype)
         if beyond is None:
             return None

@@ -36,8 +36,8 @@ class SumErrors:
     The section "The error scale" of docs/bounds.md describes it. For the sum 1 + 2 - 3 in FLOAT32,
     which is 0, `sums` is 6, and each rounding has an error of at most 6 * 2^-24.
 
-    The arrays in `sums`, `others` and `spans` have the output's sizes; NumPy can broadcast the
-    other arrays to these.
+    The arrays in `sums`, `others`, `spans` and `by_sign` have the output's sizes; NumPy can
+    broadcast the other arrays to these.
 
     Attributes:
         sums: the sum of the magnitudes of the values that a kernel adds up.
@@ -231,9 +231,9 @@ def elements_at(array: Array, indices: Array | slice) -> Array:
 
 
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
-    """Return the intervals of a rule of the kind `interval` or `one of`; none for other kinds.
+    """Return the intervals of a rule of the kind `interval` or `one of`.
 
-    None also if the allowance lacks them. Each right element lies in at least one of the intervals.
+    Empty for other kinds, and if the allowance lacks them. Each right element lies in at least one.
     """
     if kind == RuleKind.ONE_OF:
         return tuple(allowance.candidates)

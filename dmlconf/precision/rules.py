@@ -121,7 +121,7 @@ def _share_of_candidates(actual: Array, expected: Array, candidates: Sequence[In
 
 @np.errstate(invalid="ignore")
 def within(values: Array, lowest: Array, highest: Array) -> Array:
-    """Return which values lie in an interval: a NaN in one of two NaN ends, any in an open one."""
+    """Return which values lie in an interval: any in an open one, NaN if both ends are NaN."""
     within: Array = (values >= lowest) & (values <= highest)
     if values.dtype.kind == "f":
         within |= np.isnan(values) & np.isnan(lowest) & np.isnan(highest)

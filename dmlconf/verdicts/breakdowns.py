@@ -20,8 +20,8 @@ class UnexplainedBreakdown:
 
     Attributes:
         kind: how the process broke down.
-        process: the number of the process.
-        sequence: the number of `cases[0]` among all cases of the process.
+        process: the number of the process, from 1.
+        sequence: the number of `cases[0]` among all cases of the process, from 1.
         cases: the cases that had no outcome yet, in their order.
         worker: the fleet's worker that had the process; None for the run's own machine.
     """
@@ -38,9 +38,9 @@ def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreak
     """Return the breakdowns that no case explains, in the order of processes.
 
     The suspects of a breakdown are the cases that had no outcome yet. A breakdown is left out if a
-    suspect was blamed for any breakdown. It is left out if a suspect is also a suspect of another
-    breakdown with fewer suspects. A hang with several suspects is left out: they may have exceeded
-    the time limit only together.
+    suspect was blamed for any breakdown. Of the others, a breakdown is left out if a suspect is
+    also a suspect of one with fewer suspects. A hang with several suspects is left out: they may
+    have exceeded the time limit only together.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()

@@ -53,7 +53,7 @@ def where(
 
 
 def cases(verdicts: Iterable[Verdict]) -> Iterator[str]:
-    """Yield the case of each verdict."""
+    """Yield the identifier of each verdict's case."""
     if isinstance(verdicts, LazyVerdicts):
         return verdicts.cases()
     return (verdict.case for verdict in verdicts)

@@ -20,8 +20,7 @@ class ErrorMap:
             two NaN. 1 stands for an error below 1e-8 times the size of the largest finite expected
             number, and each further digit for ten times more; 9 for 0.1 times or more, and for an
             error that is not finite. If that size is 0, it counts as 1.
-        axes: the rows run over the first `axes` axes of the output, the columns over the other
-            axes.
+        axes: how many of the output's first axes the rows run over; the columns run over the rest.
     """
 
     rows: tuple[str, ...]
@@ -42,10 +41,10 @@ class Figures(Positional):
         rule: the kind of rule, such as `ulp`.
         limit: as in `PrecisionRule`.
         margin: the share of the limit that is used by the worst element or, if that is more, by the
-            mean of squared errors; at least 1 outside the rule.
+            mean of squared errors, to 4 digits; at least 1 outside the rule.
         source: where the rule comes from.
         open: for how many elements any value is right.
-        loose: how many elements have a room of more than a tenth of the output's largest number.
+        loose: how many elements have a room of more than a tenth of the largest finite magnitude.
         typical: the largest share of the limit that measured devices use.
         typical_margin: the share of the limit that the worst element uses, divided by `typical`.
         products: for `accumulate`, how many terms are added up for each element.

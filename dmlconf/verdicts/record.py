@@ -1,8 +1,9 @@
 """Turn dataclasses into JSON objects (records) and back, for the run log and the JSON report.
 
 A field with its default value is written only if it is marked `ALWAYS`. A class may state the order
-of the fields in `RECORD_ORDER`. JSON lacks infinities and NaN, so they are written as text:
-`"worst_ulp": "inf"`. Reading ignores fields that the class does not have.
+of the fields in `RECORD_ORDER`. JSON lacks infinities and NaN: fields of the type `float` and those
+annotated with `NUMBERS` have them as text, `"worst_ulp": "inf"`. Reading ignores fields that the
+class does not have.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def _fields(kind: type[Any]) -> tuple[_Field, ...]:
 
 
 def _conversions(hint: Any) -> tuple[_Convert | None, _Convert | None]:
-    """Return the functions that write and read a value of a type; None for a plain value."""
+    """Return the functions that write and read a type; each is None if values stay as they are."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         mark = hint.__metadata__[0]

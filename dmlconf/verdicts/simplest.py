@@ -23,7 +23,7 @@ def simplest(verdicts: Iterable[Verdict]) -> Verdict:
 
     Cases are compared by these facts, in this order; the first of two is simpler:
 
-    - without the tag `invalid`, or with it: a part of an invalid case may be valid
+    - without the tag `invalid`, or with it
     - with known facts, or without
     - at most 1,000 elements in inputs and outputs, or more
     - not made for pairs or triples of values, or made for them

@@ -23,8 +23,8 @@ class StatusTraits:
             which gives these cases the status; None for other statuses.
         style: the style in the terminal, for Rich.
         colors: the colors on light and on dark pages.
-        checked: whether the case was found right, or its failure is waived. A run without checked
-            and failing cases shows nothing.
+        checked: whether the case was found right, or its failure is waived. A run in which no case
+            is checked or fails shows nothing.
         excusable: whether a known fault or a waiver may excuse the failure.
         fails_on_demand: whether `--fail-on` may name the status, so that it fails the run.
         always_shown: whether tables have a column for the status even if no case has it.

@@ -196,8 +196,8 @@ class LostProcess:
 
     Attributes:
         kind: a crash, a hang or a removed device.
-        process: the number of the process.
-        sequence: the number of the case among the cases of the process.
+        process: the number of the process, from 1.
+        sequence: the number of the case among the cases of the process, from 1.
         together: how many cases of the process had no outcome yet; each may be the cause.
         blamed: whether the case got the blame; if not, it ran again.
     """

@@ -125,7 +125,7 @@ def zero_points_subtracted_in_32_bits(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def integer_powers_in_float64(case: Case) -> Computed | None:
-    """Return ELEMENT_WISE_POW's outputs if powers beyond INT32 become the lowest INT32."""
+    """Return INT32 powers if ELEMENT_WISE_POW makes the lowest INT32 of powers beyond INT32."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     if base.dtype != np.int32 or exponent.dtype != np.int32:
@@ -176,9 +176,10 @@ def integer_reductions_in_float64(case: Case) -> Computed | None:
 def running_sums_of_squares(case: Case) -> Computed | None:
     """Return the outputs of LOCAL_RESPONSE_NORMALIZATION with a running sum in FLOAT32.
 
-    The sum starts with Bias. Each channel adds the square that enters the window, and subtracts the
-    square that leaves it. Digits that a large square rounds away stay lost: for the channels [1e10,
-    2, -3] with LocalSize 3, the last sum is 0. A square that overflows leaves NaN: [1e20, 2, -3].
+    The sum starts with Bias; squares are multiplied by Alpha / LocalSize. Each channel adds the
+    square that enters the window, and subtracts the one that leaves it. Digits that a large square
+    rounds away stay lost: for the channels [1e10, 2, -3] with LocalSize 3, the last sum is 0. An
+    infinite square leaves NaN: [1e20, 2, -3]. None without CrossChannel.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if not desc["CrossChannel"]:

@@ -180,7 +180,7 @@ def unsigned_without_zero_points(case: Case) -> Computed | None:
 
 
 def _scales_and_zero_points(case: Case) -> tuple[Array, Array | None]:
-    """Return the scale of each element, and its zero point; None if the operator has none."""
+    """Return the scale of each element, and its zero point or, without zero points, None."""
     inputs = case.inputs()
     tensor = inputs.pop("InputTensor")
     scale, zero_point = by_element(list(inputs.values()), tensor.shape, 0)

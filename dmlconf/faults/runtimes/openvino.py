@@ -36,8 +36,8 @@ __all__ = [
 def nan_taken_for_greater(case: Case) -> Computed | None:
     """Return the outputs if `a > b` and `a >= b` are true where a or b is NaN.
 
-    ACTIVATION_RELU_GRAD then passes the gradient on for NaN. For ELEMENT_WISE_CLIP_GRAD, each
-    number exceeds a Min of NaN.
+    ACTIVATION_RELU_GRAD then passes the gradient on for NaN. ELEMENT_WISE_CLIP_GRAD takes a Min of
+    NaN for negative infinity. None for integers.
     """
     inputs = case.inputs()
     if any(array.dtype.kind != "f" for array in inputs.values()):

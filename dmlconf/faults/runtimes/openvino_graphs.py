@@ -29,7 +29,7 @@ def data_of_unread_inputs(case: Case) -> Computed | None:
     """Return the outputs of a graph if unread inputs shift the data of other inputs.
 
     If nodes read only B and C of the inputs A, B and C, then B gets the data of A, and C the data
-    of B. Constants of the model do not count as inputs.
+    of B. Constants of the model do not count as inputs. None if an input gets too few bytes.
     """
     inputs, graph = case.inputs(), case.graph
     order = [name for name in inputs if not graph.inputs[name].Owned]
@@ -46,10 +46,8 @@ def data_of_unread_inputs(case: Case) -> Computed | None:
 def constants_combined_first(case: Case) -> Computed | None:
     """Return the output of a graph of two operators if their second operands are combined first.
 
-    The second operands are constants of the model.
-
-    (x + c) - d becomes x + (c - d), and (x * c) / d becomes x * (c / d). None if the first
-    operator's result is also an output.
+    If the second operands c and d are constants of the model, (x + c) - d becomes x + (c - d), and
+    (x * c) / d becomes x * (c / d). None for integers, and if the graph has two outputs.
     """
     if len(case.graph.operator_nodes) != 2 or len(case.graph.outputs) != 1:
         return None

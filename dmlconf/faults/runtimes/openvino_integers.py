@@ -123,8 +123,8 @@ def sums_by_steps_in_float32(case: Case) -> Computed | None:
     """Return sums of integers along several axes, with steps along the first axis.
 
     Each step adds the FLOAT32 sum along the other axes, and truncates the result to INT32. A sum
-    out of range becomes the lowest INT32. The order of adding is unknown, so results may be off by
-    4 ULP.
+    out of range becomes the lowest INT32. The order of adding is unknown, so sums up to 4 ULP away
+    are `others`.
     """
     function, axes = case.desc["Function"], case.desc["Axes"]
     tensor = case.inputs()["InputTensor"]
@@ -159,8 +159,8 @@ def powers_in_float32(case: Case) -> Computed | None:
 def quotients_in_float32(case: Case) -> Computed | None:
     """Return quotients of integers' low 32 bits, taken as signed, in FLOAT32.
 
-    A quotient out of INT32's range becomes the lowest INT32. Quotients of 8-bit integers are
-    rounded to nearest in some layouts, and truncated in others.
+    Quotients are truncated; those of 8-bit integers are rounded to nearest in some shapes. A
+    quotient out of INT32's range becomes the lowest INT32.
     """
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]
@@ -203,7 +203,7 @@ def remainders_in_float32(case: Case) -> Computed | None:
 
 
 def integers_in_int32(case: Case) -> Computed | None:
-    """Return the outputs of an operator that computes INT64 and UINT32 in INT32.
+    """Return the outputs of an operator, but no graph, that computes INT64 and UINT32 in INT32.
 
     Inputs become their low 32 bits, signed: 2^63 - 1 becomes -1. Constants of the model become the
     nearest INT32: 2^31 - 1. A constant that is subtracted or negated is negated before that.
@@ -241,8 +241,8 @@ def _word(array: Array, *, held: bool) -> Array:
 def shifts_by_arithmetic(case: Case) -> Computed | None:
     """Return the outputs of shifts that multiply or divide by powers of 2.
 
-    UINT8 products saturate: 200 << 1 is 255. UINT8 quotients are rounded in some layouts: 7 >> 1 is
-    4. UINT32 quotients go through INT32 and FLOAT32.
+    UINT8 products saturate: 200 << 1 is 255. UINT8 quotients are rounded: 7 >> 1 is 4. UINT32
+    quotients go through INT32 and FLOAT32. None for other shifts.
     """
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]
@@ -295,7 +295,7 @@ def sums_of_products_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY", "ELEMENT_WISE_SUBTRACT")
 def saturating_integers(case: Case) -> Computed | None:
-    """Return sums, differences and products of 8 bits that saturate: 127 for 100 times 2."""
+    """Return sums, differences and products of 8 bits that saturate: in INT8, 100 * 2 is 127."""
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]
     if a.dtype not in (np.int8, np.uint8):

@@ -79,7 +79,7 @@ def _linear(x: Array, attributes: Mapping[str, float]) -> Array:
 def selu_as_written(case: Case) -> Computed | None:
     """Return NaN where `Gamma * (x if x > 0 else Alpha * exp(x) - Alpha)` is NaN.
 
-    With an infinite Alpha, this is infinity - infinity.
+    With an infinite Alpha and x <= 0, the difference is infinity - infinity.
     """
 
     def scaled(x: Array, attributes: Mapping[str, float]) -> Array:

@@ -40,7 +40,7 @@ __all__ = [
     "zeros_without_sign_beyond_six_dimensions",
 ]
 
-_SMALL_RESULTS: Final = 80.0
+_SMALL_BELOW: Final = -80.0
 """Intermediates of exp(x) are subnormal only for x below -80, where exp(x) is at most 1.8e-35."""
 
 _MEANS: Final = (
@@ -87,7 +87,7 @@ def sigmoids_without_subnormal_steps(case: Case) -> Computed | None:
         exponent = np.rint(x / np.log(2))
         power = np.exp2(exponent)
         smallest_term = power * np.abs(x - exponent * np.log(2))
-        lost = (x < -_SMALL_RESULTS) & (smallest_term < np.finfo(np.float32).tiny)
+        lost = (x < _SMALL_BELOW) & (smallest_term < np.finfo(np.float32).tiny)
         wrong = power.astype(np.float32)
         if case.operator_name == "ACTIVATION_SWISH":
             wrong = wrong * tensor
@@ -104,13 +104,17 @@ def softplus_up_to_88(case: Case) -> Computed | None:
     *_MEANS, *_POOLS, "BATCH_NORMALIZATION", "ELEMENT_WISE_SQRT", "LP_NORMALIZATION", "REDUCE"
 )
 def roots_of_large_numbers(case: Case) -> Computed | None:
-    """Return a case's outputs if roots above 2^63 are 1.5 times too large, and NaN for infinity."""
+    """Return a case's outputs if roots above 2^63 are multiplied by 1.5, and NaN for infinity."""
     return with_flaw(case, Flaw.ROOT)
 
 
 @of_operators("CONVOLUTION", "GEMM")
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return outputs if sums of products become finite, and some NaN the greatest number."""
+    """Return outputs if infinite sums of products become finite, and NaN the greatest number.
+
+    Not if the filter or the second matrix is a constant. In convolutions with groups of several
+    channels, NaN stays.
+    """
     return with_flaw(case, Flaw.PRODUCTS)
 
 

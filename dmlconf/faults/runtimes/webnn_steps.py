@@ -45,7 +45,7 @@ _HIGHEST: Final = np.float32(88.37626647949219)
 _OF_NAN: Final = np.float32(88.78173065185547)
 """What the kernel of the logarithm gives for NaN."""
 _LARGE: Final = np.float32(2.0**126)
-"""The reciprocal of 2^126 is the smallest normal number of FLOAT32."""
+"""The kernel of the root is wrong for greater numbers, whose reciprocals are subnormal."""
 _GREATEST: Final = np.finfo(np.float32).max
 _TINY: Final = np.finfo(np.float32).tiny
 
