@@ -48,7 +48,7 @@ class Prediction:
 def predictions(
     case: Case, formula: Formula, right: Mapping[str, Array] | None = None
 ) -> Iterator[Prediction]:
-    """Yield the outputs of a case for each kernel with a fault that changes them.
+    """Yield a case's outputs on each kernel with a fault, unless all are right.
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
@@ -81,7 +81,7 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
 
 
 def _of_graph(case: Case, formula: Formula, right: Mapping[str, Array]) -> Iterator[Prediction]:
-    """Yield a graph's outputs for those of the first `_MOST_KERNELS` kernels that change them.
+    """Yield a graph's outputs on each of the first `_MOST_KERNELS` kernels, unless all are right.
 
     All nodes run the kernel of the same number. A node with fewer kernels runs its first one.
     """

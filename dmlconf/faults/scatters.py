@@ -58,7 +58,7 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
 
 
 def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
-    """Return SCATTER_ND's outputs in a graph if only IndicesDimensionCount exceeds 4.
+    """Return SCATTER_ND's outputs in a graph if IndicesDimensionCount exceeds 4.
 
     The outputs are those of `scattered_by_other_tuples`, but the stride of a dimension of size 1 is
     0. So if each tuple is one number, all elements take the first tuple: for the indices [2, 0],

@@ -58,7 +58,7 @@ class SumErrors:
         spans: FLOAT64 intervals, of which all numbers are as right as the reference's before the
             output is stored. NaN ends permit nothing.
         growth: the factor by which later steps multiply a sum: 300 for 300 * sum(x). `sums`
-            includes the factor, and counts up to 3.4e38 times the factor. None for 1.
+            includes it, and counts up to 3.4e38, times the factor if that is above 1. None for 1.
         terms_repeat: whether a sum may have many equal terms, whose errors may have one sign.
         by_sign: FLOAT64 bounds of the sums of the negative and of the positive terms, before later
             steps multiply them. An overflow gives infinity only if the positive terms exceed the

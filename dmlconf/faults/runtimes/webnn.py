@@ -112,8 +112,8 @@ def roots_of_large_numbers(case: Case) -> Computed | None:
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
     """Return outputs if infinite sums of products become finite, and NaN the greatest number.
 
-    Not if the filter or the second matrix is a constant. In convolutions with groups of several
-    channels, NaN stays.
+    Not if the filter or the second matrix is a constant. NaN stays in convolutions with several
+    groups of several channels.
     """
     return with_flaw(case, Flaw.PRODUCTS)
 
