@@ -63,7 +63,7 @@ class Comparison:
         margin: the share of the limit that the worst element uses, above 1 for one outside it.
         spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0
             if there are too few different values. A block of 2^15 elements counts as 0 if one of
-            them is too far off and other values are right, such as flushed subnormal numbers.
+            them is too far off, and the rule also permits other values, such as flushed subnormals.
         histogram: the number of elements by their distance from the expected value in ULP. The key
             2 stands for 2 or 3 ULP, 4 for 4 to 7 ULP and so on; infinity for a NaN against a
             number. Empty for integers, and if all elements have the expected bits.

@@ -1,4 +1,4 @@
-"""Choose and count verdicts. For very large logs, only the chosen verdicts are made."""
+"""Choose and count verdicts. Of very large logs (`LazyVerdicts`), only chosen ones are made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES: Final = {Identity: "identity", Judgement: "judgement", Execution: "execu
 
 
 class LazyVerdicts(Sequence[Verdict]):
-    """Verdicts that are made on demand, and can be chosen before they are made."""
+    """Verdicts that are made on demand, as in `dmlconf.run_log.columns`."""
 
     @abstractmethod
     def where(self, part: type[Part], wanted: Callable[[Part], bool]) -> Sequence[Verdict]:

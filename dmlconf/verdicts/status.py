@@ -19,12 +19,12 @@ class StatusTraits:
         gravity: the severity. If a case's variants have several statuses, the highest gravity
             counts.
         junit: the element of JUnit XML; None for a test that passed.
-        junit_of_run: the element of JUnit XML for a whole run that ended before some cases ran,
-            which gives these cases the status; None for other statuses.
+        junit_of_run: of `not run`, the element of JUnit XML for a run that ended before it reached
+            some cases; None for other statuses.
         style: the style in the terminal, for Rich.
         colors: the colors on light and on dark pages.
         checked: whether the case was found right, or its failure is waived. A run in which no case
-            is checked or fails shows nothing.
+            is checked or fails proves nothing.
         excusable: whether a known fault or a waiver may excuse the failure.
         fails_on_demand: whether `--fail-on` may name the status, so that it fails the run.
         always_shown: whether tables have a column for the status even if no case has it.

@@ -43,9 +43,9 @@ def quantized_sums_by_ratios(case: Case) -> Computed | None:
 
         (OutputZeroPoint - (p AZeroPoint + q BZeroPoint)) + p A + q B
 
-    in FLOAT32; a product and its sum may be rounded together. The result becomes an INT32, or the
-    lowest INT32 if it is out of range: 2e9 gives 255 as UINT8, and 3e9 gives 0. None if a scale has
-    several elements.
+    in FLOAT32, perhaps with fused multiply-adds. The result becomes an INT32, or the lowest INT32
+    if it is out of range: 2e9 gives 255 as UINT8, and 3e9 gives 0. None if a scale has several
+    elements.
     """
     desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
     if max(desc.AScaleTensor.size, desc.BScaleTensor.size, desc.OutputScaleTensor.size) > 1:

@@ -308,7 +308,7 @@ def interpolations_with_the_next_element(case: Case) -> Computed | None:
     """Return RESAMPLE's outputs if whole coordinates are interpolated too.
 
     At an element a with the next element b, the result is a + (b - a) * 0, which is NaN if b is
-    infinite. None unless the tensor has four axes and the first two keep their sizes.
+    infinite. None unless the mode is LINEAR, and the first two of four axes keep their sizes.
     """
     if case.desc["InterpolationMode"] != "LINEAR":
         return None
