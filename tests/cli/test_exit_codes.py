@@ -187,6 +187,10 @@ def test_exit_code_is_4_if_a_backend_cannot_be_used(
         (["--tag", "tlie"], "no case has the tag tlie; did you mean tile?"),
         (["--case", "zzzzz"], "there is no case zzzzz; `dmlconf list` lists all"),
         (["--case", "tile/tile/statd"], "did you mean tile/tile/stated?"),
+        (
+            ["--case", "tile/tile/stated", "-k", "no-such"],
+            "the other options leave out --case tile/tile/stated",
+        ),
         (["--feature-level", "1_0"], "no case was selected"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -69,8 +70,9 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
         return None
     if value == "auto":
         return usable_processors()
-    if value.isdecimal() and int(value) > 0:
-        return int(value)
+    with suppress(ValueError):  # More than 4,300 digits are no integer for Python.
+        if value.isdecimal() and int(value) > 0:
+            return int(value)
     raise click.BadParameter(f"{value!r} is neither a positive integer nor auto")
 
 

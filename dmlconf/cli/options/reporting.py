@@ -108,9 +108,12 @@ class _FailureCount(ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if value == "all":
             return sys.maxsize
-        if not str(value).isdecimal():
-            self.fail(f"{value!r} is neither a number nor all", param, ctx)
-        return int(value)
+        try:
+            if str(value).isdecimal():
+                return int(value)
+        except ValueError:  # More than 4,300 digits are no integer for Python.
+            pass
+        return self.fail(f"{value!r} is neither a number nor all", param, ctx)
 
 
 def detail_options(function: _Function) -> _Function:

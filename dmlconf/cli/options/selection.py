@@ -426,10 +426,16 @@ def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int
         hint = name_hint(unknown[0], known_tags, f"the tags are {', '.join(known_tags)}")
         message += f": no case has the tag {unknown[0]}; {hint}"
     elif identifiers:
-        suite = load(paths, operators=operators_of(identifiers))
-        near = nearest(identifiers[0], (case.identifier for case in suite.plan()))
-        message += f": there is no case {identifiers[0]}"
-        message += f"; did you mean {near}?" if near else "; `dmlconf list` lists all"
+        whole = all("/" in identifier for identifier in identifiers)
+        suite = load(paths, operators=operators_of(identifiers) if whole else ())
+        names = [case.identifier for case in suite.plan()]
+        missing = resolved(identifiers, names)[1]
+        if missing:
+            near = nearest(missing[0], names)
+            message += f": there is no case {missing[0]}"
+            message += f"; did you mean {near}?" if near else "; `dmlconf list` lists all"
+        else:
+            message += f": the other options leave out --case {shlex.quote(identifiers[0])}"
     elif selection.get("keywords"):
         message += f": -k {shlex.quote(selection['keywords'])} and the other options leave none"
     say(f"Error: {message}")

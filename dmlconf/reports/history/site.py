@@ -262,7 +262,7 @@ class Site:
             for (_, still), entry in zip(
                 listed := list(own), self._changes(each for each, _ in listed), strict=True
             ):
-                ending = "" if still else "; it no longer fails"
+                ending = "" if still else "; it stopped failing later"
                 entries.append({**entry, "when": f"{entry['when']}{ending}"})
             days.append({"day": day, "entries": entries})
         more = len(self.overview.regressions) - len(shown)

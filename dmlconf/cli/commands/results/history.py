@@ -238,12 +238,12 @@ def _list_regressions(since: str, database: str | None, as_json: bool, **choice:
     if not failures:
         _print_lines([f"no case began to fail since {since}"])
     for each, still in failures:
-        mended = "" if still else "; it no longer fails"
+        mended = "" if still else "; it stopped failing later"
         start = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id}"
         _print_lines([f"{start}  {each.case}: {each.after.text}{mended}"])
         _print_lines([f"    changed with it: {cause_text(each)}"])
     if flaky_cases:
-        _print_lines([f"{flaky_cases:,} flaky cases left out: dmlconf history flaky"])
+        _print_lines([f"{counted(flaky_cases, 'flaky case')} left out: dmlconf history flaky"])
     return ExitCode.SUCCESS
 
 
@@ -413,7 +413,7 @@ def _merge_history(other: str, database: str | None) -> int:
 
     with opened(other) as source, opened(database, create=True) as target:
         copied = copy_runs(source, target)
-    return _print_lines([f"added {copied:,} runs"])
+    return _print_lines([f"added {counted(copied, 'run')}"])
 
 
 @_subcommand("export", short_help="Write the history as files of Parquet.")
@@ -428,7 +428,7 @@ def _export_history(folder: Path, database: str | None) -> int:
 
     with _opened(database) as history:
         counts = export_tables(history, folder)
-    listed = f"{counts['run']:,} runs, {counts['change']:,} verdicts"
+    listed = f"{counted(counts['run'], 'run')}, {counted(counts['change'], 'verdict')}"
     return _print_lines([f"{folder}: {len(counts)} tables, {listed}"])
 
 
@@ -445,7 +445,7 @@ def _import_history(folder: Path, database: str | None) -> int:
 
     with opened(database, create=True) as history:
         copied = import_tables(folder, history)
-    return _print_lines([f"added {copied:,} runs"])
+    return _print_lines([f"added {counted(copied, 'run')}"])
 
 
 def _choice(options: dict[str, Any]) -> Choice:

@@ -305,6 +305,7 @@ def command(
         history=history,
     )
     codes: list[ExitCode] = []
+    without_cases: int | None = None
     # A large plan must be freed before the last backend's reports read the log into memory.
     loaded = [(suite, plan)]
     del suite, plan
@@ -317,10 +318,12 @@ def command(
             if not planned:
                 if models:
                     warn(left_out_note(models, WITHOUT_MODELS[name.name]))
-                return _unless_failed(nothing_selected(paths, selection), codes)
+                without_cases = nothing_selected(paths, selection)
+                continue
             chosen = shard_of(planned, shard, shard_log)
             if shard is not None and not chosen.cases:
-                return _unless_failed(empty_shard(shard, planned), codes)
+                without_cases = empty_shard(shard, planned)
+                continue
             limits = limits_of(name, jobs, timeout, len(chosen.cases), worker_memory << 20)
             runs = [
                 Run(
@@ -352,12 +355,9 @@ def command(
                 while targets:
                     taken = list(runs) if len(targets) > 1 else runs
                     codes.append(run_and_report(taken, targets.pop(0), shown))
-    return max(codes, key=severity)
-
-
-def _unless_failed(code: int, codes: Sequence[ExitCode]) -> int:
-    """Return an exit code, but `FAILED` if the run on an earlier backend had that code."""
-    return ExitCode.FAILED if ExitCode.FAILED in codes else code
+    if without_cases is None or ExitCode.FAILED in codes:
+        return max(codes, key=severity)
+    return without_cases
 
 
 def _inputs(
