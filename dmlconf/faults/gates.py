@@ -15,7 +15,7 @@ from dmlconf.precision.allowance import Allowance
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.evaluation import arguments
 from dmlconf.reference.recurrent.gru import GruDesc, gru_direction
-from dmlconf.reference.recurrent.layers import values
+from dmlconf.reference.recurrent.layers import reference_outputs
 from dmlconf.reference.recurrent.sequences import Sequences
 from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 
@@ -33,7 +33,7 @@ def bounded_before_activations(case: Case) -> Computed | None:
     largest = float(np.finfo(desc.InputTensor.dtype).max)
     direction = partial(_bounded_direction, largest=largest)
     with np.errstate(all="ignore"):
-        outputs = dict(zip(case.outputs(), values(desc, direction), strict=True))
+        outputs = dict(zip(case.outputs(), reference_outputs(desc, direction), strict=True))
         scales = dict(zip(outputs, error_scales_of_kernels(desc, direction), strict=True))
         usual = dict(zip(outputs, error_scales_of_kernels(desc, gru_direction), strict=True))
     return Computed(

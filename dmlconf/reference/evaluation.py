@@ -32,7 +32,7 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
 
     Args:
         case: an operator or a graph; it breaks no constraint.
-        inputs: arrays by the names of input tensors, instead of the case's own.
+        inputs: arrays by input tensor, or by graph input, instead of the case's own.
 
     Raises:
         MissingFunction: the reference has no function of an operator.
@@ -70,14 +70,14 @@ def arguments(entry: Entry, case: Case, inputs: Mapping[str, Array]) -> dict[str
 
 
 def _with_bits(array: Array, data_type: DataType) -> Array:
-    """Return an array; 4-bit integers, which NumPy lacks, get a dtype with the metadata `bits`."""
+    """Return the array; a 4-bit type, which NumPy lacks, gets a dtype with the metadata `bits`."""
     if data_type.bits >= 8:
         return array
     return array.view(np.dtype(array.dtype, metadata={"bits": data_type.bits}))
 
 
 def reference_function(name: str) -> Callable[..., Any]:
-    """Return the reference's function of an operator; raise `MissingFunction` if there is none."""
+    """Return the reference's function of an operator, as `operator_function` does."""
     return operator_function("dmlconf.reference", name)
 
 
@@ -93,6 +93,7 @@ def operator_function(package: str, name: str, ending: str = "") -> Callable[...
 
     Raises:
         MissingFunction: the package has no such function.
+        UnknownOperatorError: the catalogue has no such operator.
     """
     entry = operator(name)
     if entry.specialises is not None:

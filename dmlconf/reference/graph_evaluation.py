@@ -1,4 +1,4 @@
-"""Evaluate a graph node by node; what edges hold is rounded to their data types."""
+"""Evaluate a graph node by node; nodes read each other's outputs, rounded to their data types."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Store = Callable[[Node, Case, str, Array], Array]
 """Returns what an edge holds of a node's output.
 
 It takes the node, the node as a case of its own, and the output tensor's name and array. The array
-that it returns has the same sizes.
+that it returns has the same sizes. Constants are not passed to it.
 """
 
 
@@ -129,7 +129,7 @@ def graph_outputs(graph: Graph, outputs: Mapping[Slot, Array]) -> dict[str, Arra
 
 
 def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Array:
-    """Return the elements that a consumer reads from a producer's buffer, in the consumer's dtype.
+    """Return the elements that a consumer reads from a producer's buffer, converted to its dtype.
 
     Args:
         array: what the producer wrote, shaped like its Sizes.

@@ -45,7 +45,7 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
     OutputParametersTensor {D0, ...}, OutputFirstMomentTensor {D0, ...},
     OutputSecondMomentTensor {D0, ...}; FLOAT32, FLOAT16; TrainingStepTensor: UINT32
 
-    Return the parameters X and the moments M and V of their gradient G after step T of Adam:
+    Return the parameters X, and the moments M and V of their gradient G, after step T of Adam:
 
         M = Beta1 M + (1 - Beta1) G
         V = Beta2 V + (1 - Beta2) G G

@@ -27,6 +27,7 @@ __all__ = [
 
 _CHANNELS: Final = (1,)
 _IMAGE: Final = (2, 3)
+"""The axes of a window, of {N, C, H, W}: channels with CrossChannel, else rows and columns."""
 
 
 @dataclass(frozen=True, slots=True)

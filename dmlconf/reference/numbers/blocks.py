@@ -1,7 +1,7 @@
 """Apply functions to the elements of tensors block by block.
 
 FLOAT64 temporaries of a large tensor do not fit the processor's cache: to write and read one takes
-longer than to compute with it. A tensor of up to 32,768 elements is one block.
+longer than to compute with it. A tensor of up to 32,768 elements is not divided.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
     """Apply a function to each element, or to the elements at the same index, block by block.
 
     Args:
-        function: takes an array for each tensor and returns one of the same sizes. These are the
-            sizes of the tensors, or one dimension.
+        function: takes an array for each tensor, either the whole tensor or some elements in one
+            dimension, and returns an array of the same sizes.
         tensors: one or more, of the same sizes.
         dtype: the type to which the function's results are converted.
     """
@@ -54,7 +54,7 @@ def in_slices(
     """Apply a function to tensors, slice by slice along one of their axes.
 
     The axis is the first one of more than one element that is not in `together`. Tensors without
-    such an axis are one slice.
+    such an axis, and those of up to 32,768 elements, are one slice.
 
     Args:
         function: takes a slice of each tensor, or None. It returns a tensor with the sizes of the

@@ -16,7 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["erf", "erfc"]
 
 _PER_UNIT: Final = 4096
-"""Nodes of the table between 0 and 1."""
+"""How many nodes the table has per unit of x."""
 
 _END: Final = 11
 """The last node: erfc(11) is 1.4e-54, less than any positive FLOAT32 number."""

@@ -37,8 +37,8 @@ _BITS_OF_HALF: Final = 126 << 23
 _OMITTED: Final = 13
 """Bits that the fraction of FLOAT16 lacks: 23 - 10."""
 
-_OTHER_BIAS: Final = 127 - 15
-"""The difference of the exponent biases of FLOAT32 and FLOAT16."""
+_BIAS_DIFFERENCE: Final = 127 - 15
+"""The exponent bias of FLOAT32 minus that of FLOAT16."""
 
 
 def to_float16(values: Array) -> Array:
@@ -53,7 +53,7 @@ def to_float16(values: Array) -> Array:
     rounded = bits >> _OMITTED
     rounded &= 1
     rounded += bits
-    rounded -= (_OTHER_BIAS << 23) - (1 << _OMITTED - 1) + 1
+    rounded -= (_BIAS_DIFFERENCE << 23) - (1 << _OMITTED - 1) + 1
     rounded >>= _OMITTED
     if has_subnormal:
         # For each element, `rounded` or `subnormal` has the result. The other one has the least

@@ -1,6 +1,7 @@
 """Sine and cosine of arrays, from t, the tangent of half the angle.
 
-NumPy computes sines and cosines of FLOAT64 numbers one after another, but many tangents at once.
+NumPy computes sines and cosines of FLOAT64 numbers one after another, but with AVX-512 eight
+tangents at once. Without AVX-512 this takes longer than NumPy's functions.
 
 Source: Abramowitz and Stegun, 4.3.24 and 4.3.25, the functions of twice an angle.
 """

@@ -58,7 +58,7 @@ def multihead_attention1(
 
     Each N / M consecutive heads of queries share a head of keys and values. Mask is MaskFilterValue
     for a key that a query does not see, else 0. `_added` lists exceptions to the formula. MaskType
-    decides the sizes of MaskTensor, and which keys are seen:
+    decides the last sizes of MaskTensor, and which keys are seen:
 
         BOOLEAN {B, N, S, P + L}: those whose element is 1
         KEY_SEQUENCE_LENGTH {1, B}: those before the batch's length
@@ -66,14 +66,14 @@ def multihead_attention1(
         has all ends, then all starts
         KEY_QUERY_SEQUENCE_LENGTH_START_END {3 * B + 2}: keyLength[0] to keyLength[B - 1],
         queryStart[0] to queryStart[B - 1], queryEnd, keyStart[0] to keyStart[B - 1], keyEnd.
-        Queries from queryStart[i] to before queryStart[i + 1], in the last batch to before
-        queryEnd, see keyLength[i] keys from keyStart[i] on. Other queries see none. Queries and
-        keys are numbered through all batches
+        In batch i, the queries from queryStart[i] to before queryStart[i + 1], or in the last batch
+        to before queryEnd, see keyLength[i] keys from keyStart[i] on. Other queries see none.
+        Queries and keys are numbered through all batches. keyEnd has no effect
 
     With PastSequenceLengthsTensor there are no past tensors, no mask and no position bias, and the
     present tensors have L or more positions. A batch's new keys and values are written from its
-    past length on; all other elements are 0 here. Query i of a batch sees the keys up to its past
-    length plus i.
+    past length on; all other elements are 0 here. Query i of a batch, counted from 0, sees the keys
+    up to position past length + i, which is included.
 
     Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. The page of
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC lacks head counts and PastSequenceLengthsTensor. These,
@@ -149,7 +149,7 @@ def _unstacked(fields: Mapping[str, Any]) -> tuple[Array, Array, Array]:
 
 
 def _last(tensor: Array, dimensions: int) -> Array:
-    """Return a tensor without the leading dimensions, which have size 1, FLOAT64."""
+    """Return a tensor's last dimensions, FLOAT64; those before them have size 1 and are dropped."""
     return tensor.reshape(tensor.shape[-dimensions:]).astype(np.float64)
 
 
@@ -171,7 +171,7 @@ def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
 
 
 def attention_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
-    """Return the scores, what softmax is computed of: {batches, heads, queries, keys}, FLOAT64."""
+    """Return the arguments of softmax: {batches, heads, queries, keys}, FLOAT64."""
     scores, position, mask = score_terms(parts, fields)
     for added in (position, mask):
         if added is not None:
@@ -232,7 +232,7 @@ def _mask(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
     elif kind == "KEY_SEQUENCE_END_START":
         mask = (key < first) & (key >= numbers[batches:])
     else:
-        # Positions count through all batches. The last number, keyEnd, has no effect.
+        # Positions count through all batches. The last number is keyEnd.
         query, key = query + batch * queries, key + batch * keys
         ranges, starts = numbers[batches : 2 * batches + 1], numbers[2 * batches + 1 : -1]
         mask = (query >= ranges[:-1]) & (query < ranges[1:])

@@ -205,6 +205,6 @@ def middle_of(bits: int, signed: bool) -> int:
 
 
 def bits_of(values: Array) -> int:
-    """Return the bits of an element; for 4-bit types the dtype's metadata has them as `bits`."""
+    """Return how many bits an element has; 4-bit types have metadata of the dtype: `bits`."""
     metadata: Mapping[str, int] | None = values.dtype.metadata
     return 8 * values.dtype.itemsize if metadata is None else metadata["bits"]

@@ -166,8 +166,9 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
         clamp(round(mean / OutputScale) + OutputZeroPoint)
 
     An absent zero point is 0. With IncludePadding the number of elements includes padding. Without
-    it, the mean of a window of padding alone is NaN, and its output the least number of the type.
-    DirectML gives the greatest number if the output has no zero point. Halves are rounded to even.
+    it, the mean of a window of padding alone is NaN, and any result is right. Here it is the least
+    number of the type. DirectML gives the greatest one if the output has no zero point. Halves are
+    rounded to even.
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; halves and NaN were
     measured.

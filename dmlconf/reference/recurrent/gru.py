@@ -8,7 +8,7 @@ import numpy as np
 
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.recurrent.layers import values
+from dmlconf.reference.recurrent.layers import reference_outputs
 from dmlconf.reference.recurrent.rnn import RnnDesc
 from dmlconf.reference.recurrent.sequences import Gates, Sequences, initial
 from dmlconf.reference.recurrent.values import Arithmetic, State, Values
@@ -30,10 +30,10 @@ class GruDesc(RnnDesc):
 
 @of_fields(GruDesc)
 def gru(desc: GruDesc) -> tuple[Array, ...]:
-    """InputTensor {1, T, N, I}, WeightTensor {1, R, 3 * H, I}, RecurrenceTensor {1, R, 3 * H, H},
-    [BiasTensor {1, 1, R, 6 * H}], [HiddenInitTensor {1, R, N, H}],
-    [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
-    [OutputSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
+    """InputTensor {1, T, N, I}, WeightTensor {1, D, 3 * H, I}, RecurrenceTensor {1, D, 3 * H, H},
+    [BiasTensor {1, 1, D, 6 * H}], [HiddenInitTensor {1, D, N, H}],
+    [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, D, N, H}],
+    [OutputSingleTensor {1, D, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
 
     Return the hidden nodes after every step, and those after the last step of each sequence.
 
@@ -59,13 +59,13 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     GRU for the equations, which the page shows as pictures; measurements for lengths and
     infinities.
     """
-    return values(desc, gru_direction)
+    return reference_outputs(desc, gru_direction)
 
 
 def gru_direction(
     desc: GruDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Return the hidden nodes of one direction after every step, and the state after the last."""
+    """Compute one direction; `layers.Direction` says what is taken and returned."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
     part_z, part_r, part_h = (gates.part(gate) for gate in range(3))

@@ -18,12 +18,15 @@ __all__ = [
     "Direction",
     "LayerDesc",
     "layer_outputs",
-    "values",
+    "reference_outputs",
 ]
 
 
 class LayerDesc(Protocol):
-    """Some fields that the descs of LSTM, GRU and RNN have in common, and their outputs."""
+    """Some fields that the descs of LSTM, GRU and RNN have in common, and their outputs.
+
+    `rnn` explains the letters of sizes.
+    """
 
     @property
     def InputTensor(self) -> Array:
@@ -32,12 +35,12 @@ class LayerDesc(Protocol):
 
     @property
     def WeightTensor(self) -> Array:
-        """The weights, sizes {1, R, gates * H, I}."""
+        """The weights, sizes {1, D, gates * H, I}."""
         ...
 
     @property
     def RecurrenceTensor(self) -> Array:
-        """The recurrence, sizes {1, R, gates * H, H}."""
+        """The recurrence, sizes {1, D, gates * H, H}."""
         ...
 
     @property
@@ -67,8 +70,8 @@ order, and the state after the last step.
 """
 
 
-def values(desc: AnyLayerDesc, direction: Direction[AnyLayerDesc]) -> tuple[Array, ...]:
-    """Return the outputs that a desc asks for, converted to their data types."""
+def reference_outputs(desc: AnyLayerDesc, direction: Direction[AnyLayerDesc]) -> tuple[Array, ...]:
+    """Return the outputs that a desc asks for, computed in FLOAT64, in their data types."""
     outputs = layer_outputs(desc, direction, EXACT)
     return in_data_types([output.value for output in outputs], desc.outputs)
 

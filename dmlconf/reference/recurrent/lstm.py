@@ -11,7 +11,8 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.recurrent.layers import values
+from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.recurrent.layers import reference_outputs
 from dmlconf.reference.recurrent.sequences import Gates, Sequences, initial
 from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
@@ -53,11 +54,11 @@ class LstmDesc:
 
 @of_fields(LstmDesc)
 def lstm(desc: LstmDesc) -> tuple[Array, ...]:
-    """InputTensor {1, T, N, I}, WeightTensor {1, R, 4 * H, I}, RecurrenceTensor {1, R, 4 * H, H},
-    [BiasTensor {1, 1, R, 8 * H}], [HiddenInitTensor {1, R, N, H}],
-    [CellMemInitTensor {1, R, N, H}], [SequenceLengthsTensor {1, 1, 1, N}],
-    [PeepholeTensor {1, 1, R, 3 * H}] -> [OutputSequenceTensor {T, R, N, H}],
-    [OutputSingleTensor {1, R, N, H}], [OutputCellSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16;
+    """InputTensor {1, T, N, I}, WeightTensor {1, D, 4 * H, I}, RecurrenceTensor {1, D, 4 * H, H},
+    [BiasTensor {1, 1, D, 8 * H}], [HiddenInitTensor {1, D, N, H}],
+    [CellMemInitTensor {1, D, N, H}], [SequenceLengthsTensor {1, 1, 1, N}],
+    [PeepholeTensor {1, 1, D, 3 * H}] -> [OutputSequenceTensor {T, D, N, H}],
+    [OutputSingleTensor {1, D, N, H}], [OutputCellSingleTensor {1, D, N, H}]; FLOAT32, FLOAT16;
     SequenceLengthsTensor: UINT32
 
     Return the hidden nodes after every step, and the hidden nodes and the cell after the last step
@@ -89,14 +90,14 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     peepholes; the ONNX operator LSTM for the equations, which the page shows as pictures;
     measurements for the argument of h, NaN and lengths.
     """
-    return values(desc, lstm_direction)
+    return reference_outputs(desc, lstm_direction)
 
 
 def lstm_direction(
     desc: LstmDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Return the hidden nodes of one direction after every step, and the state after the last."""
-    clip = desc.ClipThreshold if desc.UseClipThreshold else LARGEST_FLOAT32
+    """Compute one direction; `layers.Direction` says what is taken and returned."""
+    clip = single(desc.ClipThreshold) if desc.UseClipThreshold else LARGEST_FLOAT32
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g, h = Activation.each(desc.ActivationDescs[3 * index : 3 * index + 3])
     part_i, part_o, part_f, part_c = (gates.part(gate) for gate in range(4))

@@ -9,7 +9,7 @@ from typing import Any
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.recurrent.layers import values
+from dmlconf.reference.recurrent.layers import reference_outputs
 from dmlconf.reference.recurrent.sequences import Gates, Sequences, initial
 from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
@@ -45,15 +45,15 @@ class RnnDesc:
 
 @of_fields(RnnDesc)
 def rnn(desc: RnnDesc) -> tuple[Array, ...]:
-    """InputTensor {1, T, N, I}, WeightTensor {1, R, H, I}, RecurrenceTensor {1, R, H, H},
-    [BiasTensor {1, 1, R, 2 * H}], [HiddenInitTensor {1, R, N, H}],
-    [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
-    [OutputSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
+    """InputTensor {1, T, N, I}, WeightTensor {1, D, H, I}, RecurrenceTensor {1, D, H, H},
+    [BiasTensor {1, 1, D, 2 * H}], [HiddenInitTensor {1, D, N, H}],
+    [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, D, N, H}],
+    [OutputSingleTensor {1, D, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
 
     Return the hidden nodes after every step, and those after the last step of each sequence.
 
-    There are T steps of N sequences with I inputs each, R directions and H hidden nodes. With
-    BIDIRECTIONAL R is 2, and the forward direction is first; otherwise R is 1.
+    There are T steps of N sequences with I inputs each, D directions and H hidden nodes. With
+    BIDIRECTIONAL D is 2, and the forward direction is first; otherwise D is 1.
 
     Each direction has an activation f, weights W, a recurrence R and biases Wb and Rb. A step
     computes the hidden nodes Ht from its input Xt and from the hidden nodes Ht-1 of the step
@@ -73,13 +73,13 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     Source: the page of DML_RNN_OPERATOR_DESC for the order of biases; the ONNX operator RNN for the
     equation, which the page shows as a picture; measurements for clipping and lengths.
     """
-    return values(desc, rnn_direction)
+    return reference_outputs(desc, rnn_direction)
 
 
 def rnn_direction(
     desc: RnnDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Return the hidden nodes of one direction after every step, and the state after the last."""
+    """Compute one direction; `layers.Direction` says what is taken and returned."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     (f,) = Activation.each(desc.ActivationDescs[index : index + 1])
 

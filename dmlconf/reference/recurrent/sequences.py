@@ -110,6 +110,7 @@ class Sequences:
             sums: for every step, the products of its input with the weights, plus biases.
             state: the state before the first step: the hidden nodes, and the cell if there is one.
             backward: whether the sequences are reversed.
+            arithmetic: its `carried` is called between two steps.
         """
         nothing = state[0].nothing()
         all_run_to_the_end = bool((self.lengths >= len(self.values)).all())
@@ -134,8 +135,8 @@ class Sequences:
         """Return for which sequences a step changes a part of the state, sizes {batch, 1}.
 
         Part 0 is the hidden nodes, part 1 the cell. Measured in a forward direction: the first step
-        changes the cell even of a sequence of length 0. If T is 1, it also changes the hidden
-        nodes.
+        changes the cell even of a sequence of length 0. If it is the only step of the input, it
+        also changes the hidden nodes.
         """
         even_if_empty = not backward and (part == 1 or len(self.values) == 1)
         return _have_step(number, np.maximum(self.lengths, 1) if even_if_empty else self.lengths)

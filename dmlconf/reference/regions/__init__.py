@@ -1,1 +1,1 @@
-"""Operators on regions of interest: ROI_POOLING, ROI_ALIGN and their gradients."""
+"""Operators on regions of interest: ROI_POOLING, ROI_ALIGN1 and the gradients of the latter."""

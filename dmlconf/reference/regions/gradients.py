@@ -1,4 +1,4 @@
-"""The gradients of ROI_ALIGN and ROI_ALIGN1, of their input and of their regions."""
+"""ROI_ALIGN_GRAD: the gradients of ROI_ALIGN and ROI_ALIGN1 for their input and their regions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     BatchIndicesTensor {1, ..., R} -> [OutputGradientTensor {N, C, H, W}],
     [OutputROIGradientTensor {1, ..., R, 4}]; FLOAT32, FLOAT16; BatchIndicesTensor: UINT32
 
-    Return the gradient of the input and that of the regions.
+    Return the gradients for the input and for the regions, or the one that the desc has.
 
     With AVERAGE, the samples of an output share its gradient equally. With MAX the greatest sample
     gets all of it: of equal ones the first in row-major order, and NaN counts as the least. A
@@ -90,7 +90,7 @@ def roi_gradients(desc: RoiAlignGradDesc) -> RoiGradients:
     """Return the samples and incoming gradients, from the operator's fields."""
     tensor = desc.InputTensor
     if tensor is None:
-        # Only OutputROIGradientTensor needs InputTensor, so OutputGradientTensor is present.
+        # OutputROIGradientTensor needs InputTensor, so OutputGradientTensor is the output.
         assert desc.OutputGradientTensor is not None
         tensor = np.zeros(desc.OutputGradientTensor.Sizes)
     values = channels_last(tensor)

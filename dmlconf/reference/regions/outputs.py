@@ -52,8 +52,9 @@ def roi_pooling(
 
     Return the greatest number in each part of each region.
 
-    Along x, and along y alike, a region has PooledSize parts. Part i has the columns from begin on
-    that are before end; both are clamped to the input:
+    ROITensor has the batch index, x1, y1, x2 and y2 of each region. Along x, and along y alike, a
+    region has PooledSize parts. Part i has the columns from begin on that are before end; both are
+    clamped to the input:
 
         first, last = round(x1 SpatialScale), round(x2 SpatialScale)
         extent = max(last - first + 1, 1)

@@ -35,6 +35,7 @@ def first_greatest(samples: Array, used: Array) -> Array:
     """Return which sample of each output is the first of the greatest; NaN counts as -infinity.
 
     `samples` has the sizes {regions, samples, samples, rows, columns, channels}, as has the result.
+    `used` is that of `Block`.
     """
     comparable = np.where(used & ~np.isnan(samples), samples, -np.inf)
     in_turn = comparable.reshape(len(samples), -1, *samples.shape[3:])

@@ -24,7 +24,13 @@ def random(*sizes: int, seed: int) -> Array:
 
 
 def lstm_outputs(
-    x: Array, weight: Array, recurrence: Array, cell: Array, peepholes: Array | None, coupled: bool
+    x: Array,
+    weight: Array,
+    recurrence: Array,
+    cell: Array,
+    peepholes: Array | None,
+    coupled: bool,
+    clip: float | None = None,
 ) -> tuple[Array, ...]:
     """Return what LSTM gives: the hidden nodes after every step, and the last cell."""
     steps, batch = x.shape[1:3]
@@ -43,8 +49,8 @@ def lstm_outputs(
         OutputCellSingleTensor=TensorDesc(DataType.FLOAT32, (1, 1, batch, hidden)),
         ActivationDescs=ACTIVATIONS,
         Direction="FORWARD",
-        ClipThreshold=0.0,
-        UseClipThreshold=False,
+        ClipThreshold=0.0 if clip is None else clip,
+        UseClipThreshold=clip is not None,
         CoupleInputForget=coupled,
     )
 
@@ -75,6 +81,20 @@ def test_lstm_agrees_with_its_equations(with_peepholes: bool, coupled: bool) -> 
         hidden = sigmoid(o + by_o * cell) * np.tanh(cell)
         np.testing.assert_allclose(sequence[step, 0], hidden, rtol=1e-6)
     np.testing.assert_allclose(last[0, 0], cell, rtol=1e-6)
+
+
+def test_lstm_clips_to_the_threshold_in_float32() -> None:
+    tensors = (np.ones(sizes, np.float32) for sizes in ((1, 1, 1, 1), (1, 1, 4, 1), (1, 1, 4, 1)))
+    x, weight, recurrence = tensors
+    cell = np.zeros((1, 1, 1, 1), np.float32)
+    for clip in (0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9):
+        in_float32 = float(np.float32(clip))
+        for one, other in zip(
+            lstm_outputs(x, weight, recurrence, cell, None, False, clip),
+            lstm_outputs(x, weight, recurrence, cell, None, False, in_float32),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_without_peepholes_no_gate_depends_on_an_infinite_cell() -> None:
