@@ -16,6 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["in_blocks", "in_slices"]
 
 _BLOCK: Final = 1 << 15
+"""Elements of a block: 256 KiB of FLOAT64."""
 
 
 def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[Any]) -> Array:

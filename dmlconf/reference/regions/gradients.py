@@ -200,5 +200,5 @@ class RoiGradients:
 
 
 def add_at(sums: Array, indices: Array, values: Array) -> None:
-    """Add values to the elements with these indices."""
+    """Add values to elements of `sums` by their flat indices, which may repeat."""
     np.add.at(sums, indices.ravel(), values.ravel())

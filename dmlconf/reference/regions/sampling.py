@@ -282,12 +282,12 @@ def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block
     return Block(outputs, y.values[down], x.values[across], used[..., np.newaxis], counts)
 
 
-def slices(count: int, sizes: int) -> Iterator[slice]:
-    """Yield slices that cover `count` items of `sizes` elements each.
+def slices(count: int, size: int) -> Iterator[slice]:
+    """Yield slices that cover `count` items of `size` elements each.
 
     A slice has at most 65,536 elements, to fit into the processor's cache, or one item.
     """
-    step = max(1, _BLOCK // sizes)
+    step = max(1, _BLOCK // size)
     for first in range(0, count, step):
         yield slice(first, first + step)
 
