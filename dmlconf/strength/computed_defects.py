@@ -1,6 +1,6 @@
 """Defects whose wrong outputs follow from another run of the reference.
 
-For example, one index is wrong, or parts are added up in FLOAT16.
+For example, one index is wrong, or the parts of a sum are added up in FLOAT16.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["COMPUTED_DEFECTS"]
 _NUMBERS: Final = (AttributeKind.UINT, AttributeKind.INT, AttributeKind.FLOAT)
 
 _SETS: Final = frozenset({"Axes"})
-"""Attributes whose order has no meaning."""
+"""Attributes that mean the same with their values in any order."""
 
 
 def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
@@ -49,7 +49,7 @@ def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 
 def _matters(site: Site, name: str, array: Array) -> bool:
-    """Return False if the output does not depend on an input, as one of several outputs may not."""
+    """Return whether the output changes if all of an input does; True if the reference fails."""
     with np.errstate(all="ignore"):
         other = recomputed(site, {name: np.where(array == 0, 3, 0).astype(array.dtype)})
     return other is None or other.tobytes() != site.correct.tobytes()

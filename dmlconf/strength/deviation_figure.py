@@ -32,8 +32,9 @@ class DeviationFigure:
     """How many perturbations fail, and how many of them deviations of targets excuse.
 
     Attributes:
-        failing: how many perturbations fail by DirectML's documentation, by target and operator.
-        excused: how many of these pass by the target's specification.
+        failing: how many perturbations of cases that a target expresses fail by DirectML's
+            documentation, by target and operator.
+        excused: how many of these pass by the target's specification, by target and operator.
         by_deviation: how many each deviation excuses, alone or with others, by target and name.
     """
 

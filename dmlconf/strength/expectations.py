@@ -163,7 +163,7 @@ def _measure_case(figure: ExpectationFigure, case: Case, against: Against, seed:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Judges a case with a changed expectation; the backend returns the reference's outputs."""
+    """Judges the reference's outputs by a changed expectation of a case."""
 
     case: Case
     expected: ExpectedOutputs

@@ -103,7 +103,7 @@ The outputs may be right, and the note empty.
 
 
 def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """An edge reads the buffer of another edge, if their tensors have `alike_descs`."""
+    """An edge reads another graph input or another intermediate, if they have `alike_descs`."""
     graph = site.case.graph
     for number, edge in enumerate(graph.input_edges):
         for other, tensor in graph.inputs.items():
@@ -206,7 +206,7 @@ def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
                 continue
             for note, wrong in defect.inject(Site(case, outputs, tensor)):
                 if _permits(case, tensor, wrong, outputs[tensor]):
-                    continue  # The defect does not apply to this node.
+                    continue  # The rule of this node permits it, so it is no defect.
                 text = f"{node}.{tensor}: {defect.name}{note and ', ' + note}"
                 yield text, site.stored((node, tensor), _always(wrong))
 

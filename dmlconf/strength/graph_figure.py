@@ -64,7 +64,7 @@ def measure_graphs(
     """Return which defects and legitimate differences make the graphs among some cases fail.
 
     A graph without independent expected values is compared with the reference. A graph does not
-    count if it expects a rejection, compares two forms, or fails with the reference's outputs.
+    count if it expects a rejection, has a relation, or does not pass with the reference's outputs.
     """
     figure = GraphFigure()
     for case in cases:

@@ -56,7 +56,7 @@ class Tally:
         caught: how many of these make their case fail.
         within: how many outputs the defect changes to ones that the rule permits.
         hidden: how many outputs it leaves right because of the data (`Defect.shows`).
-        missed: the first case that should have caught it and did not.
+        missed: the first case of `injected` or `hidden` that does not catch it.
     """
 
     injected: int = 0
@@ -119,7 +119,7 @@ class Strength:
         refused: the legitimate differences that failed.
         cases: how many cases were used.
         unused: cases that do not pass with the right outputs.
-        noticed: how many defects each case noticed, by identifier; without graphs.
+        noticed: how many defects each case that is no graph noticed, by identifier.
         perturbed: the tallies of perturbations, by kind and operator.
     """
 

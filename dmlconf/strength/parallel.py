@@ -1,4 +1,4 @@
-"""Measure a figure of strength in several processes; each figure brings its own function."""
+"""Measure in several processes any figure but that of driver defects (`drivers/parallel.py`)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def measured_in_processes(
 
     Raises:
         InvalidFilesError: a case cannot be built, or is not valid.
-        BackendError: a recording of the suite cannot be read.
+        BackendError: a recording of the suite cannot be read, or a process died.
     """
     _, recordings = suite_expectations(suite_paths)
     size = 1 if jobs == 1 else chunk

@@ -1,7 +1,7 @@
 """Change one or two elements of a right output, and count which changes verdicts notice.
 
-`perturbations.yaml` says which elements are not changed, and of which changes fewer must be
-noticed.
+`perturbations.yaml` says which elements are not changed, and for which kinds of changes a smaller
+share must be noticed.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class PerturbationTally:
 
 @dataclass(frozen=True, slots=True)
 class Exceptional:
-    """A lower share of one kind of perturbation that must be caught.
+    """The share of one kind of perturbation that must be caught, where it is lower than usual.
 
     Attributes:
         target: the share in percent.
@@ -211,7 +211,7 @@ def perturbations(site: Site, allowances: CaseAllowances, seed: int) -> Iterator
 
 
 def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
-    """Return which elements of an output `perturbations.yaml` does not call undefined, flat."""
+    """Return a flat mask of the elements that `perturbations.yaml` does not call undefined."""
     everything = np.ones(site.correct.size, bool)
     entry = _facts()["undefined"].get(site.case.operator_name)
     if entry is None or site.name not in entry["outputs"]:
@@ -233,7 +233,7 @@ def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
 
 
 def _spread(zero: Array, shape: tuple[int, ...]) -> Array:
-    """Return which elements of an output an input's zeros may affect, flat."""
+    """Return a flat mask of the elements of an output that an input's zeros may affect."""
     if zero.shape == shape:
         return zero.ravel()
     return np.full(int(np.prod(shape)), bool(zero.any()))

@@ -1,7 +1,8 @@
 """Recompute a sum of products in another order or precision: a defect or a legitimate difference.
 
-A bias b and 3 products are added up forward as `((b + p1) + p2) + p3`, pairwise as
-`(b + p1) + (p2 + p3)`; without a bias, b is 0.
+A bias b and 8 products are added up forward as `((b + p1) + p2) + ...`, pairwise as
+`((b + p1) + (p2 + p3)) + ((p4 + p5) + (p6 + (p7 + p8)))`; without a bias, b is 0. From 65 products
+on, several neighbours make one part, which is added up in FLOAT64.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ _LEAST_TERMS: Final = 8
 """The fewest elements along an axis that are divided; the order of fewer changes a sum little."""
 
 _LEAST_PARTS: Final = 2
-"""At least one element must have so many parts other than 0, besides the first part."""
+"""At least one element of the output must have so many parts other than 0, besides the first."""
 
 _ROUNDING: Final = 1e-9
-"""An operator counts as linear if the sum of all parts has at most this relative error.
+"""An operator counts as linear if the sum of its parts is off by at most this share.
 
-That of FLOAT64 sums is much smaller; that of attention, with its softmax, is larger."""
+The share is of the output plus the largest part. FLOAT64 sums are off by much less, attention with
+its softmax by more."""
 
 _CHANNELS: Final = 1
 """The dimension of the channels, over which a convolution adds up its products."""
@@ -43,7 +45,8 @@ _CHANNELS: Final = 1
 def summed_axis(case: Case) -> int:
     """Return an axis of the first input over which an operator sums.
 
-    It is the last of several Axes, and for a convolution the channels. It may be -2 or -1.
+    It is the last of several Axes, or Axis, or for a convolution the channels. Otherwise it is -1,
+    or -2 if TransA transposes.
     """
     axes = case.desc.get("Axes")
     if isinstance(axes, Sequence) and axes:
@@ -153,6 +156,7 @@ def added_up(site: Site, order: str, precision: type[np.floating[Any]]) -> Array
 
     Args:
         order: a name in `ORDERS`.
+        precision: the type that parts and sums are rounded to.
     """
     parts = partial_sums(site)
     if parts is None:

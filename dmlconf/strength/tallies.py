@@ -12,7 +12,8 @@ class CaseTally:
     """How many defects one case may catch, and how many it caught.
 
     Attributes:
-        ran: how many defects change the case's outputs, or would with other inputs.
+        ran: how many defects change the case's outputs, or would with other inputs; for
+            `strength.measure`, without changes that the rule permits.
         caught: how many of them make the case fail.
     """
 

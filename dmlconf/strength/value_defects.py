@@ -23,7 +23,7 @@ def _float_defect(
 
     Args:
         everywhere: whether the change concerns ordinary numbers, not only special ones.
-        least_bytes: the size of the smallest type that the defect applies to.
+        least_bytes: the size of the smallest type of elements that the defect applies to.
     """
 
     def inject(site: Site) -> Iterator[tuple[str, Array]]:
@@ -33,7 +33,7 @@ def _float_defect(
 
     def shows(site: Site) -> bool:
         """Return whether a change of ordinary numbers shows for inputs with many digits."""
-        output = recomputed(site, _unround(site.case.inputs())) if everywhere else None
+        output = recomputed(site, _with_many_digits(site.case.inputs())) if everywhere else None
         if output is None:
             return False
         with np.errstate(all="ignore"):
@@ -42,8 +42,8 @@ def _float_defect(
     return Defect(name, inject, shows)
 
 
-def _unround(inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return numbers from 0.5 to 1.5 with many digits for each floating-point input."""
+def _with_many_digits(inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return other data for each floating-point input: numbers from 0.5 to 1.5 with many digits."""
     return {
         name: (0.5 + np.arange(1, array.size + 1) * _GOLDEN_RATIO % 1)
         .reshape(array.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
@@ -27,13 +27,11 @@ class Met:
 
     Attributes:
         cases: indices in the plan of the cases that meet all conditions.
-        single: how many cases meet each condition.
-        of: how many cases the operator has, without those that expect a rejection.
+        single: how many cases meet each condition, in the order of the defect's conditions.
     """
 
     single: list[int]
     cases: list[int] = field(default_factory=list)
-    of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +52,10 @@ class Applicability:
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return these pairs by the index of each case that they apply to, except for `chosen`.
+        """Return the pairs to try with each case that `chosen` left out, by its index in the plan.
 
         Args:
-            sample: as in `chosen`, and `seed` too.
+            sample: as given to `chosen`; `seed` as well.
         """
         left: dict[OperatorDefect, Sequence[int]] = {}
         for pair in pairs:
@@ -80,11 +78,7 @@ def _by_case(cases: Mapping[OperatorDefect, Sequence[int]]) -> dict[int, list[Op
     return dict(sorted(tries.items()))
 
 
-def applicability_of(
-    cases: Iterable[Case],
-    defects: Sequence[DriverDefect],
-    advance: Callable[[], None] = lambda: None,
-) -> Applicability:
+def applicability_of(cases: Iterable[Case], defects: Sequence[DriverDefect]) -> Applicability:
     """Return which conditions the cases of a plan meet, except cases that expect a rejection."""
     by_operator: dict[str, list[DriverDefect]] = {}
     for defect in defects:
@@ -99,9 +93,7 @@ def applicability_of(
             pair = OperatorDefect(defect.name, case.operator_name)
             entry = met.setdefault(pair, Met([0] * len(defect.conditions)))
             holds = defect.met(names)
-            entry.of += 1
             entry.single = [a + b for a, b in zip(entry.single, holds, strict=True)]
             if all(holds):
                 entry.cases.append(index)
-        advance()
     return Applicability(met)

@@ -1,4 +1,4 @@
-"""Effects of driver defects on attributes: a kernel ignores some, alters or exchanges them."""
+"""Effects of driver defects: a kernel ignores, alters or exchanges attributes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _OTHERS: Final = {
     "DEPTH_COLUMN_ROW": "COLUMN_ROW_DEPTH",
     "COLUMN_ROW_DEPTH": "DEPTH_COLUMN_ROW",
 }
+"""Values of attributes, each with the one that `other` stands for."""
 
 
 def set_attributes(right: Computation, settings: Settings) -> Arrays | None:
-    """Return the outputs with other attributes; settings: attributes and what they become.
+    """Return the outputs with other attributes; settings: their values by name (`_value`).
 
     Attributes that the operator does not have are ignored. None if no attribute changes, or if the
-    reference fails with the others.
+    reference fails with the new values.
     """
     desc = {
         name: _value(right.desc, name, value)
@@ -33,18 +34,19 @@ def set_attributes(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def exchanged(right: Computation, settings: Settings) -> Arrays | None:
-    """Return the outputs with two attributes exchanged; settings: `names`.
+    """Return the outputs with two attributes exchanged; settings: the two `names`.
 
-    None if the reference fails with them.
+    None if the reference fails then.
     """
     one, other = settings["names"]
     return right.again(desc={one: right.desc[other], other: right.desc[one]})
 
 
 def _value(desc: Mapping[str, Any], name: str, value: Any) -> Any:
-    """Return what an attribute becomes: `value` itself, or the right value as `value` changes it.
+    """Return what an attribute becomes; most values stand for themselves.
 
-    `{times: 2}` doubles it, `last` is the last axis, and `{as: Axis}` takes the value of Axis.
+    Others are computed: `{times: 2}` is twice the right value, `{as: Axis}` the value of Axis,
+    `last` the last axis, `ones` as many ones as there are elements.
     """
     old = desc[name]
     if isinstance(value, Mapping):

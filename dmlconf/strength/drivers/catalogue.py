@@ -1,4 +1,4 @@
-"""Read the driver defects: what each changes, its conditions, and where it was seen or may be."""
+"""Read the driver defects: what each changes, its conditions, and why a driver may have it."""
 
 from __future__ import annotations
 
@@ -64,10 +64,11 @@ class DriverDefect:
     """One defect that a driver may have.
 
     Attributes:
-        conditions: the defect's code runs if a desc meets all of them.
-        effect: the name of its effect on the outputs.
+        operators: the operators of its entry; not those that `_possible` rules out.
+        conditions: the defect's code runs if a case meets all of them.
+        effect: the name of its effect, which changes outputs as `settings` say.
         report: the public report that it is rebuilt from, or None.
-        plausible: the kind of kernel that may have it, if there is no report.
+        plausible: how a kernel may come to have it; None if there is a report.
         survives: why no case catches the defect, by operator, where the entry explains it.
     """
 
@@ -86,7 +87,7 @@ class DriverDefect:
         return self.effect == _SECOND
 
     def met(self, names: Namespace) -> tuple[bool, ...]:
-        """Return which conditions the features of a case meet."""
+        """Return for each condition whether the features of a case meet it."""
         return tuple(one.holds(names) for one in self.conditions)
 
     def inject(self, right: Computation) -> Arrays | None:
@@ -176,10 +177,9 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 
 
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
-    """Return whether a desc of an operator may meet the conditions.
+    """Return whether a case of an operator may meet the conditions.
 
-    Only named conditions on data types of the first input or output, and on shared buffers, are
-    checked.
+    Only `aliased` and named conditions on the data type of the first input or output are checked.
     """
     entry = operator(name)
     for one in conditions:

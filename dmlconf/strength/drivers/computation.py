@@ -1,4 +1,4 @@
-"""A case with its inputs and right outputs, which a driver defect changes."""
+"""A case with its inputs and right outputs, from which effects of driver defects start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Arrays", "Computation", "Effect", "Settings"]
 
 Arrays = Mapping[str, Array]
-"""Arrays by tensor."""
+"""Arrays by the names of tensors."""
 
 Settings = Mapping[str, Any]
 """An effect's settings from a defect's entry."""
@@ -37,10 +37,11 @@ class Computation:
         return self.case.desc
 
     def tensor(self, name: str) -> TensorDesc:
-        """Return the desc of an input or output by its name, in arrays such as `InputTensors[0]`.
+        """Return the desc of an input or output by its name, such as `InputTensors[0]`.
 
         Raises:
             LookupError: there is no such tensor.
+            TypeError: the name has an index, but the field is no array.
         """
         tensor = TensorRef.of(name).read(self.desc)
         if not isinstance(tensor, TensorDesc):
@@ -53,7 +54,7 @@ class Computation:
         desc: Mapping[str, Any] | None = None,
         operator: str | None = None,
     ) -> dict[str, Array] | None:
-        """Return the outputs for other inputs, attributes or operator; None if these do not fit."""
+        """Return the outputs for other inputs, fields or operator; None if the reference fails."""
         case = replace(
             self.case,
             desc={**self.desc, **(desc or {})},

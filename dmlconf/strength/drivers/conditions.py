@@ -1,4 +1,4 @@
-"""Conditions of driver defects, and the names in them: fields of a desc, and features of it.
+"""Conditions of driver defects, and the names in them: fields of a desc, and features of a case.
 
 `conditions.yaml` has the conditions that have names of their own.
 """
@@ -29,7 +29,7 @@ _LAYOUTS: Final = ("padded", "transposed", "channels-last", "broadcast")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition on a desc.
+    """One condition on a case.
 
     Attributes:
         when: an expression over the features, and over VALUE.
@@ -42,7 +42,7 @@ class Condition:
     value: Any = None
 
     def holds(self, names: Namespace) -> bool:
-        """Return whether features meet the condition; features without one of its names do not."""
+        """Return whether features meet the condition; False if it cannot be evaluated with them."""
         return self.when.holds({**names, "VALUE": self.value})
 
 
@@ -114,7 +114,7 @@ def features(case: Case) -> Namespace:
 
 
 def _tensor_names(operator: Entry, desc: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the names of the tensors of each layout, and of those that DirectML owns."""
+    """Return the names of tensors by layout, as `padded_tensors`, and of `owned_tensors`."""
     tensors = [(field.name, tensor) for _, field, tensor in tensors_of(operator, desc)]
     names = {
         f"{layout.replace('-', '_')}_tensors": tuple(
@@ -156,9 +156,10 @@ def _repeats(tensor: TensorDesc) -> bool:
 
 
 def _axis_size(case: Case, tensor: TensorDesc) -> int:
-    """Return how many elements the axes, the window or the filter span.
+    """Return how many elements the axes, the window or one filter span.
 
     Without them, it is the size of the last dimension, or of the one before if TransA transposes.
+    CrossChannel without LocalSize stands for the axes from 1 on if true, else for those from 2 on.
     """
     desc, sizes = case.desc, tensor.Sizes
     axes = desc.get("Axes")

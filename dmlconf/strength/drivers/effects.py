@@ -1,4 +1,4 @@
-"""Effects of driver defects: wrong reads, arithmetic and writes, most of them in any operator.
+"""Effects of driver defects: wrong reads, arithmetic and writes, many of them in any operator.
 
 `EFFECTS` also names the effects of `attributes`, `elements` and `long_sums`. Effects that are wrong
 formulas of some operators are in the modules `..._formulas`.
@@ -54,7 +54,7 @@ def _packed(right: Computation, settings: Settings) -> Arrays | None:
 def _narrow(right: Computation, settings: Settings) -> Arrays | None:
     """Round inputs before use, except indices.
 
-    Settings: `type`, or `bits` of FLOAT32 fractions; `inputs`, by default all.
+    Settings: `type`, or the `bits` that FLOAT32 fractions keep; `inputs`, by default all.
     """
     chosen = settings.get("inputs", list(right.inputs))
     changed = {
@@ -86,14 +86,15 @@ def _rounded(array: Array, settings: Settings) -> Array:
 
 
 def _narrow_output(right: Computation, settings: Settings) -> Arrays | None:
-    """Round outputs; settings: `type`, or `bits` of FLOAT32 fractions."""
+    """Round outputs; settings: `type`, or the `bits` that FLOAT32 fractions keep."""
     return {name: _rounded(array, settings) for name, array in right.outputs.items()}
 
 
 def _noise(right: Computation, settings: Settings) -> Arrays | None:
-    """Move floating-point outputs by `steps` ULP up or down; the case's name is the seed.
+    """Move floating-point outputs by `steps` ULP up or down; the case's identifier is the seed.
 
-    Numbers below 4 times the least normal one stay, and so do those that would become infinite.
+    Only finite numbers of at least 4 times the least normal size move, and only to finite numbers
+    of the same sign.
     """
     changed = {}
     rng = np.random.default_rng(crc32(right.case.identifier.encode()))
@@ -110,7 +111,10 @@ def _noise(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _sum(right: Computation, settings: Settings) -> Arrays | None:
-    """Add up in another type; settings: `type`, and `order` or `tile`."""
+    """Add up in another `type`: in an `order` of `ORDERS`, or by tiles of about `tile` terms.
+
+    The terms of one tile are added up in FLOAT64.
+    """
     name = next(iter(right.outputs))
     site = Site(right.case, right.outputs, name)
     precision = DataType(settings["type"]).dtype.type
@@ -137,7 +141,7 @@ def _low(array: Array) -> Array:
 
 
 def _words(right: Computation, settings: Settings) -> Arrays | None:
-    """Drop the high words of 64-bit integers; settings: `of`, inputs or output."""
+    """Drop the upper 32 bits of 64-bit integers; settings: `of`, inputs or output."""
     arrays = right.inputs if settings["of"] == "inputs" else right.outputs
     changed = {
         name: _low(array)
@@ -150,7 +154,7 @@ def _words(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _high_word(right: Computation, settings: Settings) -> Arrays | None:
-    """Set a bit in the high words of 64-bit integers, as if these words were not written."""
+    """Set bit 32 of 64-bit outputs, as if their high words were not written."""
     return {
         name: array | array.dtype.type(1 << 32)
         for name, array in right.outputs.items()
@@ -202,7 +206,7 @@ def _nan_input(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _gates(right: Computation, settings: Settings) -> Arrays | None:
-    """Exchange the blocks along an axis; settings: `inputs`, `axis`, `order`."""
+    """Take the blocks along an axis in another `order`; further settings: `inputs`, `axis`."""
     order, axis = settings["order"], settings["axis"]
     inputs = {}
     for name in settings["inputs"]:
@@ -213,7 +217,7 @@ def _gates(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _exchange_directions(right: Computation, settings: Settings) -> Arrays | None:
-    """Exchange the weights of forward and backward; settings: `input`."""
+    """Exchange the weights of the forward and the backward direction; settings: `input`."""
     name = settings["input"]
     return right.again({name: np.ascontiguousarray(np.flip(right.inputs[name], -3))})
 
@@ -261,16 +265,17 @@ def _reverse_output(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _swapped(array: Array) -> Array:
+    """Return the elements in the order of the transposed matrices, with the sizes unchanged."""
     return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)
 
 
 def _transposed(right: Computation, settings: Settings) -> Arrays | None:
-    """Read an input with its last two dimensions exchanged; settings: `input`."""
+    """Read the matrices of an input as if transposed; settings: `input`."""
     return right.again({settings["input"]: _swapped(right.inputs[settings["input"]])})
 
 
 def _transposed_output(right: Computation, settings: Settings) -> Arrays | None:
-    """Write the outputs with their last two dimensions exchanged."""
+    """Write the matrices of the outputs as if transposed."""
     return {
         name: _swapped(array) for name, array in right.outputs.items() if array.ndim > 1
     } or None
@@ -300,7 +305,7 @@ def _flush(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _alias(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace every second element of an input by the output of the element before it."""
+    """Replace every second element of inputs in an output's buffer by the output before it."""
     inputs = {}
     for output, source in right.case.in_place.items():
         old, new = right.inputs.get(source), right.outputs.get(output)
@@ -348,7 +353,7 @@ def _clamp(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _wrap(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace the least and greatest numbers of integer types by numbers near the other limit."""
+    """Replace outputs at a limit of their integer type by numbers near its other limit."""
     changed = {}
     for name, array in right.outputs.items():
         if array.dtype.kind in "iu":
@@ -359,7 +364,7 @@ def _wrap(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def ranked(array: Array, *, last_is_greater: bool) -> Array:
-    """Return each element's rank, FLOAT32, which is exact for up to 2^24 elements.
+    """Return each element's rank from 0 on, FLOAT32, which is exact for up to 2^24 elements.
 
     Equal elements rank in their order if `last_is_greater`, else in reverse.
     """
@@ -428,7 +433,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "wrap": _wrap,
     "write": write,
 }
-"""Effects by the names that entries of driver defects have for them.
+"""Effects by their names in entries of driver defects.
 
 `catalogue` adds `formula`, `partly` and `quantize`.
 """

@@ -1,6 +1,6 @@
 """Effects of driver defects that write or read some elements of a tensor wrongly.
 
-`merge` limits any effect to some elements.
+`merge` limits any effect to some elements; entries call this effect `partly`.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def overflow(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a kernel whose index of elements overflows.
 
     Settings: `bits` of the index, and `of`, inputs or outputs. After an overflow, inputs are read
-    from their beginning again. Outputs are written from their beginning again, and later elements
-    stay zero.
+    from their beginning again. Outputs are written from their beginning again, and elements from
+    2^`bits` on stay zero. None if no tensor has more than 2^`bits` elements.
     """
     most = 1 << settings["bits"]
     reads = settings["of"] == "inputs"
@@ -111,6 +111,7 @@ def _changed(right: Computation, array: Array, settings: Settings) -> Array | No
 
 
 def _start(settings: Settings, length: int, desc: Mapping[str, Any]) -> int:
+    """Return the index from which on elements are chosen; for `last_tile` the size of a tile."""
     if "last_tile" in settings:
         return int(settings["last_tile"])
     start = settings.get("from", settings.get("rows_from", 0))
@@ -122,9 +123,10 @@ def _start(settings: Settings, length: int, desc: Mapping[str, Any]) -> int:
 def _chosen(settings: Settings, length: int, start: int) -> Array:
     """Return the indices of the chosen elements along the axis; all if no setting limits them.
 
-    Settings: `from`, `last`, `first`, `tile` (the elements after the last whole tile), `last_tile`
-    (the last of several tiles, whole or not), `edge` (the last element of the last whole group),
-    `every` (from `offset` on), `second_half`.
+    Settings: `from` (an index, `half`, or `group` for the second of GroupCount groups), `last`,
+    `first`, `tile` (the elements after the last whole tile), `last_tile` (the last of several
+    tiles, whole or not), `edge` (the last element of the last whole group), `every` (from `offset`
+    on), `second_half`.
     """
     indices = np.arange(length)
     if "last_tile" in settings:
@@ -153,8 +155,8 @@ def _laid_out(
 ) -> tuple[Array, Callable[[Array], Array]]:
     """Return an array as rows along an axis, and a function that undoes that.
 
-    Settings: `axis` (the last by default), or `flat` for one row, or `rows_from` to choose along
-    all dimensions but the last.
+    Settings: `axis` (see `_axes`; the last by default), or `flat` for one row, or `rows_from`, the
+    first to choose of the rows along the last dimension, which become columns.
     """
     shape = array.shape
     if settings.get("flat"):
@@ -173,6 +175,7 @@ def _laid_out(
 
 
 def _axes(right: Computation, array: Array, axis: int | str) -> list[int]:
+    """Return the axes that a number or name stands for; a number out of range is the nearest."""
     desc, rank = right.desc, array.ndim
     if axis == "reduced":
         return [a for a in dict.fromkeys(desc["Axes"]) if a < rank]
@@ -191,6 +194,7 @@ def _axes(right: Computation, array: Array, axis: int | str) -> list[int]:
 
 
 _Value = Callable[[Array, Array, int, Mapping[str, Any]], Array | None]
+"""Returns what replaces elements, given rows, indices to choose, `_start` and the desc; or None."""
 
 
 def _float(value: float) -> _Value:
@@ -276,4 +280,4 @@ VALUES: Final[Mapping[str, _Value]] = {
     "less_carry": _less_carry,
     "modulo_last_axis": _modulo_last_axis,
 }
-"""What replaces the chosen elements, by name."""
+"""What replaces the chosen elements, by the name that entries have for it."""

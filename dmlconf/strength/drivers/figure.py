@@ -23,12 +23,11 @@ __all__ = [
 ]
 
 FEW: Final = 3
-"""Reports name defects that fewer cases than this notice: a change of these cases could hide them.
-"""
+"""Reports name defects that fewer cases notice, since a change of these cases could hide them."""
 
 
 def tells_few(sample: int | None) -> bool:
-    """Return whether a sample of this size shows which defects fewer than `FEW` cases notice."""
+    """Return whether a sample shows which defects fewer than `FEW` cases notice; None is all."""
     return sample is None or sample >= FEW
 
 
@@ -98,7 +97,7 @@ class DefectResult:
 
 
 def _having(defect: DriverDefect, operator: str) -> str:
-    """Return the operator with the defect's conditions: `GEMM with TransA`."""
+    """Return the operator with the defect's conditions: `GEMM with more than 65,535 matrices`."""
     texts = [one.text for one in defect.conditions]
     return f"{operator} with {', '.join(texts)}" if texts else operator
 
@@ -126,7 +125,7 @@ class DriverFigure:
         strength: DriverStrength,
         sample: int | None = None,
     ) -> DriverFigure:
-        """Return the results of a measurement."""
+        """Return the results of a measurement; `sample` is what `measure_drivers` took."""
         pairs = []
         for defect in defects:
             for operator in defect.operators:
@@ -168,10 +167,10 @@ class DriverFigure:
 
 
 def caught_in_all(pairs: Sequence[DefectResult]) -> bool:
-    """Return whether every defect is caught."""
+    """Return whether each of these pairs is caught, also if there are none."""
     return all(pair.fate is Fate.CAUGHT for pair in pairs)
 
 
 def caught_in_any(pairs: Sequence[DefectResult]) -> bool:
-    """Return whether at least one defect is caught."""
+    """Return whether at least one of these pairs is caught."""
     return any(pair.fate is Fate.CAUGHT for pair in pairs)

@@ -13,6 +13,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["FUNCTION_FORMULAS"]
 
 _Formula = Callable[[Array, Array], Array]
+"""Computes an array from the first input and the right output."""
 
 
 def _first(right: Computation) -> tuple[str, Array, Array] | None:
@@ -40,7 +41,7 @@ def _unary(formula: _Formula) -> Effect:
 
 
 def _binary(formula: Callable[[Array, Array, Array], Array]) -> Effect:
-    """Return an effect that computes the output from the right one and two inputs of its sizes."""
+    """Return an effect that computes the output from two inputs of its sizes and the right one."""
 
     def effect(right: Computation, settings: Settings) -> Arrays | None:
         name, output = next(iter(right.outputs.items()))
@@ -129,7 +130,7 @@ def _cast(change: _Formula) -> Effect:
     return effect
 
 
-def _within(source: Array, output: Array) -> Array:
+def _saturated(source: Array, output: Array) -> Array:
     info = np.iinfo(output.dtype)
     low, high = np.iinfo(source.dtype).min, np.iinfo(source.dtype).max
     return np.clip(source, max(info.min, low), min(info.max, high))
@@ -144,7 +145,7 @@ def _negative_zero_counts(right: Computation, settings: Settings) -> Arrays | No
 FUNCTION_FORMULAS: Final[Mapping[str, Effect]] = {
     "cast_by_int16": _cast(lambda x, y: np.clip(x, -32768, 32767)),
     "cast_rounds": _cast(lambda x, y: np.rint(x)),
-    "cast_saturates": _cast(_within),
+    "cast_saturates": _cast(_saturated),
     "cast_truncates_digits": _unary(_truncated_digits),
     "exponent_off": _unary(lambda x, y: np.where(y != 0, y + 2.0**26, y)),
     "floor_truncates": _unary(lambda x, y: np.trunc(x)),

@@ -33,7 +33,7 @@ def _words_exchanged(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _arithmetic(right: Computation) -> Array:
-    """Return the sum, difference or product of two inputs of at most 16 bits, INT64."""
+    """Return the sum, difference or product of two inputs of at most 16 bits as INT64."""
     a, b = (right.inputs[name].astype(np.int64) for name in ("ATensor", "BTensor"))
     name = right.case.operator_name
     if "SUBTRACT" in name:
@@ -112,7 +112,7 @@ def _blocks(right: Computation, name: str, like: Array) -> Array | float:
 
 
 def quantized(right: Computation, settings: Settings) -> Arrays | None:
-    """Quantize by other rules; settings: `rounding`, `wrap`, `reciprocal`."""
+    """Quantize in FLOAT32; settings: `rounding`, `wrap` (or clamp), `reciprocal` (of the scale)."""
     source, output = right.inputs["InputTensor"], right.outputs["OutputTensor"]
     scale = _blocks(right, "ScaleTensor", source)
     zero_point = _blocks(right, "ZeroPointTensor", source)

@@ -34,7 +34,7 @@ class DriverTally:
         tried: cases that meet the conditions and were tried.
         ran: tried cases whose output the defect changes, or would change with other data.
         hidden: cases of `ran` whose data hides the defect.
-        caught: cases that fail because of the defect.
+        caught: cases that do not pass with the defect.
         missed: the first case whose output changes and that passes.
     """
 
@@ -61,7 +61,7 @@ class DriverStrength:
     cases: dict[str, CaseTally] = field(default_factory=dict)
 
     def add(self, later: DriverStrength) -> None:
-        """Add what other cases noticed."""
+        """Add later results, of these or of other cases."""
         for pair, tally in later.pairs.items():
             self.pairs.setdefault(pair, DriverTally()).add(tally)
         for identifier, noticed in later.cases.items():
@@ -76,7 +76,7 @@ def _by_name() -> Mapping[str, DriverDefect]:
 def measure_case(
     strength: DriverStrength, case: Case, pairs: Sequence[OperatorDefect], against: Against
 ) -> None:
-    """Try the defects whose conditions a case meets, and add the results to `strength`.
+    """Try on a case the defects of `pairs`, and add the results to `strength`.
 
     A case that breaks a constraint, or does not pass with the right outputs, is not used.
     """
@@ -113,7 +113,7 @@ def measure_case(
 
 
 def _changed(right: Computation, defect: DriverDefect) -> Arrays | None:
-    """Return the outputs that the defect changes; None if it changes none."""
+    """Return the wrong outputs of a kernel with the defect; None if all outputs are right."""
     with np.errstate(all="ignore"):
         arrays = defect.inject(right)
     if not arrays:
@@ -150,7 +150,7 @@ def _fails(right: Computation, judged: CaseJudge, defect: DriverDefect, changed:
 def _with_other_data(right: Computation) -> Computation | None:
     """Return the case with random numbers and its right outputs; None if the reference fails.
 
-    Booleans stay, and so do integers such as indices.
+    Integers such as indices stay (`_NOT_NUMBERS`).
     """
     rng = np.random.default_rng(1)
     inputs = {name: _random(name, array, rng) for name, array in right.inputs.items()}
@@ -164,7 +164,7 @@ def _random(name: str, array: Array, rng: np.random.Generator) -> Array:
     if array.dtype.kind == "f":
         numbers: Array = np.asarray(rng.uniform(0.5, 2, array.shape))
         return numbers.astype(array.dtype)
-    if array.dtype.kind == "b" or any(part in name for part in _NOT_NUMBERS):
+    if any(part in name for part in _NOT_NUMBERS):
         return array
     most = {1: 7, 2: 200, 4: 1 << 27, 8: 1 << 40}[array.itemsize]
     least = -most if array.dtype.kind == "i" else 0

@@ -38,18 +38,20 @@ def measure_drivers(
 
     Each defect is tried on a sample of the cases that meet its conditions. If fewer than `FEW`
     notice it, it is tried on the other cases too; after a sample smaller than `FEW`, only if none
-    does. Given `defects`, and those whose entry says why no case catches them, get the sample only.
+    does. If `defects` are given, or if an entry says why no case catches its defect, only the
+    sample is tried.
 
     Args:
+        suite_paths: the files of the suite, whose recordings give expected values.
         jobs: how many processes; 1 measures in this one.
         sample: the most cases of an operator on which a defect is tried first; None for all.
-        advance: is called for each case of the samples.
+        advance: is called for each case of the samples after its chunk.
         defects: the defects to try, of `driver_defects` or `size_defects`; None for all of the
             former.
 
     Raises:
         InvalidFilesError: a case cannot be built, or is not valid.
-        BackendError: a recording of the suite cannot be read.
+        BackendError: a recording of the suite cannot be read, or a process died.
     """
     tried = driver_defects() if defects is None else defects
     applicability = applicability_of(map(valid_case, plan), tried)
@@ -81,7 +83,7 @@ def _measured(
 def _noticed_by_few(
     applicability: Applicability, strength: DriverStrength, sample: int | None
 ) -> list[OperatorDefect]:
-    """Return the defects that too few cases notice, without those whose entries explain it."""
+    """Return the pairs that too few cases notice, without those whose entries explain it."""
     least = FEW if tells_few(sample) else 1
     explained = {
         OperatorDefect(defect.name, operator)

@@ -62,7 +62,7 @@ def _normalization(statistics: _Statistics) -> Effect:
     return lambda right, settings: _normalized(right, statistics, _axes(right))
 
 
-def _usual(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+def _exact_statistics(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     x = source.astype(np.float64)
     return x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
 
@@ -72,7 +72,7 @@ def _each_alone(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def _variance_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    mean, variance = _usual(source, axes)
+    mean, variance = _exact_statistics(source, axes)
     return mean, variance.astype(np.float16).astype(np.float64)
 
 
@@ -99,12 +99,12 @@ def _square_sum_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array,
 
 
 def _unbiased(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    mean, variance = _usual(source, axes)
+    mean, variance = _exact_statistics(source, axes)
     count = int(np.prod([source.shape[axis] for axis in axes]))
     return mean, variance * (count / max(count - 1, 1))
 
 
-def _of_squares(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+def _from_mean_of_squares(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     x = source.astype(np.float32)
     mean = x.mean(axes, keepdims=True, dtype=np.float32)
     squares = np.square(x).mean(axes, keepdims=True, dtype=np.float32)
@@ -123,7 +123,7 @@ def _statistics_of_first(right: Computation, settings: Settings) -> Arrays | Non
 
 def _first_axis_not_reduced(right: Computation, settings: Settings) -> Arrays | None:
     axes = tuple(axis for axis in _axes(right) if axis)
-    return _normalized(right, _usual if axes else _each_alone, axes)
+    return _normalized(right, _exact_statistics if axes else _each_alone, axes)
 
 
 def _epsilon_outside_root(right: Computation, settings: Settings) -> Arrays | None:
@@ -134,7 +134,7 @@ def _epsilon_outside_root(right: Computation, settings: Settings) -> Arrays | No
             other = (np.sqrt(variance) + epsilon) ** 2 - epsilon
         other = np.where(np.isfinite(other), other, variance)
         return right.again({"VarianceTensor": other.astype(right.inputs["VarianceTensor"].dtype)})
-    return _normalized(right, _usual, _axes(right), epsilon_inside=False)
+    return _normalized(right, _exact_statistics, _axes(right), epsilon_inside=False)
 
 
 def _unbiased_output_variance(right: Computation, settings: Settings) -> Arrays | None:
@@ -146,7 +146,7 @@ def _unbiased_output_variance(right: Computation, settings: Settings) -> Arrays 
 
 
 def _training_squares_in_float16(right: Computation, settings: Settings) -> Arrays | None:
-    """Take the variance as infinite where the sum of squares exceeds the largest FLOAT16 number."""
+    """Take the variance as infinite where its sum of squares overflows FLOAT16."""
     source, variance = right.inputs["InputTensor"], right.outputs["OutputVarianceTensor"]
     axes = tuple(axis for axis, size in enumerate(variance.shape) if size == 1)
     x = source.astype(np.float64)
@@ -323,7 +323,7 @@ TENSOR_FORMULAS: Final[Mapping[str, Effect]] = {
     "training_squares_in_float16": _training_squares_in_float16,
     "unbiased_output_variance": _unbiased_output_variance,
     "unbiased_variance": _normalization(_unbiased),
-    "variance_about_mean": _normalization(_usual),
+    "variance_about_mean": _normalization(_exact_statistics),
     "variance_in_float16": _normalization(_variance_in_float16),
-    "variance_of_squares": _normalization(_of_squares),
+    "variance_of_squares": _normalization(_from_mean_of_squares),
 }
