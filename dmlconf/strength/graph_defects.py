@@ -281,7 +281,7 @@ def _stores_nearest(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """Each sum of a node is off by at most a ULP, as in another order."""
+    """Each sum that an edge holds is off by at most a ULP, as if added up in another order."""
     for seed in range(3):
         generator = np.random.Generator(np.random.PCG64([1, seed]))
         ends = {

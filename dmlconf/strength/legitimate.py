@@ -1,4 +1,4 @@
-"""Legitimate differences of hardware, which no rule may reject."""
+"""Legitimate differences of hardware in single operators, which no rule may reject."""
 
 from __future__ import annotations
 

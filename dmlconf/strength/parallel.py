@@ -1,4 +1,7 @@
-"""Measure in several processes any figure but that of driver defects (`drivers/parallel.py`)."""
+"""Measure figures of strength in several processes.
+
+Driver defects have their own module, `drivers/parallel.py`.
+"""
 
 from __future__ import annotations
 

@@ -33,10 +33,9 @@ _LEAST_PARTS: Final = 2
 """At least one element of the output must have so many parts other than 0, besides the first."""
 
 _ROUNDING: Final = 1e-9
-"""An operator counts as linear if the sum of its parts is off by at most this share.
+"""An operator counts as linear if its parts add up within this share of output plus largest part.
 
-The share is of the output plus the largest part. FLOAT64 sums are off by much less, attention with
-its softmax by more."""
+FLOAT64 sums are off by much less, attention with its softmax by more."""
 
 _CHANNELS: Final = 1
 """The dimension of the channels, over which a convolution adds up its products."""
@@ -150,13 +149,12 @@ ORDERS: Final[Mapping[str, Callable[[Sequence[Array], _Add], Array]]] = {
 
 
 def added_up(site: Site, order: str, precision: type[np.floating[Any]]) -> Array | None:
-    """Return the output with its parts added up in an order, rounded after each addition.
+    """Return the output with its parts added up in an order, parts and sums rounded to `precision`.
 
     None if there are no `partial_sums`.
 
     Args:
         order: a name in `ORDERS`.
-        precision: the type that parts and sums are rounded to.
     """
     parts = partial_sums(site)
     if parts is None:

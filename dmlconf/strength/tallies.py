@@ -12,8 +12,8 @@ class CaseTally:
     """How many defects one case may catch, and how many it caught.
 
     Attributes:
-        ran: how many defects change the case's outputs, or would with other inputs; for
-            `strength.measure`, without changes that the rule permits.
+        ran: how many defects change the case's outputs, or would with other inputs; in
+            `strength.measure`, changes that the rule permits do not count.
         caught: how many of them make the case fail.
     """
 

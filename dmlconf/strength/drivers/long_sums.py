@@ -24,7 +24,7 @@ def half_sums(right: Computation, settings: Settings) -> Arrays | None:
     convolution rounds only after whole channels: with `every: 32` and windows of 9 elements, it
     rounds after every 3 channels, which are 27 terms.
 
-    A convolution is FORWARD, without a FusedActivation. None if the reference fails for a part.
+    Fused activations and BACKWARD convolutions are not supported. None if the reference fails.
     """
     if right.case.operator_name == "GEMM":
         return {_OUTPUT: _product(right, settings["every"])}

@@ -146,7 +146,7 @@ def _unbiased_output_variance(right: Computation, settings: Settings) -> Arrays 
 
 
 def _training_squares_in_float16(right: Computation, settings: Settings) -> Arrays | None:
-    """Take the variance as infinite where its sum of squares overflows FLOAT16."""
+    """Take variances as infinite, outputs as the bias, where sums of squares overflow FLOAT16."""
     source, variance = right.inputs["InputTensor"], right.outputs["OutputVarianceTensor"]
     axes = tuple(axis for axis, size in enumerate(variance.shape) if size == 1)
     x = source.astype(np.float64)
