@@ -44,7 +44,8 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
     """Return the candidates of the output; each operation may round toward zero or to nearest.
 
     If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. Any result is
-    right if a scale is 0, or if |a| + |b| is finite but more than the largest FLOAT32 number.
+    right if a scale is 0, or if |a| + |b| of two dequantized numbers a and b is finite, but more
+    than the largest FLOAT32 number.
 
     Source: Direct3D 11.3 functional specification: products, sums and the reciprocal of the scale
     may be off by one ULP.
@@ -78,7 +79,7 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
 def matrix_multiply_integer_to_float_error_scale(
     desc: MatrixMultiplyIntegerToFloatDesc,
 ) -> ErrorScale:
-    """Return the error scale: the sums of the terms' absolute values (`_magnitudes`).
+    """Return the error scale: the sums of the absolute values of products (`_magnitudes`) and bias.
 
     A kernel may store the dequantized numbers in the type of the scales. If a number overflows
     there, the result may be infinite or NaN. Measured on DirectML 1.15.4: numbers and sums beyond
@@ -163,18 +164,19 @@ def quantized_sum_candidates(
     holds the sums, nothing is rounded. Any result is right in these cases:
 
     - a scale is 0 or NaN, or the scale of a factor is infinite
-    - the sum of the terms' sizes, or a scaled factor such as 127 * 3.4e38, exceeds the largest
-      FLOAT32 number
-    - the error scale, or the quotient plus a zero point, may exceed 32 bits
+    - the scaled sum of the terms' sizes exceeds the largest FLOAT32 number, or a scaled factor may,
+      such as 127 * 3.4e38
+    - the sum of the terms' sizes, or the quotient plus a zero point, may exceed 32-bit integers
 
     A kernel may multiply scales first, and the product may overflow. Measured: 1 times scales of
     3.4e38 and 1.18e-38, divided by 0.18, is 22, but DirectML 1.12.1 gives 127, since 3.4e38 / 0.18
-    is infinite. A sum of 0 gives the zero point, as measured on five releases.
+    is infinite. Even then a sum of 0 gives the zero point, as measured on five releases.
 
     Args:
         sums: the sums of products (a - zero point) * (b - zero point), plus a bias if any.
         error_scale: the sums of the sizes of these terms.
         products: how many terms each sum has at most.
+        scales: those of both factors and of the output.
     """
     with np.errstate(all="ignore"):
         first, second, last = map(wide, scales)

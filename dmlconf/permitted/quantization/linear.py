@@ -44,7 +44,7 @@ def element_wise_quantize_linear_candidates(
     """Return the candidates of QUANTIZE_LINEAR.
 
     A kernel computes `x / scale` or `x * (1 / scale)` in FLOAT32, and rounds the result to an
-    integer. With a scale of 0 the page leaves the result undefined.
+    integer. With a scale of 0 any result is right, since the page leaves it undefined.
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """
@@ -111,14 +111,15 @@ def dynamic_quantize_linear_candidates(
     OutputScaleTensor: TensorDesc,
     OutputZeroPointTensor: TensorDesc,
 ) -> tuple[Sequence[Interval], ...]:
-    """Return the candidates: FLOAT32 scale and quotients, rounded toward zero or to nearest.
+    """Return the candidates of the output, the scale and the zero point.
 
-    If the scale is a power of two, quotients are exact. A subnormal scale has fewer digits, and may
-    count as 0: see `_without_scale`. If the range of the input may be 0, or overflows FLOAT32, any
-    zero point and output are right.
+    FLOAT32 rounds scale and quotients toward zero or to nearest. If the scale is a power of two,
+    quotients are exact. A subnormal scale has fewer digits, and may count as 0: see
+    `_without_scale`. Any zero point and output are right if the scale may be 0, if the range of the
+    input overflows FLOAT32, or if the scale, some elements and not all of them are subnormal.
 
     Source: the page; Direct3D 11 floating-point rules. Measured: DirectML 1.9.0 and 1.15.4 multiply
-    with the reciprocal of the scale, which is infinite for scales below 2^-128.
+    with the reciprocal of the scale, which is infinite for scales of at most 2^-128.
     """
     data_type = OutputTensor.DataType
     least, greatest = range_with_zero(InputTensor)

@@ -34,11 +34,11 @@ def quantized_candidates(
     divisor: Array | None = None,
     overflow: Array | None = None,
 ) -> list[Interval]:
-    """Return the candidates of `quantized`: one interval, or three if a quotient is NaN.
+    """Return the candidates of `quantized`: one interval, or three if a defined quotient is NaN.
 
-    A subnormal divisor adds one or three candidates, since the quotient may be infinite. Measured:
-    with an output scale of 1.4e-45, DirectML 1.15.4 returns 127 for each positive sum of
-    QUANTIZED_LINEAR_MATRIX_MULTIPLY.
+    There are one or three more if a quotient may be infinite: with a subnormal divisor, or where
+    `overflow` says so. Measured: with an output scale of 1.4e-45, DirectML 1.15.4 returns 127 for
+    each positive sum of QUANTIZED_LINEAR_MATRIX_MULTIPLY.
 
     Measured: for NaN DirectML gives the least number, 0 or the zero point, depending on the
     operator.
@@ -74,7 +74,7 @@ def _candidates(
     data_type: DataType,
     undefined: Array,
 ) -> list[Interval]:
-    """Return one interval, or three if a quotient is NaN, as `quantized_candidates` does."""
+    """Return one interval, or three if a defined quotient is NaN (`quantized_candidates`)."""
     exact, error = quotient
     ends = rounded_interval(exact, error, np.dtype(np.float32))
     lowest, highest = (

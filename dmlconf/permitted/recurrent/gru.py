@@ -34,10 +34,9 @@ _OLDER: Final[Sites] = _OLDER_RESET_FIRST | {"product with bias", "reset product
 _OLDER_OF_ONE_NODE: Final[Sites] = (_OLDER - {"sum", "product of h"}) | {"slice with bias"}
 _OLDER_OF_ONE_NODE_RESET_FIRST: Final[Sites] = (_OLDER_RESET_FIRST - {"sum"}) | {"slice with bias"}
 """What DirectML 1.8.0 and 1.8.2 store if there is one hidden node, with and without
-LinearBeforeReset. They do not store the input's product before its biases are added. Measured:
-the simulations give
-the bits of all 774 elements of cases with up to 5 inputs; with "sum" and "product of h" they give
-513."""
+LinearBeforeReset. They do not store a product before a bias is added to it. Measured: the
+simulations give the bits of all 774 elements of cases with up to 5 inputs; with "sum" and "product
+of h" they give 513."""
 
 _EVERYTHING: Final[Sites] = _OLDER | {"sum of gates", "share"}
 """Every value with a name but `slice with bias`. No measured release stores them all."""

@@ -1,9 +1,9 @@
 """Simulate kernels of recurrent layers that store intermediates in FLOAT16.
 
 DirectML stores some intermediate results of LSTM, GRU and RNN in FLOAT16. A kernel is one choice of
-what is stored; the choice depends on the version and the desc. A result is right if it is near the
-result of the equations, or of a simulated kernel. A store removes small errors: 1.0002 and 1.0003
-are both stored as 1.
+what is stored, and of how it is rounded; the choice depends on the version and the desc. A result
+is right if it is near the result of the equations, or of a simulated kernel. A store removes small
+errors: 1.0002 and 1.0003 are both stored as 1.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -81,13 +81,13 @@ class Kernels:
     def weighted(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Quantity:
         """Return the products of every step's input with the weights, plus the biases.
 
-        A kernel may store in FLOAT16 the products (`sum`), the sum of the biases (`bias`), and the
-        products plus the biases (`sum with bias`).
+        The result has the sizes {steps, rows, n}. A kernel may store in FLOAT16 the products
+        (`sum`), the sum of the biases (`bias`), and the products plus the biases (`sum with bias`).
 
         Args:
             inputs: sizes {steps, rows, inputs}.
             weight: sizes {inputs, n}.
-            biases: sizes {n} each; the result is {steps, rows, n}.
+            biases: sizes {n} each.
         """
         # One product for all steps is several times faster than one for each.
         rows = inputs.reshape(-1, inputs.shape[2])
@@ -104,8 +104,8 @@ class Kernels:
     def _added_to_biases(self, product: Quantity, biases: Sequence[Array]) -> Quantity:
         """Return a product with the errors of kernels that add its slices to the biases.
 
-        Such a kernel stores the sum after each slice, as `slice with bias`. Measured on DirectML
-        1.8.2, with one hidden node and 1,031 inputs.
+        Such a kernel stores the sum after each slice but the last, as `slice with bias`. Measured
+        on DirectML 1.8.2, with one hidden node and 1,031 inputs.
         """
         adding = ["slice with bias" in kernel.sites for kernel in self.each]
         if not any(adding):

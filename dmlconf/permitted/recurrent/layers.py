@@ -31,12 +31,12 @@ _NEXT_TO_NOTHING: Final = 2.0**-100
 """The error scale of results that are nearly exact, in place of 0."""
 
 MOST_ERRORS: Final = 1 << 18
-"""The most elements of `spread.Spread.shared`, how much each rounding error changes each value,
-that the kernels of a group have at one step. The processor's cache should hold them."""
+"""The most elements that `spread.Spread.shared` may have at one step of a group of kernels, so that
+the processor's cache holds them: 2 MiB. A single kernel may have more."""
 
 MOST_ERRORS_OF_PART: Final = 1 << 19
-"""The most numbers in the shared errors of a FLOAT32 batch, 4 MiB; a larger batch is computed in
-parts."""
+"""The most elements that `spread.Spread.shared` may have at one step of a FLOAT32 batch: 4 MiB. A
+larger batch is computed in parts."""
 
 
 def error_scales(
@@ -112,9 +112,10 @@ def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
 def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:
     """Return the error scale of several kernels, each with errors around its own values.
 
-    The result has the least error scale of all kernels. If a kernel has the value v, and its error
-    is larger by d, it has the span from v - d to v + d. A result is right if its distance from one
-    of the spans is within the limit of the error scale.
+    Each element has the least error scale of all kernels. If a kernel has the value v, and its
+    error is larger by d, it has the span from v - d to v + d. A result is right if its distance
+    from one of the spans is within the limit of the error scale. If one kernel may give anything,
+    any result is right. The output's rule counts `terms` terms.
 
     Derived in docs/bounds.md, Recurrent layers.
     """
@@ -126,7 +127,6 @@ def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int
             [scale.deviation for scale in scales],
         )
     )
-    # If one kernel may give anything, any result is right.
     greatest = np.fmax.reduce(np.where(np.isfinite(sums), sums, np.nan), 0)
     least = np.where(greatest >= ANY_RESULT, greatest, sums.min(0))
     # A scale of 0 would mean an exact result, but the last store may round.

@@ -62,7 +62,7 @@ _MOST_CARRIED: Final = 2.0**200
 would be infinite after some hundred steps."""
 
 _TOGETHER: Final = 2.0**-20
-"""The error of an error scale of 1 in a product of two errors: 16 roundings of HALF_STEP."""
+"""The error that an error scale of 1 counts as where two errors are multiplied: 16 HALF_STEP."""
 
 _LEAST_REACH: Final = 2.0**-28
 """The least reach over which slopes are taken, as a share of the greater of 1 and the argument's
@@ -78,7 +78,7 @@ class Quantity(Values):
     """Values and the errors that they have in a right implementation.
 
     Attributes:
-        error_scale: the bound of their errors.
+        error_scale: the bound of their worst-case errors.
         spreads: the likely errors of FLOAT32 operations, and those of FLOAT16 stores, both in the
             unit of the values; None for exact values.
         terms: for values that are sums, the sums of the terms' sizes; None for the values' own
@@ -220,7 +220,7 @@ class Quantity(Values):
 
         Args:
             exact: where the values have no error before the store.
-            rows: which rows are stored, sizes {rows, 1}; the others stay as they are.
+            rows: which rows are stored, sizes {rows, 1}; the others stay as they are. True for all.
         """
         stored = rounded(self.value)
         value = stored if rows is True else np.where(rows, stored, self.value)
@@ -351,7 +351,7 @@ class Quantity(Values):
         sources = sources_of(self.value)
         carried = self._each(lambda spread: spread.times(matrix, sources))
         terms = _product_size(self.value, matrix)
-        return _product(Quantity(value, error_scale, carried, terms), self.value, matrix)
+        return _with_sum_errors(Quantity(value, error_scale, carried, terms), self.value, matrix)
 
     def where(self, chosen: Array, other: Values) -> Quantity:
         """Return this quantity where `chosen` is true, and the other elsewhere; without `terms`."""
@@ -432,7 +432,10 @@ def quantity_of(values: Values) -> Quantity:
 def next_state(
     state: Sequence[Quantity], hold: Callable[[Quantity], Quantity], running: Array, step: int
 ) -> tuple[Quantity, ...]:
-    """Return the next step's state; kernels may store the state of running sequences."""
+    """Return the next step's state; `hold` stores the parts of running sequences.
+
+    `step` is the number of the step, which chooses the signs of mixtures (`independent`).
+    """
     parts = [hold(part).where(running, part) for part in state]
     sources = sources_of(np.concatenate([part.value for part in parts], -1))
     singles, halves = zip(*(part._spreads() for part in parts), strict=True)
@@ -447,10 +450,10 @@ def next_state(
 def product_quantity(rows: Array, matrix: Array, value: Array) -> Quantity:
     """Return `value`, the product of exact rows with a matrix, with its errors."""
     size = _product_size(rows, matrix)
-    return _product(Quantity(value, ErrorScale(size), terms=size), rows, matrix)
+    return _with_sum_errors(Quantity(value, ErrorScale(size), terms=size), rows, matrix)
 
 
-def _product(product: Quantity, left: Array, right: Array) -> Quantity:
+def _with_sum_errors(product: Quantity, left: Array, right: Array) -> Quantity:
     """Return the product `left @ right` with the rounding errors of its sums added."""
     error_scale = _in_slices(product.error_scale, product.value, left, right)
     single, half = product._spreads()
@@ -466,9 +469,8 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
 def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
     """Return the spread of values that FLOAT32 rounds once more.
 
-    Exact values that are FLOAT32 numbers, and not subnormal, are not rounded.
-
-    `held` is the spread of their FLOAT16 stores.
+    Exact values that are FLOAT32 numbers, and not subnormal, are not rounded. `held` is the spread
+    of earlier FLOAT16 stores.
     """
     size = ROUNDING * HALF_STEP * _own_size(values)
     lossless = (values.astype(np.float32) == values) & ~_subnormal(values)
@@ -479,7 +481,7 @@ def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
 
 
 def _own_size(values: Array) -> Array:
-    """Return the sizes of values; a FLOAT32 rounding is off by HALF_STEP times this size.
+    """Return the sizes of values; rounding to FLOAT32 changes one by at most HALF_STEP times this.
 
     A subnormal number may be flushed to 0, so its size is divided by HALF_STEP.
     """
@@ -495,7 +497,10 @@ def _subnormal(values: Array) -> Array:
 
 
 def _product_size(left: Array, right: Array) -> Array:
-    """Return |left| @ |right|; where that is infinite but its finite terms overflow, ANY_RESULT."""
+    """Return |left| @ |right|.
+
+    If it is not finite everywhere, it is ANY_RESULT where its finite terms overflow FLOAT32.
+    """
     size: Array = np.abs(left) @ np.abs(right)
     if np.isfinite(size).all():
         return size

@@ -1,9 +1,9 @@
 """The likely errors of values that are computed in many steps, as in recurrent layers.
 
-A worst-case bound would grow at each step by the sum of absolute weights. A spread is the linear
-propagation of errors instead, with the signs and slopes at the values. Errors of different
-roundings are independent, so their squares add up: 3 and 4 make 5. If one error reaches a value
-along several paths, its parts add up with their signs: 3 and -2 make 1.
+Each step would multiply a worst-case bound by the sums of absolute weights. A spread propagates
+errors linearly instead, with the signs and slopes at the values. Errors of different roundings are
+independent, so their squares add up: 3 and 4 make 5. If one error reaches a value along several
+paths, its parts add up with their signs: 3 and -2 make 1.
 
 Source: JCGM 100:2008 (Guide to the expression of uncertainty in measurement), 5.1 and 5.2.
 """
@@ -47,7 +47,7 @@ class Spread:
     Attributes:
         own: the error of each value alone, independent of all others; shaped like the values.
         shared: the change of each value by each of several independent errors, with its sign; sizes
-            {errors, ...}. An index means the same error for all values of a step.
+            {errors, ...}. An index stands for the same error in all values of a step.
     """
 
     own: Array
@@ -92,7 +92,7 @@ class Spread:
     def times(self, matrix: Array, sources: Array) -> Spread:
         """Return the spread of values {..., n} @ matrix {n, m}, without the product's roundings.
 
-        Own errors become shared ones, one for each of the `sources` (`sources_of`).
+        Own errors other than 0 become shared ones, one for each of the `sources` (`sources_of`).
         """
         alone = _present(_each_alone(self.own, sources))
         shared = np.concatenate([self.shared, alone])
@@ -134,13 +134,13 @@ class Spread:
 def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple[Spread, ...]:
     """Return spreads in which all errors are shared.
 
-    With up to `_MOST_EXACT` values, limits stay the same, but equal values get a further error
-    (`sources_of`). In a wider state, own errors become mixtures (`_mixed`), and limits may grow.
+    With up to `_MOST_EXACT` values, limits change only for equal values, which get a further error
+    (`sources_of`). In a wider state, own errors become mixtures (`_mixed`), and limits may change.
 
     Args:
         parts: the spreads of the parts of a state, such as hidden nodes and cell, sizes {batch, n}
             each.
-        sources: the sources of the values of all parts side by side, as from `sources_of`.
+        sources: what `sources_of` returns for the values of all parts side by side.
         step: chooses the signs of mixtures.
     """
     widths = [part.own.shape[-1] for part in parts]

@@ -41,7 +41,7 @@ def argmin_interval(
 ) -> Interval:
     """Return the interval of ARGMIN: the index, or any if a row compared in parts has a NaN.
 
-    For 1,024 elements with a NaN at the end DirectML returns 1023.
+    For 1,024 elements with a NaN at the end DirectML returns 1023 (`compared_in_parts`).
 
     Source: measured on DirectML 1.8.0 to 1.15.4: rows of 514 elements and more, and several axes.
     """
@@ -85,7 +85,7 @@ def reduce_candidates(
     -infinity for MAX.
 
     Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN for
-    4,096 elements, and infinity for all other numbers of elements from 1 to 65,536.
+    4,096 elements, and the infinity for fewer and for more, up to 65,536.
     """
     extremum = reduce(Function, InputTensor, OutputTensor, Axes)
     only_nan = np.isnan(reduced_last(InputTensor, Axes)).all(-1).reshape(extremum.shape)
@@ -93,7 +93,7 @@ def reduce_candidates(
     return [(extremum, extremum), (nan, nan)] if only_nan.any() else [(extremum, extremum)]
 
 
-def _in_passes(
+def _results_in_passes(
     tensor: Array,
     axes: Sequence[int],
     combined: Callable[..., Array],
@@ -106,6 +106,7 @@ def _in_passes(
     Measured on DirectML 1.8.0: sums of squares along the axes 0 and 3 of 4 take two passes.
 
     Args:
+        combined: np.sum or np.mean.
         power: 2 for sums of squares.
     """
     if tensor.dtype != np.float16:
@@ -142,7 +143,7 @@ def reduce_error_scale(
             return _logarithm_error_scale(exact, Function)
         if Function in ("SUM", "L1"):
             vary = terms_vary(rows, (-1,))
-            others = _in_passes(InputTensor, Axes, np.sum) if Function == "SUM" else ()
+            others = _results_in_passes(InputTensor, Axes, np.sum) if Function == "SUM" else ()
             scale = ErrorScale(
                 sizes.sum(-1), quantum=quantum_of(rows), others=others, terms_vary=vary
             )
@@ -150,7 +151,7 @@ def reduce_error_scale(
         if Function == "AVERAGE":
             beyond = overflows(finite_sum(sizes))
             vary = terms_vary(rows, (-1,))
-            others = _in_passes(InputTensor, Axes, np.mean)
+            others = _results_in_passes(InputTensor, Axes, np.mean)
             scale = ErrorScale(sizes.mean(-1), overflows=beyond, others=others, terms_vary=vary)
             return _signed(scale, exact)
         squares = sum_of_squares(sizes, sizes.dtype)
@@ -161,7 +162,7 @@ def reduce_error_scale(
         if Function == "SUM_SQUARE":
             quantum = 0.0 if underflow.any() else quantum_of(rows, rows)
             vary = terms_vary(np.square(rows), (-1,))
-            others = _in_passes(InputTensor, Axes, np.sum, 2)
+            others = _results_in_passes(InputTensor, Axes, np.sum, 2)
             scale = ErrorScale(
                 squares + underflow / STEP, quantum=quantum, others=others, terms_vary=vary
             )
@@ -217,6 +218,9 @@ def product_error_scale(factors: Array, multiply: Callable[[Array], Array]) -> E
     If a partial product of finite factors may overflow, the result may be infinite, with the sign
     of the product, or NaN if a factor is 0. An infinite factor times a partial product that
     underflows to 0 is NaN.
+
+    Args:
+        multiply: returns the products of an array that is shaped like `factors`.
 
     Derived in docs/bounds.md, Products.
     """

@@ -60,8 +60,8 @@ class _Side:
 
     Attributes:
         unsure: which samples are unsure, sizes {regions, samples, outputs}.
-        choice: bit i is 1 if unsure sample i of an output lies beyond its boundary.
-        point: whether only the coordinate 0 is inside the input.
+        choice: bit i is 1 if unsure sample i of an output lies above its boundary, else 0.
+        point: whether only the coordinate 0 is inside the input; it counts as above the boundary.
     """
 
     unsure: Array

@@ -275,7 +275,7 @@ def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
 def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int) -> Array:
     """Return how far sums may be off if FLOAT32 adds them up in any order.
 
-    Each operation may be off by the least subnormal number, 2^-149, or more.
+    In addition, each operation may be off by the least subnormal number, 2^-149.
 
     Args:
         operations: how many FLOAT32 operations make a number before it is added.

@@ -39,7 +39,7 @@ def roi_pooling_interval(
     """Return the interval of ROI_POOLING: the greatest number of each part of a region.
 
     If a part has no number above negative infinity, the lowest finite number and negative infinity
-    are right. Any result is right for a region with a corner outside the range of INT32.
+    are right. Any result is right for a region with a scaled corner outside the range of INT32.
     """
     attributes = SpatialScale, PooledSize
     most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)

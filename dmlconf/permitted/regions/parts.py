@@ -95,13 +95,13 @@ class UncertainPart(Part):
         return chosen
 
     def coordinates(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Return the rows and the columns at which slopes may be least or greatest."""
+        """Return the rows and the columns at which values or slopes may be least or greatest."""
         block = self.block
         rows = coordinates_within(block.y, block.y_errors)
         return rows, coordinates_within(block.x, block.x_errors)
 
     def may_lie_beyond_an_element(self) -> Array:
-        """Return which samples may lie on either side of an element, {..., channels: 1}."""
+        """Return which samples may lie on either side of an element; the last dimension is 1."""
         jumps = np.zeros(1, bool)
         for coordinates in self.coordinates():
             jumps = jumps | (np.floor(coordinates[0]) != np.floor(coordinates[-1]))
@@ -127,7 +127,7 @@ class UncertainPart(Part):
             yield elements, Share(elements, share, least, np.where(read, most, 0))
 
     def _may_be_read(self, row: Array, column: Array) -> Array:
-        """Return which samples in doubt may read these elements; true for certain samples."""
+        """Return which samples may read these elements; true with LINEAR, and if not in doubt."""
         if self.reading.linear:
             return np.ones(1, bool)
         read: Array = self.reading.elements(row, column) >= self.needed

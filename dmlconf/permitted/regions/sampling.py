@@ -60,7 +60,7 @@ class UncertainSamples(Samples):
 
     Attributes:
         errors: the greatest errors of the coordinates in FLOAT32, of the same sizes.
-        undefined: which regions have a begin, an end or an extent that FLOAT32 does not hold, or
+        undefined: which regions have a begin, an end or an extent that is beyond FLOAT32 or NaN, or
             an offset that is not finite; sizes {regions}.
     """
 
@@ -70,7 +70,7 @@ class UncertainSamples(Samples):
     def of(self, regions: slice, outputs: slice = slice(None)) -> UncertainSamples:
         """Return the samples of some regions and outputs.
 
-        All are padded to the largest number of samples among these regions.
+        The dimension of samples is cut to the most samples that an output has in these regions.
         """
         counts = self.counts[regions]
         part = regions, slice(counts.max(initial=1)), outputs
@@ -127,7 +127,7 @@ def _inexact(values: Array) -> Array:
 
 
 def _rounds_difference(values: Array, subtracted: float) -> Array:
-    """Return where FLOAT32 rounds a difference, also where FLOAT64 rounds it."""
+    """Return where FLOAT32 rounds a difference, even if FLOAT64 rounds it to a FLOAT32 number."""
     difference = values - subtracted
     lost: Array = (difference + subtracted != values) | (values - difference != subtracted)
     return lost | _inexact(difference)
@@ -156,7 +156,7 @@ def uncertain_block(block: Block, y: UncertainSamples, x: UncertainSamples) -> U
 
 
 def greatest(reading: Reading, y: Array, x: Array) -> Array:
-    """Return the greatest absolute value of the elements from which `Reading.at` is computed."""
+    """Return the greatest absolute value of the numbers from which `Reading.at` is computed."""
     if not reading.linear:
         return np.abs(reading.at(y, x))
     near = [np.abs(reading.elements(*at)) for at in product(around(y), around(x))]

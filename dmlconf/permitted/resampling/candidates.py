@@ -42,7 +42,7 @@ _MOST_INDICES: Final = 5
 """The most indices along an axis that are tried for an element."""
 
 _FAR: Final = 2.0**22
-"""From here on, coordinates in FLOAT32 are off by 1 or more after some roundings."""
+"""From here on, coordinates in FLOAT32 may be off by 1 or more after some roundings."""
 
 _LEAST_FLOAT16: Final = float(np.finfo(np.float16).smallest_subnormal)
 
@@ -217,6 +217,7 @@ def _stored_between_steps(estimate: Estimate, times: int) -> Estimate:
 
 
 _Line = Callable[[Estimate, int], Estimate]
+"""Returns points on lines through the elements of an estimate, along an axis."""
 
 
 def _lines(at: UncertainCoordinates, shift: float) -> list[_Line]:

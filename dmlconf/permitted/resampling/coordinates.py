@@ -25,7 +25,8 @@ _ROUNDINGS: Final = 4
 
 
 NO_COORDINATE: Final = 2.0**60
-"""Only the error of a coordinate whose offset is not finite is more than this."""
+"""A coordinate with an error above this may be anywhere: its offset is not finite, or numbers of
+1e24 and more nearly cancel in it."""
 
 _FARTHEST: Final = 2.0**60
 """A coordinate beyond all elements; four times this is still an index of 64 bits."""
@@ -48,8 +49,9 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
     There is no error if the scale is a power of two and FLOAT32 holds all intermediates exactly.
     For example, FLOAT32 does not hold 8388607.25.
 
-    Coordinates beyond 2^60 become 2^60, and their errors at most 2^59. With an infinite or NaN
-    offset, there is no coordinate: its error is 2^61, so every element may be read.
+    Coordinates are limited to 2^60 in size. Beyond, an error of less than half of the coordinate
+    becomes at most 2^59; other errors become at most 2^61. With an infinite or NaN offset, there is
+    no coordinate: its error is 2^61, so every element may be read.
     """
     scale, shift, offset = at.scale, at.output_offset, at.input_offset
     indices = np.arange(len(at.values), dtype=np.float64)

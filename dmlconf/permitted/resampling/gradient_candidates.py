@@ -84,8 +84,8 @@ def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int
     """Return sums of elements times the greatest weights that their coordinates permit.
 
     An element is added at the two indices around its coordinate, and at the next ones if the error
-    reaches them. If the error is 1 or more, it is added at all indices within the error, with the
-    weight 1.
+    reaches them. With an error of 1 or more, it is added as without an error, and also at all
+    indices within the error, with the weight 1.
     """
     far = at.errors >= 1
     if far.any():
@@ -239,11 +239,11 @@ def _summed(values: Array, axis: int, members: _Members, size: int) -> Array:
 
 
 def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) -> Interval:
-    """Return the least and the greatest sum; any result where inf or NaN may be a term or not.
+    """Return the least and the greatest sum that each element may get.
 
-    Any result is also right if the sizes of finite terms may overflow.
-
-    A gradient may belong to one or several of the elements within its coordinate's error.
+    A gradient may belong to one or several of the elements within its coordinate's error. Any
+    result is right where infinity or NaN may be a term or not, or if the sum of the sizes of finite
+    terms may overflow.
     """
     sizes = output.Sizes
     parts = [np.maximum(values, 0), np.minimum(values, 0)]

@@ -42,8 +42,8 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
     """Return the error scale: the sums of absolute values, carried through the activation.
 
     Measured: kernels may store the sum in FLOAT16 before the bias is added, and before the
-    activation. Sums of integers are exact for a window of one element only: with others, a kernel
-    may transform the window (Winograd).
+    activation. Sums of integers count as exact only for a window of one element: a kernel may
+    transform larger windows (Winograd).
 
     Derived in docs/bounds.md, Sums.
     """

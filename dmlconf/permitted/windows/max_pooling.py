@@ -48,11 +48,11 @@ def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], 
 
 @of_fields(MaxPooling2Desc)
 def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[Interval, ...]:
-    """Return the intervals of the maximum of each window and of its index.
+    """Return the intervals of the maximum of each window and, if the desc has it, of its index.
 
-    If a window has no number above negative infinity, the output may be negative infinity or the
-    lowest finite number. Any index is right for such a window, for a window of padding alone, and
-    for a window whose maximum is the lowest FLOAT32 number.
+    If a window of floating-point numbers has none above negative infinity, the output may be
+    negative infinity or the lowest finite number. Any index is right for such a window, for a
+    window of padding alone, and for a window whose maximum is the lowest finite FLOAT32 number.
     """
     return _intervals(desc, desc.windows())
 
