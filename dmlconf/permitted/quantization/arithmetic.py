@@ -43,8 +43,8 @@ _LARGEST: Final = 2.0**31 - 256
 def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
     """Return the candidates of the output; each operation may round toward zero or to nearest.
 
-    If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. Any result is
-    right if a scale is 0, or if |a| + |b| of two dequantized numbers a and b is finite, but more
+    If `is_power_of_two` for all scales, and FLOAT32 holds the sum, nothing is rounded. Any result
+    is right if a scale is 0, or if |a| + |b| of two dequantized numbers a and b is finite, but more
     than the largest FLOAT32 number.
 
     Source: Direct3D 11.3 functional specification: products, sums and the reciprocal of the scale
@@ -160,8 +160,8 @@ def quantized_sum_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of `quantized_sum`; each operation may round toward zero or to nearest.
 
-    A device may scale each factor, or only the sum. If all scales are powers of two and FLOAT32
-    holds the sums, nothing is rounded. Any result is right in these cases:
+    A device may scale each factor, or only the sum. If `is_power_of_two` for all scales, and
+    FLOAT32 holds the sums, nothing is rounded. Any result is right in these cases:
 
     - a scale is 0 or NaN, or the scale of a factor is infinite
     - the scaled sum of the terms' sizes exceeds the largest FLOAT32 number, or a scaled factor may,

@@ -113,7 +113,7 @@ def dynamic_quantize_linear_candidates(
 ) -> tuple[Sequence[Interval], ...]:
     """Return the candidates of the output, the scale and the zero point.
 
-    FLOAT32 rounds scale and quotients toward zero or to nearest. If the scale is a power of two,
+    FLOAT32 rounds scale and quotients toward zero or to nearest, but if `is_power_of_two(scale)`,
     quotients are exact. A subnormal scale has fewer digits, and may count as 0: see
     `_without_scale`. Any zero point and output are right if the scale may be 0, if the range of the
     input overflows FLOAT32, or if the scale, some elements and not all of them are subnormal.

@@ -105,9 +105,10 @@ def is_power_of_two(scale: Array) -> Array:
 
 
 def exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
-    """Return values / scale, FLOAT64, and the error of values * (1 / scale) in FLOAT32.
+    """Return values / scale, FLOAT64, and the error that the reciprocal of the scale makes.
 
-    Values are rounded to FLOAT32 first. The error is 0 where `is_power_of_two(scale)`.
+    The values are rounded to FLOAT32 first. The error is 0 where `is_power_of_two(scale)`, and does
+    not include that of the last rounding.
     """
     with np.errstate(all="ignore"):
         exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)

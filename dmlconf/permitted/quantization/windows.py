@@ -55,9 +55,9 @@ def quantized_linear_average_pooling_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of the output; each operation may round toward zero or to nearest.
 
-    If all scales and the number of elements are powers of two, and FLOAT32 holds the sum, nothing
-    is rounded. Any result is right if a scale is 0 or not finite, if the number of elements is 0,
-    or if the scaled sum of the terms' sizes exceeds the largest FLOAT32 number.
+    If `is_power_of_two` for all scales and the count of elements, and if FLOAT32 holds the sum,
+    nothing is rounded. Any result is right if a scale is 0 or not finite, if the count is 0, or
+    if the scaled sum of the terms' sizes exceeds the largest FLOAT32 number.
     """
     spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
     over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)

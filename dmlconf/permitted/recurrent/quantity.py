@@ -306,8 +306,8 @@ class Quantity(Values):
     ) -> tuple[Spread, Spread]:
         """Return the spreads of an activation's values.
 
-        The spread of the argument is multiplied by the mean slope of the activation. The greatest
-        difference of a slope from the mean counts as an independent error.
+        The spread of the argument is multiplied by the mean slope of the activation. The argument's
+        likely error times the greatest difference of a slope from the mean is an independent error.
         """
         likely = self._reach()
         reach = np.maximum(likely, _LEAST_REACH * np.maximum(np.abs(self.value), 1.0))
@@ -434,7 +434,7 @@ def next_state(
 ) -> tuple[Quantity, ...]:
     """Return the next step's state; `hold` stores the parts of running sequences.
 
-    `step` is the number of the step, which chooses the signs of mixtures (`independent`).
+    `step` chooses the signs of mixtures (`independent`).
     """
     parts = [hold(part).where(running, part) for part in state]
     sources = sources_of(np.concatenate([part.value for part in parts], -1))

@@ -215,12 +215,9 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
 def product_error_scale(factors: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
     """Return the error scale of products: their sizes, enlarged where a partial product underflows.
 
-    If a partial product of finite factors may overflow, the result may be infinite, with the sign
-    of the product, or NaN if a factor is 0. An infinite factor times a partial product that
-    underflows to 0 is NaN.
-
-    Args:
-        multiply: returns the products of an array that is shaped like `factors`.
+    `multiply` makes the products. If a partial product of finite factors may overflow, the result
+    may be infinite, with the sign of the product, or NaN if a factor is 0. An infinite factor times
+    a partial product that underflows to 0 is NaN.
 
     Derived in docs/bounds.md, Products.
     """

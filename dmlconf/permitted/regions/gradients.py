@@ -128,7 +128,7 @@ class _UncertainGradients(RoiGradients):
         return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:
-        """Return which outputs have special gradients or, if `image`, read special elements.
+        """Return which outputs have special gradients; if `image`, also which read such elements.
 
         Special numbers are infinite, NaN or so large that the sum of four may overflow. Sizes
         {regions, rows, columns, channels}.

@@ -58,7 +58,7 @@ def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
     sample near an end of the input may be outside. Any result is right
 
     - for a region whose coordinates are not finite in FLOAT32
-    - for an output with a sample that may be off by more than half an element
+    - for an output with a sample that may be in the input and be off by more than half an element
     - for an output that infinite, NaN or huge elements affect (`special_outputs`)
     """
     dtype = desc.OutputTensor.DataType.dtype
@@ -77,7 +77,11 @@ def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
 
 
 def _rounded(candidate: Candidate, function: str, dtype: np.dtype[Any]) -> Interval:
-    """Return a candidate in the output's type, with the channels before rows and columns."""
+    """Return a candidate in the output's type, with the channels before rows and columns.
+
+    Negative infinity is as right as the lowest FLOAT32 number. For MAX, so is the lowest finite
+    number of the output's type in place of negative infinity.
+    """
     least, most, error = (
         np.moveaxis(part, -1, 1) for part in (candidate.least, candidate.most, candidate.error)
     )

@@ -126,7 +126,7 @@ def _between(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _counts(at: UncertainCoordinates, size: int) -> Array:
-    """Return how many terms the sum at each index has, 1 at least."""
+    """Return how many coordinates lie beside each index, 1 at least: the terms of its sum."""
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first[weight < 1], second[weight + at.errors > 0]])
     return np.maximum(np.bincount(indices, minlength=size), 1).astype(np.float64)
@@ -186,9 +186,8 @@ _Members = tuple[Array, Array]
 def _memberships(low: Array, high: Array) -> list[_Members]:
     """Return the ways to assign gradients to elements.
 
-    Without gradients near a boundary there is one way. Otherwise there are four: an element gets
-    the gradients near neither of its two boundaries, near the upper one, near the lower one, or
-    near both.
+    Without gradients near a boundary there is one way. Otherwise there are four: of the gradients
+    near its boundaries, an element gets none, those near the upper one, near the lower one, or all.
     """
     every = np.arange(len(low))
     near = low != high
