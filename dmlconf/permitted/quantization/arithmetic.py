@@ -44,8 +44,7 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
     """Return the candidates of the output; each operation may round toward zero or to nearest.
 
     If `is_power_of_two` for all scales, and FLOAT32 holds the sum, nothing is rounded. Any result
-    is right if a scale is 0, or if |a| + |b| of two dequantized numbers a and b is finite, but more
-    than the largest FLOAT32 number.
+    is right if a scale is 0, or if |a| + |b| of dequantized a and b is finite, but beyond FLOAT32.
 
     Source: Direct3D 11.3 functional specification: products, sums and the reciprocal of the scale
     may be off by one ULP.

@@ -107,8 +107,7 @@ def is_power_of_two(scale: Array) -> Array:
 def exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
     """Return values / scale, FLOAT64, and the error that the reciprocal of the scale makes.
 
-    The values are rounded to FLOAT32 first. The error is 0 where `is_power_of_two(scale)`, and does
-    not include that of the last rounding.
+    Values are rounded to FLOAT32 first. The error is 0 where `is_power_of_two(scale)`.
     """
     with np.errstate(all="ignore"):
         exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)

@@ -50,7 +50,7 @@ def error_scales(
     Args:
         direction: computes one direction of the layer.
         kernel_sites: what each known kernel stores in FLOAT16; unused for FLOAT32.
-        biases: how many biases the outputs' rules count as terms.
+        biases: how many terms the outputs' rules count besides one for each input and hidden node.
     """
     (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
     terms = biases + inputs + hidden

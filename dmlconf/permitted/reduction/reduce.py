@@ -81,8 +81,8 @@ def reduce_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of REDUCE with MIN or MAX: one, or two if a row has only NaN.
 
-    For a row of NaN, a kernel may return NaN, or the number from which it starts: infinity for MIN,
-    -infinity for MAX.
+    The input has a floating-point type. For a row of NaN, a kernel may return NaN, or the number
+    from which it starts: infinity for MIN, -infinity for MAX.
 
     Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN for
     4,096 elements, and the infinity for fewer and for more, up to 65,536.
@@ -107,7 +107,7 @@ def _results_in_passes(
 
     Args:
         combined: np.sum or np.mean.
-        power: 2 for sums of squares.
+        power: 2 for squares.
     """
     if tensor.dtype != np.float16:
         return ()

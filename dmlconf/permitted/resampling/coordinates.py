@@ -25,8 +25,7 @@ _ROUNDINGS: Final = 4
 
 
 NO_COORDINATE: Final = 2.0**60
-"""A coordinate with an error above this may be anywhere: its offset is not finite, or numbers of
-1e24 and more nearly cancel in it."""
+"""A coordinate with an error above this may be anywhere, as with an offset that is not finite."""
 
 _FARTHEST: Final = 2.0**60
 """A coordinate beyond all elements; four times this is still an index of 64 bits."""
