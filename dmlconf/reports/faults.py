@@ -15,7 +15,7 @@ __all__ = ["condition_of", "fault_entry", "fault_lines", "render_json", "render_
 def condition_of(fault: KnownFault) -> str:
     """Return in words when the fault explains a failure; `always` if it has no condition.
 
-    Operators, versions and the outcome are not part of the text.
+    Operators, versions, the outcome and `KnownFault.nodes` are not part of the text.
     """
     parts = []
     if fault.formula is not None:
@@ -76,7 +76,7 @@ def fault_lines(fault: KnownFault) -> Iterator[str]:
 
 
 _LAB_RELEASE: Final = "1.15.4"
-"""The release that the Wine lab runs unless another is named."""
+"""The release that the Wine lab runs unless another is named, as in `lab/recipe.toml`."""
 
 _HEAD = """\
 # What DirectML itself does wrong
@@ -145,7 +145,7 @@ def _section(fault: KnownFault) -> str:
 
 
 def _command(fault: KnownFault) -> str:
-    """Return the command that runs the example in the Wine lab, on the last release that fails."""
+    """Return the command that runs the example in the Wine lab, on `fault.last`."""
     last = ".".join(map(str, fault.last))
     version = "" if last == _LAB_RELEASE else f"--directml-version {last} "
     alone = fault.graph and not fault.example.startswith("graphs/")

@@ -109,7 +109,10 @@ def formats(*each: Format[Content]) -> Formats[Content]:
 
 
 def late(module: str, function: str = "render") -> Callable[[Any], Any]:
-    """Return a function of a module below `dmlconf.reports`, imported only when it is called."""
+    """Return a call of a function of one argument in a module below `dmlconf.reports`.
+
+    The module is imported only by the call.
+    """
 
     def call(content: Any) -> Any:
         return getattr(import_module(f"dmlconf.reports.{module}"), function)(content)

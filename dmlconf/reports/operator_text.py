@@ -61,7 +61,10 @@ def ranks_text(support: Support) -> str:
 
 
 def level_lines(entry: Operator) -> list[str]:
-    """Return the feature levels of parts of a desc that may need a higher one than the operator."""
+    """Return the feature levels of parts of a desc that may need a higher one than the operator.
+
+    For example, a line of PADDING is `3_0 for PaddingMode SYMMETRIC`.
+    """
     lines = [
         f"{since} for {field.name} {constant}"
         for field in entry.of_kind(FieldKind.ATTRIBUTE)
@@ -95,7 +98,7 @@ def rule_text(rule: PrecisionEntry) -> str:
 
 
 def typical_text(typical: Typical) -> str:
-    """Return the largest share of the limit used for each data type, and how it was measured."""
+    """Return the largest share of the limit used, by data type, and how it was measured."""
     shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
     when = f" when {typical.when}" if typical.when else ""
     return f"Largest share of the limit used: {shares}{when}. Measured: {typical.measured}"

@@ -1,4 +1,4 @@
-"""Render pages from `templates/`: self-contained ones of HTML, and sets with one style sheet."""
+"""Render pages from `templates/`: pages in one file, and sets of pages with one style sheet."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class _Page:
     """The frame of a page, for the templates; parts that a page lacks are empty.
 
     Attributes:
-        data: the script's data: JSON, compressed, in Base64; or `_PLACEHOLDER`.
+        data: `_PLACEHOLDER`, in whose place `page_parts` puts the script's data: JSON,
+            compressed, in Base64.
         stylesheet: the address of a style sheet that several pages share, instead of `style`.
     """
 
@@ -67,9 +68,9 @@ def render_page(
     """Return a page that works from a file, without a network, under a strict content policy.
 
     Args:
-        title: the title of the page; it is escaped as well.
-        values: the values of the template; all text but `Markup` is escaped, also control
-            characters.
+        title: the title of the page, as text that is escaped.
+        values: the values of the template; text is escaped, unless it is `Markup`, and so are its
+            control characters.
         data: the script's data, as JSON values; None for none.
         scripts: the names of the script's files, such as `copy.js`.
 
@@ -95,7 +96,7 @@ def page_parts(
     """Yield the text of `render_page` in parts, so that much data takes little memory.
 
     Args:
-        data: the text of the script's data in JSON, in parts; without a part, there is no data.
+        data: the script's data as the text of JSON, in parts; if there is none, an empty iterable.
     """
     from markupsafe import Markup
 
@@ -120,8 +121,7 @@ def render_linked_page(template: str, title: str, values: Mapping[str, Any], roo
     """Return one of several pages that share a style sheet and have no script, or their feed.
 
     Args:
-        values: the values of the template; all text but `Markup` is escaped, also control
-            characters.
+        values: as for `render_page`.
         root: the path from the page's folder to that of the style sheet, such as `../`.
     """
     page = _Page(printable(title), stylesheet=f"{root}style.css")

@@ -133,7 +133,7 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
 
 
 def _reason(finding: Finding) -> str:
-    """Return a finding's kind and message; not `REFUSED`, which the closing sentence says."""
+    """Return a finding's message, after its kind unless that is `REFUSED`."""
     if finding.kind is FindingKind.REFUSED:
         return finding.message
     return f"{finding.kind.words}: {finding.message}"

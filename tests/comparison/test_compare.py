@@ -203,6 +203,9 @@ def test_a_new_run_that_is_incomplete_does_not_pass() -> None:
     shards = replace(early.header, merged_shards={"count": 2, "numbers": [1]})
     merged = compare(whole, replace(early, header=shards))
     assert closing_sentence(merged).endswith("; of the new run, shard 2/2 is missing")
+    all_present = replace(early.header, merged_shards={"count": 1, "numbers": [1]})
+    merged = compare(whole, replace(early, header=all_present))
+    assert closing_sentence(merged).endswith("; the new run ended early")
 
 
 def test_the_json_report_fits_its_schema_and_counts_new_failures() -> None:

@@ -163,7 +163,7 @@ def test_operators_without_failures_are_sorted_by_name() -> None:
     ],
 )
 def test_worst_ulp_is_readable_at_any_size(distance: float | None, message: str) -> None:
-    assert summary.number(distance) == message
+    assert summary.ulp_text(distance) == message
 
 
 def test_worst_ulp_of_a_run_is_the_greatest_of_all_outputs() -> None:

@@ -41,14 +41,14 @@ VERSION: Final = 1
 """Version of the JSON form; it increases when readers of the old form could be misled."""
 
 SLOWER: Final = "Slower than noise allows"
-"""The heading above the operators that take longer on the device."""
+"""The heading above the lines of `timing_lines`."""
 
 MOST_GROUPS: Final = 10
 """The most groups of new failures that a report shows."""
 
 MOST_CASES: Final = 10
-"""The most cases that the terminal shows for each change, unless verbose; Markdown shows ten times
-as many."""
+"""The most cases that the terminal lists for each change, unless verbose; in Markdown, ten times as
+many. Unchanged cases are not listed."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: "bold red",
@@ -72,7 +72,7 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 def closing_sentence(comparison: Comparison) -> str:
     """Return one sentence: how many failures are new and how many cases both runs have.
 
-    It also names runs that are incomplete.
+    It also says which of the runs are incomplete.
     """
     newly = len(comparison.of(Change.NEW_FAILURE))
     count = f"{counted(comparison.shared, 'case')} in both runs"
@@ -181,7 +181,7 @@ def _counts(comparison: Comparison) -> Table:
 
 
 def heading(change: Change) -> str:
-    """Return the heading above the list of the cases with this change."""
+    """Return a heading for the cases with this change, such as `New failures`."""
     label = "new failures" if change is Change.NEW_FAILURE else change.label
     return f"{label[0].upper()}{label[1:]}"
 
@@ -203,7 +203,7 @@ def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Itera
 
 
 def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
-    """Return at most `most` entries, from as many operators as possible, in their order."""
+    """Return at most `most` of the entries, of as many operators as possible, in the same order."""
     shown = islice(spread(entries, lambda entry: entry.operator), most)
     return sorted(shown, key=entries.index)
 

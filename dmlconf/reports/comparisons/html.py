@@ -24,7 +24,8 @@ from dmlconf.verdicts.status import Status
 __all__ = ["render_html"]
 
 MOST_CASES: Final = 10_000
-"""The most cases that the page lists of each change; unchanged cases are only counted."""
+"""The most cases that the page lists for each change of a comparison; unchanged cases are only
+counted."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: Status.FAILED.css_class,
@@ -40,7 +41,7 @@ _MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})
 """Facts that a reader compares first; the page folds the others away."""
 
 _COUNTED: Final = (Change.NEW_FAILURE, Change.FIXED, Change.STILL_FAILS)
-"""The columns of the table of operators."""
+"""The changes that the table of operators counts, a column for each."""
 
 
 def render_html(comparisons: Sequence[Compared]) -> str:

@@ -1,4 +1,4 @@
-"""Report the cases in which one run alone passes or fails, for the terminal."""
+"""Report the cases that one of several runs alone passes or fails, for the terminal."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
 
 
 def _result(verdict: Verdict) -> str:
-    """Return a failure's first wrong element, else its reason; if it has neither, the status.
+    """Return the first wrong element of a failure or, if none is known, the kind of its reason.
 
-    For verdicts that do not fail the run, it is the status.
+    For a failure without a reason, and for a verdict that does not fail the run, it is the status.
     """
     if not verdict.status.fails_run or verdict.reason is None:
         return str(verdict.status)

@@ -143,7 +143,7 @@ def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
 
 
 def _short(files: Sequence[str]) -> Sequence[str]:
-    """Return the names of files, without folders and `.jsonl` if all still differ."""
+    """Return the names of files without folders and `.jsonl`; as they are if two would be equal."""
     short = [PurePath(file).name.removesuffix(".jsonl") for file in files]
     return short if all(short) and len(set(short)) == len(files) else files
 

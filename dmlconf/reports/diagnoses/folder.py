@@ -90,13 +90,13 @@ def _title(diagnosis: Diagnosis) -> str:
 def _other_forms(
     folder: Path, case: Case, compilation: Compilation, runs: int, title: str
 ) -> dict[str, str]:
-    """Write the case in the forms that suit it: for DxDispatch, and as a program.
+    """Write the case in the forms that suit it: for DxDispatch, and as a C++ program.
 
     Returns:
         A description of each written file, by its path in the folder.
     """
     if isinstance(case.expectation, ExpectedRejection):
-        return {}  # A rejected case does not run.
+        return {}  # The case must be rejected, so there are no outputs to look at.
     if case.relation is not None:
         return {}  # Two forms of the graph differ, and neither is known to be wrong.
     files: dict[str, str] = {}

@@ -17,6 +17,7 @@ from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.documents.wording import counted
 from dmlconf.graphs.model import Constant, Graph, Slot
 from dmlconf.reports.markdown_text import cell, row, table
+from dmlconf.reports.runs.summary import MOST_DIAGNOSTIC_LINES
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import OF_VALUES, Verdict
 
@@ -182,7 +183,7 @@ def _case(heading: str, case: Case) -> Iterator[str]:
 
 
 def _nodes(graph: Graph) -> Iterator[str]:
-    """Yield a table of the nodes, each after those that feed it."""
+    """Yield a table of the nodes and constants, each after those that feed it."""
     sources = graph.sources()
     outputs: dict[Slot, list[str]] = {}
     for name, slot in graph.output_sources().items():
@@ -223,7 +224,7 @@ def _cell(value: Any) -> str:
 
 def _values(array: Array) -> str:
     flat = array.ravel()
-    digits = 17 if array.dtype == np.float64 else 9  # So many tell any two numbers apart.
+    digits = 17 if array.dtype == np.float64 else 9  # Enough to tell any two numbers apart.
     listed = flat[:_MOST_VALUES].tolist()
     texts = (f"{each:.{digits}g}" if isinstance(each, float) else str(each) for each in listed)
     shown = ", ".join(texts)
@@ -244,7 +245,7 @@ def _outcome(verdict: Verdict) -> Iterator[str]:
         yield ""
     if reason.diagnostics:
         yield "```text"
-        yield from reason.diagnostics.strip().splitlines()[-20:]
+        yield from reason.diagnostics.strip().splitlines()[-MOST_DIAGNOSTIC_LINES:]
         yield "```"
         yield ""
 

@@ -125,7 +125,7 @@ def story_data(story: Story) -> dict[str, Any]:
 
 
 def story_lines(story: Story) -> Iterator[str]:
-    """Yield lines of text: how often a case failed in a line of runs, then each change."""
+    """Yield lines of text: how many runs of `story.line` a case failed in, then each change."""
     yield f"{story.line.name}: failed in {story.failed:,} of {story.runs:,} runs"
     for each in story.transitions:
         since = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id:<5}"
@@ -156,7 +156,7 @@ def flaky_data(each: Flaky) -> dict[str, Any]:
 
 
 def regression_data(transition: Transition, still: bool) -> dict[str, Any]:
-    """Return a regression as JSON values."""
+    """Return a regression as JSON values; `still` is whether the case has failed ever since."""
     return {**transition_data(transition), "still_fails": still}
 
 

@@ -21,7 +21,7 @@ _NAMES: Final = UUID("6f0f7f5e-3f5b-4d0b-9d0e-0d6d6c636f6e")
 
 
 def regression_feed(overview: Overview, address: str) -> str:
-    """Return the feed.
+    """Return the feed as XML.
 
     A regression has the same identifier in every history, so that feed readers show it only once.
 

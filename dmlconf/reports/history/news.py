@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _MOST_LISTED: Final = 50
-"""The most cases that the Markdown lists as beginning to fail, and as ceasing to."""
+"""The most cases in each of the two tables of the Markdown."""
 
 
 def moment(run: RunRow) -> str:
@@ -31,7 +31,10 @@ def moment(run: RunRow) -> str:
 
 
 def run_text(news: LineNews) -> str:
-    """Return the name of the latest run, such as `Run #7 of 2025-03-01 22:15`, or of its shards."""
+    """Return the name of the latest run: `Run #7 of 2025-03-01 22:15`.
+
+    Several shards are `3 shards to #7 of 2025-03-01 22:15`.
+    """
     latest = news.latest[-1]
     if len(news.latest) > 1:
         return f"{len(news.latest)} shards to #{latest.id} of {moment(latest)}"

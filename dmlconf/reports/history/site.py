@@ -1,8 +1,8 @@
 """The pages of a history: what is new, operators by driver, cases and subjects.
 
 A `Target` is a subject: backend, version, adapter and driver. A page depends only on an `Overview`
-and the options of `Site`. Paths never change: those of operators are made from names, those of
-subjects and cases from digests.
+and the options of `Site`. The same operator, subject or case has the same path in every history:
+paths of operators are made from names, those of subjects and cases from digests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from dmlconf.verdicts.status import Status
 __all__ = ["MOST_CASE_PAGES", "Site"]
 
 MOST_CASE_PAGES: Final = 5_000
-"""The most cases with a page in a folder: first those that fail now, then those changed last."""
+"""The most cases with a page, unless `Site.most_cases` says otherwise: first those that fail now,
+then those whose verdict changed last."""
 
 _MOST_COLUMNS: Final = 12
 """The most subjects that are columns of the first page's table."""
@@ -85,7 +86,11 @@ class Site:
         return None
 
     def missing(self, root: str, heading: str, text: str) -> str:
-        """Return the page for an address under which there is nothing."""
+        """Return the page for an address under which there is nothing.
+
+        Args:
+            root: as for `render_linked_page`.
+        """
         return render_linked_page(
             "history/missing.html", heading, {"heading": heading, "text": text}, root
         )
@@ -395,7 +400,7 @@ class Site:
     def _operator_rows(
         self, names: Iterable[str], targets: Iterable[Target]
     ) -> Iterator[dict[str, Any]]:
-        """Yield a row for each subject and each operator of which it has run cases."""
+        """Yield a row for each pair of a subject and an operator whose cases ran on it."""
         for target in targets:
             latest = self.overview.totals.get(self.overview.latest(target).id, {})
             for name in names:

@@ -29,7 +29,7 @@ class TimeLine:
     Attributes:
         width: the width of the picture: 2 for each bar, and at least 2.
         spoken: what the picture shows, in words.
-        paths: pairs of a CSS class, of `failed` or `passed`, and its bars as a path of SVG.
+        paths: pairs of a CSS class, `failed` or `passed`, and its bars as a path of SVG.
     """
 
     width: int

@@ -101,7 +101,10 @@ def _failing_first(totals: OperatorTotals) -> tuple[int, str]:
 
 
 def _headings(statuses: Sequence[Status], total: OperatorTotals) -> list[dict[str, str]]:
-    """Return the headings of the columns of numbers; a small screen leaves out `minor` columns."""
+    """Return the headings of the columns of numbers.
+
+    A narrow window hides columns of the style `minor`, a less narrow one those of `least`.
+    """
     return [
         {"name": "Cases", "style": "minor"},
         *({"name": str(s).capitalize(), "style": _column_style(s, total)} for s in statuses),
@@ -119,7 +122,7 @@ def _notes(log: RunLog) -> Iterator[str]:
     for section in remarks.SECTIONS:
         if section.prefix is not None:
             yield from (section.prefix + line for line in section.lines(log))
-    yield from remarks.room_lines(log)
+    yield from remarks.hardly_judged_lines(log)
     notes = remarks.plain_notes(log)
     yield from (note for note in notes if note)
 
@@ -248,7 +251,8 @@ def _case(
 
     `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `u` the
     circumstance that failed. Indices into the lists of `_data` are the status `s`, the operator
-    `o`, the tags `t`, the data types `d` and the feature level `l`. What is not known is left out.
+    `o`, the tags `t`, the data types `d` and the feature level `l`. Without a value, `e`, `u`, `d`
+    and `l` are left out.
     Cases with a reason have it as `r`, and the elements that differ as `x`. Cases that did not pass
     have the outputs' figures `g` and the facts `f`.
     """

@@ -34,7 +34,7 @@ def render(log: RunLog) -> str:
 def _lines(log: RunLog) -> Iterator[str]:
     yield f"## {escaped(summary.closing_sentence(log))}"
     yield ""
-    for note in (*remarks.room_lines(log), *remarks.plain_notes(log)):
+    for note in (*remarks.hardly_judged_lines(log), *remarks.plain_notes(log)):
         if note:
             yield f"{escaped(note)}."
             yield ""
@@ -78,7 +78,7 @@ def _table(log: RunLog) -> Iterator[str]:
             escaped(row.operator),
             f"{row.cases:,}",
             *(f"{row.counts.get(status, 0):,}" for status in shown),
-            summary.number(row.worst_ulp),
+            summary.ulp_text(row.worst_ulp),
             summary.margin_cell(row.margin),
         ]
         for row in ((*rows, total) if len(rows) > 1 else rows)

@@ -42,9 +42,9 @@ __all__ = [
     "disputes_note",
     "far_lines",
     "far_operators",
+    "hardly_judged_lines",
     "known_fault_lines",
     "plain_notes",
-    "room_lines",
     "room_totals",
     "unchecked_note",
     "unchecked_outputs_note",
@@ -54,7 +54,8 @@ __all__ = [
 ]
 
 FAR_FROM_TYPICAL: Final = 10.0
-"""A result is far from those of known devices if its error is more than this many times theirs."""
+"""A result is far from those of known devices if its error is more than this many times the
+greatest of theirs."""
 
 MOST_WARNINGS: Final = 10
 """The most warnings, or reasons why cases were declined, that are listed."""
@@ -101,8 +102,8 @@ def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
     return RoomTotals(elements, open_elements, loose)
 
 
-def room_lines(log: RunLog) -> list[str]:
-    """Return remarks on cases of models that were left out, and on open and loose elements."""
+def hardly_judged_lines(log: RunLog) -> list[str]:
+    """Return remarks on what was hardly judged: open and loose elements, and models left out."""
     total = room_totals(log.verdicts)
     lines = left_out_lines(log.header)
     of = f"of {total.elements:,} elements"
@@ -257,7 +258,7 @@ class FarOperator:
 
 
 def circumstance_lines(log: RunLog) -> list[str]:
-    """Return a line for each circumstance that was tried: how many cases had which result."""
+    """Return a line for each circumstance that a case ran under: how many had which result."""
     counts: dict[str, Counter[str]] = {}
     for verdict in where(log.verdicts, Judgement, lambda judgement: bool(judgement.circumstances)):
         for circumstance, result in verdict.judgement.circumstances.items():

@@ -30,7 +30,6 @@ __all__ = [
     "margin_text",
     "missing_shards_text",
     "nearest_lines",
-    "number",
     "operator_totals",
     "repeat_command",
     "run_command",
@@ -38,6 +37,7 @@ __all__ = [
     "shown_statuses",
     "slowest_lines",
     "status_counts",
+    "ulp_text",
 ]
 
 MOST_DIAGNOSTIC_LINES: Final = 20
@@ -128,7 +128,7 @@ def _sum(name: str, rows: Sequence[OperatorTotals]) -> OperatorTotals:
 
 
 def margin_cell(margin: float | None) -> str:
-    """Return a margin as text for a table."""
+    """Return a margin as text for a table, such as `12%`; `-` for None."""
     return "-" if margin is None else f"{margin:.0%}"
 
 
@@ -202,13 +202,15 @@ def closing_sentence(log: RunLog) -> str:
 
 
 def missing_shards_text(header: Header) -> str:
-    """Return which shards a merged log lacks, as a phrase; empty if none, or not merged."""
+    """Return a phrase such as `shard 2/3 is missing` for a merged log; empty if none is missing."""
     shards = header.merged_shards
     if shards is None:
         return ""
     count, present = shards["count"], set(shards["numbers"])
     absent = (number for number in range(1, count + 1) if number not in present)
     names = [f"{number}/{count}" for number in islice(absent, _MOST_SHARDS)]
+    if not names:
+        return ""
     if len(names) == 1:
         return f"shard {names[0]} is missing"
     more = count - len(present) - len(names)
@@ -313,7 +315,7 @@ def _expected(header: Header) -> str:
     return f"by the cases, else by {header.against}"
 
 
-def number(value: float | None) -> str:
+def ulp_text(value: float | None) -> str:
     """Return a number of ULP as text, such as `12,345` or `1.2e7`.
 
     It is `-` for None, and `∞` for an infinity or NaN.

@@ -36,7 +36,7 @@ _NAME_WIDTHS: Final = (45, 28)
 """Maximum lengths of a line of an operator's name, which are tried in turn until the table fits."""
 
 _SHORTEST_NAMES: Final = 15
-"""Maximum length of a line of a name, where no layout has room for longer ones."""
+"""Maximum length of a line of a name, if no layout with `Limit used` has room for longer ones."""
 
 _TIME: Final = f"{'Time':>7}"
 """The heading of times, as wide as a time below ten minutes, so that most runs have one layout."""
@@ -131,6 +131,7 @@ def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[Operat
 def _table(of: OperatorsTable, layout: _Layout, longest: int, *, ascii_only: bool) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     shown = summary.shown_statuses(of.total)
     table = Table(
@@ -152,12 +153,15 @@ def _table(of: OperatorsTable, layout: _Layout, longest: int, *, ascii_only: boo
         table.add_column(heading, footer, justify="right", no_wrap=True, footer_style="bold")
     for row in of.rows:
         name = "\n".join(printable(line) for line in _name_lines(row.operator, longest))
-        table.add_row(_lines(name), *_cells(row, shown, layout, ascii_only=ascii_only))
+        table.add_row(Text(name), *_cells(row, shown, layout, ascii_only=ascii_only))
     return table
 
 
 def _name_lines(name: str, longest: int) -> list[str]:
-    """Return a name on one line, or on several that break after underscores."""
+    """Return a name on one line, or on several that break after underscores.
+
+    Only a word that is longer than `longest` makes a longer line.
+    """
     lines = [""]
     for word in re.split(r"(?<=_)", name):
         if lines[-1] and len(lines[-1]) + len(word) > longest:
@@ -178,18 +182,12 @@ def _cells(
     for status in shown:
         count = row.counts.get(status, 0)
         yield styled(f"{count:,}", status.traits.style if count else "dim")
-    worst = summary.number(row.worst_ulp)
+    worst = summary.ulp_text(row.worst_ulp)
     yield styled(worst.replace("∞", "inf") if ascii_only else worst)
     if layout.with_margin:
         yield styled(summary.margin_cell(row.margin))
     if layout.with_time:
         yield styled(_duration(row.seconds))
-
-
-def _lines(text: str) -> Text:
-    from rich.text import Text
-
-    return Text(text)
 
 
 def _duration(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """The report on a run in the terminal: what was tested, a table, remarks and some failures.
 
-Neighbours hold parts of it: `table` the table by operator, `remarks` the remarks,
+Other modules of this folder hold parts of it: `table` the table by operator, `remarks` the remarks,
 `shared_properties` what failures share, and `failure_details` the values of a failure.
 """
 
@@ -94,7 +94,7 @@ def render(
     if verbose:
         parts += _others(log)
         parts.append(Histograms(log))
-        parts += [styled(note, "dim") for note in remarks.room_lines(log)]
+        parts += [styled(note, "dim") for note in remarks.hardly_judged_lines(log)]
     notes = [styled(note, "dim") for note in remarks.plain_notes(log) if note]
     end = list(_what_next(log, most_groups))
     parts += [*notes, *([""] if notes and end else []), *end]

@@ -1,4 +1,4 @@
-"""Report the strength figure "by case": how often cases notice the defects that they may catch."""
+"""Report the strength figure "by case": how often a case notices a defect whose code it runs."""
 
 from __future__ import annotations
 

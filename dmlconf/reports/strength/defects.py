@@ -28,7 +28,6 @@ __all__ = [
     "render_json",
     "render_markdown",
     "render_table",
-    "share",
     "survivors",
 ]
 
@@ -51,7 +50,7 @@ class OperatorStrength:
     """An operator's row of the table.
 
     Attributes:
-        injected: defects that the suite should catch, as `Tally.outside` says.
+        injected: defects of an output and data type that the suite should catch (`Tally.outside`).
         caught: defects among these that at least one case catches.
         within: the other defects, which the rules permit wherever they change an output.
         cases_injected: pairs of an output of a case and a defect that breaks the output's rule.
@@ -269,7 +268,7 @@ class _DefectFigure(Figure):
         return {"by_case": case_data(self.strength.noticed)}
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return a sentence for each operator with a lower share, and on differences that fail.
+        """Return sentences on operators with a share below `least`, and on differences that fail.
 
         If no defect was injected, a sentence says so. For the name `cases`, only the share by case
         counts.

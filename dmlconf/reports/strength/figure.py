@@ -69,7 +69,8 @@ class Setting:
             them or not.
         jobs: how many processes measure.
         sample: the most cases of each operator, and of each driver defect; None for all. Some
-            figures try more where these notice too little. `FigureKind.takes_all` ignores it.
+            figures try more where these notice too little. Figures that take all cases ignore it
+            (`FigureKind.takes_all`).
         chosen: the names of the figures that are measured.
         recordings: the recordings from which `injected` took expected values; empty before that.
     """

@@ -1,6 +1,7 @@
 """Report the strength figure "by rewrite": which rewrites of graphs, and conditions, are tested.
 
-A rewrite has graphs in which it is right, and each condition has graphs in which it goes wrong.
+A rewrite is tested by graphs in which it is right, and each of its conditions by graphs that break
+this condition only, so that the rewrite is wrong.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["SIZES", "SizeDefects"]
 
 _HEADINGS: Final = ("Defect", "Operators", "Cases that run it", "Hidden", "Not noticed", "Share")
 
-_NOT_TRIED: Final = (Fate.UNMET, Fate.NO_EFFECT)
+_LEFT_OUT: Final = (Fate.UNMET, Fate.NO_EFFECT)
 """The fates of pairs that are left out: no case meets the conditions of the defect, or the defect
 changes no output."""
 
@@ -37,7 +37,7 @@ class SizeDefects(Figure):
 
     def sentences(self) -> Iterator[str]:
         """Yield the share caught of pairs of defect and operator, and of defect and case."""
-        tried = _tried(self.figure.pairs)
+        tried = _remaining(self.figure.pairs)
         pairs = sum(pair.fate is Fate.CAUGHT for pair in tried)
         caught, ran = _counts(tried)
         yield (
@@ -52,7 +52,7 @@ class SizeDefects(Figure):
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for name, pairs in self.figure.by_defect.items():
-            tried = _tried(pairs)
+            tried = _remaining(pairs)
             caught, ran = _counts(tried)
             hidden = sum(pair.tally.hidden for pair in tried)
             yield (
@@ -69,7 +69,9 @@ class SizeDefects(Figure):
         yield "What survives in all cases of an operator that were tried", self._survivors()
 
     def _survivors(self) -> Iterator[str]:
-        yield from survivor_lines(DriverFigure(_tried(self.figure.pairs), self.figure.cases_tried))
+        yield from survivor_lines(
+            DriverFigure(_remaining(self.figure.pairs), self.figure.cases_tried)
+        )
         fates = Counter(pair.fate for pair in self.figure.pairs)
         yield (
             f"{fates[Fate.UNMET]:,} pairs have no case of that size, "
@@ -85,8 +87,8 @@ class SizeDefects(Figure):
         return too_low("by defect of size", self.share, least)
 
 
-def _tried(pairs: Sequence[DefectResult]) -> list[DefectResult]:
-    return [pair for pair in pairs if pair.fate not in _NOT_TRIED]
+def _remaining(pairs: Sequence[DefectResult]) -> list[DefectResult]:
+    return [pair for pair in pairs if pair.fate not in _LEFT_OUT]
 
 
 def _counts(pairs: Sequence[DefectResult]) -> tuple[int, int]:

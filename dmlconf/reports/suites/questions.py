@@ -1,7 +1,7 @@
 """Report which questions of `schemas/questions.yaml` a suite's cases ask of each operator.
 
-For example, `ends-of-words` asks whether integers near 2^8, 2^16, 2^32 and so on are right. Its
-parts are the ends of each data type of each operator.
+For example, `ends-of-words` asks whether integers are right on both sides of 2^7, 2^8, 2^15 and so
+on. A part of it is one side in one data type, such as `INT64: from 2^31`, of one operator.
 """
 
 from __future__ import annotations

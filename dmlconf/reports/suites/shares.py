@@ -29,5 +29,5 @@ def percentage(covered: int, of: int) -> float:
 
 
 def operator_count(names: Iterable[str]) -> int:
-    """Return how many of these names are operators; `GRAPHS` is not one."""
+    """Return how many different operators the names contain; `GRAPHS` is not one."""
     return len({*names} & {*operator_names()})
