@@ -109,9 +109,10 @@ def formats(*each: Format[Content]) -> Formats[Content]:
 
 
 def late(module: str, function: str = "render") -> Callable[[Any], Any]:
-    """Return a call of a function of one argument in a module below `dmlconf.reports`.
+    """Return a function that imports a module when it is called, and then calls `function` of it.
 
-    The module is imported only by the call.
+    Args:
+        module: the name of the module below `dmlconf.reports`.
     """
 
     def call(content: Any) -> Any:

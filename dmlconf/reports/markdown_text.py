@@ -11,6 +11,7 @@ from dmlconf.documents.problems import printable
 __all__ = ["cell", "code", "escaped", "fenced", "items", "one_line", "prose", "row", "table"]
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s))")
+"""Signs of Markdown; `-` only at the beginning, `.` only between a digit and a blank."""
 
 
 def one_line(text: str) -> str:

@@ -34,7 +34,7 @@ def operator_page(entry: Operator, counts: Counter[str]) -> str:
 
     Args:
         counts: how many cases the operator has in the suite, by the name of their file, such as
-            `documented`.
+            `documented`; for `graphs`, how many graphs have a node of it.
     """
     sections = (
         ("Struct", _struct(entry)),

@@ -23,7 +23,8 @@ _NAMES: Final = UUID("6f0f7f5e-3f5b-4d0b-9d0e-0d6d6c636f6e")
 def regression_feed(overview: Overview, address: str) -> str:
     """Return the feed as XML.
 
-    A regression has the same identifier in every history, so that feed readers show it only once.
+    The identifier of a regression follows from the run in which it began and from its case, so that
+    feed readers show it only once, even if several histories have it.
 
     Args:
         address: where the pages are, with a slash at the end; empty for addresses relative to the

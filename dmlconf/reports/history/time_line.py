@@ -15,7 +15,7 @@ MOST_BARS: Final = 60
 """The most bars. With 120 runs each bar stands for two runs, and shows the worse one."""
 
 _HEIGHT: Final = 12
-"""The height of a bar in which all cases fail."""
+"""The height of a bar in which all cases fail, in units of the picture."""
 _LEAST: Final = 6
 """The least height of a bar with a failing case."""
 _PASSING: Final = 2
@@ -27,7 +27,7 @@ class TimeLine:
     """A time line as a picture.
 
     Attributes:
-        width: the width of the picture: 2 for each bar, and at least 2.
+        width: the width of the picture in its own units: 2 for each bar, and at least 2.
         spoken: what the picture shows, in words.
         paths: pairs of a CSS class, `failed` or `passed`, and its bars as a path of SVG.
     """

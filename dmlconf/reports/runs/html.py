@@ -37,10 +37,10 @@ _TOGETHER: Final = 256
 """How many cases are turned into JSON and compressed at a time."""
 
 _BAR: Final = 120
-"""Width of a status bar, in pixels."""
+"""Width of a status bar in units of its picture, which is stretched to the width of its column."""
 
 _NARROWEST: Final = 4
-"""Least width of a status in the bar, in pixels, so that even one failing case is seen."""
+"""Least width of a status in the bar, in the same units, so that even one failing case is seen."""
 
 
 def render(log: RunLog) -> str:
@@ -252,9 +252,8 @@ def _case(
     `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `u` the
     circumstance that failed. Indices into the lists of `_data` are the status `s`, the operator
     `o`, the tags `t`, the data types `d` and the feature level `l`. Without a value, `e`, `u`, `d`
-    and `l` are left out.
-    Cases with a reason have it as `r`, and the elements that differ as `x`. Cases that did not pass
-    have the outputs' figures `g` and the facts `f`.
+    and `l` are left out. Cases with a reason have it as `r`, and the elements that differ as `x`.
+    Cases that did not pass have the outputs' figures `g` and the facts `f`.
     """
     case: dict[str, Any] = {
         "i": printable(verdict.case),

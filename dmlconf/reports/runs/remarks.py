@@ -103,7 +103,7 @@ def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
 
 
 def hardly_judged_lines(log: RunLog) -> list[str]:
-    """Return remarks on what was hardly judged: open and loose elements, and models left out."""
+    """Return remarks on cases of models that were left out, and on open and loose elements."""
     total = room_totals(log.verdicts)
     lines = left_out_lines(log.header)
     of = f"of {total.elements:,} elements"

@@ -118,7 +118,7 @@ def _reasons(shared: SharedProperty) -> str:
 
 
 def _variants(shared: SharedProperty) -> str:
-    """Return the variants that the failures share; empty if they differ or all variants fail."""
+    """Return words on the variants that fail; empty if failures differ in them, or all fail."""
     named = {failing_variants(verdict.judgement.variants) for verdict in shared.failures}
     return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 

@@ -1,6 +1,7 @@
 """Report how much of the documentation a suite covers: for the terminal, in Markdown and JSON.
 
-The reports also say what the suite's layers of networks, graphs and captured cases use.
+The reports also count layers of networks and pairs of operators that graphs connect, and say what
+captured cases use.
 """
 
 from __future__ import annotations
