@@ -109,11 +109,7 @@ def formats(*each: Format[Content]) -> Formats[Content]:
 
 
 def late(module: str, function: str = "render") -> Callable[[Any], Any]:
-    """Return a function that imports a module when it is called, and then calls `function` of it.
-
-    Args:
-        module: the name of the module below `dmlconf.reports`.
-    """
+    """Return a function that imports a module of `dmlconf.reports` and calls its `function`."""
 
     def call(content: Any) -> Any:
         return getattr(import_module(f"dmlconf.reports.{module}"), function)(content)

@@ -61,10 +61,7 @@ def ranks_text(support: Support) -> str:
 
 
 def level_lines(entry: Operator) -> list[str]:
-    """Return the feature levels of parts of a desc that may need a higher one than the operator.
-
-    For example, a line of PADDING is `3_0 for PaddingMode SYMMETRIC`.
-    """
+    """Return the feature levels of parts of a desc that may need a higher one than the operator."""
     lines = [
         f"{since} for {field.name} {constant}"
         for field in entry.of_kind(FieldKind.ATTRIBUTE)

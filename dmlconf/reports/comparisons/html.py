@@ -24,8 +24,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["render_html"]
 
 MOST_CASES: Final = 10_000
-"""The most cases that the page lists for each change of a comparison; unchanged cases are only
-counted."""
+"""The most cases that the page lists for each change; unchanged cases are only counted."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: Status.FAILED.css_class,

@@ -31,10 +31,7 @@ def moment(run: RunRow) -> str:
 
 
 def run_text(news: LineNews) -> str:
-    """Return the name of the latest run: `Run #7 of 2025-03-01 22:15`.
-
-    Several shards are `3 shards to #7 of 2025-03-01 22:15`.
-    """
+    """Return `Run #7 of 2025-03-01 22:15`, or for shards `3 shards to #7 of 2025-03-01 22:15`."""
     latest = news.latest[-1]
     if len(news.latest) > 1:
         return f"{len(news.latest)} shards to #{latest.id} of {moment(latest)}"

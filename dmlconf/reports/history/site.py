@@ -30,8 +30,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["MOST_CASE_PAGES", "Site"]
 
 MOST_CASE_PAGES: Final = 5_000
-"""The most cases with a page, unless `Site.most_cases` says otherwise: first those that fail now,
-then those whose verdict changed last."""
+"""The most cases with a page by default: first those that fail now, then those changed last."""
 
 _MOST_COLUMNS: Final = 12
 """The most subjects that are columns of the first page's table."""
@@ -86,11 +85,7 @@ class Site:
         return None
 
     def missing(self, root: str, heading: str, text: str) -> str:
-        """Return the page for an address under which there is nothing.
-
-        Args:
-            root: as for `render_linked_page`.
-        """
+        """Return the page for an address without one; `root` is as for `render_linked_page`."""
         return render_linked_page(
             "history/missing.html", heading, {"heading": heading, "text": text}, root
         )

@@ -101,10 +101,7 @@ def _failing_first(totals: OperatorTotals) -> tuple[int, str]:
 
 
 def _headings(statuses: Sequence[Status], total: OperatorTotals) -> list[dict[str, str]]:
-    """Return the headings of the columns of numbers.
-
-    A narrow window hides columns of the style `minor`, a less narrow one those of `least`.
-    """
+    """Return the headings of columns of numbers; narrow windows hide `minor` and `least` ones."""
     return [
         {"name": "Cases", "style": "minor"},
         *({"name": str(s).capitalize(), "style": _column_style(s, total)} for s in statuses),

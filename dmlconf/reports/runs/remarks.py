@@ -54,8 +54,7 @@ __all__ = [
 ]
 
 FAR_FROM_TYPICAL: Final = 10.0
-"""A result is far from those of known devices if its error is more than this many times the
-greatest of theirs."""
+"""A result is far from known devices if its error is above this multiple of their greatest."""
 
 MOST_WARNINGS: Final = 10
 """The most warnings, or reasons why cases were declined, that are listed."""

@@ -158,10 +158,7 @@ def _table(of: OperatorsTable, layout: _Layout, longest: int, *, ascii_only: boo
 
 
 def _name_lines(name: str, longest: int) -> list[str]:
-    """Return a name on one line, or on several that break after underscores.
-
-    Only a word that is longer than `longest` makes a longer line.
-    """
+    """Return a name in lines that end after underscores; only a single word exceeds `longest`."""
     lines = [""]
     for word in re.split(r"(?<=_)", name):
         if lines[-1] and len(lines[-1]) + len(word) > longest:
