@@ -214,9 +214,9 @@ class _Moments:
 
 
 def _mean_error_scale(moments: _Moments) -> ErrorScale:
-    steps = steps_beside_sum(2 * moments.mean_size, moments.count)
     error_scale = ErrorScale(moments.mean_size, overflows=moments.overflows)
-    return error_scale.at_most(moments.partial + steps)
+    steps = 2 * moments.mean_size
+    return error_scale.at_most(moments.partial + steps_beside_sum(steps, moments.count))
 
 
 def _variance_error_scale(moments: _Moments) -> ErrorScale:
@@ -240,7 +240,7 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
     # The root halves the relative error of the sum with a negative Epsilon.
     of_root = (cancellation_of(variance, desc.Epsilon) - 1) / 2
     sizes = moments.size / deviation + (3 + of_root) * quotient
-    error_scale = ErrorScale(sizes, _held(moments, quotient))
+    error_scale = ErrorScale(sizes, _stored_sizes(moments, quotient))
     factors = alike(desc.InputTensor, moments.over), alike(moments.squares, moments.over)
     parts = sizes_of(desc.InputTensor), moments.partial, moments.centred, variance, deviation
     error_scale = error_scale.at_most(quotient_scale(*parts, moments.count, factors))
@@ -248,7 +248,7 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
     return error_scale + variance_loss(quotient, variance, desc.Epsilon, dtype)
 
 
-def _held(moments: _Moments, quotient: Array) -> Array:
+def _stored_sizes(moments: _Moments, quotient: Array) -> Array:
     """Return the sum of the sizes of the FLOAT16 stores on the way to `(x - mean) / deviation`.
 
     Kernels may store the mean, `x - mean`, the variance, its root and the quotient. Each size is

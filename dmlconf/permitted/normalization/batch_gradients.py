@@ -203,20 +203,21 @@ def _parameter_error_scales(
     held = store_sizes(products.sum(over, keepdims=True), exact)
     sums = np.abs(products).sum(over, keepdims=True)
     sums = sums + steps_beside_sum(4 * scale + 8 * sums, elements_over(tensor, over))
-    of_scale = _held(ErrorScale(scale), held + _partial(products, over, exact), output)
+    stored = held + _partial_sizes(products, over, exact)
+    of_scale = _stored_before_use(ErrorScale(scale), stored, output)
     of_scale = replace(of_scale.at_most(sums), terms_vary=terms_vary(products, over))
     # 0.2 * 4.2e-45 is 1.4e-45 or 0 in FLOAT32. A division by 1e-11 makes 1.4e-34 or 0 of that, and
     # not 8.4e-35.
     lost = underflow_error(gradient, wide(tensor) - wide(mean)).sum(over, keepdims=True)
     of_scale = replace(of_scale, sums=of_scale.sums + lost / STEP)
-    partial = _partial(slopes, over, bias <= quantum * 2.0**24)
+    partial = _partial_sizes(slopes, over, bias <= quantum * 2.0**24)
     of_bias = ErrorScale(bias, partial, quantum=quantum, terms_vary=terms_vary(gradient, over))
     return of_scale, of_bias.overflowing_where(
         overflows(finite_sum(sizes, over, keepdims=True), output.DataType.dtype)
     )
 
 
-def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
+def _partial_sizes(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
     """Return the sizes of partial sums stored in FLOAT16; 0 if the dimensions are adjacent.
 
     Of the two orders that `parts_of` yields, the greater size counts.
@@ -228,7 +229,7 @@ def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
     return total
 
 
-def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorScale:
+def _stored_before_use(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorScale:
     """Return the error scale of a sum that is stored in the output's type before it is used."""
     info = np.finfo(output.DataType.dtype)
     if output.DataType.dtype == np.float16:

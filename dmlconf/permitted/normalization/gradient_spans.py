@@ -49,7 +49,7 @@ class GradientInputs:
         A kernel may also store in FLOAT16
 
         - the sum of products, whole, or divided by the deviation or by the count;
-        - the product of that sum and `x - mean`;
+        - that sum times `x - mean`, divided by the count and the square of the deviation;
         - the gradient less its mean;
         - if the mean gradient is FLOAT32: `x - mean`, the deviation and `scale / deviation`.
 

@@ -90,7 +90,8 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
     Results with such stores are right too, truncated or rounded to nearest, and so are the numbers
     half way from these to the results without stores.
 
-    Any result is right for an element if, in its window, an intermediate overflows or may be NaN.
+    Any result is right for an element if an intermediate in its window may overflow, be lost or be
+    NaN.
 
     Derived in docs/bounds.md, Local response normalisation.
     """
@@ -168,7 +169,7 @@ def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
 
 
 def _off(values: Array, reach: Array, store: Store) -> Array:
-    """Return the ULP of each value whose error may reach the next number; 0 for other values."""
+    """Return the FLOAT16 ULP of each value whose error may change its store; 0 for others."""
     return np.where(store(values - reach) == store(values + reach), 0.0, float16_ulps(values))
 
 
@@ -201,7 +202,7 @@ def _stored_sign_in_doubt(
 
 
 def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
-    """Return where an intermediate does not fit into FLOAT32, so that any result is right.
+    """Return where any result is right, since an intermediate may overflow, be lost or be NaN.
 
     That is where
 
@@ -233,10 +234,10 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
 def _overflow_in_doubt(
     desc: LocalResponseDesc, base: Array, values: Array, condition: Array
 ) -> Span:
-    """Return the numbers as which a result beyond FLOAT32 may come out; NaN for other results.
+    """Return the numbers as which a result above 2^127 may come out; NaN for other results.
 
-    FLOAT32 rounds a base of 1 + 1e-15 to 1, whose power is 1, even if Beta is -1e38. Measured on
-    DirectML 1.8.0.
+    It is also NaN if rounding errors cannot bring the result below 2^128. FLOAT32 rounds a base of
+    1 + 1e-15 to 1, whose power is 1, even if Beta is -1e38. Measured on DirectML 1.8.0.
 
     Args:
         values: the absolute values of the input.
@@ -251,6 +252,7 @@ def _overflow_in_doubt(
 
 
 def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
+    """Return the base of absolute values, the error scale of the base."""
     return power_base(replace(desc, Alpha=abs(desc.Alpha), Bias=abs(desc.Bias)), values)
 
 

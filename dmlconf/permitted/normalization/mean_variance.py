@@ -271,9 +271,10 @@ def root_of_either_sign(
 
 
 def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> list[Array]:
-    """Return the quotients of FLOAT16 kernels that compute averages in several passes.
+    """Return the quotients of FLOAT16 kernels whose averages are those of `in_passes`, if any.
 
-    Measured: DirectML 1.8.0 may also truncate the inverse of the root.
+    Without UseVariance, they are `x - mean`. Measured: DirectML 1.8.0 may also truncate the inverse
+    of the root.
     """
     quotients = []
     for averaged in in_passes(over, lambda values, axes: values.mean(axes, keepdims=True)):
@@ -358,8 +359,8 @@ def lp_normalization_error_scale(
 def _root_may_vanish(square: Array, epsilon: float, order: int) -> Array:
     """Return where FLOAT16 stores decide whether `square + epsilon` is 0 or negative.
 
-    Measured on DirectML 1.8.2: FLOAT16 stores 0.50034 as 0.5, and an Epsilon of -0.5 makes
-    quotients infinite.
+    Measured on DirectML 1.8.2: 0.50034 is truncated to 0.5 in FLOAT16, and an Epsilon of -0.5
+    makes quotients infinite.
     """
     right = square + single(epsilon)
     differs = np.zeros(square.shape, bool)
@@ -434,7 +435,7 @@ def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[
     error_scale = ErrorScale(loss)
     if dtype == np.float16:
         error_scale = ErrorScale(np.zeros_like(loss), loss)
-    # Where a store may take half of the variance plus epsilon away, any quotient is right.
+    # Where a store may take more than half of variance plus epsilon away, any quotient is right.
     return error_scale.overflowing_where(variance > float(info.max)).open_where(share > 0.5)
 
 

@@ -87,7 +87,7 @@ def means_of(
 ) -> Iterator[list[Span]]:
     """Yield the means that a kernel may use, a list for each way to compute and store them.
 
-    The first list is in FLOAT32; the others come from stores in FLOAT16.
+    The first list has the mean in FLOAT32; the others come from stores in FLOAT16.
 
     Args:
         exact: which means are the same however they are computed.

@@ -5,5 +5,5 @@
 - `accuracy` has the errors of exp2, log2 and erf.
 - `half` stores numbers in FLOAT16.
 - `attributes` converts attributes to integers, as each processor may do it.
-- `comparison_in_parts` says which rows kernels cut into parts to find their maximum.
+- `comparison_in_parts` says which rows kernels compare in parts to find a maximum or minimum.
 """

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
-    """Return the values that an attribute may become in a tensor's type, without dimensions.
+    """Return the values that an attribute may become in a tensor's type, each without dimensions.
 
     The first value is the result of `converted`. There are other values only if a truncated FLOAT32
     attribute does not fit an integer type: -1.5 in UINT8 is 255 on x86-64, and 0 on ARM64.
@@ -36,7 +36,7 @@ def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> 
     words = [(bits, signed) for bits in (32, 64) for signed in (False, True)]
     wide = [_by_arm64(number, bits, signed) for bits, signed in words if bits >= 8 * dtype.itemsize]
     if dtype.kind == "u" and dtype.itemsize >= 4:
-        wide.append(-1)  # The conversion of AVX-512 to unsigned integers gives all ones.
+        wide.append(-1)  # AVX-512 converts numbers out of range to unsigned integers of all ones.
     others = (low_bits(number, dtype) for number in wide)
     choices = {int(first): first}
     for other in others:

@@ -28,7 +28,7 @@ _MOST_SLICES: Final = 8
 """The most slices into which a kernel cuts a long sum, as measured."""
 
 LONGEST_WHOLE: Final = 128
-"""The most terms of a sum that GEMM never cuts into slices."""
+"""The most terms of a sum that is never cut into slices; CONVOLUTION has a limit of its own."""
 
 _MANY_ROUNDINGS: Final = 2.0**-16
 """The relative error of 256 roundings of FLOAT32, as many as a sum of 7,056 different terms has."""
@@ -37,7 +37,7 @@ _FLOAT64_LOSS: Final = 2.0**-40
 """More than what FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""
 
 _ABOVE: Final = 1 + 2.0**-7
-"""The factor by which earlier stores may have moved a value toward the next power of two."""
+"""The greatest factor by which earlier errors may have made a value too small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ErrorScale(SumErrors):
 
     @property
     def exact(self) -> Array:
-        """Which sums are the same in every order in FLOAT32, without errors of FLOAT16 stores."""
+        """Which sums FLOAT32 computes exactly in every order, and FLOAT16 stores do not change."""
         exact: Array = self.sums <= self.quantum * 2.0**24
         exact &= self.quantum > 0
         return exact if self.stored is None else exact & (self.stored == 0)
@@ -98,7 +98,7 @@ class ErrorScale(SumErrors):
         return self._with_sums(np.where(undefined, ANY_RESULT, self.sums))
 
     def _with_sums(self, sums: Array) -> ErrorScale:
-        """Return the error scale with other sums; `replace` takes longer than most sums do."""
+        """Return the error scale with other sums; this is faster than `replace`."""
         return ErrorScale(
             sums,
             self.stored,
@@ -137,7 +137,7 @@ class ErrorScale(SumErrors):
     def at_most(self, sums: Array) -> ErrorScale:
         """Return the error scale with the lesser of its sums and another bound of the same errors.
 
-        Elements whose own sums overflow are still marked as overflowing.
+        Elements whose own sums exceed FLOAT32 are marked in `overflows`.
         """
         narrow = replace(self, sums=np.fmin(self.sums, sums))
         return narrow.overflowing_where(overflows(self.sums))
@@ -327,7 +327,7 @@ _BLOCK: Final = 1 << 15
 """How many elements are examined at once, so that their FLOAT64 copies stay in the cache."""
 
 _FRACTION: Final = (1 << 52) - 1
-"""The bits of a FLOAT64 number after the binary point."""
+"""The mask of the 52 fraction bits of a FLOAT64 number."""
 
 
 def _blocks(values: Array) -> Iterator[Array]:

@@ -28,7 +28,7 @@ _LARGEST: Final = np.float32(LARGEST_FLOAT32)
 
 @np.errstate(over="ignore")
 def to_nearest(values: Array) -> Array:
-    """Return the nearest FLOAT16 numbers, as FLOAT64; sizes from 65520 on become infinite."""
+    """Return the nearest FLOAT16 numbers, as FLOAT64; 65520 and larger sizes become infinite."""
     rounded: Array = _in_float32(values).astype(np.float16).astype(np.float64)
     return rounded
 
@@ -51,7 +51,7 @@ STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)
 
 
 def overflow_results(values: Array) -> list[Array]:
-    """Return the values with 65504, and with infinity, in place of finite sizes above 65504.
+    """Return the values with 65504, and once more with infinity, for finite sizes above 65504.
 
     Signs stay. The list is empty if there are no such sizes.
     """

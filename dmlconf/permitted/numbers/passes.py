@@ -28,7 +28,7 @@ def in_passes(
 ) -> Iterator[Callable[[Array], Array]]:
     """Yield two functions that sum or average an array in passes, the second in reverse order.
 
-    Each pass is truncated to FLOAT16. If the axes are all adjacent, nothing is yielded.
+    The result of each pass is truncated to FLOAT16. If all axes are adjacent, nothing is yielded.
 
     Measured on DirectML 1.8.0 and 1.9.1: for the axes 0 and 2, the first pass is over axis 0; for
     the axes 0, 1 and 3, it is over axis 3.

@@ -38,7 +38,7 @@ MOST_ROUNDINGS: Final = 256.0
 the rule permits less: 194 units for 2^14 terms."""
 
 ANY_RESULT: Final = 2.0**400
-"""An error scale with which any result is right."""
+"""An error scale, or an error for `rounded_interval`, with which any result is right."""
 
 STEP: Final = 2.0**-23
 """The greatest relative error of one FLOAT32 operation that rounds toward zero."""
@@ -51,7 +51,7 @@ _SUBNORMAL_STEPS: Final = 2.0**-148
 """The greatest error of two roundings toward zero of subnormal FLOAT32 numbers."""
 
 _NEAR_ZERO: Final = 2.0**-124
-"""Results of a size below 4 times the least normal FLOAT32 number also get `_SUBNORMAL_STEPS`."""
+"""Results of a size below this, 4 times 2^-126, may also be off by `_SUBNORMAL_STEPS`."""
 
 _SINGLE: Final = np.dtype(np.float32)
 
@@ -167,7 +167,7 @@ def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, ...]:
     """Return FLOAT64 values rounded toward zero, where finite ones stay finite, and to nearest.
 
     To FLOAT16 they are rounded to nearest at once and by way of FLOAT32: 102.90625004 is 102.9375
-    at once, and 102.875 by way of 102.90625, which is half-way.
+    at once, and 102.875 by way of 102.90625, which is half-way. As FLOAT64 they are not rounded.
     """
     if dtype == np.float64:
         return (values,)
@@ -179,7 +179,7 @@ def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, ...]:
 
 @np.errstate(over="ignore")
 def truncated(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return FLOAT64 values rounded toward zero to FLOAT32 or FLOAT16; finite ones stay finite."""
+    """Return values rounded toward zero to FLOAT32 or FLOAT16; finite ones stay finite."""
     cut = values.astype(dtype)
     beyond = np.abs(cut) > np.abs(values)
     beyond &= np.isfinite(values)

@@ -28,7 +28,7 @@ __all__ = ["Span"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """For each element, all values between two FLOAT64 ends; an end is NaN if it may be NaN."""
+    """For each element, all values between two FLOAT64 ends; unknown if an end is NaN."""
 
     least: Array
     greatest: Array

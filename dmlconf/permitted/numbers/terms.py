@@ -41,11 +41,11 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     terms that are too small to change the sum.
 
     Returns:
-        Whether there are at most 4,096 sums, and for the n terms of each, as FLOAT32:
+        Whether there are at most 4,096 sums, and for the n terms of each:
 
         - n is at least 64;
-        - a sample of at most 128 terms has more different last bytes than half its terms;
-        - no term but 0 occurs more than r times, r being sqrt(n) rounded down;
+        - a sample of up to 128 FLOAT32 terms has more different last bytes than half its terms;
+        - no FLOAT32 number but 0 occurs more than r times, r being sqrt(n) rounded down;
         - sizes below h have a sum of at most r * h, h being 2^-24 times the sum of all sizes.
     """
     count = math.prod(terms.shape[axis] for axis in over)
@@ -63,8 +63,9 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
 def values_repeat(values: Array, axis: int) -> bool:
     """Return whether a number other than 0 makes up much of a line of FLOAT32 numbers.
 
-    A line extends along the axis. It has n numbers, at least 64, of which one occurs more than
-    sqrt(n) times. Of more than 511 lines, only some are examined. False for other types.
+    A line extends along the axis and has n numbers. The result is true if n is at least 64, and one
+    number occurs more than sqrt(n) times in its line. Of more than 511 lines, only some are
+    examined. False for other types than FLOAT32.
     """
     count = values.shape[axis]
     if values.dtype != np.float32 or count < _LEAST:
@@ -74,14 +75,11 @@ def values_repeat(values: Array, axis: int) -> bool:
 
 
 def _often(rows: Array) -> Array:
-    """Return truth values by row; one is true if a number but 0 occurs more than sqrt(n) times.
-
-    n is the length of a row.
-    """
+    """Return in which rows of n terms a FLOAT32 number but 0 occurs more than sqrt(n) times."""
     root = math.isqrt(rows.shape[1])
     ordered = np.sort(rows.astype(np.float32), axis=-1)
-    often: Array = (ordered[:, root:] == ordered[:, :-root]) & (ordered[:, root:] != 0)
-    return often
+    often = (ordered[:, root:] == ordered[:, :-root]) & (ordered[:, root:] != 0)
+    return np.asarray(often.any(-1))
 
 
 def _some_err_alike(rows: Array) -> bool:
@@ -98,8 +96,8 @@ def _some_err_alike(rows: Array) -> bool:
 def alike(terms: Array, over: Sequence[int]) -> float:
     """Return how many times larger a sum's error may be than that of a sum with independent errors.
 
-    If n terms are alike, it is n / `roundings(n)`: 10 for 1,000 terms. It is 1 if `terms_vary`, for
-    fewer than 64 terms, for more than 4,096 sums, and for FLOAT16 terms, since FLOAT32 hardly
+    If n terms are alike, it is n / `roundings(n)`: 10.1 for 1,000 terms. It is 1 if `terms_vary`,
+    for fewer than 64 terms, for more than 4,096 sums, and for FLOAT16 terms, since FLOAT32 hardly
     rounds their sums.
     """
     count = math.prod(terms.shape[axis] for axis in over)

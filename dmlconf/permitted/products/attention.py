@@ -104,7 +104,7 @@ def multihead_attention1_error_scale(
         error_scale = error_scale.spanned(Span(*map(in_order, beside.ends)))
     if dtype == np.float16:
         with np.errstate(all="ignore"):
-            held = (result for store in STORES for result in _held(exact, fields, store))
+            held = (each for store in STORES for each in _simulated_outputs(exact, fields, store))
             error_scale = error_scale.with_others(map(in_order, held), dtype)
     return error_scale, *outputs[1:]
 
@@ -119,7 +119,7 @@ def _scores(
     dtype = fields["OutputTensor"].DataType.dtype
     absolute = _each(np.abs, fields)
     scores = attention_scores(exact, fields)
-    sizes = ErrorScale(_sizes(heads_of(absolute, *heads), absolute), _held_scores(exact, fields))
+    sizes = ErrorScale(_sizes(heads_of(absolute, *heads), absolute), _stored_sizes(exact, fields))
     if not np.isfinite(sizes.sums).all():
         # Finite terms beside an infinity may overflow to the opposite one, which makes NaN.
         finite = _each(finite_sizes, fields)
@@ -265,23 +265,23 @@ def _beyond_float16(values: Array) -> Array:
     return overflows(np.abs(values), np.dtype(np.float16))
 
 
-def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
+def _simulated_outputs(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
     """Yield the results of kernels that store scores, sum of powers and shares in FLOAT16.
 
-    DirectML 1.13.1 does so, as measured.
+    With BiasTensor they also store the sums with it. DirectML 1.13.1 does so, as measured.
     """
     if fields["BiasTensor"] is not None:
         parts = Heads(*map(store, (parts.query, parts.key, parts.value)))
-    for scores in _held_sums(parts, fields, store):
+    for scores in _simulated_scores(parts, fields, store):
         powers = np.exp(scores - scores.max(KEYS, keepdims=True))
         shares = store(powers / store(powers.sum(KEYS, keepdims=True)))
         yield shares @ parts.spread(parts.value)
 
 
-def _held_sums(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
+def _simulated_scores(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
     """Yield the scores as kernels store them.
 
-    With store S, products F, RelativePositionBiasTensor P, mask M and Scale s, they are
+    With store S, scaled products F, RelativePositionBiasTensor P, mask M and Scale s, they are
 
     - without P: S(F), or with a mask S(F + S(M));
     - with P alone: S(F + P), or S(S(F) + P);
@@ -315,8 +315,8 @@ def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict
     }
 
 
-def _held_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
-    """Return, for each score, the sizes of its intermediates that FLOAT16 may hold."""
+def _stored_sizes(parts: Heads, fields: Mapping[str, Any]) -> Array:
+    """Return what the intermediates of each score add to the field `stored` of its error scale."""
     score, position, mask = score_terms(parts, fields)
     held = np.zeros_like(score)
     if fields["BiasTensor"] is not None:

@@ -116,6 +116,6 @@ def _bits(tensor: Array) -> Array:
 
 
 def _operands(value: Array, shift: Array) -> tuple[Array, Array]:
-    """Return the operands in the type that hardware shifts: UINT32, or UINT64 for 64 bits."""
+    """Return the operands as UINT32, or UINT64 for 64 bits; of the shift, the bits that count."""
     word: Any = np.uint64 if value.dtype.itemsize == 8 else np.uint32
     return value.astype(word), shift.astype(word) & word(8 * np.dtype(word).itemsize - 1)

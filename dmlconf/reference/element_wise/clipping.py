@@ -58,7 +58,7 @@ def element_wise_clip1(desc: Clip1Desc) -> Array:
     Source: the page of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC.
     """
     clip = _clip(desc.OutputTensor, desc.Min, desc.Max, desc.MinMaxDataType)
-    return _function(clip, desc.InputTensor, desc.ScaleBias, desc.OutputTensor)
+    return _of_scaled(clip, desc.InputTensor, desc.ScaleBias, desc.OutputTensor)
 
 
 def element_wise_threshold(
@@ -71,7 +71,7 @@ def element_wise_threshold(
 
     Source: the page of DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC.
     """
-    return _function(threshold_function(OutputTensor, Min), InputTensor, ScaleBias, OutputTensor)
+    return _of_scaled(threshold_function(OutputTensor, Min), InputTensor, ScaleBias, OutputTensor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +187,13 @@ _OF_NAN: Final = {"int32": -(2**31), "int64": -(2**63), "uint64": 2**63}
 """What a NaN bound was measured to become in an integer type, on x86-64; in types not listed, 0."""
 
 
-def _function(
+def _of_scaled(
     function: Callable[[Array], Array],
     tensor: Array,
     scale_bias: ScaleBias | None,
     output: TensorDesc,
 ) -> Array:
+    """Return what `scaled_function` does; unscaled elements stay in their type for the function."""
     if is_identity(scale_bias):
         with np.errstate(all="ignore"):
             return function(tensor).astype(output.DataType.dtype, copy=False)

@@ -104,10 +104,10 @@ def operand(tensor: Array, scale_bias: ScaleBias | None, *, real: bool) -> Array
 
 
 def finite_if_whole(exponent: Array, tensor: Array) -> Array:
-    """Return exponents that an integer tensor gives with the largest finite number for infinity.
+    """Return the exponents; infinite ones of an integer tensor become the largest finite numbers.
 
     Measured on DirectML 1.12.1: with a Scale of infinity, the powers of negative infinity are
-    negative infinity and 0, as those of large whole numbers, and not NaN.
+    infinite or 0, as with large whole exponents, and not NaN.
     """
     return np.nan_to_num(exponent) if are_integers(tensor) else exponent
 
@@ -122,7 +122,8 @@ def whole_numbers(values: Array, dtype: np.dtype[Any], *, real: bool) -> Array:
 
     `dtype` is the integer type of their tensor. Signed operands of a real power are not clamped,
     and infinity stays infinity. Measured on DirectML 1.8.2, 1.13.1 and 1.15.4: with Scale 3 and
-    Bias 3, `2147483647 ^ 0.894` is 587,884,224. A clamped base would give about 220,163,000.
+    Bias 3, 2147483647 to an exponent that is scaled to 0.894 is 587,884,224. A clamped base would
+    give about 220,163,000.
     """
     whole: Array = np.trunc(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf))
     if real and dtype.kind == "i":

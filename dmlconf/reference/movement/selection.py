@@ -78,7 +78,7 @@ def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
 
 
 def first_elements(desc: TopK1Desc) -> tuple[Array, Array]:
-    """Return the values and the indices that `top_k1` returns."""
+    """Return the values and the indices that `top_k1` returns, for the fields as one argument."""
     indices = _indices(desc.InputTensor, desc.Axis, desc.K, desc.AxisDirection == "DECREASING")
     values = np.take_along_axis(desc.InputTensor, indices, desc.Axis)
     return values, indices.astype(desc.OutputIndexTensor.DataType.dtype)
