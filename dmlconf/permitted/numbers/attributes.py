@@ -1,4 +1,4 @@
-"""The integers that a FLOAT32 attribute beyond an integer type may become, such as -1.5 in UINT8.
+"""What FLOAT32 attributes may become that do not fit an integer type, such as -1.5 in UINT8.
 
 `dmlconf.reference.numbers.attributes` converts as x86-64 does.
 """

@@ -31,7 +31,7 @@ LONGEST_WHOLE: Final = 128
 """The most terms of a sum that is never cut into slices; CONVOLUTION has a limit of its own."""
 
 _MANY_ROUNDINGS: Final = 2.0**-16
-"""The relative error of 256 roundings of FLOAT32, as many as a sum of 7,056 different terms has."""
+"""The relative error of 256 roundings of FLOAT32, which `roundings` gives for 7,056 terms."""
 
 _FLOAT64_LOSS: Final = 2.0**-40
 """More than what FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""

@@ -73,7 +73,7 @@ change nearly in proportion: exp(0.125) is 1.133. With a larger error, any resul
 def multihead_attention1_error_scale(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Array | ErrorScale, ...]:
-    """Return the error scales of the outputs; for the present tensors, the absolute values.
+    """Return the error scales of the outputs; of present tensors, the sums of their terms' sizes.
 
     Measured: kernels truncate to FLOAT16 the queries, keys and values with their bias, and the
     shares of the softmax. DirectML 1.15.4 also truncates what is added to scores for positions and

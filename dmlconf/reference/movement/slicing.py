@@ -57,7 +57,8 @@ def slice_grad(
     Return zeros, with the gradient written where SLICE1 of the same window would read.
 
     A gradient larger than the window allows continues outside of the window. Elements that a
-    negative stride would write before index 0 of the output are dropped.
+    negative stride would write before index 0 are dropped; the catalogue refuses descs that would
+    write beyond the output's end.
 
     Source: the page of DML_SLICE_GRAD_OPERATOR_DESC; larger gradients were measured.
     """
