@@ -32,8 +32,8 @@ __all__ = ["MOST_WAYS", "Combine", "combinations_in_passes", "first_pass_truncat
 Combine = Callable[[Array], Array]
 """Sums, averages or multiplies elements along the operator's axes, which keep a size of 1."""
 
-_Order = tuple[int, ...]
-"""A permutation of the axes."""
+_Axes = tuple[int, ...]
+"""Some axes, or a permutation of all."""
 
 _Division = tuple[int, int]
 """Into how many blocks of adjacent elements a kernel divides the elements along some axes, and how
@@ -67,8 +67,8 @@ def first_pass_truncated(case: Case) -> Computed | None:
     distances. The second pass combines the results. With 6 rows, rows 0 and 3, 1 and 4, and 2 and 5
     are added first. Large tensors are divided into blocks: of 256 rows with 128 columns, rows 0, 2,
     ..., 126 are added first, and rows 128, 130, ..., 254. The numbers depend on the sizes, so up to
-    MOST_WAYS ways are tried. Groups of adjacent axes have their passes one after the other. None
-    for REDUCE if one pass is enough.
+    MOST_WAYS ways are tried. Groups of axes have their passes one after the other. None for REDUCE
+    if one pass is enough.
 
     A variance has two passes along the last axes as well, and the mean may have one pass where the
     variance has two. None for other data types and functions.
@@ -99,7 +99,7 @@ def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
     """
     tensor, axes = desc["InputTensor"], axes_of_mean(desc)
     one_pass = partial(_in_one_pass, axes=tuple(axes))
-    pairs: list[tuple[Combine, Combine]] = []
+    pairs: list[tuple[Combine, Combine]] = [(way, way) for way in _in_two_passes(axes, np.mean)]
     for order in _orders(tensor):
         sizes = [tensor.Sizes[axis] for axis in order]
         for passes in _possible_passes(tensor.Sizes, order, axes, side_by_side=True):
@@ -125,14 +125,32 @@ def combinations_in_passes(
     Args:
         operation: `numpy.sum`, `numpy.mean` or `numpy.prod`.
     """
-    return [
+    in_order = (
         partial(_in_order, order=order, passes=passes, operation=operation)
         for order in _orders(tensor)
         for passes in _possible_passes(tensor.Sizes, order, axes)
-    ]
+    )
+    return [*_in_two_passes(axes, operation), *in_order]
 
 
-def _orders(tensor: TensorDesc) -> Iterator[_Order]:
+def _in_two_passes(axes: Collection[int], operation: Callable[..., Array]) -> Iterator[Combine]:
+    """Yield functions with a pass along some first axes and one along the others, in either order.
+
+    Nothing is yielded if the axes are adjacent.
+
+    Measured on DirectML 1.8.2: of {16, 9, 2, 2}, means along axes 0, 1 and 3 are those along axis 0
+    and then along 1 and 3; of {12, 5, 3, 4}, along 0 and 1 and then along 3.
+    """
+    if len(passes_over(sorted(set(axes)))) < 2:
+        return
+    ordered = tuple(sorted(set(axes)))
+    for count in range(1, len(ordered)):
+        first, rest = ordered[:count], ordered[count:]
+        for groups in ((first, rest), (rest, first)):
+            yield partial(_in_groups, groups=groups, operation=operation)
+
+
+def _orders(tensor: TensorDesc) -> Iterator[_Axes]:
     """Yield the orders in which kernels take the axes: by stride, and as declared."""
     declared = tuple(range(len(tensor.Sizes)))
     strides = tensor.Strides or packed_strides(tensor.Sizes)
@@ -140,7 +158,7 @@ def _orders(tensor: TensorDesc) -> Iterator[_Order]:
 
 
 def _possible_passes(
-    sizes: Sequence[int], order: _Order, axes: Collection[int], *, side_by_side: bool = False
+    sizes: Sequence[int], order: _Axes, axes: Collection[int], *, side_by_side: bool = False
 ) -> Iterator[_Passes]:
     """Yield the ways to divide elements along some axes into passes; none if there is one pass.
 
@@ -180,12 +198,18 @@ def _divisions(sizes: Sequence[int], group: Sequence[int]) -> list[_Division]:
     ]
 
 
+def _in_groups(values: Array, *, groups: Sequence[_Axes], operation: Callable[..., Array]) -> Array:
+    for group in groups:
+        values = toward_zero(operation(values, axis=group, keepdims=True))
+    return values
+
+
 def _in_one_pass(values: Array, *, axes: tuple[int, ...]) -> Array:
     return toward_zero(values.mean(axes, keepdims=True))
 
 
 def _in_order(
-    values: Array, *, order: _Order, passes: _Passes, operation: Callable[..., Array]
+    values: Array, *, order: _Axes, passes: _Passes, operation: Callable[..., Array]
 ) -> Array:
     values = values.transpose(order)
     for group, (blocks, first) in passes:

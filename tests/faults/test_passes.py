@@ -273,6 +273,29 @@ def test_256_rows_of_128_columns_are_added_in_two_blocks(tmp_path: Path) -> None
     assert measured in found
 
 
+def test_axes_0_1_and_3_may_have_one_pass_along_0_and_one_along_1_and_3(tmp_path: Path) -> None:
+    """The elements are those of DirectML 1.8.0, 1.8.2 and 1.9.1."""
+    desc = """{NormalizeVariance: true, Axes: [0, 1, 3], Epsilon: 0.1,
+      InputTensor: {Sizes: [16, 9, 2, 2], DataType: FLOAT16, fill: {normal: {seed: 337703622}}},
+      OutputTensor: {Sizes: [16, 9, 2, 2], DataType: FLOAT16}}"""
+    measured = {
+        (0, 1, 0, 0): 0.077392578125,
+        (1, 5, 0, 0): -0.0273895263671875,
+        (1, 6, 0, 0): 0.006969451904296875,
+        (2, 3, 0, 1): 0.61572265625,
+        (2, 7, 0, 0): -0.032501220703125,
+        (0, 0, 1, 0): -0.962890625,
+        (0, 4, 1, 1): -0.8037109375,
+    }
+    computed = first_pass_truncated(case_of(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", desc))
+    assert computed is not None
+    found = [
+        {at: float(each.outputs["OutputTensor"][at]) for at in measured}
+        for each in (computed, *computed.others())
+    ]
+    assert measured in found
+
+
 LARGE_SQUARES = (
     "{InputTensor: {Sizes: [1, 1, 2, 16], DataType: FLOAT16, values: "
     "[320, 0, 0, 0, 0, 0, 0, 0, -320, 0, 0, 0, 0, 0, 0, 0, "
