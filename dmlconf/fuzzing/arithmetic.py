@@ -1,7 +1,7 @@
-"""Rules of the solver for sums, products, quotients and other arithmetic in constraints.
+"""Rules of `solving` for sums, products, quotients and other arithmetic in constraints.
 
-A rule takes a term and the value that the term should have, and yields changes of the desc. For
-`GroupCount * 3` and 6, the rule for products yields a GroupCount of 2.
+A rule takes a term and the value that the term should have, and yields changes of the desc that may
+give it that value. For `GroupCount * 3` and 6, the rule for products yields a GroupCount of 2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Solver(Protocol):
         """The source of random choices."""
 
     def some(self, term: Term, target: Any) -> Iterator[Changes]:
-        """Yield the first few changes of `solve`."""
+        """Yield the first changes of `solve`."""
 
     def all_of(self, terms: tuple[Term, ...], targets: list[Any]) -> Iterator[Changes]:
         """Yield changes that may give all terms their values, then changes for single terms."""
@@ -43,10 +43,6 @@ def _difference(solver: _Solver, term: Term, target: Any) -> Iterator[Changes]:
     left, right = term.parts
     yield from solver.some(left, target + right.value)
     yield from solver.some(right, left.value - target)
-
-
-def _product_of_two(solver: _Solver, term: Term, target: Any) -> Iterator[Changes]:
-    yield from _product(solver, term, target)
 
 
 def _quotient(solver: _Solver, term: Term, target: Any) -> Iterator[Changes]:
@@ -103,7 +99,7 @@ def _extreme(solver: _Solver, term: Term, target: Any) -> Iterator[Changes]:
 ARITHMETIC: Final[Mapping[str, Callable[[Any, Term, Any], Iterator[Changes]]]] = {
     "+": _sum_of_two,
     "-": _difference,
-    "*": _product_of_two,
+    "*": _product,
     "/": _quotient,
     "//": _quotient,
     "%": _remainder,
@@ -113,4 +109,4 @@ ARITHMETIC: Final[Mapping[str, Callable[[Any, Term, Any], Iterator[Changes]]]] =
     "max": _extreme,
     "min": _extreme,
 }
-"""The rules by the kinds of terms that they give values."""
+"""The rules, by the kinds of terms for which they are."""

@@ -14,7 +14,7 @@ _MASK: Final = (1 << 64) - 1
 
 
 class Chance:
-    """A source of choices, determined by a seed and names.
+    """A source of random choices; the same names, such as a seed, give the same choices.
 
     Python guarantees the same numbers in all versions only for `random.random`.
 
@@ -29,7 +29,7 @@ class Chance:
         self._state = int.from_bytes(digest[:8], "little")
 
     def bits(self) -> int:
-        """Return a number from 0 to 2**64 - 1."""
+        """Return a random number from 0 to 2^64 - 1."""
         self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
         mixed = self._state
         mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -37,11 +37,11 @@ class Chance:
         return mixed ^ (mixed >> 31)
 
     def below(self, limit: int) -> int:
-        """Return a number from 0 to `limit - 1`."""
+        """Return a random number from 0 to `limit - 1`; `limit` is at least 1."""
         return self.bits() * limit >> 64
 
     def between(self, low: int, high: int) -> int:
-        """Return a number from `low` to `high`, both included."""
+        """Return a random number from `low` to `high`, both included."""
         return low + self.below(high - low + 1)
 
     def once_in(self, count: int) -> bool:
@@ -53,7 +53,7 @@ class Chance:
         return values[self.below(len(values))]
 
     def weighted(self, values: Sequence[tuple[_Value, int]]) -> _Value:
-        """Return one of the values at random, each with the weight next to it."""
+        """Return one of the values at random, in proportion to the weights next to them."""
         number = self.below(sum(weight for _, weight in values))
         for value, weight in values:
             if number < weight:

@@ -16,13 +16,13 @@ __all__ = ["Condition", "condition_over", "conditions_of", "negated"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """A constraint with what its evaluation needs.
+    """A constraint with what is needed to evaluate it.
 
     Attributes:
         require: the condition over the desc's fields and over `terms`.
-        terms: the `terms` of the operator's entry that `require` uses, each after those that it
-            needs.
-        fields: the fields of the desc on which the condition depends.
+        terms: the `terms` of the operator's entry that `require` uses, directly or through another
+            term; each comes after those that it uses.
+        fields: the fields that `require` or one of `terms` names.
         enforced: whether a real DirectML refuses descs that break it.
     """
 
@@ -57,7 +57,7 @@ def conditions_of(operator: Operator) -> tuple[Condition, ...]:
 def condition_over(
     operator: Operator, name: str, require: Expression, *, enforced: bool = True
 ) -> Condition:
-    """Return a named condition over the fields and terms of an operator."""
+    """Return a condition with this name over the fields and terms of an operator."""
     terms = operator.terms_in(require)
     used = set(require.names).union(*(term.names for term in terms.values()))
     fields = frozenset(field.name for field in operator.fields if field.name in used)

@@ -22,14 +22,14 @@ _EXPONENTS: Final = {
     DataType.FLOAT32: (127, 100, 70, 64, 40, 16, 8, 6, -40, -64, -75, -110, -130),
     DataType.FLOAT64: (1000, 100, 8, -100, -1000),
 }
-"""Exponents e of the limits -2^e and 2^e of random numbers, some of them near the type's own."""
+"""Exponents e: random numbers lie between -2^e and 2^e, some near the limits of their type."""
 
 
 def data_of(operator: Operator, desc: Desc, chance: Chance) -> InputData:
     """Return data for the inputs of a desc.
 
-    On average, at least two of three descs get no special numbers, so that no NaN hides other
-    errors. An input is constant if several of its elements may be written to one index.
+    Two of three descs, on average, get only ordinary numbers, so that no NaN hides other errors.
+    An input is constant if several of its elements may be written to one index.
     """
     inputs = list(tensors_of(operator, desc, FieldKind.INPUT))
     longest = max((max(tensor.Sizes) for _, _, tensor in inputs), default=1)
@@ -71,7 +71,7 @@ def _ordinary(tensor: TensorDesc, longest: int, chance: Chance) -> Mapping[str, 
 
 
 def _limits(longest: int, chance: Chance) -> tuple[int, int]:
-    """Return random limits for integers, often those of indices along some dimension."""
+    """Return the lowest and the highest of random integers, often indices below `longest`."""
     match chance.below(6):
         case 0 | 1:
             return 0, chance.below(longest)
@@ -91,7 +91,7 @@ def _extraordinary(tensor: TensorDesc, chance: Chance) -> Mapping[str, Any]:
     if kind == 0:
         return {"ends": {"seed": seed % 64}}
     if kind < 3:
-        # `every: 7` makes each seventh number special and leaves the others ordinary.
+        # With `every: 7` each seventh number is special, and the others are ordinary.
         every = chance.pick((1, 2, 3, 7, 16))
         return {"specials": {"seed": seed % 64, "every": every}}
     if not data_type.is_float:

@@ -1,6 +1,7 @@
 """Choose the first random values of a desc's fields.
 
-Tables pair values with weights, so that a size of 3 is five times as frequent as one of 9.
+Most tables pair values with weights: in `_SIZES`, 3 is five times as frequent as 9. Values without
+weights are equally frequent.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def rank(chance: Chance, least: int, greatest: int) -> int:
 
 
 def length(chance: Chance) -> int:
-    """Return a random length of an array."""
+    """Return a random length of an array of tensors, from 1 to 5."""
     return chance.weighted(((1, 2), (2, 4), (3, 3), (4, 1), (5, 1)))
 
 
@@ -127,7 +128,7 @@ def attribute(field: Field, operator: Operator, chance: Chance) -> Any:
         case AttributeKind.INT:
             return chance.weighted(_SIGNED)
         case AttributeKind.FLOAT:
-            # Arrays get no extreme numbers: scales and offsets that are not finite test nothing.
+            # Arrays, such as the scales of resampling, get no extreme numbers.
             return chance.weighted(_REALS) if field.is_array else _real(chance)
         case AttributeKind.BOOL:
             return bool(chance.below(2))
@@ -152,7 +153,7 @@ def _real(chance: Chance) -> float:
 
 
 def scalar(data_type: DataType, chance: Chance) -> float | int:
-    """Return a scalar of a data type, occasionally an extreme one."""
+    """Return a random scalar of a data type, occasionally an extreme one."""
     if data_type.is_float:
         value = _real(chance)
         beyond = abs(value) > data_type.maximum and abs(value) != float("inf")
@@ -164,7 +165,7 @@ def scalar(data_type: DataType, chance: Chance) -> float | int:
 
 
 def scalar_fits(value: Any, data_type: DataType) -> bool:
-    """Return whether a data type can hold a scalar; FLOAT types can hold infinity and NaN."""
+    """Return whether a scalar is in the range of a data type; FLOAT types have infinity and NaN."""
     if data_type.is_float:
         return not -float("inf") < value < float("inf") or abs(value) <= data_type.maximum
     return isinstance(value, int) and data_type.minimum <= value <= data_type.maximum
@@ -193,7 +194,7 @@ def uses_nested_operator(field: Field) -> bool:
 
 @cache
 def nested_operators(operator: Operator, field: str) -> tuple[str, ...]:
-    """Return the operators that constraints name for a field, such as FusedActivation."""
+    """Return the operators that the constraints on a field name; the field is an operator desc."""
     names: dict[str, None] = {}
     sets = operator_sets()
     for constraint in operator.constraints:
@@ -214,7 +215,7 @@ def nested_operators(operator: Operator, field: str) -> tuple[str, ...]:
 
 @cache
 def foreign_operators(operator: Operator, field: str) -> tuple[str, ...]:
-    """Return some operators that no constraint names for a field, such as FusedActivation."""
+    """Return activations, element-wise operators and REDUCE, without the `nested_operators`."""
     named = nested_operators(operator, field)
     return tuple(
         name

@@ -21,7 +21,7 @@ __all__ = ["Drafts", "UnfitError"]
 _LARGEST_SIZE: Final = 1 << 17
 """The largest size of a dimension."""
 _LARGEST_NUMBER: Final = 1 << 16
-"""The largest absolute value of an integer attribute."""
+"""The largest absolute value of an attribute of type UINT or INT."""
 _LONGEST: Final = 64
 """The most items of an array."""
 _MOST_DIMENSIONS: Final = 8
@@ -35,7 +35,7 @@ class Drafts:
     """Creates and changes the descs of one operator."""
 
     def __init__(self, operator: Operator, table: SupportTable, chance: Chance) -> None:
-        """Choose the sizes, data type and rank that all new tensors have where possible."""
+        """Choose sizes, a data type and a rank, which new tensors have where `table` permits it."""
         self._operator, self._table, self._chance = operator, table, chance
         self._fields = {field.name: field for field in operator.fields}
         self._sizes = tuple(domains.size(chance) for _ in range(_MOST_DIMENSIONS))
@@ -168,7 +168,7 @@ class Drafts:
         if key == "operator":
             if value is ANOTHER:
                 value = self._chance.pick(domains.foreign_operators(self._operator, field.name))
-            return domains.nested(_known_operator(value), self._chance)
+            return domains.nested(_operator_name(value), self._chance)
         if inner:
             return {**current, key: _with_item(current[key], inner, value)}
         if value is None:
@@ -253,7 +253,7 @@ class Drafts:
             if field.type_field is None or draft[field.name] is None:
                 continue
             if draft[field.type_field] not in list(DataType):
-                continue  # DirectML ignores a scalar whose data type is UNKNOWN.
+                continue  # Such as UNKNOWN: DirectML then ignores the scalar.
             data_type = DataType(draft[field.type_field]).stored
             if not draft.get(field.name) or not domains.scalar_fits(draft[field.name], data_type):
                 draft[field.name] = domains.scalar(data_type, self._chance)
@@ -267,7 +267,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) or _is_whole(value)
 
 
-def _known_operator(value: Any) -> str:
+def _operator_name(value: Any) -> str:
     if not isinstance(value, str):
         raise UnfitError
     return value

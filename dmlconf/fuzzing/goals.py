@@ -22,8 +22,6 @@ from dmlconf.tensors.layout import LAYOUTS
 
 __all__ = ["Goal", "Part", "goals_of"]
 
-_NO_GOAL: Final = "any"
-
 _LAYOUTS: Final = tuple(name for name in LAYOUTS if name != "channels-last")
 """All layouts but `channels-last`, so that a seed gives the same cases as in earlier versions."""
 
@@ -38,7 +36,7 @@ class Part:
     ACTIVATION: Final = "activation"
     LAYOUT: Final = "layout"
     FLAG: Final = "flag"
-    ANY: Final = _NO_GOAL
+    ANY: Final = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class Goal:
     Attributes:
         part: one of the kinds in `Part`.
         field: the field that has the property; empty for `Part.ANY`.
-        value: such as a data type, a rank, or for `Part.PRESENT` whether the field is present.
+        value: a data type, a rank and the like; for `Part.PRESENT`, whether the field is present.
     """
 
     part: str
@@ -68,7 +66,7 @@ class Goal:
         return True
 
     def holds(self, desc: Desc) -> bool:
-        """Return whether a desc reaches the goal; a layout or a flag needs only the tensor."""
+        """Return whether a desc reaches the goal, or for a layout or a flag, has its tensor."""
         value = desc.get(self.field) if self.field else None
         match self.part:
             case Part.DATA_TYPE:

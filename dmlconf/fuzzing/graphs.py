@@ -1,8 +1,8 @@
 """Generate random graphs, node after node.
 
-As in NNSmith, a graph grows by one valid operator at a time. In most attempts an earlier tensor
-becomes one input, and the other fields are solved for it. Further inputs may be earlier tensors
-that fit.
+As in NNSmith, a graph grows by one valid operator at a time. In most attempts an earlier tensor,
+the feeder, becomes one input, and the other fields are solved for it. Further inputs may be earlier
+tensors that fit.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from dmlconf.tensors.layout import LAYOUTS
 __all__ = ["MOST_NODES", "graph_case", "planted_case"]
 
 MOST_NODES: Final = 5
+"""The most random nodes of a graph, unless the user says otherwise."""
 _ATTEMPTS: Final = 6
 _KIND: Final = "fuzz"
 
@@ -55,6 +56,9 @@ def planted_case(
     """Return a valid graph that contains the graph of one case of `rewrites`.
 
     It also has up to `nodes` random nodes of the operators.
+
+    Args:
+        rewrites: at least one template, as `planted_rewrites.plantable` returns them.
     """
     chance = Chance(seed, GRAPHS, "rewrites", number, nodes, *operators)
     growth = _Growth(chance)
@@ -121,7 +125,8 @@ class _Growth:
     def _feeder(self) -> _Value | None:
         """Return a tensor to feed the next node; None if there is none yet.
 
-        In three of four calls it is the latest node output that feeds nothing, if there is one.
+        In three of four calls, on average, it is the latest node output that feeds nothing, if
+        there is one.
         """
         if not self.values:
             return None
@@ -131,7 +136,7 @@ class _Growth:
         return self.chance.pick(self.values)
 
     def _desc(self, operator: Operator, name: str, feeder: _Value | None) -> Desc | None:
-        """Return a valid desc whose input `name` fits the feeder; None if none is found."""
+        """Return a valid desc, whose input `name` fits the feeder if any; None if none is found."""
 
         def fits(desc: Desc) -> bool:
             return feeder is None or (
@@ -160,7 +165,7 @@ class _Growth:
     def _add(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> bool:
         """Add a node and graph inputs for its unfed tensors; return whether it was added.
 
-        A feeder is refused if several of its elements may be written to one address, since the
+        A feeder is refused if several of its elements may be written to one index, since the
         result is undefined.
         """
         node = f"n{len(self.nodes)}"
@@ -189,14 +194,17 @@ class _Growth:
         return True
 
     def _other_source(self, operator: Operator, name: str, tensor: TensorDesc) -> str | None:
-        """Return an earlier tensor's source that fits this input; None to add a graph input."""
+        """Return the source of an earlier tensor that fits an input; None to add a graph input."""
         if operator.field(name).bounds is not None or tensor.Flags or self.chance.once_in(3):
             return None
         fitting = [value for value in self.values if _same_buffer(value.tensor, tensor)]
         return self.chance.pick(fitting).source if fitting else None
 
     def _laid_out(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> Desc:
-        """Return the desc with the feeder's layout; other tensors may get random ones and flags."""
+        """Return the desc with the feeder's layout.
+
+        Other tensors may get random layouts, and other inputs the flag OWNED_BY_DML.
+        """
         by_source = {value.source: value.tensor for value in self.values}
         for name, source in sources.items():
             tensor = by_source[source]
@@ -213,11 +221,11 @@ class _Growth:
         return desc
 
     def entry(self, name: str) -> dict[str, Any]:
-        """Return the graph's entry; its outputs are unread node outputs, and some others."""
-        given = [value.source for value in self.values if "." in value.source]
+        """Return the graph's entry; its outputs are all of `unused` and `seen`, and some others."""
+        sources = [value.source for value in self.values if "." in value.source]
         outputs = [
             source
-            for source in given
+            for source in sources
             if source in self.unused or source in self.seen or self.chance.once_in(5)
         ]
         return {
@@ -244,7 +252,7 @@ def _if_valid(operator: Operator, desc: Desc, name: str, **changes: Any) -> Desc
 
 @cache
 def _fed_fields(operator: Operator) -> tuple[str, ...]:
-    """Return the inputs that a node may feed; arrays and indices are left out."""
+    """Return the inputs that may have a feeder: no arrays, and no indices or lengths."""
     return tuple(
         entry.name
         for entry in operator.of_kind(FieldKind.INPUT)

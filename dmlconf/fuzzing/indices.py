@@ -38,7 +38,7 @@ def constant_writes(
     """Return the inputs whose elements must be equal, since several may be written to one index.
 
     Args:
-        data: the data of each input; indices given as `values` are distinct.
+        data: the data of each input; indices in `values`, rather than in `fill`, are distinct.
     """
     return frozenset(
         field.bounds.writes

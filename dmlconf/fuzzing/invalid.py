@@ -1,4 +1,4 @@
-"""Make cases that a backend must refuse: each breaks exactly one constraint."""
+"""Make cases that a backend must refuse: each breaks exactly one constraint of the catalogue."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def invalid_case(name: str, seed: int, number: int) -> PlannedCase:
 
 @cache
 def breakable(operator: Operator) -> tuple[str, ...]:
-    """Return the names of the enforced constraints that a case may break."""
+    """Return the names of the enforced constraints that invalid cases may break."""
     own = (condition.name for condition in conditions_of(operator) if condition.enforced)
     return (*own, *_CHANGES)
 
 
 def invalid_desc(operator: Operator, constraint: str, chance: Chance) -> Desc | None:
-    """Return a desc that breaks only this documented constraint; None if none is found."""
+    """Return a desc that breaks this constraint and no other; None if none is found."""
     for _ in range(_ATTEMPTS):
         table = chance.pick(operator.support)
         broken = None if constraint in _CHANGES else constraint
@@ -74,7 +74,7 @@ def invalid_desc(operator: Operator, constraint: str, chance: Chance) -> Desc | 
 
 
 def _changed(operator: Operator, desc: Desc, constraint: str, chance: Chance) -> Iterator[Desc]:
-    """Yield descs with tensors changed to break one of the constraints in `_CHANGES`."""
+    """Yield descs with tensors changed so that they may break a constraint of `_CHANGES`."""
     fields = list(operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT))
     if constraint == "supported-data-type":
         yield from _other_types(operator, desc, chance)
@@ -161,4 +161,7 @@ _CHANGES: Final[Mapping[str, Callable[[TensorDesc, Chance], TensorDesc]]] = {
     "output-strides-do-not-overlap": _overlapping,
     "output-not-owned-by-dml": _owned,
 }
-"""Constraints that all operators share, each but the first with a change that breaks it."""
+"""Constraints that all operators share, each with a change of a tensor that may break it.
+
+For the first, `_other_types` makes the changes.
+"""

@@ -94,7 +94,7 @@ def _broadcast(sizes: Sequence[int], chance: Chance) -> tuple[int, ...]:
 
 
 def in_place_pairs(operator: Operator, desc: Desc) -> dict[str, str]:
-    """Return which output may share the buffer of which input; no input appears twice."""
+    """Return, for outputs, the input whose buffer each may share; no input appears twice."""
     pairs: dict[str, str] = {}
     for pair in operator.in_place:
         output, source = desc[pair.output], desc[pair.input]

@@ -57,7 +57,7 @@ def operator_case(name: str, seed: int, number: int) -> PlannedCase:
 
 
 def fuzzed_desc(operator: Operator, seed: int, number: int, chance: Chance) -> FuzzedDesc:
-    """Return a valid desc; with an even number it reaches the next of the goals, if possible."""
+    """Return a valid desc; each even number has a goal, which the desc reaches if possible."""
     goals = goals_of(operator)
     goal = Goal(Part.ANY)
     if number % 2 == 0 and goals:
@@ -90,11 +90,11 @@ def _begin(desc: Desc, drafts: Drafts, *, goal: Goal, chance: Chance) -> Desc:
 def planned(
     operator: Entry, seed: int, number: int, entry: Mapping[str, Any], kind: str = _TAG
 ) -> PlannedCase:
-    """Return the case of a case file's entry, named after its seed and number.
+    """Return a case with this entry, named after its seed and number.
 
     Args:
         operator: the operator, or the entry of graphs.
-        kind: the part of the file's name besides the seed.
+        kind: what the name of its file begins with, before the seed.
     """
     stem = f"{kind}-{seed}"
     identifier = f"{operator.name.lower()}/{stem}/{number}"

@@ -34,7 +34,7 @@ class Fuzz:
 
     Attributes:
         operators: names in the catalogue.
-        seed: determines every case, together with the other attributes and the case's number.
+        seed: determines each case, together with the other attributes and the case's number.
         nodes: the largest number of random nodes of a graph.
         rewrites: templates of cases of rewrites; a random third of the graphs contain the graph of
             such a case.
@@ -72,5 +72,5 @@ class Fuzz:
 
     @property
     def digest(self) -> str:
-        """What a run log records instead of the digest of case files, whatever `rewrites` are."""
+        """What a run log records instead of the digest of case files; `rewrites` do not count."""
         return sha256(repr(self).encode("utf-8")).hexdigest()

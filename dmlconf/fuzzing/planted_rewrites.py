@@ -27,10 +27,12 @@ from dmlconf.resources import cases_directory
 __all__ = ["Pattern", "pattern_of", "plantable", "rewrite_files"]
 
 _MOST_NODES: Final = 12
+"""The most nodes of a pattern, not counting those that copy."""
 _PREFIX: Final = "p_"
 """The prefix of all names in a pattern; names of random nodes do not have it."""
 
 _COPIED: Final = frozenset({"FLOAT32", "FLOAT16", "INT32", "UINT32"})
+"""The data types of graph inputs that nodes may copy."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,11 @@ def plantable(
     return tuple(
         template
         for template in templates
-        if _is_small(template.data) and _operators(template.data) <= set(operators)
+        if _may_be_planted(template.data) and _operators(template.data) <= set(operators)
     )
 
 
-def _is_small(entry: Mapping[str, Any]) -> bool:
+def _may_be_planted(entry: Mapping[str, Any]) -> bool:
     if "rewrite" not in entry:
         return False
     nodes = entry["nodes"]
@@ -144,7 +146,7 @@ def _renamed(source: str, names: Mapping[str, str]) -> str:
 
 
 def _fed_by(entry: Any, names: Mapping[str, str]) -> Any:
-    """Return an entry with its sources, the values of `from`, renamed."""
+    """Return an entry with other sources, the values of `from`: `names` has the new ones."""
     if isinstance(entry, Mapping):
         return {
             key: _renamed(value, names)

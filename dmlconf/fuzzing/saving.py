@@ -21,7 +21,7 @@ def in_folder(planned: PlannedCase, folder: Path) -> PlannedCase:
 
 
 def save_cases(cases: Iterable[PlannedCase]) -> list[Path]:
-    """Write cases to their files, and return the files.
+    """Write cases to their files, replacing what is there, and return the files.
 
     Raises:
         OSError: a file cannot be written.
@@ -36,7 +36,7 @@ def save_cases(cases: Iterable[PlannedCase]) -> list[Path]:
 
 
 def case_file(cases: Iterable[PlannedCase]) -> str:
-    """Return the text of a case file with cases of one operator, or with graph cases."""
+    """Return the text of a case file with these cases, all of one operator or all of graphs."""
     members = list(cases)
     first = members[0].template
     head = {"operator": first.operator_name}

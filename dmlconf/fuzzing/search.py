@@ -23,10 +23,10 @@ _STEPS: Final = 60
 _CHANGES: Final = 20
 """The most changes that are compared in one step to repair a constraint."""
 _NOISE: Final = 10
-"""One in this many steps takes a random change instead of the best one."""
+"""On average, one in this many steps takes a random change instead of the best one."""
 
 MOST_ELEMENTS: Final = 6000
-"""The most elements of a tensor, unless it has one long axis (`_LONG_AXIS`); most defects show in
+"""The most elements of a tensor, unless all lie along one axis (`_LONG_AXIS`); most defects show in
 small tensors, which are quick."""
 
 _LONG_AXIS: Final = 1 << 16
@@ -34,7 +34,8 @@ _LONG_AXIS: Final = 1 << 16
 along a dimension of a dispatch."""
 
 _MOST_READS: Final = 1 << 24
-"""The most elements of a window, times those of the largest tensor."""
+"""The largest product of a window's elements and the largest tensor's: pooling reads a window for
+each element."""
 
 _MOST_TIME_STEPS: Final = 1 << 12
 """The most time steps of a recurrent layer, which a device computes one after the other."""
@@ -51,15 +52,14 @@ def valid_desc(
 ) -> Desc | None:
     """Return a desc that meets all constraints and the goal.
 
-    None if no such desc is found in `_STEPS` steps, or one that would take a device long.
-
+    None if no such desc is found in at most `_STEPS` steps, or if a device would take long for it.
     The desc also meets constraints that a real DirectML does not enforce, since breaking one may
     crash DirectML.
 
     Args:
         table: the table of support from which the tensors' data types and ranks come.
         goal: what else the desc must meet after each step.
-        begin: changes the first random desc so that it meets the goal.
+        begin: changes the first random desc so that it meets the goal; it may raise `UnfitError`.
         broken: the name of a constraint to break while all others hold.
     """
     drafts = Drafts(operator, table, chance)
@@ -210,6 +210,6 @@ def _takes_long(operator: Operator, desc: Desc) -> bool:
 
 
 def _is_small(tensor: TensorDesc) -> bool:
-    """Return whether a tensor has few elements, or `_LONG_AXIS` ± 1 that all lie along one axis."""
+    """Return whether a tensor has few elements, or about `_LONG_AXIS`, all along one axis."""
     count = prod(tensor.Sizes)
     return count <= MOST_ELEMENTS or _LONG_AXIS - 2 < max(tensor.Sizes) == count < _LONG_AXIS + 2

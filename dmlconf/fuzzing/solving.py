@@ -20,11 +20,11 @@ class _Marker:
 
 
 PRESENT: Final = _Marker("present")
-"""In a change: add the tensor or attribute, with any value."""
+"""In a change: add the tensor, attribute or size, with a random value."""
 
 ANOTHER: Final = _Marker("another")
-"""In a change: replace the value by a random one. A data type changes, an attribute may get the
-same value, and a nested operator becomes one that no constraint names."""
+"""In a change: replace the value by a random one. The data type of a tensor changes, an attribute
+may get the same value, and a nested operator becomes one that no constraint names."""
 
 ABSENT: Final = None
 """In a change: leave the tensor or attribute out."""
@@ -33,14 +33,14 @@ _NO_CONSTANT: Final = 99
 """A number that is not a constant of any enum."""
 
 _MOST: Final = 12
-"""The most changes that `some` yields for one part of a term."""
+"""The most changes that `Solver.some` yields."""
 
 
 class Solver:
     """Finds changes that give terms a value."""
 
     def __init__(self, chance: Chance, *, beyond_enums: bool = False) -> None:
-        """If `beyond_enums` is set, also propose numbers that are not constants of an enum."""
+        """If `beyond_enums` is set, attributes may also become `_NO_CONSTANT`."""
         self.chance = chance
         self._beyond_enums = beyond_enums
 
@@ -60,7 +60,7 @@ class Solver:
             yield from rule(self, term, target)
 
     def some(self, term: Term, target: Any) -> Iterator[Changes]:
-        """Yield the first few changes of `solve`."""
+        """Yield the first changes of `solve`, at most `_MOST`."""
         return islice(self.solve(term, target), _MOST)
 
     def all_of(self, terms: Sequence[Term], targets: Sequence[Any]) -> Iterator[Changes]:

@@ -35,6 +35,7 @@ Change = tuple[Path, Any]
 """The path of a value in a desc, and its new value."""
 
 Changes = tuple[Change, ...]
+"""Changes that are applied together."""
 
 
 class TermError(Exception):
@@ -42,8 +43,9 @@ class TermError(Exception):
 
     Attributes:
         missing: the path of an absent tensor or attribute that the value needs, or of an unfit
-            operand, such as a divisor of 0. None if there is no path.
-        operands: terms of the failed computation, such as an index and the tuple that it exceeds.
+            operand, such as a divisor of 0. None if neither has a path.
+        operands: terms of the failed computation, such as an index and the tuple that it exceeds;
+            empty after a failed comparison.
     """
 
     def __init__(self, missing: Path | None = None, operands: tuple[Term, ...] = ()) -> None:
@@ -91,7 +93,7 @@ class Scope:
         self._cache: dict[str, Term] = {}
 
     def within(self, names: Mapping[str, Term]) -> Scope:
-        """Return the scope with additional names."""
+        """Return the scope with additional variables."""
         inner = Scope(self._desc, self._terms, self._constants, {**self._names, **names})
         inner._cache = self._cache
         return inner
