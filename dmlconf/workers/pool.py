@@ -289,7 +289,9 @@ class WorkerPool:
                     if isinstance(outcome, Raised):
                         raise outcome.error
                     if isinstance(outcome, Breakdown) and outcome.device_lost:
-                        break  # Without the interrupt, the case might run again.
+                        # Without the interrupt, this case and those after it might run again.
+                        asked.remove(worker)
+                        break
                     yield worker.batch.popleft(), outcome, worker.next_result()
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:

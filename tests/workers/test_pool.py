@@ -12,20 +12,23 @@ to its process is tested in `tests/workers/test_boundary.py`.
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Final
 
 import pytest
 
 from dmlconf.backends import registry
+from dmlconf.backends.process_start import INTERRUPTS
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outcome, Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case
+from dmlconf.workers.interrupts import treat_termination_as_interrupt
 from dmlconf.workers.pool import BATCH, HOPELESS, REPEATS, WorkerPool
 from tests.backends.installing import plugin
 from tests.engine.cases import numbered_cases
@@ -468,6 +471,56 @@ def test_a_backend_that_hangs_as_it_closes_is_ended(tmp_path: Path, unruly: Path
     began = monotonic()
     assert len(run(tmp_path, "unruly:hangs as it closes", 3)) == 3
     assert monotonic() - began < AT_ONCE
+
+
+RECOVERING_BACKEND: Final = '''
+"""A backend that loses its device in the case 1 and yet runs the cases after it."""
+
+import time
+
+from dmlconf.backends.numpy.backend import NumpyBackend
+from dmlconf.backends.protocol import Breakdown, BreakdownKind
+
+
+class Recovers(NumpyBackend):
+    def __init__(self, options):
+        pass
+
+    def run(self, cases):
+        for case, outcome in zip(cases, super().run(cases), strict=True):
+            time.sleep(0.03)  # Each outcome has a message of its own.
+            lost = case.identifier.endswith("=1]")
+            yield Breakdown(BreakdownKind.DEVICE_REMOVED, "removed") if lost else outcome
+
+
+create = Recovers
+'''
+
+
+def test_an_interrupt_gives_no_case_the_outcome_of_another_after_a_device_was_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin(tmp_path, monkeypatch, "recovers", RECOVERING_BACKEND)
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS}
+    names: list[str] = []
+    plan = numbered_cases(tmp_path, 4)
+
+    def interrupted_run(pool: WorkerPool) -> None:
+        for case, _ in pool.run(build(planned) for planned in plan):
+            names.append(case.identifier)
+            sleep(1)  # Meanwhile, the worker sends all outcomes.
+            signal.raise_signal(signal.SIGINT)
+
+    treat_termination_as_interrupt()
+    try:
+        with WorkerPool(registry.parse("recovers"), 1, 60) as pool:
+            pool.ready()
+            with pytest.raises(KeyboardInterrupt):
+                interrupted_run(pool)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert names == ["tile/many[Number=0]"]
 
 
 def processes_started(directory: Path, backend: str, count: int, **how: Any) -> int:
