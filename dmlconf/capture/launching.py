@@ -14,7 +14,7 @@ from typing import Final
 
 from dmlconf.capture.captured import Captured, captured_from
 from dmlconf.capture.journal import read_journal
-from dmlconf.workers.tuning import threads_were_set
+from dmlconf.workers.tuning import thread_variables_set
 
 __all__ = ["Launched", "launched", "program_environment"]
 
@@ -44,7 +44,7 @@ def program_environment() -> dict[str, str]:
 
     These are counts of threads and, unless `sys.flags.safe_path` is true, PYTHONSAFEPATH.
     """
-    own = {*threads_were_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
+    own = {*thread_variables_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
     return {key: value for key, value in os.environ.items() if key not in own}
 
 

@@ -13,15 +13,15 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["broken", "run_batch"]
 
 _LONGEST_TRACE: Final = 8192
-"""How many characters of a traceback are kept, the last ones."""
+"""How many characters of a traceback are kept: the last ones."""
 
 
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
-    After an exception, or too few outcomes, the cases without an outcome run again, one at a time.
-    A case that then raises an exception, or has no outcome, breaks down. After too many outcomes,
-    the batch's last case breaks down.
+    If several cases run together, then after an exception or too few outcomes, those without an
+    outcome run again, one at a time. A case that raises an exception alone, or has no outcome,
+    breaks down. After too many outcomes, the batch's last case breaks down.
     """
     done, together = 0, len(cases)
     while done < len(cases):
@@ -65,7 +65,7 @@ _NOTHING: Final[Any] = object()
 
 
 def broken(error: Exception, case: Case) -> Breakdown:
-    """Return an exception of a backend as the breakdown of a case."""
+    """Return the breakdown of a case on which the backend raised an exception."""
     if isinstance(error, MemoryError):
         return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
     if isinstance(error, _TooFewError | _TooManyError):

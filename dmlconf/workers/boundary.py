@@ -35,15 +35,17 @@ from dmlconf.tensors.sample import Sample
 __all__ = ["checked_capabilities", "checked_environment", "checked_outcome"]
 
 _LONGEST_TEXT: Final = 10_000
+"""The most characters of a text; the rest is cut."""
 _MOST_ITEMS: Final = 1_000
-_MOST_EXCESS: Final = 1_000_000
+"""The most items of a tuple or mapping."""
+_MOST_ELEMENTS: Final = 1_000_000
 """The most elements of an output, unless the case has a larger one. An output of wrong sizes fails
 the case; one with more elements than this is malformed.
 """
 _LEAST_SAMPLE: Final = 2
 """The fewest elements of a sample: the first and the last, as in `sample_indices`."""
 _LARGEST_DETAILS: Final = 100_000
-"""Characters of an environment's details, as JSON."""
+"""The most characters of an environment's details, as JSON."""
 
 
 _Value = TypeVar("_Value", Environment, Capabilities)
@@ -99,7 +101,7 @@ def _elements(case: Case) -> Mapping[str, int]:
 
 def _outputs(outcome: Any, elements: Mapping[str, int]) -> Outputs:
     most = max(elements.values(), default=0)
-    longest = max(most, _MOST_EXCESS)
+    longest = max(most, _MOST_ELEMENTS)
     arrays = {
         _text("arrays: a name", name): _array(f"arrays[{name!r}]", array, longest)
         for name, array in _pairs("arrays", outcome.arrays)
@@ -306,7 +308,7 @@ def _finite(value: Any) -> Any:
 
 
 def _named(value: object) -> str:
-    """Return a description for messages: a plain value itself, or the type of another value."""
+    """Return a description for messages: a plain value's first characters, or else the type."""
     if value is None or type(value) in (bool, int, float):
         return repr(value)[:40]
     if type(value) is str:

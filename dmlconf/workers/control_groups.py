@@ -41,7 +41,7 @@ def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int |
     """Return how many processors the quota of processor time can keep busy, rounded up.
 
     A quota of 150 ms in each period of 100 ms is two processors. None if there is no quota, or if
-    it cannot be read.
+    it cannot be read. The arguments are those of `memory_limit`.
     """
     return _least(
         _rounded_up(
@@ -87,7 +87,7 @@ def _whole(words: list[str]) -> int | None:
 
 
 def _rounded_up(words: list[str]) -> int | None:
-    """Return a quota divided by its period, rounded up; None for `max`, -1 and an unread file."""
+    """Return a quota divided by its period, rounded up to 1 or more; None if there is no quota."""
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return None
     quota, period = map(int, words)

@@ -22,10 +22,10 @@ WORKER_MEMORY: Final = 2048 << 20
 """Bytes by which a worker process may grow, unless the user says otherwise."""
 
 _CASES: Final = 2000
-"""Cases for each process: with fewer, starting a process and reading recordings takes too long."""
+"""The fewest cases for each of several processes: for fewer, starting a process does not pay."""
 
 _PROCESS_BYTES: Final = 400 << 20
-"""Memory for each process: 150 MiB for Python, NumPy and the plan, and 250 MiB for a case."""
+"""Bytes for each process: 150 MiB for Python, NumPy and the plan, and 250 MiB for a case."""
 
 _MOST_PROCESSES: Final = 8
 """More processes would wait for the main process, which loads the suite and writes the log."""
@@ -85,6 +85,8 @@ def limits_of(
     Args:
         backend: the backend; if it may break down, `jobs` is 1 by default.
         jobs: the number of processes that the user gave, or None.
+        timeout: as in `Limits`; likewise `memory`.
+        cases: how many cases the run has.
     """
     processes = jobs or (1 if backend.isolated else processes_that_pay(cases))
     return Limits(processes, timeout, memory)

@@ -32,8 +32,8 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""A case does not run under circumstances if all its dispatches take longer: a circumstance may
-dispatch the case 16 times within its time limit.
+"""A case does not run under circumstances if all its dispatches take longer: `offset` dispatches it
+up to 16 times within the time limit of a case.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01
@@ -42,7 +42,7 @@ device whose submission takes over 2 s.
 """
 
 _TOGETHER: Final = 8
-"""Up to this many cases run plainly as one batch before each runs under circumstances."""
+"""The most cases that run plainly, as one batch, before they run under circumstances."""
 
 
 def tasks(backend: Backend) -> Callable[[Sequence[Case | Exercise]], Iterator[Outcome | Exercises]]:

@@ -38,8 +38,8 @@ class _Requests:
         deferred: whether the program is in an `Uninterrupted` block.
         graces: how many `grace` blocks the main thread is in.
         pending: whether a `grace` block has yet to raise an interrupt.
-        overdue: whether `GRACE_SECONDS` have passed since that interrupt.
-        timer: sets `overdue`.
+        overdue: whether `GRACE_SECONDS` have passed since that interrupt, until it is handled.
+        timer: sets `overdue` and calls `_interrupt` again; None if no interrupt is pending.
     """
 
     came = False
@@ -88,13 +88,13 @@ def forget_interrupt() -> None:
 class Grace:
     """Tells a `grace` block whether it was interrupted, and raises the interrupt."""
 
-    def __init__(self, given: bool) -> None:
-        self._given = given
+    def __init__(self, in_main_thread: bool) -> None:
+        self._in_main_thread = in_main_thread
 
     @property
     def requested(self) -> bool:
         """Whether an interrupt came; the block should then end soon and call `deliver`."""
-        return self._given and _Requests.pending
+        return self._in_main_thread and _Requests.pending
 
     def deliver(self) -> NoReturn:
         """Raise the interrupt that came."""
@@ -112,12 +112,12 @@ def grace() -> Iterator[Grace]:
     Without `treat_termination_as_interrupt` before, Ctrl-C ends the block at once. Outside the main
     thread, `requested` is always false.
     """
-    given = threading.current_thread() is threading.main_thread()
-    _Requests.graces += given
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    _Requests.graces += in_main_thread
     try:
-        yield Grace(given)
+        yield Grace(in_main_thread)
     finally:
-        _Requests.graces -= given
+        _Requests.graces -= in_main_thread
 
 
 class Uninterrupted:
@@ -168,7 +168,7 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
 
 @contextmanager
 def discarded_interrupts() -> Iterator[None]:
-    """Ignore interrupts in the block; outside the main thread, the block has no effect."""
+    """Ignore interrupts in the block. Outside the main thread, the block has no effect."""
     with _noted_interrupts([], inherited=False):
         yield
 

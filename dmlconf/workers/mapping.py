@@ -13,14 +13,14 @@ from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
 from dmlconf.workers.spawning import spawned
 
-__all__ = ["Mapping", "in_processes"]
+__all__ = ["ItemMap", "in_processes"]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
-class Mapping(Protocol):
-    """Applies a function to items, and yields the results in the order of the items."""
+class ItemMap(Protocol):
+    """Applies a function to each item, and yields the results in the order of the items."""
 
     def __call__(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item], /
@@ -37,8 +37,8 @@ class Mapping(Protocol):
 @contextmanager
 def in_processes(
     jobs: int, start: Callable[..., None], state: tuple[Any, ...]
-) -> Iterator[Mapping]:
-    """Start processes, and end them at the end of the block.
+) -> Iterator[ItemMap]:
+    """Start processes for an `ItemMap`, and end them at the end of the block.
 
     If the system starts fewer, those do the work; if it starts none, this process does.
 
@@ -97,14 +97,14 @@ def _mapped(
 ) -> Iterator[_Result]:
     at_work: dict[_Process, int] = {}
     results: dict[int, _Result] = {}
-    idle, given = list(processes), 0
+    idle, sent = list(processes), 0
     for number in range(len(items)):
         while number not in results:
-            while idle and given < len(items):
+            while idle and sent < len(items):
                 process = idle.pop()
-                process.send(function, items[given])
-                at_work[process] = given
-                given += 1
+                process.send(function, items[sent])
+                at_work[process] = sent
+                sent += 1
             speaking = wait([process.connection for process in at_work])
             for process in [each for each in at_work if each.connection in speaking]:
                 results[at_work.pop(process)] = process.received()

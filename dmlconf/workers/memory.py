@@ -39,14 +39,14 @@ LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
 
 _ELEMENT: Final = 64
-"""Measured: bytes per element of a case, in a process that runs and judges the case."""
+"""Bytes for each element of a case, as measured in a process that runs and judges the case."""
 
 MUCH: Final = 250 << 20
 _SHARE: Final = 8
-"""A case takes much memory if it may take more than `MUCH` bytes, or an eighth of all memory."""
+"""A case takes much memory above `MUCH` bytes, or above an eighth of `machine_memory()`."""
 
 _SMALL: Final = 1 << 20
-"""Tensors that together have fewer bytes than this fit everywhere."""
+"""A case whose tensors have fewer bytes than this is taken to fit into any memory."""
 
 
 def tensor_bytes(case: Case) -> int:
@@ -101,6 +101,7 @@ def parts_that_fit(
 
     Args:
         size_of: returns how many bytes an item takes.
+        most_items: how many items a list has at most; 1 or more.
         most_bytes: how many bytes the items of a list take at most; a single item may take more.
     """
     part: list[_Item] = []
@@ -137,7 +138,7 @@ def may_take_much(case: Case) -> bool:
 def judged_bytes(case: Case) -> int:
     """Return about how many bytes running and judging a case takes.
 
-    A million elements in FLOAT16 take 64 MB: inputs, outputs, expected values and the ends of
+    A million elements take 64 MB, even in FLOAT16: inputs, outputs, expected values and the ends of
     permitted intervals are FLOAT64 while they are computed.
     """
     size, elements = sizes_of(case)

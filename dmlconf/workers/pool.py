@@ -179,7 +179,12 @@ class WorkerPool:
         self._scratch.remove()
 
     def ready(self) -> Ready:
-        """Start a worker, and wait until its backend is ready; `BackendError` if it is unusable."""
+        """Start a worker, and wait until its backend is ready.
+
+        Raises:
+            BackendError: the backend cannot be used.
+            ProcessError: the system lets no process start.
+        """
         worker = self._start()
         wait_for_messages([worker])
         refusal = self._refusal(worker)
@@ -237,7 +242,7 @@ class WorkerPool:
     def run(
         self, cases: Iterator[_Case], alone: Callable[[_Case], bool] = lambda case: False
     ) -> Iterator[tuple[_Case, Any]]:
-        """Yield each case with its result: the task's, or a breakdown if the process broke down.
+        """Yield each case with its result: the task's, or a breakdown if it is blamed or not run.
 
         The order is that in which results are reached. Without `second_tries`, the cases after a
         breakdown in its batch are not yielded.
@@ -248,7 +253,8 @@ class WorkerPool:
 
         Raises:
             ProcessError: workers could not be started.
-            KeyboardInterrupt: there was an interrupt; results reached before it were yielded.
+            KeyboardInterrupt: there was an interrupt; for up to `GRACE_SECONDS`, results reached
+                before it were yielded.
             Exception: the error that a worker sent as `Raised`.
         """
         with grace() as interrupt:

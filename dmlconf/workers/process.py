@@ -28,7 +28,7 @@ _POLL_SECONDS: Final = 0.25
 """How often to check whether a process is dead: another process may keep its pipe open."""
 
 _DIAGNOSTICS_BYTES: Final = 8192
-"""How many bytes of a worker's standard streams are kept with a verdict, the last ones."""
+"""How many bytes of a worker's standard streams are kept with a verdict: the last ones."""
 
 _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
 """A larger file of standard streams is emptied; its end is kept in memory."""
@@ -206,7 +206,7 @@ def wait_for_messages(
 
     Args:
         workers: one worker or more.
-        given_up: returns whether to stop waiting.
+        given_up: returns whether to stop waiting, even if there is no such worker.
     """
     while True:
         patience = min(worker.deadline for worker in workers) - monotonic()

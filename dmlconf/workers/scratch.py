@@ -39,7 +39,7 @@ def temporary_folder() -> Path:
 
 
 class ScratchFolder:
-    """A new temporary folder; as a context manager, it is removed at the end."""
+    """A new temporary folder; a `with` statement removes it at the end."""
 
     def __init__(self) -> None:
         """Create the folder, after removing those of dead runs.

@@ -12,7 +12,7 @@ __all__ = [
     "collect_garbage_seldom",
     "compute_in_one_thread",
     "lasting_values",
-    "threads_were_set",
+    "thread_variables_set",
 ]
 
 _THREADS: Final = "OPENBLAS_NUM_THREADS"
@@ -57,7 +57,7 @@ class _Set:
     names: Final[set[str]] = set()
 
 
-def threads_were_set() -> frozenset[str]:
+def thread_variables_set() -> frozenset[str]:
     """Return the environment variables that `compute_in_one_thread` has set.
 
     Applications that dmlconf starts must not inherit them.

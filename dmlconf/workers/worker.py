@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 GATHER_SECONDS: Final = 0.02
-"""Results within this time are sent together: sending a message takes longer than most cases."""
+"""Results within this time are sent in one message, since each message takes time to send."""
 
 _WAIT_SHARE: Final = 0.9
 """The share of a case's time limit that a wait for the device may take, so that the backend can
@@ -69,7 +69,7 @@ report a hang before its process is ended.
 """
 
 _PR_SET_PDEATHSIG: Final = 1
-"""From <linux/prctl.h>: sets the signal that a process gets when its starting thread ends."""
+"""<linux/prctl.h>: sets the signal that a process gets when the thread that started it ends."""
 
 Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
 """Takes the backend, once in each worker, and returns the function that yields a batch's results.

@@ -14,8 +14,7 @@ from dmlconf.strength.drivers.applicability import Applicability, OperatorDefect
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
 from dmlconf.strength.drivers.figure import FEW, tells_few
 from dmlconf.strength.drivers.measure import DriverStrength, DriverTally, measure_case
-from dmlconf.workers.mapping import Mapping as Applied
-from dmlconf.workers.mapping import in_processes
+from dmlconf.workers.mapping import ItemMap, in_processes
 
 __all__ = ["measure_drivers"]
 
@@ -71,7 +70,7 @@ def measure_drivers(
 
 
 def _measured(
-    mapped: Applied, plan: Sequence[PlannedCase], by_case: Mapping[int, list[OperatorDefect]]
+    mapped: ItemMap, plan: Sequence[PlannedCase], by_case: Mapping[int, list[OperatorDefect]]
 ) -> Iterator[tuple[int, DriverStrength]]:
     """Yield the number of cases in a chunk and their tally, chunk by chunk."""
     tries = [(plan[index], pairs) for index, pairs in by_case.items()]
