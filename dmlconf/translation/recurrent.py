@@ -1,4 +1,4 @@
-"""The activations of recurrent operators, as ONNX and WebNN name them."""
+"""The activations of GRU, LSTM and RNN, as ONNX and WebNN name them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,20 @@ _ONNX: Final = {
     "ACTIVATION_ELU": ("Elu", ("Alpha",)),
     "ACTIVATION_SOFTSIGN": ("Softsign", ()),
 }
-"""ONNX's names of activations, and which fields of their descs ONNX takes as attributes."""
+"""ONNX's names of activations, and which fields of their descs ONNX takes as attributes.
+
+Softplus is not among them, since ONNX has it only with a Steepness of 1.
+"""
 
 _WEBNN: Final = {
     "ACTIVATION_RELU": "relu",
     "ACTIVATION_TANH": "tanh",
     "ACTIVATION_SIGMOID": "sigmoid",
 }
+"""WebNN's names of activations."""
 
 
-def _known(names: Namespace) -> list[tuple[str, Mapping[str, Any]]]:
+def _onnx(names: Namespace) -> list[tuple[str, Mapping[str, Any]]]:
     activations: list[tuple[str, Mapping[str, Any]]] = []
     for each in names["ActivationDescs"]:
         known = _ONNX.get(each["operator"])
@@ -44,16 +48,16 @@ def _known(names: Namespace) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _activations(names: Namespace) -> tuple[str, ...]:
-    return tuple(name for name, _ in _known(names))
+    return tuple(name for name, _ in _onnx(names))
 
 
 def _alphas(names: Namespace) -> tuple[float, ...] | None:
-    values = tuple(float(known["Alpha"]) for _, known in _known(names) if "Alpha" in known)
+    values = tuple(float(fields["Alpha"]) for _, fields in _onnx(names) if "Alpha" in fields)
     return values or None
 
 
 def _betas(names: Namespace) -> tuple[float, ...] | None:
-    values = tuple(float(known["Beta"]) for _, known in _known(names) if "Beta" in known)
+    values = tuple(float(fields["Beta"]) for _, fields in _onnx(names) if "Beta" in fields)
     return values or None
 
 

@@ -47,7 +47,7 @@ class Entry:
         names: the target's names that stand for the operator: `-o Conv` selects CONVOLUTION.
         forms: the forms, in order; the first whose condition holds is taken.
         like: the more general operator that is translated instead, with the fields that the
-            catalogue has under `specialises`. Unless it is empty, `forms` are not used.
+            catalogue has under `specialises`; `forms` is then not used. Empty if there is none.
     """
 
     operator: str
@@ -61,7 +61,7 @@ class Function:
     """A formula that several operators share, such as `scaled_as(x, TYPE)`.
 
     Attributes:
-        parameters: their names; one in capitals stands for a value, another for a tensor.
+        parameters: their names; those in capitals stand for values, the others for tensors.
     """
 
     parameters: tuple[str, ...]
@@ -73,6 +73,8 @@ class Table:
     """The table of one target.
 
     Attributes:
+        title: the target's name in messages, such as `WebNN`.
+        specification: the address of the target's specification.
         domains: the domain, such as `com.microsoft`, of each ONNX operator that is not in the
             default operator set.
     """
@@ -85,14 +87,14 @@ class Table:
     entries: Mapping[str, Entry]
 
     def expresses(self, operator: str) -> bool:
-        """Return whether at least some descs of an operator can be expressed."""
+        """Return whether at least one form of an operator has formulas."""
         entry = self.entries[operator]
         if entry.like:
             return self.expresses(entry.like)
         return any(form.statements for form in entry.forms)
 
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the operators of DirectML that each of the target's names stands for."""
+        """Return DirectML's operators by the target's name that stands for them."""
         named: dict[str, list[str]] = {}
         for entry in self.entries.values():
             for name in entry.names:

@@ -42,6 +42,7 @@ def translated(case: Case, target: str) -> Program:
     Raises:
         NotExpressibleError: the target has no counterpart of the case, or the case has a tensor of
             4-bit elements.
+        ExpressionError: a condition or formula of the table cannot be evaluated.
     """
     if isinstance(case.expectation, ExpectedRejection):
         raise NotExpressibleError("a desc that DirectML must refuse has no counterpart")
@@ -93,18 +94,18 @@ def _add_graph(builder: _Builder, case: Case) -> None:
         for name, tensor in node.inputs.items():
             source = sources[node.name, name]
             if isinstance(source, str):
-                slots[name] = builder.seen(source, graph.inputs[source], tensor)
+                slots[name] = builder.as_read(source, graph.inputs[source], tensor)
             else:
                 producer = nodes[source[0]].outputs[source[1]]
-                slots[name] = builder.seen("/".join(source), producer, tensor)
+                slots[name] = builder.as_read("/".join(source), producer, tensor)
         slots |= {name: f"{node.name}/{name}" for name in node.outputs}
         for tensor in (*node.inputs.values(), *node.outputs.values()):
             _decline_four_bits(tensor)
         builder.add(node.operator_name, node.desc, slots)
     for output, (name, tensor_name) in graph.output_sources().items():
         producer = nodes[name].outputs[tensor_name]
-        seen = builder.seen(f"{name}/{tensor_name}", producer, graph.outputs[output])
-        builder.step("Identity" if builder.table.target == "onnx" else "identity", [seen], [output])
+        read = builder.as_read(f"{name}/{tensor_name}", producer, graph.outputs[output])
+        builder.step("Identity" if builder.table.target == "onnx" else "identity", [read], [output])
 
 
 class _Builder:
@@ -147,8 +148,8 @@ class _Builder:
             self.step("reshape", [name], [result], {"newShape": sizes})
         return result
 
-    def seen(self, name: str, producer: TensorDesc, consumer: TensorDesc) -> str:
-        """Return a tensor's name in the consumer's layout; add steps if the producer's differs.
+    def as_read(self, name: str, producer: TensorDesc, consumer: TensorDesc) -> str:
+        """Return the name of a tensor as a consumer reads it; add steps if the layouts differ.
 
         Raises:
             NotExpressibleError: the data types differ, or the consumer reads elements that the
@@ -332,7 +333,7 @@ class _Scope:
         self._builder.step(call.func.id, inputs, outputs, attributes, operands)
 
     def _names_tensor(self, node: ast.expr) -> bool:
-        """Return whether a keyword's value is a tensor, and not an attribute."""
+        """Return whether the value of a keyword argument is a tensor, and not an attribute."""
         if isinstance(node, ast.Name):
             known = node.id in self._tensors
             field = self._fields.get(node.id)
@@ -347,7 +348,7 @@ class _Scope:
         )
 
     def _several(self, node: ast.expr) -> list[str]:
-        """Return the tensors that an argument stands for: several where a field is an array."""
+        """Return the names of an argument's tensors: several if it is a field with an array."""
         if isinstance(node, ast.Name) and node.id not in self._tensors:
             several = [name for name in self._tensors if name.startswith(f"{node.id}[")]
             if several:
@@ -355,7 +356,7 @@ class _Scope:
         return [self._tensor(node)]
 
     def _tensor(self, node: ast.expr) -> str:
-        """Add the steps of a formula, and return the name of the tensor that it gives."""
+        """Add the steps of a formula; return the name of the tensor that it gives, or `ABSENT`."""
         if isinstance(node, ast.IfExp):
             return self._tensor(node.body if self._value(node.test) else node.orelse)
         if isinstance(node, ast.Constant) and node.value is None:
