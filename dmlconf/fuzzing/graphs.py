@@ -85,7 +85,7 @@ class _Growth:
         values: the tensors that may feed nodes.
         unused: sources of node outputs that feed nothing yet.
         parts: the other parts of the graph's entry, such as constants.
-        seen: sources that must be outputs of the graph.
+        exposed: sources that must be outputs of the graph.
     """
 
     chance: Chance
@@ -94,7 +94,7 @@ class _Growth:
     values: list[_Value] = field(default_factory=list)
     unused: dict[str, None] = field(default_factory=dict)
     parts: dict[str, Any] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
+    exposed: set[str] = field(default_factory=set)
 
     def plant(self, pattern: Pattern) -> None:
         """Begin with the graph of a rewrite; later nodes may read its outputs."""
@@ -104,7 +104,7 @@ class _Growth:
             self.values.append(_Value(source, tensor))
             self.unused[source] = None
             if self.chance.once_in(2):
-                self.seen.add(source)
+                self.exposed.add(source)
         self.parts |= {"constants": dict(pattern.constants)} if pattern.constants else {}
         self.parts["rewrite"] = dict(pattern.rewrite)
 
@@ -221,12 +221,12 @@ class _Growth:
         return desc
 
     def entry(self, name: str) -> dict[str, Any]:
-        """Return the graph's entry; its outputs are all of `unused` and `seen`, and some others."""
+        """Return the graph's entry; its outputs are `unused` and `exposed`, and some others."""
         sources = [value.source for value in self.values if "." in value.source]
         outputs = [
             source
             for source in sources
-            if source in self.unused or source in self.seen or self.chance.once_in(5)
+            if source in self.unused or source in self.exposed or self.chance.once_in(5)
         ]
         return {
             "name": name,

@@ -10,7 +10,7 @@ from dmlconf.backends.protocol import Backend, Breakdown, BreakdownKind, Outcome
 from dmlconf.cases.model import Case
 from dmlconf.workers.boundary import checked_outcome
 
-__all__ = ["broken", "run_batch"]
+__all__ = ["breakdown_of", "run_batch"]
 
 _LONGEST_TRACE: Final = 8192
 """How many characters of a traceback are kept: the last ones."""
@@ -34,7 +34,7 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
             if len(batch) > 1 and not isinstance(error, _TooManyError):
                 together = 1
                 continue
-            yield broken(error, cases[done])
+            yield breakdown_of(error, cases[done])
             done += 1
 
 
@@ -64,7 +64,7 @@ def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
 _NOTHING: Final[Any] = object()
 
 
-def broken(error: Exception, case: Case) -> Breakdown:
+def breakdown_of(error: Exception, case: Case) -> Breakdown:
     """Return the breakdown of a case on which the backend raised an exception."""
     if isinstance(error, MemoryError):
         return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")

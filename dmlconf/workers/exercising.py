@@ -26,7 +26,7 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.cases.model import Case
-from dmlconf.workers.batch import broken, run_batch
+from dmlconf.workers.batch import breakdown_of, run_batch
 from dmlconf.workers.boundary import checked_outcome
 
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
@@ -95,7 +95,7 @@ def _under(
     try:
         return _checked(exerciser.exercise(case, circumstance), case)
     except Exception as error:
-        return broken(error, case)
+        return breakdown_of(error, case)
 
 
 def _checked(result: object, case: Case) -> UnderCircumstance:

@@ -92,6 +92,7 @@ class WorkerProcess:
 
         Args:
             directory: the folder for the file of its standard streams.
+            number: the number of the process in the run, from 1.
             timeout: seconds that a case may take.
 
         Raises:

@@ -78,7 +78,7 @@ Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The worker's backend can be used; `memory` is the bytes that the process has committed."""
+    """The worker's backend can be used; `memory` is what `committed_bytes` returned then."""
 
     environment: Environment
     capabilities: Capabilities
@@ -106,7 +106,7 @@ class Results:
     Attributes:
         results: one for each of the next cases of the batch. A `Raised` ends the batch.
         last: whether the batch is done, and the worker waits for the next one.
-        memory: bytes that the process has committed; 0 unless these are the last results.
+        memory: what `committed_bytes` returned; 0 unless these are the last results.
     """
 
     results: Sequence[Any]
