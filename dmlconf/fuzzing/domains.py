@@ -1,7 +1,6 @@
 """Choose the first random values of a desc's fields.
 
-Most tables pair values with weights: in `_SIZES`, 3 is five times as frequent as 9. Values without
-weights are equally frequent.
+Most tables pair values with weights: in `_SIZES`, 3 is five times as frequent as 9.
 """
 
 from __future__ import annotations

@@ -56,9 +56,6 @@ def planted_case(
     """Return a valid graph that contains the graph of one case of `rewrites`.
 
     It also has up to `nodes` random nodes of the operators.
-
-    Args:
-        rewrites: at least one template, as `planted_rewrites.plantable` returns them.
     """
     chance = Chance(seed, GRAPHS, "rewrites", number, nodes, *operators)
     growth = _Growth(chance)
@@ -125,8 +122,7 @@ class _Growth:
     def _feeder(self) -> _Value | None:
         """Return a tensor to feed the next node; None if there is none yet.
 
-        In three of four calls, on average, it is the latest node output that feeds nothing, if
-        there is one.
+        In most calls it is the latest node output that feeds nothing, if there is one.
         """
         if not self.values:
             return None

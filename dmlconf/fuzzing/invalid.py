@@ -161,7 +161,4 @@ _CHANGES: Final[Mapping[str, Callable[[TensorDesc, Chance], TensorDesc]]] = {
     "output-strides-do-not-overlap": _overlapping,
     "output-not-owned-by-dml": _owned,
 }
-"""Constraints that all operators share, each with a change of a tensor that may break it.
-
-For the first, `_other_types` makes the changes.
-"""
+"""Constraints that all operators share, each but the first with a change that may break it."""

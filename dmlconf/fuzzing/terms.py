@@ -44,8 +44,7 @@ class TermError(Exception):
     Attributes:
         missing: the path of an absent tensor or attribute that the value needs, or of an unfit
             operand, such as a divisor of 0. None if neither has a path.
-        operands: terms of the failed computation, such as an index and the tuple that it exceeds;
-            empty after a failed comparison.
+        operands: terms of the failed computation, such as an index and the tuple that it exceeds.
     """
 
     def __init__(self, missing: Path | None = None, operands: tuple[Term, ...] = ()) -> None:

@@ -22,17 +22,13 @@ _ONNX: Final = {
     "ACTIVATION_ELU": ("Elu", ("Alpha",)),
     "ACTIVATION_SOFTSIGN": ("Softsign", ()),
 }
-"""ONNX's names of activations, and which fields of their descs ONNX takes as attributes.
-
-Softplus is not among them, since ONNX has it only with a Steepness of 1.
-"""
+"""ONNX's names of activations, with the fields that ONNX takes; for Softplus, see `_onnx`."""
 
 _WEBNN: Final = {
     "ACTIVATION_RELU": "relu",
     "ACTIVATION_TANH": "tanh",
     "ACTIVATION_SIGMOID": "sigmoid",
 }
-"""WebNN's names of activations."""
 
 
 def _onnx(names: Namespace) -> list[tuple[str, Mapping[str, Any]]]:

@@ -253,8 +253,7 @@ class WorkerPool:
 
         Raises:
             ProcessError: workers could not be started.
-            KeyboardInterrupt: there was an interrupt; for up to `GRACE_SECONDS`, results reached
-                before it were yielded.
+            KeyboardInterrupt: there was an interrupt; most results reached before it were yielded.
             Exception: the error that a worker sent as `Raised`.
         """
         with grace() as interrupt:
