@@ -12,6 +12,7 @@ __all__ = [
     "LARGEST_FLOAT32",
     "LEAST_NORMAL_FLOAT16",
     "LEAST_NORMAL_FLOAT32",
+    "LEAST_SUBNORMAL_FLOAT16",
     "LEAST_SUBNORMAL_FLOAT32",
 ]
 
@@ -29,6 +30,9 @@ LEAST_SUBNORMAL_FLOAT32: Final = float(np.finfo(np.float32).smallest_subnormal)
 
 LEAST_NORMAL_FLOAT16: Final = float(np.finfo(np.float16).tiny)
 """The least positive FLOAT16 number that is not subnormal, 2^-14."""
+
+LEAST_SUBNORMAL_FLOAT16: Final = float(np.finfo(np.float16).smallest_subnormal)
+"""The least positive FLOAT16 number, 2^-24."""
 
 FLOAT16_EPSILON: Final = 2.0**-10
 """The distance from 1 to the next FLOAT16 number, 2^-10."""

@@ -31,7 +31,7 @@ from dmlconf.reference.resampling.interpolation import (
     nearest,
 )
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32, LEAST_SUBNORMAL_FLOAT16
 
 __all__ = ["linear_candidates", "nearest_candidates"]
 
@@ -43,8 +43,6 @@ _MOST_INDICES: Final = 5
 
 _FAR: Final = 2.0**22
 """From here on, coordinates in FLOAT32 may be off by 1 or more after some roundings."""
-
-_LEAST_FLOAT16: Final = float(np.finfo(np.float16).smallest_subnormal)
 
 _BLOCK: Final = 1 << 17
 """About how many elements are computed at once."""
@@ -211,7 +209,7 @@ def _stored_between_steps(estimate: Estimate, times: int) -> Estimate:
     if not times:
         return estimate
     sizes = estimate.error_scales
-    store = np.where(sizes > 0, FLOAT16_EPSILON * sizes + _LEAST_FLOAT16, 0.0)
+    store = np.where(sizes > 0, FLOAT16_EPSILON * sizes + LEAST_SUBNORMAL_FLOAT16, 0.0)
     errors = estimate.errors + times * store
     return replace(estimate, errors=errors, quanta=np.zeros_like(estimate.quanta))
 

@@ -26,7 +26,13 @@ from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.resampling.interpolation import along, nearest, neighbours
 from dmlconf.reference.resampling.spreading import spread, summed, weighted
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
+from dmlconf.tensors.float_limits import (
+    FLOAT16_EPSILON,
+    LARGEST_FLOAT16,
+    LARGEST_FLOAT32,
+    LEAST_NORMAL_FLOAT32,
+    LEAST_SUBNORMAL_FLOAT16,
+)
 
 __all__ = ["linear_interval", "nearest_candidates"]
 
@@ -35,7 +41,7 @@ _MOST_CANDIDATES: Final = 64
 
 
 def linear_interval(
-    gradient: Array, at: Sequence[UncertainCoordinates], output: TensorDesc
+    gradient: Array, at: Sequence[UncertainCoordinates], output: TensorDesc, stores: int = 0
 ) -> Interval:
     """Return the interval of LINEAR: the least and the greatest right sums of weighted gradients.
 
@@ -48,6 +54,9 @@ def linear_interval(
     of the additions. If FLOAT32 holds all sums exactly in any order, there is no error. Any result
     is right for elements that infinite, NaN or enormous gradients may reach. A kernel may multiply
     such gradients by a weight of 0, and sums may overflow.
+
+    Args:
+        stores: how often FLOAT16 may hold sums before they are added up along all axes.
     """
     values = wide(gradient)
     beyond = ~(np.abs(values) <= LARGEST_FLOAT32 / 4)
@@ -68,6 +77,10 @@ def linear_interval(
         quantum *= float(share.min(initial=1.0))
     operations = terms + 2 * values.ndim
     errors = uncertain - error_scales + uncertain * (STEP * operations)
+    if stores:
+        quantum = 0.0  # A store may change a sum that FLOAT32 holds exactly.
+        errors = errors + stores * (FLOAT16_EPSILON * uncertain + LEAST_SUBNORMAL_FLOAT16 * terms)
+        beyond = beyond | (uncertain > LARGEST_FLOAT16)
     return _rounded(sums, errors, error_scales, quantum, output, beyond)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -12,11 +14,15 @@ from dmlconf.permitted.resampling.gradient_candidates import linear_interval, ne
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.resampling.gradients import ResampleGrad1Desc, element_coordinates
+from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
     "resample_grad1_candidates",
     "resample_grad1_interval",
 ]
+
+_MOST_AT_ONCE: Final = 192
+"""How many gradients of an element are added up at once, by the product of `2 * Scale`."""
 
 
 @of_fields(ResampleGrad1Desc)
@@ -48,7 +54,26 @@ def _interval(desc: ResampleGrad1Desc) -> Interval:
         zeros = np.zeros(output.Sizes, output.DataType.dtype)
         return anything_where(np.ones(output.Sizes, bool), (zeros, zeros))
     at = [uncertain(of_axis) for of_axis in element_coordinates(desc)]
-    return linear_interval(desc.InputGradientTensor, at, output)
+    return linear_interval(desc.InputGradientTensor, at, output, _stores(desc))
+
+
+def _stores(desc: ResampleGrad1Desc) -> int:
+    """Return how often FLOAT16 may hold sums of LINEAR before they are added up along all axes.
+
+    Measured on DirectML 1.9.1 and 1.13.1: if an element has many gradients, a graph adds them up
+    along one axis after the other, and truncates each result to FLOAT16. With scales of 2 and 32 it
+    does, with 2 and 24 or 8 and 8 it does not. An operator outside of graphs does not.
+    """
+    if desc.OutputGradientTensor.DataType is not DataType.FLOAT16:
+        return 0
+    windows = [
+        max(1.0, 2 * scale)
+        for scale, at, size in zip(
+            desc.Scales, element_coordinates(desc), desc.OutputGradientTensor.Sizes, strict=True
+        )
+        if not at.is_whole(size)
+    ]
+    return len(windows) - 1 if math.prod(windows) > _MOST_AT_ONCE else 0
 
 
 def _finite_offsets(desc: ResampleGrad1Desc) -> bool:

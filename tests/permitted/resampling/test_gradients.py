@@ -1,10 +1,12 @@
 """Gradients of RESAMPLE go to every element that the error of their coordinate permits.
 
-The tested code is in `dmlconf/permitted/resampling/gradient_candidates.py` and
-`dmlconf/permitted/resampling/spreading.py`.
+The tested code is in `gradients.py`, `gradient_candidates.py` and `spreading.py` in
+`dmlconf/permitted/resampling/`.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.resampling.coordinates import UncertainCoordinates
 from dmlconf.permitted.resampling.gradient_candidates import linear_interval, nearest_candidates
 from dmlconf.precision.allowance import Interval
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import DataType
+from tests.permitted.graphs.accepted import accepts, single
 from tests.permitted.intervals import hull
 
 GRADIENT = np.array([1, 2, 4], np.float32)
@@ -81,3 +85,29 @@ def test_finite_gradients_that_overflow_beside_an_infinity_permit_any_result() -
     assert np.isposinf(candidate[1][0])
     (certain,) = nearest([-3e38, np.inf], [0, 0], 0)
     assert np.isposinf(certain[0][0])
+
+
+@pytest.mark.parametrize(
+    ("columns", "seed", "reached"), [(160, 35, True), (120, 30, False)], ids=["256", "192"]
+)
+def test_float16_may_hold_sums_along_one_axis_of_more_than_192_gradients(
+    columns: int, seed: int, reached: bool, tmp_path: Path
+) -> None:
+    """A graph of DirectML 1.9.1 gives 0.26513671875 for 160 columns, whose exact sum is 0.26538.
+
+    An element has 4 gradients along one axis and 64 along the other, or 48 of 120 columns.
+    """
+    desc = f"""InterpolationMode: LINEAR, Scales: [1, 1, 2, {columns // 5}],
+      InputPixelOffsets: [0.5, 0.5, 0.5, 0.5], OutputPixelOffsets: [-0.5, -0.5, -0.5, -0.5],
+      InputGradientTensor: {{Sizes: [1, 4, 14, {columns}], DataType: FLOAT16,
+                            fill: {{uniform: {{low: -1, high: 1, seed: {seed}}}}}}},
+      OutputGradientTensor: {{Sizes: [1, 4, 7, 5], DataType: FLOAT16}}"""
+    case = single(tmp_path, "RESAMPLE_GRAD", desc)
+    right = evaluate(case)["OutputGradientTensor"]
+    steps = np.nextafter(np.nextafter(right, np.float16(0)), np.float16(0))
+    first = right.copy()
+    first[0, 0, 0, 0] = 0.26513671875 if reached else steps[0, 0, 0, 0]
+    assert accepts(case, "OutputGradientTensor", first) is reached
+    far = right.copy()
+    far[0, 0, 0, 0] += 0.05
+    assert not accepts(case, "OutputGradientTensor", far)
