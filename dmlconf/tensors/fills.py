@@ -380,7 +380,7 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
         return arguments
     seed = arguments.get("seed", defaults["seed"])
     if name in ("specials", "ends"):
-        return {**arguments, "seed": seed + (mixed >> _SPARE_SEED_BITS)}
+        return {**arguments, "seed": (seed + (mixed >> _SPARE_SEED_BITS)) % _LARGE_SEED}
     mixed ^= seed & 0xFFFF_FFFF_FFFF_FFFF
     return {**arguments, "seed": int(splitmix64(mixed, 1)[0]) >> _SPARE_SEED_BITS}
 
@@ -390,6 +390,10 @@ _SHIFTS: Final = 97
 
 _SPARE_SEED_BITS: Final = 16
 """Bits by which random numbers are shortened to seeds, so that a seed plus an index fits INT64."""
+
+
+_LARGE_SEED: Final = 1 << 62
+"""Seeds that a challenge raises stay below this, so that a seed plus an index fits INT64."""
 
 
 def fill(

@@ -324,6 +324,15 @@ REFUSED: dict[str, tuple[str, str, str]] = {
                |                                                        ^^^^^^^^^^^^^^^^^^^^^^^^
         """,
     ),
+    "a fill of integers whose mean is NaN": (
+        "FLOAT32, values: [1, 2]",
+        "INT32, fill: {normal: {mean: .nan}}",
+        """
+        f.yaml:5:56: fill normal: mean: INT32 cannot hold nan
+             5 |       InputTensor: {Sizes: [2], DataType: INT32, fill: {normal: {mean: .nan}}}
+               |                                                        ^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
     "a constant that the data type cannot hold": (
         "FLOAT32, values: [1, 2]",
         "UINT8, fill: {constant: {value: .nan}}",

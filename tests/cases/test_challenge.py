@@ -176,6 +176,11 @@ def test_the_same_pairs_of_special_numbers_meet_under_a_challenge() -> None:
         assert pairs_of(specials(0, challenge), specials(5, challenge)) == usual
 
 
+def test_a_challenge_raises_the_largest_seed_without_overflow() -> None:
+    """NumPy adds seeds and indices in INT64."""
+    assert len(specials(2**63 - 100, 1)) == 26
+
+
 @pytest.mark.parametrize("data_type", DataType)
 def test_a_challenged_sequence_has_as_many_different_numbers_as_without_the_challenge(
     data_type: DataType,

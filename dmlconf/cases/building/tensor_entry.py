@@ -231,9 +231,14 @@ def _fill_error(
 ) -> str | None:
     """Generate two elements, and return what is wrong with the arguments; None if nothing is."""
     try:
+        of_data_type = ("value", "start", "low", "high")
+        for key, value in arguments:
+            finite = not isinstance(value, float) or math.isfinite(value)
+            if data_type.dtype.kind != "f" and not finite and key not in of_data_type:
+                raise ValueError(f"{key}: {data_type} cannot hold {value}")
         fill(name, (2,), data_type, dict(arguments))
         for key, value in arguments:
-            if key in ("value", "start", "low", "high"):
+            if key in of_data_type:
                 tensor_values(value, (1,), data_type)
     except (TypeError, ValueError, OverflowError) as error:
         # The message names the function that generates the fill, then the argument.
