@@ -17,6 +17,7 @@ from dmlconf.permitted.numbers.comparison_in_parts import compared_in_parts
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.permitted.numbers.passes import in_passes
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, finite_sum, overflows
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import terms_vary
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.reduction.reduce import argmax, argmin, reduce, reduced_last, sum_of_squares
@@ -208,8 +209,13 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     # A sum whose terms cancel may become negative, and a subnormal sum may be flushed to 0.
     unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < LEAST_NORMAL_FLOAT32)
     unknown &= ~certain
+    # Measured on DirectML 1.8.0 to 1.12.1: the logarithm of a subnormal number is up to that of the
+    # least normal one. That of 0.21 * 2^-126 is log(1.21 * 2^-127).
+    subnormal = (total > 0) & (total < LEAST_NORMAL_FLOAT32)
+    ends = (np.where(subnormal, np.log(each), np.nan) for each in (total, LEAST_NORMAL_FLOAT32))
     beyond = overflows(finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
-    return ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
+    scale = ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
+    return scale.spanned(Span.around(*ends)) if subnormal.any() else scale
 
 
 def product_error_scale(factors: Array, multiply: Callable[[Array], Array]) -> ErrorScale:

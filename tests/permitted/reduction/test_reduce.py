@@ -146,3 +146,17 @@ def test_cumulative_sums_of_equal_terms_may_all_be_too_small(tmp_path: Path) -> 
     assert accepts(case, "OutputTensor", sums)
     off_by_500_roundings = sums[-1] * (1 - 500 * 2.0**-24)
     assert not accepts(case, "OutputTensor", [*sums[:-1], off_by_500_roundings])
+
+
+def test_the_logarithm_of_a_subnormal_sum_may_be_one_near_that_of_the_least_normal_number(
+    tmp_path: Path,
+) -> None:
+    """DirectML 1.8.0 to 1.12.1 take 0.21 * 2^-126 for 1.21 * 2^-127, whose logarithm is -87.8."""
+    desc = """Function: LOG_SUM, Axes: [0],
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1.0e-39, 1.5e-39]},
+      OutputTensor: {Sizes: [1], DataType: FLOAT32}"""
+    case = single(tmp_path, "REDUCE", desc)
+    for right in (-88.8755, -87.8356, -np.inf):
+        assert accepts(case, "OutputTensor", [right]), right
+    for wrong in (-87.0, -91.0, 0.0):
+        assert not accepts(case, "OutputTensor", [wrong]), wrong
