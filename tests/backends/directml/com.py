@@ -10,7 +10,7 @@ from dmlconf.backends.directml.api.vtable import ComObject, Interface, prototype
 
 
 class FakeCom(ComObject):
-    """A COM object with Python functions as methods; no other method of it may be called."""
+    """A COM object whose methods are Python functions; calling a missing one crashes the process."""
 
     def __init__(self, interface: Interface, **methods: Callable[..., Any]) -> None:
         """Lay out the table of functions.
@@ -18,6 +18,7 @@ class FakeCom(ComObject):
         Args:
             interface: the interface of the object, which names its methods.
             methods: the functions, by the method's name; each gets the arguments after `this`.
+                `Release` does nothing by default.
         """
         table = (ctypes.c_void_p * interface.length)()
         self._alive: list[Any] = [table]

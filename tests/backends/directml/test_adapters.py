@@ -1,4 +1,4 @@
-"""Adapters are chosen and listed, even if the driver of one ends the process that opens it.
+"""Adapters are chosen by number or name, and listed even if the driver of one ends its process.
 
 The tested code is in `dmlconf/backends/directml/devices/adapters.py`,
 `dmlconf/backends/directml/api/dxcore.py`, `dmlconf/backends/directml/devices/survey.py` and
@@ -89,7 +89,10 @@ def test_the_memory_of_an_adapter_is_known_only_for_hardware_with_known_shared_m
 
 @pytest.fixture
 def directml(wsl_folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The path of a stand-in for DirectML; a stand-in for DXCore beside it has two adapters."""
+    """The path of a stand-in for DirectML; a stand-in for DXCore beside it has two adapters.
+
+    Their properties are in `native/standin.cpp`.
+    """
     if sys.platform == "win32":
         pytest.skip("DXCore stands in on Linux only")
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))

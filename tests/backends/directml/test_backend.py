@@ -1,7 +1,7 @@
 """The backend `directml`: its options, and which failures are rejections, breakdowns or errors.
 
 The tested code is in `dmlconf/backends/directml/backend.py`, `dmlconf/backends/options.py`,
-`dmlconf/backends/directml/dispatch/outcomes.py` and
+`dmlconf/backends/registry.py`, `dmlconf/backends/directml/dispatch/outcomes.py` and
 `dmlconf/backends/directml/devices/device.py`.
 """
 

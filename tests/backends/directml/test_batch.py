@@ -65,7 +65,7 @@ def test_no_two_cases_share_memory_or_descriptors() -> None:
         prepared(3, temporary=5, persistent=300),
         prepared(70, temporary=1000, descriptors=9),
         prepared(1, persistent=1, alignment=1024),
-        prepared(5, temporary=6),
+        prepared(5, temporary=6, persistent=8),
     )
     for before, after in pairwise(batch):
         compiled = before.prepared.compiled
@@ -76,6 +76,7 @@ def test_no_two_cases_share_memory_or_descriptors() -> None:
     last = batch.members[-1]
     assert batch.arena == last.arena + last.prepared.placement.span
     assert batch.temporary == last.temporary + last.prepared.compiled.temporary_size
+    assert batch.persistent == last.persistent + last.prepared.compiled.persistent_size
     assert batch.descriptors == last.descriptor + sum(last.prepared.compiled.descriptors)
 
 

@@ -89,7 +89,7 @@ def test_a_total_size_that_sizes_and_strides_imply_is_not_read_back() -> None:
 @for_each(operator_names())
 def test_a_desc_of_every_operator_is_read_back(name: str) -> None:
     entry = operator(name)
-    case = build(operator_case(name, seed=37, number=0))  # Any invented case will do.
+    case = build(operator_case(name, seed=37, number=0))  # Any random case will do.
     decoded = read_back(entry, case.desc)
     assert comparable_desc(decoded) == comparable_desc(case.desc)
     assert comparable_desc(read_back(entry, decoded)) == comparable_desc(decoded)
@@ -112,6 +112,7 @@ def test_the_first_case_of_each_template_is_read_back_or_has_a_number_without_a_
             with pytest.raises(UnknownDescError, match="has no constant"):
                 read_back(entry, case.desc)
             continue
+        # A scalar of the data type UNKNOWN is read back as 0.
         unread = {f.name for f in entry.fields if case.desc.get(f.type_field or "") == "UNKNOWN"}
         # A negative value of an unsigned field is read back as a large one: -1 as 2^32 - 1.
         unread |= {f.name for f in entry.fields if f.wraps}
@@ -119,6 +120,7 @@ def test_the_first_case_of_each_template_is_read_back_or_has_a_number_without_a_
         assert {k: v for k, v in actual.items() if k not in unread} == {
             k: v for k, v in expected.items() if k not in unread
         }
+    assert seen
 
 
 @pytest.mark.parametrize(("written", "read"), [(0.1, 0.1), (1 / 3, 0.33333334), (-2e38, -2e38)])

@@ -61,7 +61,7 @@ def test_a_fence_that_never_completes_ends_the_wait_as_a_hang() -> None:
     began = monotonic()
     with pytest.raises(FenceTimeoutError) as caught:
         fence.wait()
-    assert 0.05 <= monotonic() - began < 5
+    assert 0.05 <= monotonic() - began < 5  # Even a busy machine needs less than 5 seconds.
     assert limit.exceeded
     outcome = failure(caught.value, 0.05)
     message = "the device did not finish its work within 0.05 seconds"

@@ -48,13 +48,23 @@ ENUMS: Final[Mapping[type[Enum], str]] = {
     dml.DML_BINDING_TYPE: "DML_BINDING_TYPE_",
     graph.DML_GRAPH_EDGE_TYPE: "DML_GRAPH_EDGE_TYPE_",
     graph.DML_GRAPH_NODE_TYPE: "DML_GRAPH_NODE_TYPE_",
+    d3d12.D3D_FEATURE_LEVEL: "D3D_FEATURE_LEVEL_",
     d3d12.D3D12_COMMAND_LIST_TYPE: "D3D12_COMMAND_LIST_TYPE_",
     d3d12.D3D12_HEAP_TYPE: "D3D12_HEAP_TYPE_",
     sdklayers.D3D12_MESSAGE_SEVERITY: "D3D12_MESSAGE_SEVERITY_",
     d3d12.D3D12_QUERY_HEAP_TYPE: "D3D12_QUERY_HEAP_TYPE_",
     d3d12.D3D12_QUERY_TYPE: "D3D12_QUERY_TYPE_",
     d3d12.D3D12_RESOURCE_STATES: "D3D12_RESOURCE_STATE_",
+    dxcore.DXCoreAdapterProperty: "(int)DXCoreAdapterProperty::",
 }
+"""The enumerations that the modules export, with what stands before a constant's name in C."""
+
+NAMES_IN_HEADERS: Final = {
+    "GENERIC_1_0": "1_0_GENERIC",
+    "CORE_1_0": "1_0_CORE",
+    "LEVEL_11_0": "11_0",
+}
+"""Constants that the headers call otherwise: a name in Python does not begin with a digit."""
 
 TEMPLATES: Final = frozenset(
     {
@@ -96,7 +106,7 @@ def constants(enums: list[type[Enum]]) -> Iterator[tuple[str, int]]:
     """Yield names of C constants with the values that they must have."""
     for enum in enums:
         for each in enum:
-            yield ENUMS[enum] + each.name, each.value
+            yield ENUMS[enum] + NAMES_IN_HEADERS.get(each.name, each.name), each.value
 
 
 def static_assertions(keyword: str, expected: Iterator[tuple[str, int]]) -> str:
@@ -162,15 +172,19 @@ def compile_probe(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_structures_have_the_sizes_and_offsets_of_the_headers(compile_probe: Any) -> None:
+    exported = [*structures(d3d12, sdklayers, dml, graph, structs), dxcore.DXCoreHardwareID]
+    assert len(exported) > 20, "the modules export their structures"
     own = (operator_structure(operator(name)) for name in operator_names())
-    kinds = [*structures(d3d12, sdklayers, dml, graph, structs), dxcore.DXCoreHardwareID, *own]
-    assert len(kinds) > 20
-    compile_probe(static_assertions("static_assert", layout(iter(kinds))) + "\nint main() {}\n")
+    kinds = iter([*exported, *own])
+    compile_probe(static_assertions("static_assert", layout(kinds)) + "\nint main() {}\n")
 
 
 def test_constants_have_the_values_of_the_headers(compile_probe: Any) -> None:
-    expected = [*constants(list(ENUMS)), *catalogue_constants()]
-    assert len(expected) > 50
+    modules = (d3d12, sdklayers, dml, dxcore, graph, structs)
+    exported = [getattr(module, name) for module in modules for name in module.__all__]
+    enums = [each for each in exported if isinstance(each, type) and issubclass(each, Enum)]
+    assert set(enums) == ENUMS.keys()
+    expected = [*constants(enums), *catalogue_constants()]
     compile_probe(static_assertions("static_assert", iter(expected)) + "\nint main() {}\n")
 
 
@@ -217,7 +231,7 @@ def test_methods_have_the_vtable_slots_of_the_headers(compile_probe: Any) -> Non
             lines.append(f'  tell("{full}", &{full});')
     actual = compile_probe("\n".join([*lines, "}"]))
     assert {k: int(v) for k, v in map(str.split, actual.splitlines())} == expected
-    assert len(expected) > 100
+    assert len(expected) > 100, "the modules export their interfaces"
 
 
 def test_interfaces_have_the_iids_of_the_headers(compile_probe: Any) -> None:
@@ -252,7 +266,7 @@ def compile_for_windows(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_structures_have_the_sizes_and_offsets_of_mingws_headers(compile_for_windows: Any) -> None:
     kinds = [*structures(d3d12, sdklayers, dxgi)]
-    assert len(kinds) > 10
+    assert len(kinds) > 10, "the modules export their structures"
     compile_for_windows(static_assertions("_Static_assert", layout(iter(kinds))))
 
 
@@ -263,8 +277,13 @@ def test_methods_have_the_vtable_slots_of_mingws_headers(compile_for_windows: An
         if interface.name not in LACKED_BY_MINGW
         for name, (slot, _) in interface.slots.items()
     ]
-    assert len(slots) > 100
+    assert len(slots) > 100, "the modules export their interfaces"
     compile_for_windows(static_assertions("_Static_assert", iter(slots)))
+
+
+def test_a_wrong_size_makes_mingws_compiler_fail(compile_for_windows: Any) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        compile_for_windows("_Static_assert(sizeof(D3D12_HEAP_PROPERTIES) == 21);")
 
 
 def test_interfaces_have_the_iids_of_mingws_headers(compile_for_windows: Any) -> None:

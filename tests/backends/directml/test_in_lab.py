@@ -3,8 +3,8 @@
 The batches run in the Wine lab; build it first: python3 lab/lab.py build.
 
 The tested code is in `dmlconf/backends/directml/backend.py`,
-`dmlconf/backends/directml/dispatch/executor.py` and
-`dmlconf/backends/directml/dispatch/batch.py`.
+`dmlconf/backends/directml/dispatch/executor.py`, `dmlconf/backends/directml/dispatch/batch.py` and
+`dmlconf/backends/directml/dispatch/outcomes.py`.
 """
 
 from __future__ import annotations

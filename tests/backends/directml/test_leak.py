@@ -1,4 +1,4 @@
-"""A leak grows memory in each 100 dispatches after the first 400, by 4 KiB or more per dispatch.
+"""A leak grows memory in each 100 dispatches after the first 400, on average by 4 KiB or more each.
 
 The tested code is in `dmlconf/backends/directml/circumstances/long.py`.
 """

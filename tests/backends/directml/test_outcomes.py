@@ -1,6 +1,6 @@
-"""A case that DirectML should have refused does not break down if it cannot be dispatched.
+"""A case that DirectML should have refused, but accepted, fails even if it cannot be dispatched.
 
-A crash in DirectML ends the process, whenever it comes.
+If DirectML crashes while it releases an operator, the process ends.
 
 The tested code is in `dmlconf/backends/directml/dispatch/outcomes.py` and
 `dmlconf/backends/directml/dispatch/placement.py`.
@@ -66,7 +66,7 @@ class AcceptingExecutor:
         ("OutputTensor", 12, False),
     ],
 )
-def test_an_accepted_case_is_not_dispatched_if_a_tensor_has_no_room_for_its_elements(
+def test_an_accepted_invalid_case_fails_and_is_dispatched_only_if_its_tensors_hold_their_elements(
     tensor: str, total: int, fits: bool
 ) -> None:
     sizes = {"InputTensor": (2,), "OutputTensor": (4,)}[tensor]
