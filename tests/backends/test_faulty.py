@@ -36,6 +36,7 @@ LARGEST_INT64_IN_FLOAT64 = 2**63 - 1024
 
 
 def array_of(data_type: DataType, *values: float) -> Array:
+    """Return an array of these values."""
     return np.array(values, data_type.dtype)
 
 
@@ -86,8 +87,9 @@ def test_the_fault_scaled_multiplies_elements_and_saturates_integers(
     ("argument", "expected"),
     [
         ("negated", [-1, 2]),
-        ("scaled", [np.float32(1.1), np.float32(-2.2)]),
+        ("scaled", [np.float32(1.1), np.float32(-2.2)]),  # The default factor is 1.1.
         ("scaled,by=3", [3, -6]),
+        ("scaled,by=3,on=tile/f", [3, -6]),  # The case is called tile/f.
         ("scaled,by=3,on=nowhere", [1, -2]),
     ],
 )

@@ -36,6 +36,9 @@ from tests.reports.test_history_pages import HOSTILE, nights, overview
 
 pytestmark = pytest.mark.browser
 
+WIDTHS = (390, 768, 1366)
+"""The widths of windows on a phone, a tablet and a laptop, in pixels."""
+
 PAGES = {
     "report": lambda: html.render(run_log(VERDICTS)),
     "comparison": comparison_page,
@@ -106,7 +109,7 @@ def longest_names_page(kind: str) -> str:
     return render_html(scoreboard(runs_of_long_names, ["base.jsonl", "new.jsonl"]))
 
 
-@pytest.mark.parametrize("width", [390, 768, 1366])
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", PAGES)
 def test_pages_with_the_longest_names_fit_their_window(
     open_page: Page, tmp_path: Path, kind: str, width: int
@@ -119,7 +122,7 @@ def test_pages_with_the_longest_names_fit_their_window(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 768, 1366])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_pages_of_a_history_fit_their_window_and_are_accessible_in_the_systems_colours(
     open_page: Page, tmp_path: Path, width: int, scheme: str
 ) -> None:

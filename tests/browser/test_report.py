@@ -94,6 +94,7 @@ def test_a_link_opens_its_case_with_its_tensors_differences_and_command(
         ["tensor", "at", "expected", "allowed", "actual", "off by"],
         ["OutputTensor", "[0]", "1", "0.75 to 1.25 or 3", "2", "8 ULP"],
     ]
+    # A map of the errors, with a largest one (9), and a histogram with the line of the limit.
     assert case.locator("svg").count() == 2
     assert case.locator("svg .e9").count() == 1
     assert case.locator("svg .limit").count() == 1

@@ -42,6 +42,7 @@ def loaded(path: Path, parts: Any) -> Case:
     return valid_case(planned)
 
 
+# Any random graphs will do.
 @pytest.mark.parametrize("number", range(3))
 def test_blocks_compute_the_same_values_as_the_whole_graph(tmp_path: Path, number: int) -> None:
     whole = valid_case(graph_case(OPERATORS, seed=3, number=number, nodes=12))
@@ -65,6 +66,7 @@ def test_blocks_compute_the_same_values_as_the_whole_graph(tmp_path: Path, numbe
 
 
 def test_tensors_that_other_blocks_read_are_outputs_of_a_block() -> None:
+    # Any random graph will do whose blocks read from each other.
     whole = valid_case(graph_case(OPERATORS, seed=3, number=1, nodes=12))
     parts = parts_of(whole)
     found = blocks(parts, most_nodes=2)

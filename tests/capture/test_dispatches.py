@@ -20,7 +20,7 @@ def test_an_operator_at_the_address_of_a_released_initialiser_is_captured_as_an_
 ) -> None:
     journal = JournalWriter(tmp_path / "journal.jsonl")
     hooks = Dispatches(Patches(), Guard(journal), journal, StatisticsStore(), most=1)
-    address, table = 4096, 8192
+    address, table = 4096, 8192  # Any addresses: nothing is read there.
     hooks._initializes(address, 0, 0)
     assert hooks._wanted(address, table) == []  # It initialises no operator.
     compiled = Compiled(number=1, flags=0, inputs=(), outputs=())

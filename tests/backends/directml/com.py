@@ -10,7 +10,7 @@ from dmlconf.backends.directml.api.vtable import ComObject, Interface, prototype
 
 
 class FakeCom(ComObject):
-    """A COM object whose methods are Python functions; calling a missing one crashes the process."""
+    """A COM object whose methods are Python functions; calling any other method is a crash."""
 
     def __init__(self, interface: Interface, **methods: Callable[..., Any]) -> None:
         """Lay out the table of functions.

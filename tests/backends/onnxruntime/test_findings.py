@@ -1,7 +1,8 @@
 """ONNX Runtime makes on the CPU the mistakes that its findings describe.
 
 A finding describes a mistake of a runtime, and has an example: a case that fails because of it. The
-finding explains this failure, and none that a further mistake causes.
+finding explains this failure, and none that a further mistake causes. In another version of the
+runtime than the finding names, the example may also pass.
 
 The tested code is in `schemas/findings/onnxruntime.yaml`, `dmlconf/excuses/findings.py` and, for
 the formulas of wrong results, `dmlconf/faults/runtimes/onnxruntime.py` and

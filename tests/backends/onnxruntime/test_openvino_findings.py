@@ -1,7 +1,8 @@
 """ONNX Runtime's OpenVINO provider makes the mistakes that its findings describe.
 
 Each finding explains the failure of its example, and none that a further mistake causes, except in
-elements of which it explains any value.
+elements of which it explains any value. In another version of the runtime than the findings name,
+the examples may also pass.
 
 The tested code is in `schemas/findings/openvino.yaml`, `dmlconf/excuses/findings.py` and, for the
 formulas of wrong results, in the modules of `dmlconf/faults/runtimes/` whose names begin with

@@ -1,6 +1,7 @@
 """WebNN makes the mistakes that its findings describe.
 
-Each finding explains the failure of its example, and none that a further mistake causes.
+Each finding explains the failure of its example, and none that a further mistake causes. In another
+version of the runtime than the findings name, the examples may also pass.
 
 The tested code is in `schemas/findings/webnn.yaml`, `dmlconf/excuses/findings.py` and, for the
 formulas of wrong results, `dmlconf/faults/runtimes/webnn.py`,

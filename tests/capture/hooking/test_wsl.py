@@ -292,7 +292,7 @@ def test_a_second_ctrl_c_kills_a_program_that_ignores_the_first(tmp_path: Path, 
         assert process.poll() is None
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    time.sleep(0.5)
+    time.sleep(0.5)  # Long enough for a first Ctrl-C to end the program, if it did so.
     assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=8)  # It would be killed after ten seconds.

@@ -47,6 +47,7 @@ def _mean_variance(test: NodeTest) -> Case:
         AxisCount=len(axes),
         Axes=axes,
         NormalizeVariance=True,
+        # ONNX defines MeanVarianceNormalization with this constant.
         Epsilon=test.attributes["epsilon"] if instance else 1e-9,
     )
 
