@@ -15,7 +15,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
-    "NO_ELEMENTS",
+    "UNSUPPORTED_SIZES",
     "NoCaseError",
     "along_axes",
     "by_channel",
@@ -27,7 +27,7 @@ __all__ = [
     "with_rank",
 ]
 
-NO_ELEMENTS: Final = "tensors of more than eight dimensions, or without elements"
+UNSUPPORTED_SIZES: Final = "tensors of more than eight dimensions, or without elements"
 """A reason why a test is no case."""
 
 _MOST_DIMENSIONS: Final = 8
@@ -113,7 +113,7 @@ def tensor_of(array: Array) -> Array:
     if array.dtype not in _TYPES:
         raise NoCaseError("a data type that DirectML lacks")
     if array.ndim > _MOST_DIMENSIONS or not array.size:
-        raise NoCaseError(NO_ELEMENTS)
+        raise NoCaseError(UNSUPPORTED_SIZES)
     return np.ascontiguousarray(array.reshape(array.shape or (1,)))
 
 

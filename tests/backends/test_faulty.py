@@ -69,7 +69,7 @@ def test_the_fault_last_element_negates_the_last_element_of_a_transposed_output_
     ("data_type", "values", "expected"),
     [
         (DataType.FLOAT32, [2, -4], [4, -8]),
-        (DataType.FLOAT16, [60000], [float("inf")]),
+        (DataType.FLOAT16, [60000], [float("inf")]),  # The largest FLOAT16 is 65504.
         (DataType.INT8, [3, 100, -100], [6, 127, -128]),
         (DataType.UINT4, [3, 9], [6, 15]),
         (DataType.INT64, [2**62], [LARGEST_INT64_IN_FLOAT64]),

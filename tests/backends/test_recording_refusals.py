@@ -360,7 +360,7 @@ def test_unsupported_methods_of_compression_are_refused(tmp_path: Path, method: 
         read_recording(path)
 
 
-def test_a_manifest_that_is_nested_deeper_than_100_levels_is_refused(tmp_path: Path) -> None:
+def test_a_manifest_that_is_nested_too_deep_after_its_format_is_refused(tmp_path: Path) -> None:
     members = unpack(recording_bytes(recording_with()))
     deep = b'{"format": 2, "dmlconf": ' + b"[" * 99_999
     path = write_archive(tmp_path / "x.dmlrec", {**members, "recording.json": deep})

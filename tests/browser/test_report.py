@@ -272,9 +272,9 @@ def test_a_narrow_screen_shows_each_status_and_two_lines_of_a_closed_cases_ident
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     cells = page.locator("#operators tbody tr").first.locator("td:visible").all()
     boxes = [cell.bounding_box() for cell in cells]
-    assert len(boxes) == 4
+    assert len(boxes) == 4  # The bar of shares, and the cases that passed, failed and broke.
     assert all(box is not None and box["x"] + box["width"] <= width for box in boxes)
-    expect(page.locator("#cases .status")).to_have_count(3)
+    expect(page.locator("#cases .status")).to_have_count(3)  # Two cases failed, and one broke.
     for status in page.locator("#cases .status").all():
         box = status.bounding_box()
         assert box is not None

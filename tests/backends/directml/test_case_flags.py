@@ -38,10 +38,20 @@ class BuffersWithoutDevice:
 
 
 @pytest.mark.parametrize(
-    ("tags", "expected"),
+    ("option", "tags", "expected"),
     [
-        (("captured",), DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS),
         (
+            DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
+            ("captured",),
+            DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
+        ),
+        (
+            DML_EXECUTION_FLAGS.NONE,
+            ("no-metacommands",),
+            DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
+        ),
+        (
+            DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
             ("captured", "half-precision", "descriptors-volatile"),
             DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS
             | DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION
@@ -49,8 +59,11 @@ class BuffersWithoutDevice:
         ),
     ],
 )
-def test_tags_add_flags_to_those_of_the_backend(
-    tags: tuple[str, ...], expected: DML_EXECUTION_FLAGS, monkeypatch: pytest.MonkeyPatch
+def test_tags_add_flags_to_those_of_the_backends_options(
+    option: DML_EXECUTION_FLAGS,
+    tags: tuple[str, ...],
+    expected: DML_EXECUTION_FLAGS,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiled_with: list[int] = []
     operator = FakeCom(dml.IDML_OPERATOR)
@@ -68,7 +81,7 @@ def test_tags_add_flags_to_those_of_the_backend(
     monkeypatch.setattr(executor, "Buffers", BuffersWithoutDevice)
     monkeypatch.setattr(executor, "DescriptorHeap", lambda *_: None)
     monkeypatch.setattr(executor, "Timestamps", lambda *_: None)
-    tested_executor = executor.Executor(device, DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS)
+    tested_executor = executor.Executor(device, option)
     case = valid_case(next(bundled("tile/documented.yaml").plan()))
     with pytest.raises(HResultError):
         tested_executor.prepare(replace(case, tags=tags))

@@ -2,8 +2,8 @@
 
 If DirectML crashes while it releases an operator, the process ends.
 
-The tested code is in `dmlconf/backends/directml/dispatch/outcomes.py` and
-`dmlconf/backends/directml/dispatch/placement.py`.
+The tested code is in `dmlconf/backends/directml/dispatch/outcomes.py`,
+`dmlconf/backends/directml/dispatch/placement.py` and `dmlconf/judging/judge.py`.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def test_a_crash_that_windows_reports_in_release_is_a_native_crash(
         patched.setattr(vtable, "method_type", lambda method: lambda address: crash)
         with pytest.raises(NativeCrashError, match="Release: exception: access violation"):
             actual.release()
-    actual.release()
+    actual.release()  # The simulated crash released nothing.
 
 
 def test_calling_a_released_object_is_an_error(library: ctypes.CDLL) -> None:

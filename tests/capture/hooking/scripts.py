@@ -22,7 +22,7 @@ from tests.capture.hooking.application import Application
 folder = Path(sys.argv[2])
 def capture():
     writer = JournalWriter(folder / "journal.jsonl")
-    return Capture(writer, DataOptions(folder, 100, 1 << 20))
+    return Capture(writer, DataOptions(folder, dispatches=100, most_bytes=1 << 20))
 
 results = []
 """

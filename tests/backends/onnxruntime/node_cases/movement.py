@@ -13,7 +13,7 @@ from dmlconf.tensors.datatypes import Array
 from tests.backends.onnxruntime.node_cases.building import Conversion, case_of
 from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
 from tests.backends.stated_cases import (
-    NO_ELEMENTS,
+    UNSUPPORTED_SIZES,
     NoCaseError,
     data_type,
     elements_of,
@@ -66,7 +66,7 @@ def _slice(test: NodeTest) -> Case:
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         indices = range(*slice(start, end, step).indices(tensor.shape[axis]))
         if not indices:
-            raise NoCaseError(NO_ELEMENTS)
+            raise NoCaseError(UNSUPPORTED_SIZES)
         first = min(indices[0], indices[-1])
         windows[axis] = (first, abs(indices[-1] - indices[0]) + 1, step)
     offsets, sizes, strides = zip(*windows, strict=True)
