@@ -79,6 +79,30 @@ def test_tensors_that_other_blocks_read_are_outputs_of_a_block() -> None:
         assert any(owner in nodes and source == output for nodes, output in returned)
 
 
+def test_a_tensor_that_is_read_both_inside_and_outside_its_block_is_an_output_of_the_block() -> (
+    None
+):
+    tensor = {"Sizes": [2], "DataType": "FLOAT32"}
+
+    def reading(operator: str, **inputs: str) -> dict[str, Any]:
+        """Return a node that reads these tensors."""
+        desc = {field: {"from": source, **tensor} for field, source in inputs.items()}
+        return {"operator": operator, "desc": {**desc, "OutputTensor": tensor}}
+
+    parts = {
+        "inputs": {"x": tensor},
+        "nodes": {
+            "first": reading("ACTIVATION_RELU", InputTensor="x"),
+            "second": reading("ACTIVATION_RELU", InputTensor="first"),
+            "sum": reading("ELEMENT_WISE_ADD", ATensor="first", BTensor="second"),
+        },
+        "outputs": {"y": "sum"},
+    }
+    block, _ = blocks(parts, most_nodes=2)
+    assert block.nodes == ("first", "second")
+    assert sorted(block.parts["outputs"].values()) == ["first", "second"]
+
+
 def test_a_node_named_like_another_nodes_output_is_a_separate_input_of_a_block(
     tmp_path: Path,
 ) -> None:
