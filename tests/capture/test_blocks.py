@@ -79,9 +79,7 @@ def test_tensors_that_other_blocks_read_are_outputs_of_a_block() -> None:
         assert any(owner in nodes and source == output for nodes, output in returned)
 
 
-def test_a_tensor_that_is_read_both_inside_and_outside_its_block_is_an_output_of_the_block() -> (
-    None
-):
+def test_a_tensor_that_is_read_inside_and_outside_its_block_is_an_output_of_the_block() -> None:
     tensor = {"Sizes": [2], "DataType": "FLOAT32"}
 
     def reading(operator: str, **inputs: str) -> dict[str, Any]:

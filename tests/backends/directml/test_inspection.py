@@ -84,6 +84,17 @@ def test_a_changed_byte_after_an_output_is_a_fault_of_the_guard_band(dispatch: i
     )
 
 
+def test_bytes_that_change_in_either_dispatch_are_counted_together() -> None:
+    arena = Arena()
+    end = arena.placed("OutputTensor").end
+    for image, after in zip(arena.after, (3, 5), strict=True):
+        image[end + after] = 0
+    assert arena.only_fault() == (
+        FaultKind.GUARD_BAND,
+        "2 bytes of a guard band changed, 3 bytes after the end of OutputTensor",
+    )
+
+
 def test_changed_bytes_before_the_first_tensor_are_a_fault_of_the_guard_band() -> None:
     arena = Arena()
     offset = arena.placed("InputTensor").offset
@@ -127,10 +138,11 @@ def test_faults_of_elements_name_the_output_and_the_elements() -> None:
     assert different.elements.tolist() == [0]
 
 
-def test_a_value_that_equals_only_one_of_the_fill_values_counts_as_written() -> None:
+@pytest.mark.parametrize("poison", POISONS)
+def test_a_value_that_equals_only_one_of_the_fill_values_counts_as_written(poison: int) -> None:
     arena = Arena()
     for index in range(2):
-        arena.output(index)[1:2].view(np.uint8)[:] = POISONS[0]
+        arena.output(index)[1:2].view(np.uint8)[:] = poison
     assert arena.faults() == []
 
 

@@ -17,10 +17,11 @@ KIB, MIB = 1 << 10, 1 << 20
     [
         [MIB] * 10,
         [n * MIB for n in (1, 9, 20, 30, 30, 30, 30, 30, 30, 31)],
+        [n * MIB for n in (1, 2, 3, 4, 5, 6, 7, 7, 8, 9)],
         [n * MIB for n in (1, 2, 3, 4, 5, 4, 5, 6, 5, 9)],
         [MIB + 100 * (4 * KIB - 1) * n for n in range(10)],
     ],
-    ids=["constant", "grows-at-first", "up-and-down", "a-byte-less-than-a-leak"],
+    ids=["constant", "grows-at-first", "stops-once", "up-and-down", "a-byte-less-than-a-leak"],
 )
 def test_growth_that_is_small_or_ever_stops_for_100_dispatches_is_no_leak(sizes: list[int]) -> None:
     assert leak(sizes) == ()
