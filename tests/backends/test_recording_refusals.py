@@ -324,6 +324,12 @@ def test_a_recording_that_contradicts_itself_is_refused(
         read_recording(path)
 
 
+def test_the_head_of_a_recording_is_refused_if_it_contradicts_itself(tmp_path: Path) -> None:
+    path = recording_file(tmp_path, recording_with(backend="numpy"))
+    with pytest.raises(BackendError, match="contradicts itself: it names the backend numpy"):
+        read_head(path)
+
+
 def test_outputs_that_need_a_feature_level_above_the_device_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     newest = recording_with()
