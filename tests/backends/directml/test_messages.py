@@ -129,6 +129,7 @@ def test_reports_count_the_cases_with_each_warning() -> None:
     [
         ({}, None),
         ({"debug": True, "missing_debug_layers": []}, None),
+        ({"debug": False, "missing_debug_layers": ["D3D12"]}, None),
         (
             {"debug": True, "missing_debug_layers": ["DirectML", "D3D12"], "messages": []},
             "debug layers that are not there, so no message was read: DirectML; D3D12",

@@ -1,4 +1,4 @@
-"""The version of DirectML is read from its file: from a resource, or from names that it holds.
+"""The version of DirectML is read from its file: from a resource, a text, or names that it holds.
 
 The tested code is in `dmlconf/backends/directml/api/library.py`.
 """
@@ -27,7 +27,11 @@ def test_the_version_is_read_from_the_resource(parts: tuple[int, int, int, int],
     assert native_version(b"MZ" + bytes(99) + resource + bytes(40)) == text
 
 
-def test_the_version_of_a_file_without_a_resource_or_known_names_is_unknown() -> None:
+def test_the_version_is_read_from_a_text_rather_than_from_known_names() -> None:
+    assert native_version(shared_object("DirectML 1.8.0", "DML_OPERATOR_FOLD")) == "1.8.0"
+
+
+def test_the_version_of_a_file_without_a_resource_a_text_or_known_names_is_unknown() -> None:
     assert native_version(b"\x7fELF" + bytes(64)) == "unknown"
 
 
