@@ -9,7 +9,7 @@ Derived in docs/bounds.md, Normalisation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
@@ -96,14 +96,34 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
             np.isinf(values) & overflows(greatest_product(np.abs(mean), scale, 1 / deviation))
         )
         # An infinite factor may multiply the input and the mean before they are subtracted.
-        error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         # Measured on BATCH_NORMALIZATION_TRAINING only: an infinite factor times 0 is NaN.
-        error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
+        infinite = unbounded(factor, deviation) | overflows(np.abs(factor))
+        error_scale = error_scale.overflowing_where(infinite)
+        if desc.FusedActivation is None:
+            terms = wide(desc.InputTensor), -mean
+            by_sign = _by_sign(terms, scale, 1 / deviation, bias, infinite)
+            error_scale = replace(error_scale, by_sign=by_sign)
         error_scale = error_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
         dtype = desc.OutputTensor.DataType.dtype
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
         # Elements with one variance, such as those of a channel, share a root and its errors.
         return replace(error_scale, sums_shared=True)
+
+
+def _by_sign(
+    terms: Sequence[Array], scale: Array, inverse: Array, bias: Array, infinite: Array
+) -> tuple[Array, Array]:
+    """Return the field `by_sign` of `terms * scale * inverse + bias`, whatever is multiplied first.
+
+    Args:
+        infinite: where `scale * inverse` may be infinite, so that both signs are possible.
+    """
+    parts = [
+        np.copysign(greatest_product(np.abs(term), scale, inverse), term * scale) for term in terms
+    ]
+    least = sum((np.minimum(part, 0) for part in parts), np.minimum(bias, 0))
+    greatest = sum((np.maximum(part, 0) for part in parts), np.maximum(bias, 0))
+    return np.where(infinite, -np.inf, least), np.where(infinite, np.inf, greatest)
 
 
 @of_fields(BatchNormalizationTrainingDesc)

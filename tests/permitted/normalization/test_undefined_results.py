@@ -298,3 +298,21 @@ def test_a_stored_mean_may_make_the_variance_equal_to_a_negative_epsilon(
     for epsilon, equal in (("-0.5", True), ("0.5", False)):
         case = single(tmp_path, operator, NEAR_2048.replace("EPSILON", epsilon) + fields)
         assert accepts(case, "OutputTensor", [-np.inf, np.inf]) is equal
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_normalized_number_that_overflows_has_its_own_sign(sign: str, tmp_path: Path) -> None:
+    """3e38 * 3 / sqrt(2) overflows, and nothing of the other sign does."""
+    desc = f"""
+  InputTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{sign}3.0e+38, 1]}},
+  MeanTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0.5]}},
+  VarianceTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}},
+  ScaleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}},
+  BiasTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+  OutputTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32}}, Spatial: true, Epsilon: 0"""
+    case = single(tmp_path, "BATCH_NORMALIZATION", desc)
+    infinity = np.inf if sign == "" else -np.inf
+    second = float(evaluate(case)["OutputTensor"].ravel()[1])
+    assert accepts(case, "OutputTensor", [infinity, second])
+    assert not accepts(case, "OutputTensor", [-infinity, second])
+    assert not accepts(case, "OutputTensor", [np.nan, second])
