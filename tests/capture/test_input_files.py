@@ -52,8 +52,9 @@ def test_arrays_are_read_as_numpy_saved_them(tmp_path: Path, array: Any) -> None
         save(path, x=array, y=array)
         read = inputs_from(path)
         assert list(read) == ["x", "y"]
-        np.testing.assert_array_equal(read["x"], array)
-        assert (read["x"].dtype, read["x"].shape) == (array.dtype, array.shape)
+        for each in read.values():
+            np.testing.assert_array_equal(each, array)
+            assert (each.dtype, each.shape) == (array.dtype, array.shape)
 
 
 @pytest.mark.parametrize(

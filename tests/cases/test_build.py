@@ -156,7 +156,7 @@ def test_a_data_type_is_named_with_the_prefix_or_without(tmp_path: Path, written
         ("[]", ()),
     ],
 )
-def test_flags_are_named_with_the_prefix_or_without(
+def test_flags_are_named_with_the_prefix_or_without_and_alone_or_in_a_list(
     tmp_path: Path, written: str, flags: tuple[str, ...]
 ) -> None:
     text = replace_once(TILE, "values: [1, 2]", f"values: [1, 2], Flags: {written}")
@@ -224,8 +224,9 @@ def test_a_fill_is_kept_as_name_and_arguments_and_gives_the_data(
 ) -> None:
     case = built(tmp_path, replace_once(TILE, "values: [1, 2]", f"fill: {written}"))
     assert case.data == {"InputTensor": fill}
-    actual = FILLS[fill.name](0, 2, DataType.FLOAT32, **fill.arguments)
-    assert np.array_equal(case.inputs()["InputTensor"], actual)
+    # Which numbers a fill gives is tested in tests/tensors/test_fills.py.
+    numbers = FILLS[fill.name](0, 2, DataType.FLOAT32, **fill.arguments)
+    assert np.array_equal(case.inputs()["InputTensor"], numbers)
 
 
 def test_an_expected_output_may_be_a_fill(tmp_path: Path) -> None:
@@ -532,6 +533,7 @@ def test_an_expression_whose_value_has_another_type_is_refused(
 
 
 def test_data_of_more_dimensions_than_numpy_arrays_can_have_is_refused(tmp_path: Path) -> None:
+    """They can have 64; the input has 71."""
     path = write(tmp_path, replace_once(TILE, "Sizes: [2]", "Sizes: [2" + ", 1" * 70 + "]"))
     with pytest.raises(InvalidFilesError, match=r"f\.yaml:5:28: data of 71 dimensions"):
         load_suite([path])

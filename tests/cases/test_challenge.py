@@ -108,8 +108,9 @@ def test_a_challenge_changes_generated_data_and_keeps_descs_and_identifiers(suit
 
 
 def test_the_same_challenge_gives_the_same_data(suite: Path) -> None:
-    for name, case in cases(suite, 2**64 - 1).items():
-        again = cases(suite, 2**64 - 1)[name]
+    largest = 2**64 - 1
+    for name, case in cases(suite, largest).items():
+        again = cases(suite, largest)[name]
         assert same(case, again)
         assert same(case, again, "BTensor")
 
@@ -231,6 +232,7 @@ def test_a_challenge_that_is_no_positive_64_bit_number_is_refused(
 def test_a_recording_made_with_a_challenge_passes_with_that_challenge_only(
     suite: Path, tmp_path: Path
 ) -> None:
+    # This backend has no fault. A recording of numpy, the reference, would judge nothing here.
     process = dmlconf_here(
         tmp_path, "record", "add", "-b", "faulty:level=6_4", "-o", "r.dmlrec", "--challenge", "5"
     )
@@ -240,9 +242,12 @@ def test_a_recording_made_with_a_challenge_passes_with_that_challenge_only(
     )
     assert same_challenge.returncode == 0
     assert "5 passed" in same_challenge.stdout
-    other = dmlconf_here(tmp_path, "run", "add", "-b", "recording:r.dmlrec", "--challenge", "6")
-    assert other.returncode != 0
-    assert "5 passed" not in other.stdout
+    for other in (("--challenge", "6"), ()):
+        done = dmlconf_here(tmp_path, "run", "add", "-b", "recording:r.dmlrec", *other)
+        assert done.returncode == 1
+        # No challenge changes the data of the cases `documented` and `stated`.
+        assert "3 of 5 cases fail the run (3 broken); 2 passed" in done.stdout
+        assert "the recording has a different desc or different inputs" in done.stdout
 
 
 def test_a_challenge_does_not_make_recordings_of_the_suite_stale(tmp_path: Path) -> None:

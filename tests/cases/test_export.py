@@ -14,7 +14,7 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, ExpectedOutputs, Provenance
 from dmlconf.cases.writing.export import export_case
 from dmlconf.graphs.relations import Relation
-from tests.cases.suites import SUM, TILE, built
+from tests.cases.suites import SUM, TILE, built, replace_once
 
 GRAPH = """\
 graph: sums
@@ -35,9 +35,8 @@ cases:
 def exported(case: Case, folder: Path) -> Case:
     """Return a case as its exported file has it."""
     path = folder / "exported.yaml"
-    path.with_suffix("").mkdir()
-    stated = case.expectation
-    export_case(path, case, stated, case.inputs())
+    path.with_suffix("").mkdir()  # For the .npy files of its tensors.
+    export_case(path, case, case.expectation, case.inputs())
     (planned,) = load_suite([path]).plan()
     return build(planned)
 
@@ -77,7 +76,8 @@ def test_an_exported_graph_keeps_its_relation(tmp_path: Path) -> None:
 
 
 def test_an_exported_constant_may_have_the_name_of_an_output(tmp_path: Path) -> None:
-    text = GRAPH.replace("{from: X}", "{from: Y}").replace("inputs: {X:", "constants: {Y:")
+    text = replace_once(GRAPH, "{from: X}", "{from: Y}")
+    text = replace_once(text, "inputs: {X:", "constants: {Y:")
     case = built(tmp_path, text)
     [constant] = exported(case, tmp_path).graph.constants
     assert constant.data.tolist() == case.graph.constants[0].data.tolist()
@@ -88,7 +88,7 @@ def test_exported_inputs_with_similar_names_keep_their_data(tmp_path: Path) -> N
         f", {name}: {{Sizes: [4], DataType: FLOAT32, values: [{index}, 0, 0, 0]}}"
         for index, name in enumerate(("X_", "X-", "X--"))
     )
-    text = GRAPH.replace("[1, 2, 3, 4]}", f"[1, 2, 3, 4]}}{others}")
+    text = replace_once(GRAPH, "[1, 2, 3, 4]}", f"[1, 2, 3, 4]}}{others}")
     case = built(tmp_path, f"{text}    expect: {{rejected: E_INVALIDARG}}\n")
     again = exported(case, tmp_path)
     assert {name: array.tolist() for name, array in again.inputs().items()} == {
@@ -97,7 +97,7 @@ def test_exported_inputs_with_similar_names_keep_their_data(tmp_path: Path) -> N
 
 
 def test_an_exported_output_keeps_all_its_nodes(tmp_path: Path) -> None:
-    text = GRAPH.replace("{Y: second}", "{Y: [first, second, first]}")
+    text = replace_once(GRAPH, "{Y: second}", "{Y: [first, second, first]}")
     case = built(tmp_path, f"{text}    expect: {{rejected: E_INVALIDARG}}\n")
     edges = [(edge.node, edge.graph_output) for edge in case.graph.output_edges]
     assert edges == [("first", "Y"), ("second", "Y"), ("first", "Y")]

@@ -502,6 +502,7 @@ def test_a_case_of_the_same_name_in_another_folder_is_refused(tmp_path: Path) ->
 
 
 def suite(*paths: Path) -> Suite:
+    """Return the suite of the case files at these paths."""
     return load_suite(paths)
 
 

@@ -108,7 +108,7 @@ def test_quick_cases_of_an_operator_do_not_depend_on_other_operators(operator: s
     alone = list(select(plan, Selection(operators=frozenset({operator}), quick=True)))
     together = list(select(plan, Selection(quick=True)))
     assert [case for case in together if case.template.operator_name == operator] == alone
-    assert 2 < len(alone) < len(plan) / 10
+    assert 2 < len(alone) < len(plan) / 10  # Several, but few of all.
 
 
 def test_slow_cases_of_an_operator_are_chosen_beside_fast_cases_of_another(tmp_path: Path) -> None:

@@ -21,12 +21,12 @@ from dmlconf.tensors.datatypes import DataType
 
 
 def tensor(data_type: str, rank: int) -> TensorDesc:
-    """Return a tensor of one element."""
+    """Return a tensor of one element, with this rank."""
     return TensorDesc(DataType(data_type), (1,) * rank)
 
 
 def gather(data: str, indices: str, rank: int) -> dict[str, Any]:
-    """Return a desc of GATHER with these data types of its tensors."""
+    """Return a desc of GATHER whose tensors have these data types and this rank."""
     return {
         "InputTensor": tensor(data, rank),
         "IndicesTensor": tensor(indices, rank),

@@ -23,6 +23,7 @@ from random import Random
 import pytest
 
 from dmlconf.cli.common.exit_codes import ExitCode
+from tests.cases.suites import replace_once
 from tests.certification.forging import members, taken_apart
 from tests.certification.suite import (
     BACKEND,
@@ -72,13 +73,18 @@ def test_equal_outputs_of_two_cases_are_stored_once(folder: Path) -> None:
 
 
 def test_another_challenge_chooses_another_sample_of_a_large_output(folder: Path) -> None:
-    digests = set()
-    for challenge in ((), ("--challenge", "1"), ("--challenge", "2")):
-        output = taken_apart(certify(folder, *challenge)).line("/large")["outputs"]["OutputTensor"]
-        assert output["sizes"] == [40000]
-        assert output["sample"] == 4096  # So many elements are stored.
-        digests.add(output["stored"])
-    assert len(digests) == 3
+    path = folder / "suite" / "matrix.yaml"
+    # A sequence with a period is the same under each challenge, so only the samples can differ.
+    changing, fixed = "uniform: {low: -1, high: 1, seed: 5}", "sequence: {period: 20000}"
+    path.write_text(replace_once(path.read_text("utf-8"), changing, fixed), "utf-8")
+    outputs = [
+        taken_apart(certify(folder, *challenge)).line("/large")["outputs"]["OutputTensor"]
+        for challenge in ((), ("--challenge", "1"), ("--challenge", "2"))
+    ]
+    assert [output["sizes"] for output in outputs] == [[40000]] * 3
+    assert [output["sample"] for output in outputs] == [4096] * 3  # So many elements are stored.
+    assert len({output["sha256"] for output in outputs}) == 1
+    assert len({output["stored"] for output in outputs}) == 3
 
 
 def test_a_certificate_holds_for_no_challenge_but_its_own(folder: Path) -> None:

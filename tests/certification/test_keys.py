@@ -165,10 +165,11 @@ def test_keys_without_an_end_and_too_many_keys_are_refused_quickly(tmp_path: Pat
     pem = (tmp_path / "key.pub.pem").read_bytes()
     began = process_time()
     with pytest.raises(ValueError, match="more than public keys"):
-        list(public_keys(b"-----BEGIN PUBLIC KEY-----\n" * 40_000))
+        list(public_keys(b"-----BEGIN PUBLIC KEY-----\n" * 5_000))
     with pytest.raises(ValueError, match="more than 32 keys"):
         list(public_keys(pem * 33))
-    assert process_time() - began < 10
+    # Searching on from each beginning to the end of the text would take several seconds.
+    assert process_time() - began < 2
 
 
 def test_without_the_extra_certify_keygen_says_what_to_install(tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ def test_a_provider_that_expresses_too_few_cases_gets_no_certificate(
 
 def test_an_unknown_provider_gets_a_suggestion(tmp_path: Path) -> None:
     arguments = ("--profile", "onnx-core", "-o", "x.dmlcert")
-    code, text = output_of(tmp_path, "certify", "-b", BACKEND[:-1], *arguments)
+    misspelt = BACKEND[:-1]  # Without its last letter.
+    code, text = output_of(tmp_path, "certify", "-b", misspelt, *arguments)
     assert code == ExitCode.BACKEND
     assert "did you mean CPUExecutionProvider?" in text
