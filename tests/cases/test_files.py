@@ -103,10 +103,12 @@ def test_each_case_of_a_matrix_keeps_the_digests_of_all_its_files(tmp_path: Path
         f"      ATensor: {tensor % '=Name'}\n      BTensor: {tensor % 'a.npy'}\n"
         "      OutputTensor: {Sizes: [2], DataType: FLOAT32}\n"
     )
-    for name in ("a", "b"):
-        np.save(tmp_path / f"{name}.npy", np.ones(2, np.float32))
-    files = [set(build(planned).files) for planned in load_suite([path]).plan()]
-    assert files == [{"a.npy"}, {"a.npy", "b.npy"}]
+    digests = {}
+    for number, name in enumerate(("a.npy", "b.npy")):
+        np.save(tmp_path / name, np.full(2, number, np.float32))
+        digests[name] = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+    files = [dict(build(planned).files) for planned in load_suite([path]).plan()]
+    assert files == [{"a.npy": digests["a.npy"]}, digests]
 
 
 def saved(array: Any, **options: Any) -> bytes:

@@ -1,10 +1,10 @@
 """Graphs in case files become cases; all problems of wrong graphs are reported at once.
 
-The tested code is in `dmlconf/cases/building/graph_build.py`,
-`dmlconf/cases/building/graph_nodes.py`, `dmlconf/cases/loading/graph_problems.py`,
+The tested code is in `graph_build.py`, `graph_nodes.py` and `tensor_entry.py` in
+`dmlconf/cases/building/`, in `dmlconf/cases/loading/graph_problems.py`,
 `dmlconf/cases/loading/validated.py` (stored graphs), `dmlconf/cases/graph_case.py`,
-`dmlconf/graphs/model.py`, `dmlconf/graphs/wiring.py`, `dmlconf/cases/facts.py` and
-`dmlconf/cases/selecting/selection.py`.
+`dmlconf/graphs/model.py`, `dmlconf/graphs/wiring.py`, `dmlconf/cases/facts.py`,
+`dmlconf/cases/selecting/selection.py` and `dmlconf/limits.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A matrix expands to the combinations of its parameters that meet `where`, all or pairwise.
 
 The tested code is in `dmlconf/cases/loading/matrix.py`, `dmlconf/cases/building/formulas.py`,
-`dmlconf/cases/building/tensor_entry.py`, `dmlconf/expressions.py` and
-`dmlconf/documents/schema.py`.
+`dmlconf/cases/building/tensor_entry.py`, `dmlconf/expressions.py`, `dmlconf/documents/schema.py`
+and `dmlconf/limits.py`.
 """
 
 from __future__ import annotations

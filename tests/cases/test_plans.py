@@ -1,7 +1,7 @@
 """The plan of a case says what is compiled for it: an operator, or a graph with numbered edges.
 
-The tested code is in `dmlconf/cases/plans.py`, `dmlconf/backends/directml/dispatch/placement.py`
-and `dmlconf/backends/directml/dispatch/outcomes.py`.
+The tested code is in `dmlconf/cases/plans.py` and, for graph inputs without an edge, in
+`dmlconf/backends/directml/dispatch/placement.py`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
-from dmlconf.backends.directml.api.hresult import HResultError
-from dmlconf.backends.directml.dispatch.graph import NodeRefusalError
-from dmlconf.backends.directml.dispatch.outcomes import failure
 from dmlconf.backends.directml.dispatch.placement import placement_of
-from dmlconf.backends.protocol import Rejection
 from dmlconf.cases.plans import GraphPlan, OperatorPlan, plan
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import (
@@ -143,9 +138,3 @@ def test_graphs_with_other_nodes_constants_or_edges_have_other_keys() -> None:
     ]
     assert len({graph_plan(each).key() for each in (one, *others)}) == 1 + len(others)
     assert graph_plan(one).key() == graph_plan(graph(*one.nodes)).key()
-
-
-@pytest.mark.parametrize("name", ["", "gemm"])
-def test_a_rejection_names_the_refused_node_if_there_is_one(name: str) -> None:
-    error = NodeRefusalError(name, HResultError("CreateOperator", 0x80070057))
-    assert failure(error, 0.5) == Rejection("CreateOperator", "E_INVALIDARG", (), 0.5, name)

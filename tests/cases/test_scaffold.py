@@ -16,8 +16,11 @@ from dmlconf.cases.writing.scaffold import pattern_of, scaffold
 from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 
-COPIED_LAST = {"boundary", "captured", "combinations", "invalid", "model", "triples"}
-"""Tags of cases that `dmlconf new case` copies only where there are no others."""
+MOST_CANDIDATES = 20
+"""Of so many cases of each operator one is copied, since building all cases would take long."""
+
+TRIED_LAST = {"boundary", "captured", "combinations", "invalid", "model", "triples"}
+"""Tags of cases that are candidates only where too few others are; the command prefers others."""
 
 
 @pytest.mark.whole
@@ -29,14 +32,14 @@ def test_new_cases_have_the_desc_and_the_inputs_of_the_bundled_cases_that_they_c
         by_operator.setdefault(planned.template.operator_name, []).append(planned)
     for name, plan in by_operator.items():
         plan.sort(key=lambda planned: "documented" not in planned.template.tags)
-        plan.sort(key=lambda planned: not COPIED_LAST.isdisjoint(planned.template.tags))
-        pattern = pattern_of(map(build, plan[:20]))
+        plan.sort(key=lambda planned: not TRIED_LAST.isdisjoint(planned.template.tags))
+        pattern = pattern_of(map(build, plan[:MOST_CANDIDATES]))
         assert pattern is not None, name
         file = tmp_path / f"{name.lower()}.yaml"
         text = scaffold("new-case", pattern)
         file.write_text(text, encoding="utf-8")
         comments = [line for line in text.splitlines() if line.lstrip().startswith("#")]
-        assert max(map(len, comments)) <= 100
+        assert max(map(len, comments)) <= 100  # The width of the bundled files.
         [planned] = load_suite([file]).plan()
         result = build(planned)
         assert result.desc == pattern.desc

@@ -75,7 +75,7 @@ def test_required_level_considers_every_tensor_of_an_array() -> None:
     )
 
 
-def test_required_level_is_never_below_the_operators_own() -> None:
+def test_required_level_is_the_operators_own_if_its_tables_begin_at_a_lower_one() -> None:
     scatter = operator("SCATTER_ELEMENTS")
     assert scatter.support[-1].since < scatter.since
     desc = {

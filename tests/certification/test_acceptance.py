@@ -22,7 +22,7 @@ from tests.certification.suite import certify, printed_text, verify, write_suite
 from tests.cli.process import dmlconf_here
 
 VENDOR_KEYID = "536a221206c6e9183b3fcc0476c8b68fd7b0f57c10d2687d8d14736677b32461"
-"""The identifier of the public key in vendor.pub.pem."""
+"""The identifier of the public key in vendor.pub.pem: the SHA-256 of its DER form."""
 
 
 @pytest.fixture(scope="module")
@@ -156,18 +156,20 @@ def with_times(started: datetime, finished: datetime) -> Callable[[Forgery], Non
     return change
 
 
-def test_a_run_that_ended_long_ago_or_lasted_long_is_noted(folder: Path) -> None:
+def test_a_run_that_ended_over_366_days_ago_or_lasted_over_30_days_is_noted(folder: Path) -> None:
     now = datetime.now(UTC)
-    done = verify(folder, file=forge(folder, with_times(now - timedelta(1), now)))
-    assert "days" not in printed_text(done)
-    old = datetime(1970, 1, 1, tzinfo=UTC)
-    done = verify(folder, file=forge(folder, with_times(old, old + timedelta(1))))
-    assert done.returncode == 0
-    noted = printed_text(done).partition("Before you accept it:")[2]
-    assert "the run ended on 1970-01-02, " in noted
-    done = verify(folder, file=forge(folder, with_times(now - timedelta(50 * 365), now)))
-    noted = printed_text(done).partition("Before you accept it:")[2]
-    assert "the run lasted 18,250 days" in noted  # 50 * 365.
+    for ended_ago, lasted, notes in (
+        (365, 30, []),
+        (367, 30, [f"the run ended on {(now - timedelta(367)).date()}, 367 days ago"]),
+        (365, 31, ["the run lasted 31 days"]),
+    ):
+        finished = now - timedelta(ended_ago)
+        change = with_times(finished - timedelta(lasted), finished)
+        done = verify(folder, file=forge(folder, change))
+        assert done.returncode == 0
+        noted = printed_text(done).partition("Before you accept it:")[2]
+        assert noted.count("the run ") == len(notes)
+        assert all(note in noted for note in notes)
 
 
 def test_the_markdown_report_begins_with_device_profile_waivers_and_signer(folder: Path) -> None:

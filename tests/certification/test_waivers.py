@@ -2,8 +2,9 @@
 
 The tested code is in `dmlconf/certification/waived_limit.py`, `dmlconf/certification/replay.py`,
 `dmlconf/certification/acceptance.py`, `dmlconf/certification/making.py`,
-`dmlconf/certification/logged.py`, `dmlconf/reports/verification.py`, `dmlconf/excuses/waivers.py`
-and `dmlconf/cli/options/max_waived.py`.
+`dmlconf/certification/logged.py`, `dmlconf/certification/contents.py`,
+`dmlconf/reports/verification.py`, `dmlconf/excuses/waivers.py` and
+`dmlconf/cli/options/max_waived.py`.
 """
 
 from __future__ import annotations

@@ -72,7 +72,10 @@ def test_the_workflow_that_writes_a_comment_runs_no_code_of_the_pull_request() -
     history = yaml.safe_load(EXAMPLE.with_name("history.yml").read_text("utf-8"))
     assert workflow[True]["workflow_run"]["workflows"] == [history["name"]]  # `on` is true in YAML.
     [job] = workflow["jobs"].values()
-    assert [step.get("uses") for step in job["steps"]] == ["actions/download-artifact@v4", None]
+    download, comment = job["steps"]
+    assert download["uses"] == "actions/download-artifact@v4"
+    assert "uses" not in comment
+    assert "${{" not in comment["run"]  # An inserted value would be run as code.
     assert history["permissions"] == {"contents": "read"}
 
 

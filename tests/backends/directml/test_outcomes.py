@@ -1,6 +1,7 @@
 """A case that DirectML should have refused, but accepted, fails even if it cannot be dispatched.
 
-If DirectML crashes while it releases an operator, the process ends.
+A crash in DirectML ends the process, whenever it comes. A rejection names the node that was
+refused.
 
 The tested code is in `dmlconf/backends/directml/dispatch/outcomes.py`,
 `dmlconf/backends/directml/dispatch/placement.py` and `dmlconf/judging/judge.py`.
@@ -16,6 +17,7 @@ from typing import NoReturn, cast
 import pytest
 
 from dmlconf.backends.directml.api.dml import DML_BINDING_PROPERTIES
+from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.api.vtable import (
     ACCESS_VIOLATION,
     IUNKNOWN,
@@ -24,10 +26,11 @@ from dmlconf.backends.directml.api.vtable import (
 )
 from dmlconf.backends.directml.dispatch.batch import Batch, Prepared
 from dmlconf.backends.directml.dispatch.executor import Executor, Result
+from dmlconf.backends.directml.dispatch.graph import NodeRefusalError
 from dmlconf.backends.directml.dispatch.operators import CompiledOperator
-from dmlconf.backends.directml.dispatch.outcomes import Runner
+from dmlconf.backends.directml.dispatch.outcomes import Runner, failure
 from dmlconf.backends.directml.dispatch.placement import placement_of
-from dmlconf.backends.protocol import Outputs
+from dmlconf.backends.protocol import Outputs, Rejection
 from dmlconf.cases.model import Case, ExpectedRejection, Provenance
 from dmlconf.cases.plans import plan
 from dmlconf.catalogue.desc import TensorDesc
@@ -98,3 +101,9 @@ def test_a_crash_while_operators_are_released_ends_the_process(
         list(Runner(cast(Executor, Crashing())).run([tile()]))
     assert caught.value.code == ACCESS_VIOLATION
     assert capsys.readouterr().err == "case: Release: exception: access violation\n"
+
+
+@pytest.mark.parametrize("name", ["", "gemm"])
+def test_a_rejection_names_the_refused_node_if_there_is_one(name: str) -> None:
+    error = NodeRefusalError(name, HResultError("CreateOperator", 0x80070057))
+    assert failure(error, 0.5) == Rejection("CreateOperator", "E_INVALIDARG", (), 0.5, name)
