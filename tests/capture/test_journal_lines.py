@@ -26,6 +26,7 @@ cases:
       desc: {ATensor: X, BTensor: c, OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}}
   outputs: {Y: sum}
 """
+"""A graph with a constant; VALUES stands for its elements."""
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
 FILE: Final = Path(__file__).with_name("partition.bin")
+"""A graph that ONNX Runtime wrote for `tests/lab/capture/net.onnx`."""
+
 CASES_IN_FILE: Final = 7
 """Six nodes, and their graph."""
 

@@ -34,8 +34,10 @@ cases:
       Beta: 0
       FusedActivation: {operator: ACTIVATION_LINEAR, Alpha: 2, Beta: 0.5}
 """
+"""A product whose fused activation is a nested operator."""
 
 ACTIVATION = "{operator: ACTIVATION_LINEAR, Alpha: 2, Beta: 0.5}"
+"""The nested operator of GEMM, as written."""
 
 LINEAR_DESC = {
     "operator": "ACTIVATION_LINEAR",
@@ -44,6 +46,7 @@ LINEAR_DESC = {
     "Alpha": 2,
     "Beta": 0.5,
 }
+"""The nested operator of GEMM, as read."""
 
 SLOPE_MATRIX = replace_once(GEMM, "  - desc:", "  - matrix: {Slope: [2, 3]}\n    desc:")
 """GEMM as a matrix whose parameter its desc does not use."""
@@ -192,6 +195,7 @@ cases:
       Min: 0
       Max: 7
 """
+"""A clip to numbers whose type is stated: MinMaxDataType."""
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ cases:
       OutputTensor: {Sizes: [6], DataType: INT8}
       Axis: 0
 """
+"""A join of as many inputs as `Count` says, with 1, 2, 3 elements."""
 
 
 def test_a_case_is_built_with_its_desc_data_and_expectation(tmp_path: Path) -> None:

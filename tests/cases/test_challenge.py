@@ -41,7 +41,7 @@ cases:
       ATensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32, fill: {uniform: {low: 0, high: 1}}}
       BTensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32, fill: {uniform: {low: 0, high: 1, seed: 0}}}
       OutputTensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32}
-  - name: given
+  - name: mixed
     desc:
       ATensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
       BTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, fill: {integers: {low: 1, high: 9}}}
@@ -56,6 +56,7 @@ cases:
       OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
     expect: {OutputTensor: [.nan]}
 """
+"""Cases of which a challenge changes `generated`, `equal`, and the generated input of `mixed`."""
 
 GRAPH = """\
 graph: a rewritten graph that states its output
@@ -75,6 +76,7 @@ cases:
       nodes:
         y: {operator: ELEMENT_WISE_CLIP, desc: {InputTensor: x, OutputTensor: {}, Min: -6, Max: 6}}
 """
+"""A graph that states its output, with the graph into which a compiler could rewrite it."""
 
 
 @pytest.fixture
@@ -126,8 +128,8 @@ def test_a_challenge_keeps_listed_values_and_data_of_documented_and_stated_cases
     suite: Path,
 ) -> None:
     plain, with_challenge = cases(suite, None), cases(suite, 1)
-    assert same(plain["given"], with_challenge["given"])
-    assert not same(plain["given"], with_challenge["given"], "BTensor")
+    assert same(plain["mixed"], with_challenge["mixed"])
+    assert not same(plain["mixed"], with_challenge["mixed"], "BTensor")
     for name in ("documented", "stated"):
         assert same(plain[name], with_challenge[name])
         assert same(plain[name], with_challenge[name], "BTensor")
@@ -138,13 +140,13 @@ def test_the_rewritten_graph_of_a_challenged_case_that_states_its_outputs_has_it
 ) -> None:
     (tmp_path / "clip.yaml").write_text(GRAPH)
     [planned] = load_suite([tmp_path], challenge=7).plan()
-    given, mutant = build(planned).inputs()["x"], rewritten(planned).inputs()["x"]
-    assert np.array_equal(given, mutant)
+    data, data_of_mutant = build(planned).inputs()["x"], rewritten(planned).inputs()["x"]
+    assert np.array_equal(data, data_of_mutant)
 
 
 def test_challenged_data_stays_within_the_range_of_its_fill(suite: Path) -> None:
     for challenge in range(1, 30):
-        data = cases(suite, challenge)["given"].inputs()["BTensor"]
+        data = cases(suite, challenge)["mixed"].inputs()["BTensor"]
         assert ((data >= 1) & (data <= 9)).all()
 
 

@@ -30,6 +30,7 @@ cases:
         desc: {InputTensor: {from: first}, OutputTensor: {Sizes: [4], DataType: FLOAT32}}
     outputs: {Y: second}
 """
+"""A graph of two copies, one after the other."""
 
 
 def exported(case: Case, folder: Path) -> Case:

@@ -20,6 +20,7 @@ from tests.cases.suites import MATRIX, TILE, plan, replace_once
 from tests.documents.refusals import refusal, shown, write
 
 PAGE = "ns-directml-dml_join_operator_desc"
+"""A page of another operator than TILE."""
 
 
 REFUSED: dict[str, tuple[str, str, str]] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ MOST_BYTES = 20
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
+    """The suite SUITE."""
     folder: Path = tmp_path_factory.mktemp("suite")
     (folder / "tile.yaml").write_text(SUITE, "utf-8")
     return load_suite([folder])
@@ -77,6 +79,7 @@ def test_a_plan_has_each_case_at_its_index(cases: list[PlannedCase]) -> None:
     # Indices of the single case, of the large matrix and, at the end, of the small one.
     for index in (0, 1, 2, 777, len(cases) - 4, len(cases) - 3, -1, -len(cases)):
         assert exact(plan[index]) == exact(cases[index])
+    # The steps of 9001 and -7001 leave few cases.
     for part in (slice(0, 3), slice(5, None, 9001), slice(None, None, -7001), slice(4, 4)):
         assert list(map(exact, plan[part])) == list(map(exact, cases[part]))
     with pytest.raises(IndexError):
@@ -100,12 +103,22 @@ def test_only_the_first_case_of_a_large_matrix_is_given_for_its_template(
     assert first == [cases[0], cases[1], *cases[-3:]]
 
 
-def test_a_case_of_a_large_matrix_takes_less_than_20_bytes(suite: Suite) -> None:
+def taken_by(make: Callable[[], Sequence[PlannedCase]]) -> float:
+    """Return how many bytes each case of a new plan takes."""
     tracemalloc.start()
-    plan = PlannedCases(suite.plan())
+    plan = make()
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert taken < MOST_BYTES * len(plan)
+    return taken / len(plan)
+
+
+def test_a_case_of_a_large_matrix_takes_less_than_20_bytes(suite: Suite) -> None:
+    assert taken_by(lambda: PlannedCases(suite.plan())) < MOST_BYTES
+
+
+def test_a_picked_case_takes_less_than_20_bytes(suite: Suite) -> None:
+    plan = PlannedCases(suite.plan())
+    assert taken_by(lambda: Picked(plan, range(len(plan)))) < MOST_BYTES
 
 
 def test_cases_can_be_picked_from_picked_cases_more_often_than_calls_may_nest(

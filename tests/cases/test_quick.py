@@ -25,6 +25,7 @@ cases:
       OutputTensor: {Sizes: "=(2 * Count,)", DataType: =Type}
       Repeats: [2]
 """
+"""24 cases: 3 data types, 4 sizes and 2 layouts."""
 
 ATTRIBUTES = """
 operator: CUMULATIVE_SUMMATION
@@ -37,6 +38,7 @@ cases:
       AxisDirection: =Direction
       HasExclusiveSum: =Exclusive
 """
+"""4 cases: 2 values of each of two attributes."""
 
 CASE = """
   - name: {name}
@@ -46,6 +48,7 @@ CASE = """
       Repeats: [2]
     expect: {{OutputTensor: [{value}, {value}]}}
 """
+"""A case of TILE, to be filled in."""
 
 
 def planned(path: Path, text: str) -> list[PlannedCase]:

@@ -56,6 +56,8 @@ FORMULAS: st.SearchStrategy[Formula] = st.recursive(
     ),
     max_leaves=6,
 )
+"""Words, joined and negated."""
+
 IDENTIFIERS = st.lists(WORDS, max_size=4).map("/".join)
 
 
@@ -139,6 +141,8 @@ cases:
   - name: twin  # A quick run takes one of two cases that differ only in name, the first.
     desc: *desc
 """
+"""`new` needs feature level 4_1 and `old` 1_0; no support table lists FLOAT64 for TILE."""
+
 ARGMIN = """
 operator: ARGMIN
 cases:

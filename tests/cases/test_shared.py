@@ -27,6 +27,7 @@ cases:
     desc: {OutputTensor: {Sizes: [2], DataType: FLOAT32}}
     expect: {rejected: E_INVALIDARG, constraint: required-field}
 """
+"""A file of three operators, with two cases, of which SQRT gets the first only."""
 
 OWN = """\
 operator: ELEMENT_WISE_SQRT
@@ -35,6 +36,7 @@ cases:
     desc: {}
     expect: {rejected: E_INVALIDARG, constraint: required-field}
 """
+"""A file of SQRT alone."""
 
 
 @pytest.fixture
@@ -60,6 +62,7 @@ OTHERS = [
     "element_wise_abs/invalid/no-output",
     "element_wise_abs/invalid/of-two",
 ]
+"""The cases that the other two operators get."""
 
 
 def test_each_operator_gets_its_cases_of_a_shared_file_with_its_page_and_their_line(

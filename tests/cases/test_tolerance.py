@@ -69,6 +69,7 @@ def test_a_tolerance_without_a_reason_only_permits_less(tmp_path: Path) -> None:
 def test_a_tolerance_with_a_reason_replaces_the_rule(tmp_path: Path) -> None:
     line = 'tolerance: {OutputTensor: {absolute: 0.01, relative: 0.1, reason: "tables of 8 bits"}}'
     case = case_of(tmp_path, line)
+    # It permits an error of 0.01 at 0, and of 0.01 + 0.1 * 1 at 1.
     judged = verdict(case, 0.009, 1.1)
     assert judged.status is Status.PASSED
     assert judged.figures["OutputTensor"].source == "tolerance of the case: tables of 8 bits"

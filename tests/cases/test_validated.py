@@ -49,6 +49,7 @@ CASE_COUNT = 1 + 2 * 1 * 2 * 2
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
+    """An empty cache."""
     return Store(tmp_path / "cache")
 
 

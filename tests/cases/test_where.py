@@ -48,6 +48,7 @@ cases:
       OutputTensor: {Sizes: [2], DataType: FLOAT32}
       ScaleBias: {Scale: 1, Bias: -.inf}
 """
+"""A copy with an infinite bias."""
 
 
 @pytest.fixture(scope="module")

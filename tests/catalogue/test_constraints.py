@@ -22,6 +22,7 @@ FLOAT, UINT = DataType.FLOAT32, DataType.UINT32
 
 
 def tensor(*sizes: int, data_type: DataType = FLOAT) -> TensorDesc:
+    """Return a tensor of these sizes."""
     return TensorDesc(data_type, sizes)
 
 
@@ -307,6 +308,7 @@ def with_terms(terms: dict[str, str], require: str) -> Operator:
 
 
 LAST_AND_NEXT: Final = {"Last": "InputTensor.Sizes[-1]", "Next": "Last + 1"}
+"""The last size of the input of TILE, which is 3, and the number after it."""
 
 
 @pytest.mark.parametrize(

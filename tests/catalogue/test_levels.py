@@ -25,6 +25,7 @@ from dmlconf.tensors.datatypes import DataType
 
 
 def tensor(data_type: str, *sizes: int) -> TensorDesc:
+    """Return a tensor of this data type and these sizes."""
     return TensorDesc(DataType(data_type), sizes)
 
 

@@ -73,6 +73,7 @@ level_requirements:
 MISTAKES: dict[str, dict[str, str]] = yaml.safe_load(
     (Path(__file__).parent / "lint_problems.yaml").read_text("utf-8")
 )
+"""By what is wrong: a part of OPERATOR, the wrong text instead of it, and the message."""
 
 
 def lint(directory: Path, text: str) -> str:

@@ -150,6 +150,7 @@ class Forgery:
 
 
 def _line(record: Json) -> bytes:
+    """Return a record as a line of JSON."""
     return json.dumps(record).encode() + b"\n"
 
 

@@ -23,6 +23,7 @@ statuses:
   passed: any
   unsupported: [not expressible by the backend]
 """
+"""A profile of the five documented cases of GATHER."""
 
 GATHER: Final = str(cases_directory() / "gather")
 

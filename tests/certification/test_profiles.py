@@ -46,6 +46,7 @@ cases:
       Repeats: [2]
     expect: {OutputTensor: [1, 2, 1, 2]}
 """
+"""A case that has the tag `model`."""
 
 
 GRAPH = """
@@ -204,6 +205,7 @@ extends: 5_0
 operators: [TILE]
 kinds: [boundary]
 """
+"""A profile of fewer cases than the bundled profile 5_0."""
 
 
 def test_a_profile_file_takes_the_level_of_a_bundled_profile_and_requires_fewer_cases(

@@ -40,6 +40,8 @@ CERTIFY: Final = (
     *("certify", *SUITE, "-b", BACKEND, "--profile", "ours.yaml", "--key", "vendor.pem"),
     *("-o", "provider.dmlcert", "--quiet"),
 )
+"""The command that a vendor certifies the provider with."""
+
 SUITE_AND_PROFILE: Final = (*SUITE, "--profile", "ours.yaml", "--quiet")
 VERIFY: Final = ("verify", "provider.dmlcert", *SUITE_AND_PROFILE)
 """The command that verifies the certificate for a reader who accepts no backend and no key."""

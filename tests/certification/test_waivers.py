@@ -34,6 +34,7 @@ waivers:
     failure: wrong values
     bound: {{elements: 4}}
 """
+"""A waiver of the failure of `CASE`."""
 
 
 LIMIT = ("--max-waived", "1")

@@ -23,6 +23,7 @@ from tests.cli.process import TILE
 from winelab.recipe import cache_directory
 
 EXAMPLE = ROOT / "docs" / "examples" / "gate.yml"
+"""The workflow with the action that users may copy."""
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the steps are run by bash")
 

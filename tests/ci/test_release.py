@@ -1,8 +1,8 @@
 """The workflow of a release builds the wheel, the notes, and a file that runs by itself (.pyz).
 
 The tested code is in `.github/workflows/release.yml`, `release/notes.py`,
-`release/single_file.py`, `release/boot/start.py` and `dmlconf/cli/runs/run_target.py` (what to
-type for dmlconf).
+`release/single_file.py`, `release/boot/start.py` and `dmlconf/cli/common/started.py` (what to type
+for dmlconf).
 """
 
 from __future__ import annotations
