@@ -78,6 +78,13 @@ def test_the_handle_of_a_single_case_has_5_letters_or_digits_and_needs_no_quotes
     assert longest_handle(name).startswith(handle)
 
 
+@pytest.mark.parametrize("text", ["", "cc9m", "cc9m8+", "CC9M8"])
+def test_a_text_that_has_not_the_form_of_a_handle_names_no_case(text: str) -> None:
+    assert cases_of_handle("cc9m8", ["gemm/matrix[A=0]"]) == ["gemm/matrix[A=0]"]
+    assert not is_handle(text)
+    assert cases_of_handle(text, ["gemm/matrix[A=0]"]) == []
+
+
 def test_a_handle_is_resolved_to_its_case(known: Mapping[str, str]) -> None:
     assert resolved([known[NAMES[7]]], NAMES) == ([NAMES[7]], [])
 

@@ -14,6 +14,7 @@ from dmlconf.cases.loading import validated
 from dmlconf.cases.loading.expansion import Expansion, UnstorableError
 from dmlconf.cases.loading.loader import Suite, load_suite, require_valid
 from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.repeats import with_repeats, without_repeats
 from dmlconf.documents.store import Store
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import DataType
@@ -117,8 +118,15 @@ def test_invalid_files_are_never_cached(store: Store, file: Path) -> None:
 def test_malformed_content_of_the_cache_is_replaced(store: Store, file: Path) -> None:
     load_suite([file], store=store)
     (entry,) = (path.stem for path in store.folder.iterdir())
-    malformed: list[Any] = [1, [], [{}, [], [], []], [{"cases": [1]}, [1], [["a"]], [True]]]
-    for content in malformed:
+    data, lines, expansions, valid = with_repeats(store.get(entry))
+    malformed: list[Any] = [
+        [{}, [], [], []],
+        [{"cases": [1]}, [1], [["a"]], [True]],
+        [data, lines[1:], expansions, valid],
+        [data, lines, expansions[1:], valid],
+        [data, lines, expansions, valid[1:]],
+    ]
+    for content in [1, [], *map(without_repeats, malformed)]:
         store.put(entry, content)
         assert len(list(load_suite([file], store=store).plan())) == CASE_COUNT
         assert store.get(entry) != content
