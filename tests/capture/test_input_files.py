@@ -64,6 +64,8 @@ def test_arrays_are_read_as_numpy_saved_them(tmp_path: Path, array: Any) -> None
         (npy_header((1,), ",") + bytes(4), "x is not an array"),
         (npy_header((1 << 40,), "<f4") + bytes(4), "which 4 bytes do not hold"),
         (npy_header((-1, 2), "<f4"), "which 0 bytes do not hold"),
+        # The product of the sizes, 2, is that of an array of 8 bytes.
+        (npy_header((-1, -2), "<f4") + bytes(8), "which 8 bytes do not hold"),
         (npy_header((1,), "|O") + bytes(8), "x holds Python objects, which are not read"),
     ],
 )

@@ -54,6 +54,40 @@ def test_an_archive_that_zipfile_wrote_is_refused(tmp_path: Path) -> None:
         read(tmp_path, stream.getvalue())
 
 
+def archive_in_order(names: tuple[str, ...]) -> bytes:
+    """Return an archive in the form that dmlconf writes, with members in this order."""
+    contents, directory = b"", b""
+    for name in names:
+        alone = archive_bytes({name: MEMBERS[name]})
+        start, end = alone.index(DIRECTORY_HEADER), alone.index(b"PK\5\6")
+        header = bytearray(alone[start:end])
+        header[42:46] = len(contents).to_bytes(4, "little")  # Where the member begins.
+        contents += alone[:start]
+        directory += header
+    count = len(names).to_bytes(2, "little")
+    sizes = len(directory).to_bytes(4, "little") + len(contents).to_bytes(4, "little")
+    return contents + directory + b"PK\5\6" + bytes(4) + count * 2 + sizes + bytes(2)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("run.jsonl", "attestation.json"), ("attestation.json", "run.jsonl", "run.jsonl")],
+    ids=["misplaced", "duplicate"],
+)
+def test_an_archive_with_a_member_in_another_place_or_twice_is_refused(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    assert archive_in_order(tuple(MEMBERS)) == archive_bytes(MEMBERS)
+    with pytest.raises(RefusedError, match="is unknown, duplicate or misplaced"):
+        read(tmp_path, archive_in_order(names))
+
+
+def test_an_archive_with_a_member_that_no_certificate_has_is_refused(tmp_path: Path) -> None:
+    content = archive_bytes(MEMBERS).replace(b"run.jsonl", b"ran.jsonl")
+    with pytest.raises(RefusedError, match=r"'ran\.jsonl' is unknown, duplicate or misplaced"):
+        read(tmp_path, content)
+
+
 LOCAL_HEADER = {
     "signature": 0,
     "version needed": 4,
