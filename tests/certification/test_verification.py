@@ -12,6 +12,7 @@ The tested code is in `dmlconf/certification/verification.py`, `dmlconf/certific
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -188,6 +189,65 @@ def test_feature_level_6_4_of_a_directml_before_1_15_is_reported(
     assert (f"DirectML {version} has no feature level above" in printed_text(done)) is (code == 1)
 
 
+def test_each_difference_between_the_statement_and_the_log_is_reported(folder: Path) -> None:
+    def change(forgery: Forgery) -> None:
+        header = forgery.log[0]
+        header["environment"]["adapter"] = "Contoso"
+        header["backend"], header["dmlconf"] = "faulty", "9.8.7"
+        header["suite_digest"] = header["catalogue_digest"] = "0" * 64
+        header["options"] |= {"profile": "other", "challenge": 7}
+
+    done = verify_forged(folder, change)
+    assert done.returncode == 1
+    for name in (
+        *("environment", "backend", "version of dmlconf", "suite", "catalogue"),
+        *("profile", "challenge"),
+    ):
+        assert f"the statement and the log differ in the {name} " in printed_text(done)
+
+
+def test_a_run_that_ended_before_it_began_and_in_the_future_is_reported(folder: Path) -> None:
+    def change(forgery: Forgery) -> None:
+        forgery.log[0]["started"] = "3001-01-01T00:00:00+00:00"
+        forgery.log[-1]["finished"] = "3000-01-01T00:00:00+00:00"
+
+    done = verify_forged(folder, change)
+    assert done.returncode == 1
+    ended = "the run ended at 3000-01-01T00:00:00+00:00, "
+    assert f"{ended}before it began at 3001-01-01T00:00:00+00:00" in printed_text(done)
+    assert f"{ended}which is in the future" in printed_text(done)
+
+
+def test_a_recording_that_is_said_to_be_a_run_is_reported(folder: Path) -> None:
+    def change(forgery: Forgery) -> None:
+        for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
+            environment["backend"] = "recording"
+        forgery.predicate["source"]["backend"] = forgery.log[0]["backend"] = "recording:it.dmlrec"
+
+    done = verify_forged(folder, change, "--allow-backend", "recording")
+    assert done.returncode == 1
+    assert "it claims to be of a run, but its backend is a recording" in printed_text(done)
+    assert "its environment is that of a recording" in printed_text(done)
+
+
+def test_a_log_with_another_case_or_in_another_order_is_reported(folder: Path) -> None:
+    def rename(forgery: Forgery) -> None:
+        forgery.verdicts[0]["case"] = "tile/matrix/other"
+
+    done = verify_forged(folder, rename)
+    assert done.returncode == 1
+    assert "the log lacks cases of the profile: gemm/matrix[Seed=7]" in printed_text(done)
+    assert "the log has cases that the profile lacks: tile/matrix/other" in printed_text(done)
+
+    def swap(forgery: Forgery) -> None:
+        forgery.log[1], forgery.log[2] = forgery.log[2], forgery.log[1]
+        forgery.count_again()
+
+    done = verify_forged(folder, swap)
+    assert done.returncode == 1
+    assert "the log's cases are not in the order of the plan" in printed_text(done)
+
+
 def test_a_challenge_of_0_or_above_64_bits_is_refused(folder: Path) -> None:
     for number in (0, 1 << 64):
         forgery = taken_apart(folder / "it.dmlcert")
@@ -232,7 +292,7 @@ def test_the_report_says_that_the_reference_is_no_device(tmp_path: Path) -> None
     assert "it is of numpy, which is dmlconf's own reference, not of a device" in printed_text(done)
 
 
-def test_for_another_suite_or_catalogue_the_report_says_how_this_dmlconf_differs(
+def test_for_another_suite_catalogue_or_profile_the_report_says_how_this_dmlconf_differs(
     folder: Path,
 ) -> None:
     def change(forgery: Forgery) -> None:
@@ -244,11 +304,14 @@ def test_for_another_suite_or_catalogue_the_report_says_how_this_dmlconf_differs
     assert "verify it with the dmlconf 9.8.7 that made it; this is dmlconf" in printed_text(done)
 
     def same_version(forgery: Forgery) -> None:
-        forgery.predicate["catalogue"]["sha256"] = "0" * 64
+        for part in (forgery.predicate["catalogue"], forgery.predicate["profile"]["digest"]):
+            part["sha256"] = "0" * 64
 
     done = verify_forged(folder, same_version)
     assert done.returncode == 1
-    assert "this one has the same version but different files" in printed_text(done)
+    again = "verify it with the dmlconf .* that made it; this one has the same version but"
+    for text in ("another catalogue of operators", "its profile small is a different one"):
+        assert re.search(f"{text}: {again} different files", printed_text(done))
 
 
 def test_a_profile_of_a_certificate_that_is_a_path_or_unknown_is_reported(folder: Path) -> None:
