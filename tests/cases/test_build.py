@@ -597,6 +597,7 @@ def test_an_error_says_which_field_of_the_case_is_wrong(tmp_path: Path) -> None:
     [
         ("{Sizes: [1]}", "`InputTensors[0]` lacks DataType"),
         ("{DataType: FLOAT32}", "`InputTensors[0]` lacks Sizes"),
+        ("{Sizes: [true], DataType: FLOAT32}", "True is not a whole number of at least 0"),
         ("{Sizes: [4294967296], DataType: FLOAT32}", "must be at most 4294967295"),
         ("{Sizes: [1], DataType: FLOAT32, Strides: [4294967296]}", "must be at most 4294967295"),
     ],

@@ -95,6 +95,13 @@ def test_a_path_that_is_no_npy_file_in_the_folder_of_the_case_file_is_refused(
     assert "cases.yaml:4:" in refused(path)
 
 
+def test_an_absolute_path_is_refused_even_if_the_file_is_in_the_folder(tmp_path: Path) -> None:
+    """Such a case file could not be moved."""
+    np.save(tmp_path / "a.npy", ELEMENTS)
+    path = case_file(tmp_path, (tmp_path / "a.npy").as_posix())
+    assert "a.npy is outside the case file's folder" in refused(path)
+
+
 def test_each_case_of_a_matrix_keeps_the_digests_of_all_its_files(tmp_path: Path) -> None:
     tensor = "{Sizes: [2], DataType: FLOAT32, values: {file: %s}}"
     path = tmp_path / "cases.yaml"

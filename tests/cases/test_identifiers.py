@@ -101,6 +101,9 @@ def test_names_that_no_case_has_are_returned_separately() -> None:
         (["gather"], set(), set()),
         (["*/boundary"], set(), set()),
         (["nothing/boundary"], set(), set()),
+        # One name that may be of any operator demands all, which empty sets stand for.
+        (["gather/matrix", "example-1"], set(), set()),
+        (["gather/matrix", "nothing/boundary"], set(), set()),
     ],
 )
 def test_names_tell_which_operators_and_files_to_load(
