@@ -338,6 +338,13 @@ def test_more_combinations_than_the_limit_are_refused(
     assert message.startswith("f.yaml:4:7: more than 1,000,000 combinations\n")
 
 
+def test_more_pairs_of_values_than_pairwise_can_combine_are_refused(tmp_path: Path) -> None:
+    """Two parameters of 1,001 values have 1001 * 1001 pairs."""
+    path = write(tmp_path, matrix(f"A: {MANY}\nB: {MANY}", combine="pairwise"))
+    message = refusal(lambda: load_suite([path]), tmp_path)
+    assert message.startswith("f.yaml:4:7: 1,002,001 pairs of values\n")
+
+
 def test_an_unknown_data_type_that_an_expression_gives_is_refused(tmp_path: Path) -> None:
     text = replace_once(
         matrix("T: [FLOAT31]\nA: [1]"), '(A,)", DataType: FLOAT32', '(A,)", DataType: =T'

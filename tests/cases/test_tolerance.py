@@ -22,6 +22,7 @@ from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.judging.judge import judge
 from dmlconf.run_log.log import verdict_data
 from dmlconf.verdicts.verdict import Status, Verdict
+from tests.cases.suites import TILE
 from tests.documents.refusals import refused
 
 SINE = """\
@@ -110,6 +111,13 @@ def test_an_invalid_tolerance_is_refused_and_the_error_names_the_line(
     path = path_of(tmp_path, line)
     assert message in refused(path)
     assert "sine.yaml:7:" in refused(path)
+
+
+def test_a_tolerance_in_ulp_of_an_integer_output_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tile.yaml"
+    text = TILE.replace("FLOAT32", "INT32")
+    path.write_text(f"{text}    tolerance: {{OutputTensor: {{ulp: 1}}}}\n")
+    assert "`ulp` cannot be combined with other limits, and is for floating-point" in refused(path)
 
 
 def test_an_origin_without_expected_values_is_refused(tmp_path: Path) -> None:
