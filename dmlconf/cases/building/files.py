@@ -74,8 +74,10 @@ class CaseFiles:
             path = (folder / name).resolve()
         except (OSError, ValueError, RuntimeError) as error:
             raise CaseError(where, f"{name!r} cannot be read: {error}") from error
-        if Path(name).is_absolute() or not path.is_relative_to(folder):
-            hint = "put it next to the case file, or in a folder there"
+        hint = "put it next to the case file, or in a folder there"
+        if Path(name).is_absolute():
+            raise CaseError(where, f"{name} is an absolute path", hint)
+        if not path.is_relative_to(folder):
             raise CaseError(where, f"{name} is outside the case file's folder", hint)
         return path
 
