@@ -2,7 +2,8 @@
 
 The tested code is in `dmlconf/reference/windows/sliding.py`,
 `dmlconf/reference/windows/convolution.py`, `dmlconf/reference/resampling/interpolation.py`
-(`in_leading_blocks`) and `dmlconf/reference/regions/sampling.py` (`sample_blocks`, `slices`).
+(`in_leading_blocks`), `dmlconf/reference/regions/sampling.py` (`sample_blocks`, `slices`) and
+`dmlconf/reference/regions/outputs.py`.
 """
 
 from __future__ import annotations
@@ -62,11 +63,12 @@ def convolution(values: Array, filter_: Array, groups: int, direction: str) -> A
         ((2, 12, 70, 70), (12, 1, 3, 3), 12),
         ((5, 6, 40, 40), (6, 3, 3, 3), 2),
     ],
-    ids=["parts of rows", "parts of groups", "parts of batches"],
+    ids=["a part is some rows", "a part is some groups", "a part is a batch"],
 )
 def test_a_large_convolution_equals_a_loop_over_its_batches_and_groups(
     direction: str, sizes: tuple[int, ...], filter_sizes: tuple[int, ...], groups: int
 ) -> None:
+    """FORWARD has parts, since its windows have over 131,072 elements in all; BACKWARD has none."""
     values, filter_ = random(*sizes), random(*filter_sizes, seed=1)
     actual = convolution(values, filter_, groups, direction)
     channels, outputs = sizes[1] // groups, actual.shape[1] // groups
@@ -139,7 +141,7 @@ def test_indices_of_pooling_in_parts_refer_to_the_whole_tensor() -> None:
 def test_gradients_of_resampling_in_parts_equal_those_of_each_channel_alone(
     mode: str, sizes: tuple[int, int]
 ) -> None:
-    gradient = random(2, 30, 120, 100)
+    gradient = random(2, 30, 120, 100)  # 720,000 elements; a part has at most 65,536.
     scales = [1.0, 1.0, 120 / sizes[0], 100 / sizes[1]]
     fields: dict[str, Any] = {
         "InterpolationMode": mode,
@@ -154,12 +156,13 @@ def test_gradients_of_resampling_in_parts_equal_those_of_each_channel_alone(
         one = gradient[batch : batch + 1, channel : channel + 1]
         alone = function(one, desc(1, 1, *sizes), **fields)
         np.testing.assert_array_equal(actual[batch, channel], alone[0, 0])
-    # The sum of the gradients of each channel is unchanged.
+    # The sum of the gradients of each channel is unchanged, but for the rounding to FLOAT32.
     np.testing.assert_allclose(actual.sum(axis=(2, 3)), gradient.sum(axis=(2, 3)), atol=0.01)
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
 def test_roi_align_in_parts_equals_roi_align_of_each_region_alone(function: str) -> None:
+    # A region has 8 * 8 outputs in 30 channels, of up to 2 * 2 samples: 40 regions take 5 parts.
     values, count = random(2, 30, 20, 20), 40
     drawn = np.random.default_rng(2)
     begins = drawn.uniform(0, 8, (count, 2))
@@ -194,6 +197,7 @@ def test_roi_align_in_parts_equals_roi_align_of_each_region_alone(function: str)
 def test_roi_align_and_its_gradient_in_parts_equal_those_of_ten_channels_at_a_time(
     function: str,
 ) -> None:
+    # With 300 channels, each output element of a region is a part; ten channels are one part.
     values = random(1, 300, 20, 20)
     gradients = random(2, 300, 3, 4, seed=1)
     fields: dict[str, Any] = {
@@ -233,11 +237,12 @@ def test_roi_align_and_its_gradient_in_parts_equal_those_of_ten_channels_at_a_ti
         whole = computed(slice(None))
         for first in range(0, 300, 10):
             channels = slice(first, first + 10)
+            # Sums in another order are rounded differently.
             np.testing.assert_allclose(whole[:, channels], computed(channels), rtol=1e-6, atol=1e-6)
 
 
 def test_roi_pooling_in_parts_equals_roi_pooling_of_each_region_alone() -> None:
-    values, count = random(2, 30, 40, 40), 40
+    values, count = random(2, 30, 40, 40), 40  # Seven regions are a part.
     drawn = np.random.default_rng(2)
     begins = drawn.integers(0, 20, (count, 2))
     ends = begins + drawn.integers(1, 20, (count, 2))

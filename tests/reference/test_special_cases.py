@@ -16,12 +16,13 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.reference.evaluation import MissingFunction, reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.each import for_each
 from tests.reference.functions import function_of
 
 SPECIAL = [name for name in operator_names() if operator(name).specialises is not None]
 
 
-@pytest.mark.parametrize("name", SPECIAL)
+@for_each(SPECIAL)
 def test_a_special_case_has_no_function_of_its_own(name: str) -> None:
     general = operator(name)
     while general.specialises is not None:
@@ -34,6 +35,7 @@ def test_a_special_case_has_no_function_of_its_own(name: str) -> None:
 
 
 def test_fields_of_the_same_name_are_passed_on_and_constants_added() -> None:
+    """TOP_K is TOP_K1 with the constant DECREASING as its AxisDirection."""
     values = np.array([[3, 1, 2]], np.int32)
     outputs = TensorDesc(DataType.INT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
     actual = reference_function("TOP_K")(values, *outputs, Axis=1, K=2)
@@ -41,6 +43,7 @@ def test_fields_of_the_same_name_are_passed_on_and_constants_added() -> None:
 
 
 def test_fields_that_only_the_general_operator_has_are_computed() -> None:
+    """ACTIVATION_HARDMAX is ACTIVATION_HARDMAX1 with the last axis as its only one in Axes."""
     values = np.array([[1, 2], [3, 4]], np.float32)
     actual = reference_function("ACTIVATION_HARDMAX")(
         InputTensor=values, OutputTensor=TensorDesc(DataType.FLOAT32, (2, 2))
@@ -49,6 +52,7 @@ def test_fields_that_only_the_general_operator_has_are_computed() -> None:
 
 
 def test_a_special_case_of_a_special_case_reaches_the_most_general_operator() -> None:
+    """UPSAMPLE_2D is a special case of RESAMPLE, and that one of others up to RESAMPLE3."""
     values = np.array([[[[1, 2]]]], np.float32)
     actual = reference_function("UPSAMPLE_2D")(
         InputTensor=values,

@@ -69,7 +69,7 @@ def test_the_file_of_a_report_is_all_text_after_the_first_colon(
     [
         ("jnit:a.xml", "did you mean junit?"),
         ("JSON", "did you mean json?"),
-        ("mardown", "markdown?"),
+        ("mardown", "did you mean markdown?"),
     ],
 )
 def test_the_error_for_an_unknown_format_names_the_most_similar_and_all_formats(
@@ -78,7 +78,9 @@ def test_the_error_for_an_unknown_format_names_the_most_similar_and_all_formats(
     with pytest.raises(ValueError, match="there is no report format") as raised:
         parse_report(option, RUN_FORMATS)
     assert hint in str(raised.value)
-    assert "the formats are html, json, junit, markdown, svg, text" in str(raised.value)
+    assert str(raised.value).endswith(
+        "the formats are html, json, junit, markdown, svg, text, github"
+    )
 
 
 def test_an_unknown_format_without_a_similar_one_gets_no_suggestion() -> None:

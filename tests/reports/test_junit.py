@@ -106,10 +106,8 @@ def test_passing_cases_of_a_matrix_share_an_element_that_counts_them() -> None:
     assert names[:2] == ["gather/matrix-0 (30 cases)", "gather/matrix-1 (30 cases)"]
     assert names[-1] == other.case
     assert suite.find("properties/property[@name='cases'][@value='12001']") is not None
-    assert (suite.get("tests"), suite.get("failures")) == (
-        "401",
-        "1",
-    )  # 400 matrices and a failure.
+    # 400 matrices and a failure.
+    assert (suite.get("tests"), suite.get("failures")) == ("401", "1")
 
 
 def test_each_operator_is_a_suite_whose_cases_have_their_time_file_and_line() -> None:

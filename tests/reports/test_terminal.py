@@ -360,6 +360,7 @@ def many_operators(count: int, failing: int) -> RunLog:
 
 
 def test_the_report_of_a_passing_run_of_all_operators_takes_at_most_40_lines() -> None:
+    """A row for each operator instead of each family would take over 170 lines."""
     text = printed(many_operators(ALL_OPERATORS, 0), 80)
     assert text.count("\n") <= 40
 
@@ -381,6 +382,7 @@ def test_failing_operators_have_rows_and_the_others_are_counted() -> None:
 
 @pytest.mark.parametrize("columns", [80, 100, 160])
 def test_the_report_of_a_run_that_fails_everywhere_takes_at_most_120_lines(columns: int) -> None:
+    """With all its failures, as in a verbose report, it would take about 700 lines."""
     text = printed(many_operators(ALL_OPERATORS, ALL_OPERATORS), columns)
     assert text.count("\n") <= 120
     assert f"and {ALL_OPERATORS - MOST_FAILING_ROWS} more operators with failures" in text

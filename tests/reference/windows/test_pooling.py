@@ -6,7 +6,7 @@ The tested code is in `pooling.py` and `max_pooling.py` of `dmlconf/reference/wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -118,6 +118,7 @@ def test_average_pooling_counts_padding_only_if_padding_is_included(
         seen = [float(values[(*position[:2], *at)]) for at in window.seen_coordinates(position[2:])]
         count = int(np.prod(window.window)) if included else len(seen)
         expected = sum(seen) / count if count else np.nan
+        # The sums are exact, and one division is rounded to FLOAT64.
         np.testing.assert_allclose(actual[position], expected, rtol=1e-15)
 
 
@@ -137,18 +138,30 @@ def test_lp_pooling_takes_the_root_of_the_sum_of_powers(
             abs(values[(*position[:2], *at)]) ** exponent
             for at in window.seen_coordinates(position[2:])
         )
+        # A root and a power are rounded to FLOAT64.
         np.testing.assert_allclose(actual[position] ** exponent, total, rtol=1e-12)
 
 
+def assert_adjoint(
+    window: Window, pooled: Array, gradients: Array, spread: Array, values: Array
+) -> None:
+    """Check sum(gradients * pooled), over windows that see an element, = sum(spread * values)."""
+    visible = np.array([bool(window.seen_coordinates(at)) for at in np.ndindex(*window.positions)])
+    kept = np.where(visible.reshape(window.positions), gradients * pooled, 0)
+    # FLOAT64 rounds quotients of whole numbers, and sums of these.
+    np.testing.assert_allclose((spread * values).sum(), kept.sum(), atol=1e-6)
+
+
 @given(WINDOWS, SEEDS)
-def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: int) -> None:
-    """sum(gradients * pooled), over windows that see an element, = sum(spread * values)."""
+def test_the_gradient_of_max_pooling_is_the_adjoint_of_max_pooling(
+    window: Window, seed: int
+) -> None:
     values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
-    wide = tensor(window.positions, DataType.FLOAT64)
-    undilated = window.attributes(dilated=False)
-    plain = Window(**{**vars(window), "dilations": (1, 1)})
     maxima = reference_function("MAX_POOLING2")(
-        InputTensor=values, OutputTensor=wide, OutputIndicesTensor=None, **window.attributes()
+        InputTensor=values,
+        OutputTensor=tensor(window.positions, DataType.FLOAT64),
+        OutputIndicesTensor=None,
+        **window.attributes(),
     )[0]
     spread = reference_function("MAX_POOLING_GRAD")(
         InputTensor=values,
@@ -156,25 +169,30 @@ def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: i
         OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
         **window.attributes(),
     )
-    visible = np.array([bool(window.seen_coordinates(at)) for at in np.ndindex(*window.positions)])
-    kept = np.where(visible.reshape(window.positions), gradients * maxima, 0)
-    np.testing.assert_allclose((spread * values).sum(), kept.sum(), atol=1e-6)
-    for included in (False, True):
-        means = reference_function("AVERAGE_POOLING")(
-            InputTensor=values, OutputTensor=wide, IncludePadding=included, **undilated
-        )
-        spread_means = reference_function("AVERAGE_POOLING_GRAD")(
-            InputGradientTensor=gradients,
-            OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
-            IncludePadding=included,
-            # Padding for every window, since elements after the padding have no share.
-            **undilated | {"EndPadding": (99, 99)},
-        )
-        visible = np.array(
-            [bool(plain.seen_coordinates(at)) for at in np.ndindex(*window.positions)]
-        )
-        kept = np.where(visible.reshape(window.positions), gradients * means, 0)
-        np.testing.assert_allclose((spread_means * values).sum(), kept.sum(), atol=1e-6)
+    assert_adjoint(window, maxima, gradients, spread, values)
+
+
+@given(WINDOWS, SEEDS, st.booleans())
+def test_the_gradient_of_average_pooling_is_the_adjoint_of_average_pooling(
+    window: Window, seed: int, included: bool
+) -> None:
+    values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
+    undilated = window.attributes(dilated=False)
+    means = reference_function("AVERAGE_POOLING")(
+        InputTensor=values,
+        OutputTensor=tensor(window.positions, DataType.FLOAT64),
+        IncludePadding=included,
+        **undilated,
+    )
+    spread = reference_function("AVERAGE_POOLING_GRAD")(
+        InputGradientTensor=gradients,
+        OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
+        IncludePadding=included,
+        # Padding for every window, since elements after the padding have no share.
+        **undilated | {"EndPadding": (99, 99)},
+    )
+    plain = replace(window, dilations=(1, 1))
+    assert_adjoint(plain, means, gradients, spread, values)
 
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
@@ -196,6 +214,7 @@ def test_a_maximum_of_nan_and_minus_infinity_is_the_lowest_finite_number_or_minu
     ((least, most),) = function_of("MAX_POOLING", "interval")(**arguments)
     assert least.ravel().tolist() == [-np.inf, -np.inf, 1]
     assert most.ravel().tolist() == [lowest, lowest, 1]
+    # A second interval would permit NaN; no window of this input has only NaN.
     assert len(function_of("MAX_POOLING", "candidates")(**arguments)[0]) == 1
 
 
