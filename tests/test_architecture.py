@@ -212,7 +212,11 @@ CONCRETE_BACKENDS: Final = ("directml", "faulty", "numpy", "onnxruntime", "webnn
 """
 
 MOST_TYPE_TESTS: Final = 16
-"""The most lines that may ask whether a case is a graph, also by a key of its data in a file."""
+"""The most lines that may ask whether a case is a graph, also by a key of its data in a file.
+
+As many do so now. For a further difference of graphs, both kinds of case should have a method or an
+attribute.
+"""
 
 
 def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
@@ -238,7 +242,6 @@ def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
-    # Where graphs differ from operators, both kinds of case should have a method or an attribute.
     found = [
         f"{module_name(path)}:{getattr(node, 'lineno', 0)}"
         for path in MODULES

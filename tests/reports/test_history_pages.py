@@ -69,7 +69,10 @@ def nights(count: int = 8) -> list[RunLog]:
 
 
 class Page(HTMLParser):
-    """The links, elements and text of a page."""
+    """The links, elements and text of a page.
+
+    The page is refused if one of its elements has an event handler or a style of its own.
+    """
 
     def __init__(self, content: str) -> None:
         super().__init__()
@@ -239,11 +242,21 @@ def test_a_site_replaces_pages_of_an_earlier_site_and_no_other_files(tmp_path: P
     assert "https://example.org/h/cases/" in (tmp_path / "out" / "feed.xml").read_text("utf-8")
     (tmp_path / "out" / "index.html").unlink()  # As after an interrupt.
     assert site()[0] == 0
-    (tmp_path / "out" / "index.html").write_text("mine")
-    code, text = site()
-    assert code == 2
-    assert "has other files" in text
-    assert (tmp_path / "out" / "index.html").read_text() == "mine"
+
+
+def test_a_folder_with_an_index_page_of_somebody_else_is_refused_and_left_as_it_is(
+    tmp_path: Path,
+) -> None:
+    overview(tmp_path, nights())
+    index = tmp_path / "out" / "index.html"
+    index.parent.mkdir()
+    index.write_text("mine")
+    options = ("-o", "out", "--database", tmp_path / "h.sqlite")
+    done = dmlconf_here(tmp_path, "history", "site", *options)
+    assert done.returncode == 2
+    assert "has other files" in done.stdout + done.stderr
+    assert [*index.parent.iterdir()] == [index]
+    assert index.read_text() == "mine"
 
 
 def test_an_address_without_a_scheme_is_refused(tmp_path: Path) -> None:

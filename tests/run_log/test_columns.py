@@ -160,7 +160,8 @@ def test_a_verdict_that_is_read_and_reported_takes_less_than_300_bytes(
     path = write(tmp_path / "run.jsonl", run_log(*map(verdict, names)))
     RUN_FORMATS[name].text(both[1])  # What is loaded and compiled once does not count.
     tracemalloc.start()
-    assert sum(map(len, RUN_FORMATS[name].parts(in_columns(path)))) > 500
+    written = sum(map(len, RUN_FORMATS[name].parts(in_columns(path))))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    assert written > 500  # The report has content, though it need not list each case.
     assert most < 300 * len(names)

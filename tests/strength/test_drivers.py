@@ -223,14 +223,15 @@ def computed_pooling(directory: Path) -> Computation:
 
 def test_each_driver_defect_has_operators_and_either_a_bug_report_or_a_plausible_cause() -> None:
     defects = driver_defects()
-    assert len(defects) >= 150
+    assert len(defects) >= 400  # Else some files of the catalogue are not read.
     assert len({defect.name for defect in defects}) == len(defects)
     for defect in defects:
         assert defect.operators, defect.name
         assert (defect.report is None) != (defect.plausible is None), defect.name
     used = {defect.report.name for defect in defects if defect.report}
     assert used == bug_reports().keys()
-    assert sum(report.product == "DirectML" for report in bug_reports().values()) >= 40
+    products = [report.product for report in bug_reports().values()]
+    assert products.count("DirectML") >= 40  # These are closest to what the suite is to find.
 
 
 def test_a_case_that_meets_the_condition_of_a_defect_catches_the_defect(tmp_path: Path) -> None:
@@ -326,13 +327,16 @@ def test_defects_that_fewer_than_three_cases_notice_are_named(tmp_path: Path) ->
     file = tmp_path / "suite.yaml"
     case = CUMULATION.replace("LENGTH", "300")
     entry = case.partition("cases:\n")[2]
-    more = [entry.replace("exclusive", f"exclusive-{i}") for i in range(2)]
-    for entries, count in ((more[:1], "two cases notice"), (more, "")):
-        file.write_text(case + "".join(entries), encoding="utf-8")
-        line = "cumulative sum beyond 256 elements starts anew: "
-        lines = [each for each in DriverDefects(figure_of(file)).remarks() if line in each]
-        assert len(lines) == bool(count)
-        assert all(f"{line}{count} it" in each for each in lines)
+    second, third = (entry.replace("exclusive", f"exclusive-{i}") for i in range(2))
+
+    def remarks(entries: str) -> list[str]:
+        file.write_text(case + entries, encoding="utf-8")
+        defect = "cumulative sum beyond 256 elements starts anew: "
+        return [each for each in DriverDefects(figure_of(file)).remarks() if defect in each]
+
+    [remark] = remarks(second)
+    assert "starts anew: two cases notice it" in remark
+    assert remarks(second + third) == []
 
 
 def test_a_sample_of_two_cases_does_not_say_that_few_cases_notice_a_defect(tmp_path: Path) -> None:
@@ -487,6 +491,12 @@ def test_dmlconf_strength_fails_if_the_suite_catches_too_few_driver_defects(tmp_
     data = json.loads(report.read_text("utf-8"))
     assert data["drivers"]["fates"]["caught"] > 0
     assert "perturbations" not in data
+
+
+def test_the_markdown_report_has_the_command_with_its_seed_and_lists_survivors(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "suite.yaml").write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
     markdown = tmp_path / "strength.md"
     passed = dmlconf_here(
         tmp_path,

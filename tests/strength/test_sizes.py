@@ -74,7 +74,7 @@ def negation(columns: int, fill: str = VARIED) -> str:
 def test_each_defect_of_size_has_a_unique_name_and_a_plausible_cause() -> None:
     names = [defect.name for defect in (*size_defects(), *driver_defects())]
     assert len(set(names)) == len(names)
-    assert len(size_defects()) >= 80
+    assert len(size_defects()) >= 80  # Else some entries of the catalogue are not read.
     assert all(defect.plausible for defect in size_defects())
 
 

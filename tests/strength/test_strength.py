@@ -1,9 +1,9 @@
 """A suite of different values catches every injected defect; one of equal values does not.
 
 The tested code is in `dmlconf/strength/measure.py`, `dmlconf/strength/value_defects.py`,
-`dmlconf/strength/computed_defects.py`, `dmlconf/strength/legitimate.py`,
-`dmlconf/strength/parallel.py`, `dmlconf/reports/strength/defects.py` and
-`dmlconf/cli/commands/writing/strength.py`.
+`dmlconf/strength/computed_defects.py`, `dmlconf/strength/injection.py`,
+`dmlconf/strength/legitimate.py`, `dmlconf/strength/parallel.py`,
+`dmlconf/reports/strength/defects.py` and `dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ import pytest
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.reports.strength.defects import closing_sentence, operator_strengths, survivors
 from dmlconf.reports.strength.figure import Setting
 from dmlconf.resources import cases_directory
+from dmlconf.strength.injection import Site, recomputed
 from dmlconf.strength.measure import Strength, measure
 from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
+from tests.excuses.test_deviations import case as bundled_case
 from tests.graphs.suites import TWO_NODES, graph_file
 
 EQUAL_VALUES = """
@@ -132,7 +135,7 @@ def test_a_suite_of_different_values_catches_every_injected_defect(tmp_path: Pat
     strength = strength_of(tmp_path, DIFFERENT_VALUES)
     assert survivors(strength) == []
     [row] = operator_strengths(strength)
-    assert row.injected == row.caught > 15
+    assert row.injected == row.caught > 15  # Many kinds of defects, of which three are named below.
     defects = {mutant.defect for mutant in strength.mutants}
     assert {"subnormals flushed", "sign of zero dropped", "NaN for infinity"} <= defects
 
@@ -152,6 +155,13 @@ def test_a_case_without_independent_expectation_is_not_used(tmp_path: Path) -> N
     strength = measure(map(build, load_suite([file]).plan()), lambda case: None)
     assert (strength.cases, strength.unused) == (0, ["tile/suite/all-alike"])
     assert closing_sentence(strength).startswith("0 of 0 injected defects")
+
+
+def test_a_desc_with_which_the_reference_fails_gives_no_output() -> None:
+    tested = bundled_case("roi_align_grad/boundary/one-element")
+    site = Site(tested, evaluate(tested), "OutputGradientTensor")
+    assert recomputed(site) is not None
+    assert recomputed(site, desc={"OutputGradientTensor": None}) is None
 
 
 def test_dmlconf_strength_writes_reports_and_fails_below_a_share(tmp_path: Path) -> None:

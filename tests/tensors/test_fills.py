@@ -22,9 +22,6 @@ DATA_TYPES = st.sampled_from(list(DataType))
 LARGEST_PERIOD_OF_8_BITS = 251
 """The largest prime number that 8 bits hold."""
 
-BLOCK = 1 << 17
-"""How many elements of a large tensor are computed at a time."""
-
 EXACT = {DataType.FLOAT16: 2**11, DataType.FLOAT32: 2**24, DataType.FLOAT64: 2**53}
 """The number up to which a floating-point type holds every whole number."""
 
@@ -257,9 +254,11 @@ DIGEST_OF_OTHERS = "81dc4108a88fcb4b9d816be227b01af08ddc7a85be89620e8b9a31bcc762
 @pytest.mark.parametrize("name", FILLS)
 @pytest.mark.parametrize("data_type", [DataType.FLOAT16, DataType.INT64, DataType.UINT4])
 def test_large_data_that_is_computed_in_blocks_equals_data_computed_at_once(
-    name: str, data_type: DataType
+    name: str, data_type: DataType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count = 2 * BLOCK + 5
+    block = 5000  # Random numbers of so many elements are drawn anew, as for larger blocks.
+    monkeypatch.setattr("dmlconf.tensors.fills._BLOCK", block)
+    count = 2 * block + 5
     actual = fill(name, (count,), data_type, ARGUMENTS[name])
     whole = FILLS[name](0, count, data_type, **ARGUMENTS[name])
     assert actual.tobytes() == whole.tobytes()

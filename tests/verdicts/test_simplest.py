@@ -33,9 +33,7 @@ def failed(case: str, tensors: list[str], **changes: Any) -> Verdict:
 
 LARGE = failed("gather/a", ["FLOAT32 4x4", "FLOAT32 4x4"])  # 32 elements.
 SHORT = failed(SIMPLEST, ["FLOAT32 1x1", "FLOAT32 2x4"])  # 1 + 8 elements.
-LONG = failed(
-    "gather/matrix/longer[Axis=1]", ["FLOAT32 3x3"]
-)  # 9 elements and a longer identifier.
+LONG = failed("gather/matrix/longer[Axis=1]", ["FLOAT32 3x3"])  # 9, and a longer identifier.
 INVALID = failed("gather/i", ["FLOAT32 1"], tags=("invalid",))
 UNKNOWN_SIZES = failed("gather/u", [])
 ALL = (LARGE, UNKNOWN_SIZES, LONG, INVALID, SHORT)

@@ -41,11 +41,9 @@ def write_groups(folder: Path, membership: str, **files: str) -> tuple[Path, Pat
 
 
 @pytest.mark.parametrize(
-    (
-        "quota",
-        "number",
-    ),  # Microseconds of processor time, and those of the period that they are for.
+    ("quota", "number"),
     [
+        # Microseconds of processor time, and those of the period that they are for.
         ("max 100000", None),
         ("100000 100000", 1),
         ("150000 100000", 2),
