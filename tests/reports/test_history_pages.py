@@ -247,16 +247,19 @@ def test_a_site_replaces_pages_of_an_earlier_site_and_no_other_files(tmp_path: P
 def test_a_folder_with_an_index_page_of_somebody_else_is_refused_and_left_as_it_is(
     tmp_path: Path,
 ) -> None:
-    overview(tmp_path, nights())
-    index = tmp_path / "out" / "index.html"
-    index.parent.mkdir()
-    index.write_text("mine")
+    folder = tmp_path / "out"
+    write_site(folder, Site(overview(tmp_path, nights())))
+    (folder / "index.html").write_text("mine")
+
+    def contents() -> dict[Path, str]:
+        return {file: file.read_text("utf-8") for file in folder.rglob("*.*")}
+
+    before = contents()
     options = ("-o", "out", "--database", tmp_path / "h.sqlite")
-    done = dmlconf_here(tmp_path, "history", "site", *options)
+    done = dmlconf_here(tmp_path, "history", "site", *options, "--address", "https://example.org/h")
     assert done.returncode == 2
     assert "has other files" in done.stdout + done.stderr
-    assert [*index.parent.iterdir()] == [index]
-    assert index.read_text() == "mine"
+    assert contents() == before
 
 
 def test_an_address_without_a_scheme_is_refused(tmp_path: Path) -> None:

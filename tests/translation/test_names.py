@@ -56,7 +56,7 @@ def test_the_table_names_only_operators_of_the_catalogue() -> None:
     assert len(named) > 120
 
 
-def test_every_operator_has_a_family() -> None:
+def test_every_operator_has_a_family_and_so_have_graphs() -> None:
     known = families()
     assert {*operator_names(), GRAPHS} == known.keys()
     assert OTHER not in known.values()
