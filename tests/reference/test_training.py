@@ -86,7 +86,8 @@ def test_the_formula_of_the_page_in_float32_is_within_the_interval(
         assert highest[0] - lowest[0] <= 1e-3  # A wide one would contain other formulas too.
 
 
-def test_the_square_of_a_small_gradient_may_be_flushed_to_zero() -> None:
+def test_the_square_of_a_small_gradient_may_be_lost() -> None:
+    """The kernels compute V + (1 - Beta2) * (G * G - V), here 1 + (2^-54 - 1)."""
     rates = {"LearningRate": 0.25, "Beta1": 0.0, "Beta2": 0.0, "Epsilon": 0.125}
     fields = desc(0, 0, 1, 2.0**-27, 1, **rates)
     assert adam_optimizer(**fields)[2].tolist() == [2.0**-54]
@@ -94,6 +95,17 @@ def test_the_square_of_a_small_gradient_may_be_flushed_to_zero() -> None:
     # DirectML 1.15.4 gives 0; no kernel gives a negative number.
     assert lowest == 0
     assert 2.0**-54 <= highest <= 2.0**-22  # Roundings of numbers near 1 may be left.
+
+
+def test_a_negative_second_moment_that_is_flushed_to_zero_has_a_root() -> None:
+    """DirectML 1.12.1 flushes -0.5 * 2^-149 to 0; without that, its root is NaN."""
+    rates = {"LearningRate": 0.5, "Beta1": 0.5, "Beta2": 2.0**-149, "Epsilon": 0.125}
+    fields = desc(1, 1, -0.5, 0, 1, **rates)
+    (parameter,), _, _ = adam_optimizer(**fields)
+    assert np.isnan(parameter)
+    intervals, _, _ = adam_optimizer_candidates(**fields)
+    step = 0.5 * 2 * 0.5 / 0.125  # LearningRate * bias correction * M / Epsilon.
+    assert any(lowest[0] <= 1 - step <= highest[0] for lowest, highest in intervals)
 
 
 def test_an_infinite_decay_makes_a_finite_moment_infinite() -> None:
