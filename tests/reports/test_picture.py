@@ -43,7 +43,7 @@ def test_svg_has_a_title_and_colours() -> None:
 
 def test_svg_shows_long_commands_completely() -> None:
     log = logs.run_log(logs.FAILED, paths=("cases/" + "long/" * 40,))
-    command = (
+    command = (  # `j5krb` is the handle of the failing case.
         "  dmlconf run cases/" + "long/" * 40 + " -b directml:adapter=1 -o GATHER --case j5krb"
     )
     text = re.sub(r"\s+", "", text_in_picture(log))  # A long command goes on in the next lines.

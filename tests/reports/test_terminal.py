@@ -215,7 +215,7 @@ def test_a_message_or_identifier_cannot_forge_the_closing_line() -> None:
 
 def test_the_command_of_a_failure_names_its_files_backend_and_case() -> None:
     log = logs.run_log(logs.FAILED, against="recording:a b.zip")
-    assert (
+    assert (  # `j5krb` is the handle of the failing case.
         """  dmlconf run cases/gather 'my cases/odd'"'"'name.yaml' -b directml:adapter=1"""
         """ --against 'recording:a b.zip' -o GATHER --case j5krb\n"""
     ) in printed(log, 80)
@@ -259,7 +259,7 @@ def test_further_cases_that_broke_with_the_same_message_are_counted_with_their_o
 
 def test_a_verdict_without_a_reason_is_shown() -> None:
     text = printed(logs.run_log(logs.STALE.judged(reason=None)), quiet=True)
-    assert text.startswith("STALE scatter_elements/matrix[Axis=1] (kawm5)\n")
+    assert text.startswith("STALE scatter_elements/matrix[Axis=1] (kawm5)\n")  # Its handle.
 
 
 def test_the_verbose_report_counts_cases_by_reason() -> None:

@@ -96,6 +96,7 @@ cases:
       Beta: 0.1
       Bias: 1
 """
+"""A case whose sums of squares overflow FLOAT16 if its NUMBERS are large."""
 
 
 def test_a_changed_element_that_may_have_any_value_counts_as_not_noticed(
@@ -120,12 +121,13 @@ cases:
       BTensor: {Sizes: [3], DataType: FLOAT32, values: [-0.0, 2, 1]}
       OutputTensor: {Sizes: [3], DataType: FLOAT32}
 """
+"""The angles of three points, of which the first is the origin."""
 
 
 def test_changes_of_defined_angles_are_all_noticed_although_one_angle_is_undefined(
     tmp_path: Path,
 ) -> None:
-    """The angle of the first point, whose coordinates are zeros, is undefined."""
+    """The angle of the origin is undefined."""
     figure = measured(tmp_path, ORIGIN)
     assert {kind for _, kind in figure.tallies} >= {"largest zeroed", "sign flipped"}
     assert all(tally.noticed == tally.counted > 0 for tally in figure.tallies.values())
@@ -185,6 +187,7 @@ COSINE = """
       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [0.01, 1]}
       OutputTensor: {Sizes: [2], DataType: FLOAT32}
     expect: {OutputTensor: [0.99995, 0.5403023]}"""
+"""A case whose expected values are the cosines of its inputs."""
 
 
 @pytest.mark.parametrize(("permitted", "cases"), [(True, 1), (False, 10)])

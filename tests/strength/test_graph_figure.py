@@ -33,6 +33,7 @@ nodes:
   all: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: gate, BTensor: product, OutputTensor: {}}}
 outputs: {y: all}
 """
+"""The product x * w times the sigmoid of x * w - c; `w` is owned by DirectML, `c` a constant."""
 
 
 def test_every_defect_of_graphs_applies_to_a_graph_and_changes_its_outputs(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ cases:
       OutputCountTensor: {Sizes: [1], DataType: UINT32}
       OutputCoordinatesTensor: {Sizes: [6, 2], DataType: UINT32}
 """
+"""A case of which only the first row of coordinates is defined."""
 
 
 def perturbed(directory: Path, text: str, seed: int = 0) -> Strength:

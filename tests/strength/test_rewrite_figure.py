@@ -33,6 +33,7 @@ cases:
       nodes:
         y: {operator: ELEMENT_WISE_CLIP, desc: {InputTensor: x, OutputTensor: {}, Min: -6, Max: 6}}
 """
+"""A graph that needs its relu, since the clip after it keeps negative numbers from -6 on."""
 
 
 def _figure(folder: Path, text: str, code: int = 0) -> dict[str, object]:

@@ -7,7 +7,9 @@ The tested code is in `dmlconf/workers/execution.py`, `dmlconf/workers/processor
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +83,19 @@ def test_each_process_needs_400_mib_of_memory(
     for mebibytes, processes in ((300, 1), (799, 1), (800, 2)):
         memory(mebibytes)
         assert processes_that_pay(MANY_CASES) == processes
+
+
+def test_without_a_temporary_folder_for_workers_there_is_one_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail() -> str:
+        raise FileNotFoundError("no usable temporary folder")
+
+    pretend_processors(monkeypatch, 4)
+    assert processes_that_pay(MANY_CASES) > 1
+    monkeypatch.setattr(tempfile, "gettempdir", fail)
+    monkeypatch.setattr("dmlconf.workers.scratch._SHARED_MEMORY", tmp_path / "absent")
+    assert processes_that_pay(MANY_CASES) == 1
 
 
 def test_by_default_a_backend_that_may_break_down_has_one_process_and_the_reference_several(
