@@ -41,13 +41,9 @@ def test_nearest_neighbour_upsampling_repeats_elements(
     assert (upsample_2d(tensor, output, scale, "NEAREST_NEIGHBOR") == expected).all()
 
 
-@few_examples
-@given(sizes, sizes, scales, scales)
-def test_linear_interpolation_in_float32_is_within_the_interval(
-    height: int, width: int, rows: int, columns: int
-) -> None:
-    tensor = image(height, width)
-    output = TensorDesc(DataType.FLOAT32, (1, 2, height * rows, width * columns))
+def interpolated(tensor: Array, rows: int, columns: int) -> Array:
+    """Return the image with this many times its rows and columns, as `numpy.interp` finds them."""
+    height, width = tensor.shape[2:]
     down = (np.arange(height * rows, dtype=np.float32) + 0.5) / np.float32(rows) - 0.5
     right = (np.arange(width * columns, dtype=np.float32) + 0.5) / np.float32(columns) - 0.5
     stretched = [np.interp(right, np.arange(width), row) for row in tensor.reshape(-1, width)]
@@ -55,7 +51,30 @@ def test_linear_interpolation_in_float32_is_within_the_interval(
     columns_last = [
         np.interp(down, np.arange(height), row) for row in rows_first.reshape(-1, height)
     ]
-    actual = np.array(columns_last, np.float32).reshape(1, 2, -1, height * rows).swapaxes(2, 3)
+    return np.array(columns_last, np.float32).reshape(1, 2, -1, height * rows).swapaxes(2, 3)
+
+
+@few_examples
+@given(sizes, sizes, scales, scales)
+def test_linear_upsampling_interpolates_between_elements(
+    height: int, width: int, rows: int, columns: int
+) -> None:
+    tensor = image(height, width)
+    output = TensorDesc(DataType.FLOAT32, (1, 2, height * rows, width * columns))
+    actual = upsample_2d(tensor, output, {"Width": columns, "Height": rows}, "LINEAR")
+    expected = interpolated(tensor, rows, columns)
+    # Coordinates in FLOAT32 are off by less than 2^-21, between elements at most 198 apart.
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-3)
+
+
+@few_examples
+@given(sizes, sizes, scales, scales)
+def test_linear_interpolation_in_float32_is_within_the_interval(
+    height: int, width: int, rows: int, columns: int
+) -> None:
+    tensor = image(height, width)
+    output = TensorDesc(DataType.FLOAT32, (1, 2, height * rows, width * columns))
+    actual = interpolated(tensor, rows, columns)
     scale = {"Width": columns, "Height": rows}
     candidates = function_of("UPSAMPLE_2D", "candidates")
     ((lowest, highest),) = candidates(tensor, output, scale, "LINEAR")
