@@ -46,7 +46,7 @@ NEEDS_OF_MARKERS: Final = {
     "native": "Microsoft's DirectX headers and a C++ compiler",
     "postgres": "PostgreSQL (postgresql of Debian)",
 }
-"""What the tests of each marker need; they run only with `-m MARKER`."""
+"""What the tests of some markers need; they run only with `-m MARKER`."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -117,7 +117,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests of each marker were left out, and how to run them."""
+    """Say for each marker of `NEEDS_OF_MARKERS` how many tests were left out; name the option."""
     left_out = terminalreporter.stats.get("deselected", [])
     for marker, need in NEEDS_OF_MARKERS.items():
         count = sum(item.get_closest_marker(marker) is not None for item in left_out)

@@ -280,8 +280,8 @@ class KnownFault:
         """Return whether the fault can cause a failure for this reason."""
         if self.formula is not None:
             return reason in OF_VALUES or reason in _OF_UNDEFINED
-        if self.outcome == _INPUT_CHANGED:
-            return reason is ReasonKind.INPUT_CHANGED
+        if self.outcome == _INPUT_CHANGED or reason is ReasonKind.INPUT_CHANGED:
+            return self.outcome == _INPUT_CHANGED and reason is ReasonKind.INPUT_CHANGED
         if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
             return True
         unsteady = reason is ReasonKind.NOT_DETERMINISTIC

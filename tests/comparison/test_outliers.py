@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dmlconf.cases.handles import longest_handle
 from dmlconf.comparison.outliers import Outlier, outliers
 from dmlconf.reports.comparisons.outliers import render_outliers
@@ -21,21 +23,38 @@ RUNS = {
     "right.jsonl": "faulty:level=6_4",
     "wrong.jsonl": "faulty:negated,on=example-1",
 }
-"""Logs of three runs and their backends; only the last has wrong outputs, in some cases."""
+"""Logs of three runs and their backends; only the last has wrong outputs, in some cases.
+
+`faulty:level=6_4` has no fault: it is a backend of feature level 6_4.
+"""
 
 
-def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the documented cases of GATHER on each backend of `RUNS`; return the logs' folder."""
+    path = tmp_path_factory.mktemp("runs")
     for name, backend in RUNS.items():
         dmlconf_here(
-            tmp_path, "run", "-o", "GATHER", "--tag", "documented", "-b", backend, "--log", name
+            path, "run", "-o", "GATHER", "--tag", "documented", "-b", backend, "--log", name
         )
-    runs = [read_log(tmp_path / name) for name in RUNS]
-    found = outliers(runs)
+    return path
+
+
+def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(folder: Path) -> None:
+    reference, right, wrong = (read_log(folder / name) for name in RUNS)
+    found = outliers([reference, right, wrong])
     assert found
     assert {(each.run, each.fails) for each in found} == {(2, True)}
-    assert all("example-1" in each.case for each in found)
-    assert outliers(runs[:2]) == []
-    done = dmlconf_here(tmp_path, "compare", *RUNS, "--quiet")
+    failed = {each.case for each in wrong.verdicts if each.status is Status.FAILED}
+    assert {each.case for each in found} == failed
+    passing = outliers([wrong, wrong, reference])
+    assert {(each.run, each.fails) for each in passing} == {(2, False)}
+    assert {each.case for each in passing} == failed
+
+
+def test_compare_counts_the_outliers_of_each_run_and_shows_their_verdicts(folder: Path) -> None:
+    found = outliers([read_log(folder / name) for name in RUNS])
+    done = dmlconf_here(folder, "compare", *RUNS, "--quiet")
     assert done.returncode == 1
     assert f"wrong.jsonl alone fails {len(found)} and alone passes 0" in done.stdout
     lines = done.stdout.splitlines()
@@ -43,10 +62,8 @@ def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(tmp_path
     (at,) = (at for at, line in enumerate(lines) if line.startswith(f"  {first} ("))
     assert longest_handle(first).startswith(lines[at].partition("(")[2].rstrip(")"))
     assert "    reference.jsonl: passed; right.jsonl: passed; wrong.jsonl: -" in lines[at + 1]
-    assert "reference.jsonl alone fails 0 and alone passes 0" in done.stdout
-    # With the wrong run twice, the reference alone passes.
-    passing = outliers([runs[2], runs[2], runs[0]])
-    assert {(each.run, each.fails) for each in passing} == {(2, False)}
+    for name in ("reference.jsonl", "right.jsonl"):
+        assert f"{name} alone fails 0 and alone passes 0" in done.stdout
 
 
 def run_of_one_case(status: Status) -> RunLog:
@@ -60,6 +77,7 @@ def test_an_outlier_needs_three_runs_that_pass_or_fail_and_a_verdict_in_each_run
     )
     [found] = outliers([passed, unsupported, failed, passed])
     assert (found.run, found.fails) == (2, True)
+    assert outliers([passed, failed]) == []
     assert outliers([passed, unsupported, failed]) == []  # Only two pass or fail.
     assert outliers([passed, failed, passed, logs.run_log()]) == []  # The last lacks the case.
     assert outliers([passed, failed, passed, failed]) == []  # None is alone.

@@ -97,7 +97,7 @@ def test_a_case_does_not_cover_a_level_that_lacks_its_padding_mode(tmp_path: Pat
     assert counts == {"WRAP": [0, 1], "EDGE": [1, 1]}
 
 
-def test_each_value_that_needs_a_higher_level_is_a_part() -> None:
+def test_each_value_of_gemm_that_needs_a_higher_level_is_a_part() -> None:
     parts = [part.name for part in documented_parts(operator("GEMM")) if part.kind == "level"]
     assert parts == [
         "6_1 for FusedActivation ACTIVATION_SOFTMAX",
@@ -120,7 +120,9 @@ def test_every_data_type_and_rank_in_the_support_tables_of_argmin_is_one_part() 
     assert len(set(parts)) == len(parts)
 
 
-def test_the_command_lists_missing_parts_and_fails_below_a_given_share(tmp_path: Path) -> None:
+def test_the_command_lists_missing_parts_and_fails_below_the_share_of_fail_under(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "few.yaml").write_text(TWO_CASES, encoding="utf-8")
     process = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "-o", "ARGMIN", "--missing", "--fail-under", "50"
@@ -163,13 +165,13 @@ def test_the_table_has_the_columns_that_the_terminal_has_room_for(
     assert not left_out & headings
 
 
-def test_an_unknown_operator_is_wrong_usage(tmp_path: Path) -> None:
+def test_an_unknown_operator_is_refused_with_the_most_similar_name(tmp_path: Path) -> None:
     process = dmlconf_here(tmp_path, "coverage", "-o", "TILES")
     assert process.returncode == 2
     assert "did you mean TILE?" in process.stderr
 
 
-def test_values_that_a_constraint_refuses_are_not_parts() -> None:
+def test_values_of_roi_align_that_a_constraint_refuses_are_not_parts() -> None:
     parts = {part.name for part in documented_parts(operator("ROI_ALIGN"))}
     assert {"ReductionFunction AVERAGE", "ReductionFunction MAX"} <= parts
     assert "ReductionFunction SUM" not in parts

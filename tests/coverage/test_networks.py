@@ -2,14 +2,17 @@
 
 The cases, whose notes name their networks, are in `cases/*/model.yaml`.
 
-The tested code is in `dmlconf/coverage/networks.py`.
+The tested code is in `dmlconf/coverage/networks.py`; the tested page is `docs/models.md`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.common.cache import user_store
 from dmlconf.coverage.networks import NetworkCoverage, network_coverage
 from dmlconf.resources import cases_directory
@@ -38,9 +41,24 @@ def test_a_layer_in_several_cases_is_one_layer(tmp_path: Path) -> None:
     assert coverage == [NetworkCoverage("ResNet-50", layers=1, operators=1, cases=3)]
 
 
-def test_every_case_of_a_model_names_its_network() -> None:
-    suite = load_suite(sorted(cases_directory().glob("*/model.yaml")), store=user_store())
-    coverage = network_coverage(suite.plan())
-    assert sum(each.cases for each in coverage) == sum(1 for _ in suite.plan())
-    assert len(coverage) >= 25
-    assert sum(each.layers for each in coverage) >= 300
+@pytest.fixture(scope="module")
+def plan() -> list[PlannedCase]:
+    """Return the cases of `cases/*/model.yaml`."""
+    files = sorted(cases_directory().glob("*/model.yaml"))
+    return list(load_suite(files, store=user_store()).plan())
+
+
+def test_every_case_of_a_model_names_its_network(plan: list[PlannedCase]) -> None:
+    assert plan
+    assert sum(each.cases for each in network_coverage(plan)) == len(plan)
+
+
+def test_the_page_on_models_has_the_numbers_of_cases_and_networks(plan: list[PlannedCase]) -> None:
+    networks = len(network_coverage(plan))
+    page = (cases_directory().parent / "docs" / "models.md").read_text("utf-8")
+    assert f"has {len(plan):,} cases with the sizes of layers of {networks} published netw" in page
+
+
+def test_networks_have_ten_layers_on_average(plan: list[PlannedCase]) -> None:
+    coverage = network_coverage(plan)
+    assert sum(each.layers for each in coverage) >= 10 * len(coverage)

@@ -27,6 +27,7 @@ def test_each_line_shown_of_a_failing_run_is_a_line_that_the_command_prints(tmp_
     assert match is not None
     words = shlex.split(match[1].replace("\\\n", " "))
     done = dmlconf_here(tmp_path, *words, COLUMNS=str(WIDTH), PYTHONIOENCODING="utf-8")
+    assert done.returncode == 1
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     shown = match[2].splitlines()
     assert shown

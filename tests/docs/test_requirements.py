@@ -14,6 +14,7 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,12 +26,12 @@ def test_the_page_has_the_lowest_version_of_each_dependency() -> None:
     rows = dict(re.findall(r"^\| (\w+) \| ([^|]*[^| ]) \|", page, re.MULTILINE))
     declared = {"Python": project["requires-python"].removeprefix(">=")}
     for each in map(Requirement, project["dependencies"]):
-        version = str(each.specifier).removeprefix(">=")
+        lowest = str(each.specifier).removeprefix(">=")
         if each.marker is None:
-            declared[each.name] = version
+            declared[each.name] = lowest
         else:
             python = str(each.marker).partition('"')[2].rstrip('"')
-            declared[each.name] += f" ({version} with Python {python})"
+            declared[each.name] += f" ({lowest} with Python {python})"
     assert {name: rows.get(name) for name in declared} == declared
 
 
@@ -41,21 +42,54 @@ def test_the_page_has_the_oldest_and_newest_python_of_the_classifiers() -> None:
     assert f"| Python | 3.{min(map(int, versions))} | 3.{max(map(int, versions))} |" in page
 
 
-def test_the_script_of_ci_reports_and_corrects_newest_versions_and_fails_for_wrong_lowest_ones(
+CLICK = ".".join(version("click").split(".")[:2])
+"""The installed version of click, as the page shows versions."""
+
+
+def versions_script(folder: Path, page: str, *arguments: str) -> tuple[int, str, str]:
+    """Run a copy of `.ci/versions.py`, which compares this page with the installed versions.
+
+    Returns:
+        the exit code, what the script prints, and the page afterwards.
+    """
+    for part in (".ci", "docs"):
+        (folder / part).mkdir(exist_ok=True)
+    script, compared = folder / ".ci" / "versions.py", folder / "docs" / "requirements.md"
+    script.write_bytes((ROOT / ".ci" / "versions.py").read_bytes())
+    compared.write_text(page, "utf-8")
+    done = subprocess.run(
+        [sys.executable, script, *arguments], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, compared.read_text("utf-8")
+
+
+def test_the_script_of_ci_reports_a_wrong_newest_version_and_corrects_it_on_demand(
     tmp_path: Path,
 ) -> None:
-    for name in (".ci/versions.py", "docs/requirements.md"):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    page = tmp_path / "docs" / "requirements.md"
-    page.write_text(
-        re.sub(r"(\| click .*) [\d.]+ \|", r"\1 7.9 |", page.read_text("utf-8")), "utf-8"
-    )
-    command = [sys.executable, str(tmp_path / ".ci" / "versions.py")]
-    done = subprocess.run([*command, "newest"], capture_output=True, text=True, check=True)
-    assert re.search(r"^click .*; docs/requirements.md:\d+ says 7.9$", done.stdout, re.MULTILINE)
-    subprocess.run([*command, "newest", "--write"], capture_output=True, check=True)
-    newest = ".".join(version("click").split(".")[:2])
-    assert f" {newest} |" in page.read_text("utf-8")
-    page.write_text(page.read_text("utf-8").replace("| click | 8.1 |", "| click | 7.8 |"), "utf-8")
-    assert subprocess.run([*command, "lowest"], capture_output=True, check=False).returncode == 1
+    page = f"# Page\n| click | 8.1 | 7.9 |\n| numpy | 1.0 | {version('numpy')} |\n"
+    code, printed, unchanged = versions_script(tmp_path, page, "newest")
+    assert (code, unchanged) == (0, page)
+    assert printed.splitlines() == [
+        f"click {version('click')}; docs/requirements.md:2 says 7.9",
+        f"numpy {version('numpy')}",
+    ]
+    _, _, corrected = versions_script(tmp_path, page, "newest", "--write")
+    assert corrected == page.replace("7.9", CLICK)
+
+
+@pytest.mark.parametrize(("lowest", "expected"), [(CLICK, 0), ("7.8", 1)])
+def test_the_script_of_ci_fails_only_if_another_lowest_version_is_installed(
+    tmp_path: Path, lowest: str, expected: int
+) -> None:
+    code, printed, _ = versions_script(tmp_path, f"| click | {lowest} | 99.0 |\n", "lowest")
+    assert code == expected
+    assert ("says 7.8" in printed) is bool(expected)
+    assert "99.0" not in printed
+
+
+def test_the_script_of_ci_finds_every_dependency_in_the_page(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "requirements.md").read_text("utf-8")
+    _, printed, _ = versions_script(tmp_path, page, "newest")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    names = {Requirement(text).name for text in project["dependencies"]}
+    assert names <= {line.split()[0] for line in printed.splitlines()}

@@ -46,6 +46,7 @@ def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
 
 
 def test_equal_parts_with_29_others_between_them_are_written_once() -> None:
+    # Only the ten parts just before have negative indices, so these lists have positive ones.
     tree = [[number % 30] for number in range(90)]
     parts = without_repeats(tree)
     assert len(parts) == 30 + 30 + 1  # The numbers, the lists of one number, and the whole.

@@ -72,7 +72,7 @@ def test_duplicate_keys_and_fractions_in_json_are_refused_only_on_demand() -> No
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a = " + "[" * 41 + "]" * 41, "nested deeper than 40 levels"),
+        ("a = " + "[" * 40 + "]" * 40, "nested deeper than 40 levels"),
         ("a = " + "[" * 5000, "nested deeper than 40 levels"),
         ("[" + ".".join("a" * 41) + "]", "nested deeper than 40 levels"),
         (".".join("a" * 41) + " = 1", "nested deeper than 40 levels"),
@@ -85,8 +85,20 @@ def test_toml_beyond_the_limits_is_refused(text: str, problem: str) -> None:
         parsed_toml(text)
 
 
-def test_toml_is_read_and_the_error_of_a_mistake_names_its_line_and_column() -> None:
+def test_toml_within_the_limits_is_read() -> None:
+    assert parsed_toml("a = 1\n[b.c]\n") == {"a": 1, "b": {"c": {}}}
+    # The file is the first level.
+    text = "a = " + "[" * 39 + "]" * 39
+    value, levels = parsed_toml(text)["a"], 2
+    while value:
+        (value,) = value
+        levels += 1
+    assert levels == 40
+    assert parsed_toml("a = " + "9" * 400) == {"a": 10**400 - 1}
+    assert parsed_toml("a = 0x" + "f" * 400) == {"a": 16**400 - 1}
+
+
+def test_the_error_of_a_mistake_in_toml_names_its_line_and_column() -> None:
     with pytest.raises(TreeError) as caught:
         parsed_toml("a = 1\nb = ?\n")
     assert (caught.value.line, caught.value.column) == (2, 5)
-    assert parsed_toml("a = 39\n[b.c]\n") == {"a": 39, "b": {"c": {}}}

@@ -406,6 +406,7 @@ def test_indices_within_the_axes_after_the_batches_excuse_no_element(batches: in
 def test_zero_to_the_power_of_zero_may_be_1_in_a_graph_but_not_0() -> None:
     tested = case("graphs/rewrites-conditions/replace-power-by-one-or-zero--x-is-not-zero")
     powers = np.ones((1, 1, 1, 5), np.float32)
+    # Of the numbers 1, 0, 3, -4 and 0 to the power of 0, DirectML makes 1, 0, 1, 1 and 0.
     assert verdict(tested, Outputs({"y": powers})).status is Status.WAIVED
     powers[..., 2] = 0
     assert verdict(tested, Outputs({"y": powers})).status is Status.FAILED
@@ -417,7 +418,7 @@ def test_a_softplus_may_be_infinite_only_if_its_product_overflows() -> None:
         "x-300:100:5xchannels-lastxchannels-lastxACTIVATION_SOFTPLUS:1.5]"
     )
     output = reference_output(tested)
-    output[output > 3e38] = np.inf
+    output[output > 3e38] = np.inf  # Near 3.4e38, the largest FLOAT32.
     assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
     output.flat[np.flatnonzero(output < 100)[0]] = np.inf
     assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED

@@ -99,6 +99,7 @@ def test_an_error_of_a_graph_as_large_as_that_of_its_sigmoids_is_explained(
         "node",
     )
     outputs = evaluate(failing)
+    # -15 times its sigmoid is off by 15 times the error of the sigmoid.
     wrong = {"y": outputs["y"] + np.asarray([15 * error, 0], np.float32)}
     found = reason_of_case(CPU, failing, Outputs(wrong))
     assert found.startswith("known finding sigmoid-far-below-zero ") is named
@@ -257,6 +258,7 @@ def test_the_expectation_of_a_failing_graph_is_asked_for_only_once(tmp_path: Pat
         for item in items:
             outcome = run_case(item)
             assert isinstance(outcome, Outputs)
+            # Less than 15 times the 2.4e-7 by which the sigmoid of -15 may be off.
             off = {name: array + np.float32(2e-6) for name, array in outcome.arrays.items()}
             yield item, Outputs(off)
 

@@ -155,6 +155,7 @@ def test_a_changed_input_is_waived_only_by_a_fault_that_changes_inputs(
     observed = replace(RIGHT, faults=(changed,))
     fault = replace(FAULT, outcome="input changed")
     assert verdict(fault, case(tmp_path), observed).status is Status.WAIVED
+    assert verdict(FAULT, case(tmp_path), observed).status is Status.FAILED
     assert verdict(fault, case(tmp_path), WRONG).status is Status.FAILED
     unwritten = replace(FAULT, outcome="output not written")
     missing = Fault(FaultKind.NOT_WRITTEN, "OutputTensor", "OutputTensor", np.array([0]))

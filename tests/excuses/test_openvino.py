@@ -252,7 +252,7 @@ def test_sums_rounded_by_steps_are_explained_and_others_are_not() -> None:
     given += [-(2**31), 1897443072, -1284491776, 1781603456, 284721792]
     array = np.array(given, np.int64).reshape(1, 5, 2, 1)
     assert " openvino-sums-by-steps (" in reason(SQUARES, Outputs({"OutputTensor": array}))
-    array[0, 4, 0, 0] += 9 * 128  # Nine ULP of FLOAT32.
+    array[0, 4, 0, 0] += 9 * 128  # Nine ULP of FLOAT32; up to four are explained.
     assert "known finding" not in reason(SQUARES, Outputs({"OutputTensor": array}))
 
 

@@ -471,7 +471,9 @@ def test_waivers_made_from_a_log_apply_only_to_its_device(tmp_path: Path) -> Non
         read_waivers(tmp_path / "first.yaml")
     (tmp_path / "first.yaml").write_text(with_reasons(done.stdout))
     [only] = read_waivers(tmp_path / "first.yaml").waivers
-    assert only.devices.adapters == ("scaled",)
+    for adapter, applies in (("scaled", True), ("another", False)):
+        device = Environment("faulty", "1", adapter)
+        assert bool(effective_waivers((only,), device).waivers) is applies
     assert only.link == "https://bugs.example.com/2"
     assert only.reason.startswith("The driver scales.")
 

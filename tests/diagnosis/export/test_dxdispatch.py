@@ -75,12 +75,15 @@ def test_both_ends_of_an_edge_are_one_resource(tmp_path: Path, beginning: str) -
 
 
 def test_owned_inputs_are_bound_at_initialization_only(tmp_path: Path) -> None:
-    model = model_of(tmp_path, graph_of("constants/owned-input"))
-    owned = [entry for entry in model["dispatchables"].values() if "bindings" in entry]
-    assert owned
-    for name, entry in model["dispatchables"].items():
-        dispatch = next(c for c in model["commands"] if c.get("dispatchable") == name)
-        assert not set(entry.get("bindings", {})) & set(dispatch["bindings"])
+    case = graph_of("constants/owned-input")
+    model = model_of(tmp_path, case)
+    for node in case.graph.operator_nodes:
+        owned = {name for name, tensor in node.inputs.items() if tensor.Owned}
+        at_initialization = model["dispatchables"][node.name].get("bindings", {})
+        [dispatch] = [c for c in model["commands"] if c.get("dispatchable") == node.name]
+        assert at_initialization.keys() == owned
+        assert dispatch["bindings"].keys() == {*node.inputs, *node.outputs} - owned
+    assert any("bindings" in entry for entry in model["dispatchables"].values())
 
 
 def test_constants_are_resources_with_their_data(tmp_path: Path) -> None:

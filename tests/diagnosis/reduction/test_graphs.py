@@ -37,7 +37,10 @@ CONDITIONS = [
     ("constants/constant-node", "ConstantCount > 0", 8),
     ("quantization/", "NodeCount > 1", 8),
 ]
-"""Beginning of a graph's identifier, condition of its failure, most elements once it is reduced."""
+"""Beginning of a graph's identifier, condition of its failure, most elements once it is reduced.
+
+Reductions reach between a quarter of this number and all of it.
+"""
 
 
 def reduce_graph(beginning: str, condition: str, tried: list[Case]) -> Reduced:
@@ -62,7 +65,7 @@ def test_the_reduced_graph_meets_the_condition_with_few_elements_and_candidates_
     assert result.complete
     assert result.trials == len(tried) > 0
     assert Expression(condition).evaluate(names_of(result.case))
-    assert element_count(result.case) <= elements
+    assert element_count(result.case) <= elements < element_count(graph_of(beginning))
     for candidate in tried:
         assert isinstance(candidate, GraphCase)
         assert not graph_problems(candidate.graph)
@@ -138,7 +141,7 @@ outputs: {y: relu}
     case = with_own_data(graph_case(tmp_path, graph))
     assert reduce_case(case, fails).complete
     indices = [(each.graph, each.input("at")) for each in tried if "at" in each.data]
-    assert len(indices) > 5
+    assert len({at.tolist() == [[[[-1, -1]]]] for _, at in indices}) == 2  # Some changed them.
     for candidate, at in indices:
         [gather] = [node for node in candidate.operator_nodes if node.operator_name == "GATHER"]
         size = gather.inputs["InputTensor"].Sizes[gather.desc["Axis"]]
