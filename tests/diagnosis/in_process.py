@@ -24,7 +24,7 @@ class InProcessBench(Bench):
             device: what runs the cases instead of the backend of that name.
         """
         name = registry.parse(backend)
-        super().__init__(name, 10, reference("numpy", name))
+        super().__init__(name, timeout=10, against=reference("numpy", name))
         self._here: dict[BackendName, OpenBackend] = {}
         if device is not None:
             self._here[name] = replace(in_process(name, device), is_reference=False)

@@ -1,4 +1,4 @@
-"""The example in `docs/graphs.md` runs, and the page lists the rules of graphs (of wiring).
+"""The example in `docs/graphs.md` runs, and the page lists the rules for every graph.
 
 The tested code is in the page `docs/graphs.md`, and in `dmlconf/graphs/wiring.py` (the rules).
 """

@@ -36,6 +36,7 @@ LAB_TUTORIALS: Final = (_DOCS / "first-run-on-windows.md",)
 """Pages whose commands are run in an empty folder of the Wine lab."""
 
 _FOLDERS_OF_TESTS: Final = ("DMLCONF_CACHE", "DMLCONF_LOG_DIRECTORY")
+"""Variables with folders of the tests, which programs in the Wine lab cannot use."""
 
 _LAB: Final = _DOCS.parent / "lab" / "lab.py"
 

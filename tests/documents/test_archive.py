@@ -52,6 +52,7 @@ def test_without_a_store_nothing_is_written(path: Path) -> None:
 
 
 def test_a_changed_byte_never_gives_another_value(path: Path) -> None:
+    """Either the checksum of zlib or the digest of the value shows the change."""
     content = path.read_bytes()
     for offset in range(len(content)):
         path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])

@@ -52,7 +52,7 @@ VALUES: Final[tuple[Any, ...]] = (
     {"Axis": 1},
     {"Axis": [1, 2]},
 )
-"""Data that each of the small schemas accepts or refuses."""
+"""Data of every type; each of the small schemas accepts some of them and refuses others."""
 
 SMALL_SCHEMAS: Final[tuple[dict[str, Any], ...]] = (
     {"type": "integer"},

@@ -95,9 +95,10 @@ def test_only_the_user_can_read_the_stored_files(store: Store) -> None:
 
 
 @needs_file_modes
-def test_a_folder_that_others_can_write_to_is_not_used(store: Store) -> None:
+@pytest.mark.parametrize("mode", [0o720, 0o702], ids=["its group", "everyone"])
+def test_a_folder_that_others_can_write_to_is_not_used(store: Store, mode: int) -> None:
     store.put("a", 1)
-    store.folder.chmod(0o770)
+    store.folder.chmod(mode)
     other = Store(store.folder)
     assert other.get("a") is None
     other.put("b", 2)
@@ -105,9 +106,10 @@ def test_a_folder_that_others_can_write_to_is_not_used(store: Store) -> None:
 
 
 @needs_file_modes
-def test_a_file_that_others_can_write_to_is_not_used(store: Store) -> None:
+@pytest.mark.parametrize("mode", [0o620, 0o602], ids=["its group", "everyone"])
+def test_a_file_that_others_can_write_to_is_not_used(store: Store, mode: int) -> None:
     store.put("a", 1)
-    stored_file(store).chmod(0o666)
+    stored_file(store).chmod(mode)
     assert store.get("a") is None
 
 

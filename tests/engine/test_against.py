@@ -81,12 +81,12 @@ def write_recording(
 
 
 def chosen(
-    directory: Path, given: str, backend: str = "numpy", names: tuple[str, ...] = ("unstated",)
+    directory: Path, source: str, backend: str = "numpy", names: tuple[str, ...] = ("unstated",)
 ) -> Expectations:
-    """Return what `--against given` chooses for a run of these cases on a backend."""
+    """Return what `--against SOURCE` chooses for a run of these cases on a backend."""
     suite = load_suite([write(directory)])
     with opened_backend(backend) as tested:
-        return expectations(given, tested, suite, plan(directory, *names), [directory])
+        return expectations(source, tested, suite, plan(directory, *names), [directory])
 
 
 def test_a_recording_of_directml_gives_recorded_expectations(tmp_path: Path) -> None:
