@@ -1,17 +1,23 @@
-"""Let the processes that dmlconf starts ignore Ctrl-C.
+"""Start processes that ignore Ctrl-C, even if the working folder was deleted.
 
 A terminal sends Ctrl-C to all processes of a command, but only the main process should act on it.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-__all__ = ["INTERRUPTS", "children_ignore_interrupts", "ignore_interrupts"]
+__all__ = [
+    "INTERRUPTS",
+    "children_ignore_interrupts",
+    "existing_working_folder",
+    "ignore_interrupts",
+]
 
 INTERRUPTS: Final = tuple(
     getattr(signal, name)
@@ -52,6 +58,26 @@ def ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+@contextmanager
+def existing_working_folder() -> Iterator[None]:
+    """Change to the root folder within the block if the working folder was deleted.
+
+    To start a process, Python asks for the working folder's name, and a deleted folder has none.
+    """
+    try:
+        os.getcwd()  # noqa: PTH109  # Raises an error if the folder has no name.
+    except FileNotFoundError:
+        deleted = os.open(".", os.O_RDONLY)
+        os.chdir("/")
+        try:
+            yield
+        finally:
+            os.fchdir(deleted)
+            os.close(deleted)
+    else:
+        yield
 
 
 if sys.platform == "win32":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
+
+from dmlconf.backends.process_start import existing_working_folder
 
 __all__ = ["spawned"]
 
@@ -30,7 +30,7 @@ def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess,
     ours, theirs = context.Pipe()
     process: SpawnProcess = context.Process(target=target, args=(theirs, *arguments), daemon=True)
     try:
-        with _existing_working_folder():
+        with existing_working_folder():
             process.start()
     except BaseException:
         ours.close()
@@ -38,23 +38,3 @@ def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess,
     finally:
         theirs.close()
     return process, ours
-
-
-@contextmanager
-def _existing_working_folder() -> Iterator[None]:
-    """Change to the root folder within the block if the working folder was deleted.
-
-    To start a process, Python asks for the working folder's name, and a deleted folder has none.
-    """
-    try:
-        os.getcwd()  # noqa: PTH109  # Raises an error if the folder has no name.
-    except FileNotFoundError:
-        deleted = os.open(".", os.O_RDONLY)
-        os.chdir("/")
-        try:
-            yield
-        finally:
-            os.fchdir(deleted)
-            os.close(deleted)
-    else:
-        yield

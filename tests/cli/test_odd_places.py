@@ -79,6 +79,7 @@ def test_commands_in_a_deleted_working_folder_end_with_ordinary_exit_codes(tmp_p
         f"{run} --report json:x.json": 2,
         f"validate {file}": 0,
         workers: 1,
+        "devices --directml x.dll": 4,
     }
     codes = {
         arguments: subprocess.run(

@@ -26,7 +26,11 @@ from dmlconf.backends.directml.device_checks import (
 from dmlconf.backends.directml.devices.adapters import Adapter, Adapters
 from dmlconf.backends.directml.devices.survey import survey
 from dmlconf.backends.process_end import how_it_ended
-from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
+from dmlconf.backends.process_start import (
+    children_ignore_interrupts,
+    existing_working_folder,
+    ignore_interrupts,
+)
 from dmlconf.backends.protocol import BackendError
 from dmlconf.cases.model import Case
 
@@ -79,7 +83,7 @@ def _in_process(
         target=_work, args=(theirs, path, adapter.index, name, identities), daemon=True
     )
     began = perf_counter()
-    with children_ignore_interrupts():
+    with children_ignore_interrupts(), existing_working_folder():
         process.start()
     theirs.close()
     try:

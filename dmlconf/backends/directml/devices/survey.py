@@ -18,7 +18,11 @@ from dmlconf.backends.directml.api.library import DirectMLFile, Libraries, load
 from dmlconf.backends.directml.devices.adapters import NO_ADAPTER, Adapter, Adapters
 from dmlconf.backends.directml.devices.device import Device
 from dmlconf.backends.process_end import how_it_ended
-from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
+from dmlconf.backends.process_start import (
+    children_ignore_interrupts,
+    existing_working_folder,
+    ignore_interrupts,
+)
 from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.survey import Survey, Surveyed
 
@@ -81,7 +85,7 @@ class _Process:
         self.end = ""
         self._connection, theirs = context.Pipe(duplex=False)
         self._process = context.Process(target=_work, args=(theirs, path, first), daemon=True)
-        with children_ignore_interrupts():
+        with children_ignore_interrupts(), existing_working_folder():
             self._process.start()
         theirs.close()
 
