@@ -351,7 +351,8 @@ def _shares_error_scale(
         return changes
 
     below = scores.max(KEYS, keepdims=True) - scores
-    own = _SHARE_HALVES + 2 * np.where(np.isfinite(below), below, 0)
+    # As in softmax, the difference and its product with log2(e) may both be truncated.
+    own = _SHARE_HALVES + 4 * np.where(np.isfinite(below), below, 0)
     steps = roundings(head_size) + (6 if biased else 2)
     rounding = steps_beside_sum(own + sizes.sums * steps, products)
     loss = (shares * sizes.sums).sum(KEYS, keepdims=True) * STEP
