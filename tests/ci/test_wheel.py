@@ -21,7 +21,10 @@ pytestmark = pytest.mark.wheel
 
 ARCHIVE = "dmlconf/bundled/checked.archive"
 MOST_BYTES = 3_000_000
-"""The largest size of the archive."""
+"""The largest size of the archive, a little more than the 2.6 MB that the suite takes."""
+
+FEWEST_CASES = 70_000
+"""The suite has more than 73,000 cases."""
 
 LOAD_SUITE = """\
 import sys
@@ -84,7 +87,7 @@ def test_a_wheel_contains_its_checked_suite_in_less_than_3_mb(wheel: Path) -> No
 
 def test_the_whole_suite_is_loaded_without_a_check_and_without_a_cache(package: Path) -> None:
     count, read = loaded(package)
-    assert count > 50_000
+    assert count > FEWEST_CASES
     assert read == []
 
 
@@ -104,7 +107,7 @@ def test_after_a_change_of_source_code_every_case_file_is_checked(package: Path)
     source = package / "dmlconf" / "cases" / "building" / "operator_build.py"
     source.write_text(source.read_text("utf-8") + "# A comment.\n", "utf-8")
     count, read = loaded(package)
-    assert count > 50_000
+    assert count > FEWEST_CASES
     files = (package / "dmlconf" / "bundled" / "cases").rglob("*.yaml")
     assert sorted(read) == sorted(path.name for path in files)
 

@@ -19,9 +19,10 @@ import numpy as np
 import pytest
 import yaml
 
+from dmlconf.backends.recording.file import read_recording
 from dmlconf.capture.captured import captured_from
 from dmlconf.capture.case_files import write_cases
-from dmlconf.capture.dispatch_cases import write_dispatches
+from dmlconf.capture.dispatch_cases import FOLDER, RECORDING, write_dispatches
 from dmlconf.capture.graph_decoding import DecodedGraph
 from dmlconf.capture.hooking.arrays import ArrayStore
 from dmlconf.capture.journal import JournalError, JournalWriter, read_journal
@@ -86,13 +87,13 @@ def test_a_journal_that_another_process_has_filled_does_not_grow(tmp_path: Path)
 def test_capturing_is_refused_on_a_system_without_directml_whatever_starts_the_program(
     tmp_path: Path, interpreter: tuple[str, ...]
 ) -> None:
-    (tmp_path / "app.py").write_text("print('ran')", encoding="utf-8")
+    (tmp_path / "app.py").write_text("open('ran', 'w')", encoding="utf-8")
     done = dmlconf_here(tmp_path, "capture", "--", *interpreter, "app.py", "--x")
     assert done.returncode == 4
     assert "cannot capture programs on this system: capture works on Windows" in done.stderr
     if sys.platform == "linux":
         assert "has no libd3d12.so, which Windows puts there in WSL 2" in done.stderr
-    assert "ran" not in done.stdout
+    assert not (tmp_path / "ran").exists()
 
 
 def test_each_operator_graph_and_node_becomes_one_case_however_often_it_is_compiled(
@@ -227,11 +228,8 @@ def test_each_dispatch_becomes_a_case_and_names_the_dispatch_that_wrote_its_infi
     ordinary = np.array([[[[-1, 2, 3], [4, -5, 6]]]], np.float32)
     right = np.maximum(ordinary, 0)
     wrong = np.array([[[[0, 2, 3], [4, 0, np.inf]]]], np.float32)
-    library = tmp_path / "DirectML.dll"
-    library.write_bytes(b"DirectML/1.15.4")
     path = journal(
         tmp_path / "journal",
-        {"event": "device", "library": str(library)},
         {"event": "compile", "number": 1, **RELU, "flags": 0},
         dispatch(1, store, ordinary, right),
         dispatch(1, store, ordinary, wrong),
@@ -253,6 +251,24 @@ def test_each_dispatch_becomes_a_case_and_names_the_dispatch_that_wrote_its_infi
     assert done.returncode == 1
     assert "FAILED activation_relu/00002-activation-relu/dispatch-2" in done.stdout
     assert "1 failed); 2 passed" in done.stdout
+
+
+def test_the_recording_of_dispatches_names_the_directml_that_the_application_loaded(
+    tmp_path: Path,
+) -> None:
+    library = tmp_path / "DirectML.dll"
+    library.write_bytes(b"DirectML/1.15.4")  # Some real ones contain such a text.
+    ones = np.ones((1, 1, 2, 3), np.float32)
+    path = journal(
+        tmp_path / "journal",
+        {"event": "device", "library": str(library)},
+        {"event": "compile", "number": 1, **RELU, "flags": 0},
+        dispatch(1, ArrayStore(tmp_path, 1 << 20), ones, ones),
+    )
+    write_dispatches(tmp_path / "out", captured_from(read_journal(path)), tmp_path)
+    environment = read_recording(tmp_path / "out" / FOLDER / RECORDING).environment
+    assert environment["version"] == "1.15.4"
+    assert environment["details"]["directml_file"] == str(library)
 
 
 @pytest.mark.parametrize(("flags", "status"), [(0, "1 failed"), (HALF_PRECISION, "1 passed")])

@@ -47,13 +47,17 @@ def test_fail_on_and_min_passed_decide_the_exit_code(
     assert message in done.stderr
 
 
-def test_missing_folders_of_reports_and_logs_are_created_and_junit_has_lines_of_cases(
-    tmp_path: Path,
-) -> None:
+def test_missing_folders_of_reports_and_logs_are_created(tmp_path: Path) -> None:
     out = ["--log", "a/run.jsonl", "--report", "junit:b/c/x.xml"]
     assert dmlconf_here(tmp_path, "run", write(tmp_path), *out).returncode == 0
     assert (tmp_path / "a" / "run.jsonl").is_file()
-    root = ElementTree.parse(tmp_path / "b" / "c" / "x.xml").getroot()
+    assert (tmp_path / "b" / "c" / "x.xml").is_file()
+
+
+def test_the_report_junit_gives_the_file_and_line_of_a_case(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), "--report", "junit:x.xml")
+    assert done.returncode == 0
+    root = ElementTree.parse(tmp_path / "x.xml").getroot()
     case = root.find("testsuite/testcase")
     assert case is not None
     assert (case.get("file"), case.get("line")) == ("tile.yaml", "4")
@@ -92,7 +96,9 @@ def test_outside_of_github_actions_there_are_no_annotations(tmp_path: Path) -> N
     assert "GITHUB_ACTIONS is not set" in done.stderr
 
 
-def test_a_run_of_1000_cases_without_a_terminal_shows_each_quarter(tmp_path: Path) -> None:
+def test_a_run_of_1000_cases_without_a_terminal_shows_each_quarter_unless_it_is_quiet(
+    tmp_path: Path,
+) -> None:
     matrix = TILE.replace("    desc:", "    matrix: {N: '=range(1000)'}\n    desc:")
     done = dmlconf_here(tmp_path, "run", write(tmp_path, matrix), "-j", "1")
     progress_lines = [line for line in done.stderr.splitlines() if " of 1,000 cases" in line]

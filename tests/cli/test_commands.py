@@ -16,6 +16,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -40,7 +42,6 @@ cases:
     tags: [undefined]
     desc: *divide
 """
-
 """Divisions of an integer by 0, for which the rule permits any result."""
 
 MIXED = """
@@ -156,17 +157,31 @@ def test_list_names_the_selected_cases_as_text_or_json(tmp_path: Path) -> None:
     assert as_json[0]["operator"] == "TILE"
 
 
-def test_list_selects_by_tag_operator_feature_level_and_quick(tmp_path: Path) -> None:
+def listed(directory: Path, *arguments: str) -> list[str]:
+    """Return which cases of the bundled folders of GATHER, JOIN and SCATTER_ELEMENTS are listed."""
     paths = [cases_directory() / name for name in ("gather", "join", "scatter_elements")]
-    documented: list[str | Path] = ["list", *paths, "--tag", "documented"]
-    scatter = dmlconf_here(tmp_path, *documented, "-o", "scatter").stdout.splitlines()
-    assert len(scatter) == 2
-    assert all(line.startswith("scatter_elements/") for line in scatter)
-    some = ["-o", "gather", "-o", "join"]
-    old = dmlconf_here(tmp_path, *documented, *some, "--feature-level", "1_0").stdout.splitlines()
+    return dmlconf_here(directory, "list", *paths, *arguments).stdout.splitlines()
+
+
+def test_list_selects_by_tag_and_operator(tmp_path: Path) -> None:
+    scatter = listed(tmp_path, "--tag", "documented", "-o", "scatter")
+    assert len(scatter) == 2  # The page of SCATTER_ELEMENTS has two examples.
+    assert all(line.startswith("scatter_elements/documented/") for line in scatter)
+
+
+def test_list_selects_by_feature_level(tmp_path: Path) -> None:
+    documented = ("--tag", "documented", "-o", "gather", "-o", "join")
+    old = listed(tmp_path, *documented, "--feature-level", "1_0")
     assert "join/documented/example-1-only-one-axis-fits" in old
+    # Tensors of one to three dimensions, as in the examples of GATHER, need level 3_0.
     assert not any(line.startswith("gather/") for line in old)
-    quick = dmlconf_here(tmp_path, "list", *paths, *some, "--quick").stdout.splitlines()
+    newer = listed(tmp_path, *documented, "--feature-level", "3_0")
+    assert any(line.startswith("gather/") for line in newer)
+
+
+def test_list_quick_selects_cases_of_every_file_but_those_of_models(tmp_path: Path) -> None:
+    quick = listed(tmp_path, "-o", "gather", "--quick")
+    assert len(quick) < len(listed(tmp_path, "-o", "gather"))
     kinds = [re.split(r"[/[]", line)[1] for line in quick if line.startswith("gather/")]
     files = {path.stem for path in (cases_directory() / "gather").glob("*.yaml")}
     # All cases of `captured` and `model` have the tag `model`: too costly for `--quick`.
@@ -260,7 +275,7 @@ def test_operators_lists_all_and_shows_struct_support_and_questions_of_one(tmp_p
         "AxisCount of them",
         "axes-in-range",
         "1 to 8",
-        "9 questions",
+        "9 questions",  # The cases in `cases/argmin/questions.yaml`.
     ):
         assert text in one, text
 
@@ -286,6 +301,7 @@ def test_the_output_of_operators_fits_80_columns_and_is_complete(tmp_path: Path,
     assert "…" not in shown
     actual = " ".join(shown.split())
     entry = operator(name)
+    assert entry.constraints
     for constraint in entry.constraints:
         assert f"{constraint.name} ({constraint.source}" in actual
         assert str(constraint.require) in actual
@@ -375,9 +391,6 @@ def test_verbose_shows_why_cases_are_unchecked(tmp_path: Path) -> None:
 def test_a_closed_pipe_ends_list_without_a_traceback(tmp_path: Path) -> None:
     if os.name == "nt":
         pytest.skip("a POSIX shell is needed")
-    import subprocess
-    import sys
-
     done = subprocess.run(
         f"'{sys.executable}' -m dmlconf list -o gather | head -1",
         shell=True,

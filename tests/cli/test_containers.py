@@ -70,8 +70,10 @@ def run_in_namespace(
 
 
 ANOTHER_USER = "--user --map-user=12345 --map-group=12345"
+"""Options of `unshare` for a process of the user 12345, who has no home folder."""
+
 OWN_MOUNTS = "--user --map-root-user --mount"
-"""Options of `unshare`: the user 12345, and root that may mount file systems."""
+"""Options of `unshare` for a process of root, who may mount file systems."""
 
 
 def test_an_account_without_a_home_can_run_cases_and_report_the_latest_run(tmp_path: Path) -> None:

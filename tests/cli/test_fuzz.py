@@ -17,6 +17,7 @@ NEGATED = "faulty:negated,where=Axis > 1"
 """A backend that is wrong for some cases of GATHER."""
 
 FUZZ = ("fuzz", "-b", NEGATED, "-o", "GATHER", "--seed", "1")
+"""The beginning of a command that generates the same cases of GATHER each time."""
 
 
 @pytest.mark.fuzz
@@ -134,6 +135,8 @@ def test_wrong_options_of_fuzz_are_refused(
 def test_the_reference_compared_with_itself_proves_nothing(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, "fuzz", "-b", "numpy", "-o", "TILE", "--cases", "3")
     assert run.returncode == 7
+    assert "3 unchecked of 3 cases" in run.stdout
+    assert "no case passed, so this run proves nothing" in run.stderr
 
 
 def verdicts(log: Path) -> list[dict[str, object]]:

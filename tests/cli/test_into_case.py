@@ -37,7 +37,6 @@ cases:
       two lines.
 
 # The end."""
-
 """A case with 4 outputs and one with 300, between comments."""
 
 FILLED = """\
@@ -66,7 +65,6 @@ cases:
       OutputTensor: {file: "element_wise_sqrt-mine-large.OutputTensor.npy"}
 
 # The end."""
-
 """CASES with expected values: 4 in the case file itself, and 300 in a file of their own."""
 
 SPLIT = """\
@@ -218,6 +216,11 @@ def test_without_option_o_the_recording_of_a_folder_is_written_beside_its_cases(
     done = dmlconf_here(tmp_path, "record", "split", "-b", RIGHT, "--name", "right")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "split" / "right.dmlrec").is_file()
-    elsewhere = dmlconf_here(tmp_path, "record", write(tmp_path, SPLIT), "-b", RIGHT)
-    assert elsewhere.returncode == 2
-    assert "say where to write" in elsewhere.stderr
+
+
+def test_without_option_o_a_file_outside_of_an_operators_folder_is_not_recorded(
+    tmp_path: Path,
+) -> None:
+    done = dmlconf_here(tmp_path, "record", write(tmp_path, SPLIT), "-b", RIGHT)
+    assert done.returncode == 2
+    assert "say where to write" in done.stderr

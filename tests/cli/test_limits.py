@@ -70,25 +70,26 @@ def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "more"),
+    ("expression", "more", "limit"),
     [
-        ("tuple(range(4096) for a in range(4096) for b in range(64))", ""),
+        ("tuple(range(4096) for a in range(4096) for b in range(64))", "", "65,536 values"),
         # The name of each of 16 * 4,096 * 15 = 983,040 cases would have 4,000 numbers.
         pytest.param(
             "tuple(tuple(range(4000)) for a in range(16))",
             ', B: "=range(4096)", C: "=range(15)"',
+            "67,108,864 characters",
             marks=pytest.mark.hostile,  # It takes twelve seconds.
         ),
     ],
     ids=["values", "names"],
 )
 def test_a_matrix_that_would_fill_the_memory_is_refused(
-    tmp_path: Path, expression: str, more: str
+    tmp_path: Path, expression: str, more: str, limit: str
 ) -> None:
     write(tmp_path, MATRIX.format(expression=expression, more=more))
     done = run_with_limits(tmp_path, "list", "tile.yaml")
     assert done.returncode == 3
-    assert "more than" in done.stderr
+    assert f"more than {limit}" in done.stderr
 
 
 @pytest.mark.hostile

@@ -1,4 +1,7 @@
-"""Old run logs are removed if they can be, and the latest log is found.
+"""An old run log that cannot be removed and a log folder with too long a name cause no error.
+
+`tests/cli/test_written_files.py` tests which old logs are removed, and
+`tests/cli/test_commands.py` that the latest log is found.
 
 The tested code is in `dmlconf/cli/common/logs.py`.
 """
@@ -33,5 +36,6 @@ def test_a_log_folder_with_too_long_a_name_has_no_latest_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path / ("x" * 300)))
+    # The folder that is searched next has no log.
     monkeypatch.setattr(logs, "temporary_log_directory", lambda: tmp_path)
     assert latest_log() is None

@@ -68,16 +68,18 @@ def test_the_page_counts_the_cases_by_file_name_and_all_of_them(tmp_path: Path) 
 
 @for_each(operator_names())
 def test_rows_have_as_many_cells_as_their_tables_have_columns(name: str) -> None:
-    columns = rows = 0
+    columns = rows = above = 0
     for line in operator_page(operator(name), Counter(documented=1, matrix=1000)).splitlines():
         cells = line.count("|") - 1
         if line.startswith("|---"):
             columns = cells
+            assert above == columns  # The cells of the heading.
         elif line.startswith("|") and columns:
             assert cells == columns
             rows += 1
         elif not line.startswith("|"):
             columns = 0
+        above = cells
     assert rows > 0
 
 

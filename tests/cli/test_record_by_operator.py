@@ -230,7 +230,7 @@ def test_recording_other_cases_keeps_the_recorded_cases_of_shared_files(
     assert recorded_cases(suite, "tile") == before
 
 
-def test_a_recording_is_refused_cases_of_another_device_unless_all_are_recorded_again(
+def test_cases_of_another_device_are_recorded_only_if_all_of_the_operator_are_recorded_again(
     suite: Path,
 ) -> None:
     record(suite, "suite")

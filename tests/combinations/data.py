@@ -23,9 +23,9 @@ def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[s
         tensor: the tensor.
         data_class: `special`, `all -infinity`, `fractions`, `small`, `large`; others give integers.
         mild: 0 for data as a class has them. 1: one element in 23 is special, not one in 5
-            (except in small tensors), large numbers are smaller, and the range of other numbers
-            reaches further below 0 than above. 2: one element in 997 is special, the first an
-            infinity.
+            (except in small tensors); large floating-point numbers are smaller; fractions end at
+            1.75, not 2, and whole numbers of more than 4 bits at 8, not 9. 2: as 1, but one
+            element in 997 is special, the first an infinity.
         seed: the seed of the fill.
     """
     data_type = tensor.DataType

@@ -25,7 +25,7 @@ _LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
 """Sizes of the input before its last one; a shape takes as many as it needs, from the left."""
 
 _OWN: Final = (1, 2, 3)
-"""Sizes of updates that have another number of dimensions than the input."""
+"""Sizes of updates whose number of dimensions does not follow from that of the input."""
 
 _TUPLES: Final = ((2, 3), (1, 3), (3,), (2, 1, 2), ())
 """Sizes of the tensor of indices before its last one, which is the length of a tuple."""

@@ -17,7 +17,7 @@ KINDS: Final = FieldKind.INPUT, FieldKind.OUTPUT
 def with_tensors(
     operator: Operator, desc: Desc, change: Callable[..., TensorDesc]
 ) -> dict[str, Any]:
-    """Return the desc with each tensor replaced by `change(field, tensor)`, also in arrays."""
+    """Return the desc with each input and output tensor replaced by `change(field, tensor)`."""
     changed = dict(desc)
     for each in operator.of_kind(*KINDS):
         value = desc.get(each.name)

@@ -3,9 +3,9 @@
 The cases load, cover the pairs for which they were made, and are the same each time.
 
 The tested code is in `tests/combinations/`: `search.py` chooses cases, `drafts.py` changes them,
-`starts.py`, `windows.py`, `recurrent.py`, `attention.py`, `scatter.py`, `moves.py` and `shapes.py`
-give them sizes that fit, `data.py` their data, `noticing.py` tries them, and `writing.py` writes
-them.
+`starts.py`, `windows.py`, `recurrent.py`, `attention.py`, `scatter.py`, `moves.py`, `shapes.py`,
+`sizes.py` and `tensors.py` give them sizes that fit, `data.py` their data, `noticing.py` tries
+them, and `writing.py` writes them.
 """
 
 from __future__ import annotations

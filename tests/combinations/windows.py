@@ -63,7 +63,10 @@ _MOST_CHANNELS: Final = 120
 
 @dataclass(frozen=True)
 class _Windows:
-    """A window and its moves; each field has a number for each spatial dimension."""
+    """A window and its moves; each field has a number for each spatial dimension.
+
+    `start` and `end` are the padding before and after the wide elements.
+    """
 
     wide: _Sizes
     window: _Sizes

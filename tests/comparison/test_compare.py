@@ -98,6 +98,7 @@ CASE = "gather/a"
         (verdict(CASE, FAILED), verdict(CASE, PASSED), Change.FIXED),
         (verdict(CASE, FAILED), verdict(CASE, Status.UNSUPPORTED), Change.STATUS),
         (verdict(CASE, PASSED), verdict(CASE, Status.UNCHECKED), Change.STATUS),
+        # By default a margin has drifted if it grows by more than 0.1, here from 0.5.
         (verdict(CASE, PASSED), verdict(CASE, PASSED, margin=0.61), Change.DRIFTED),
         (verdict(CASE, PASSED, margin=0.61), verdict(CASE, PASSED), Change.SAME),
         (verdict(CASE, PASSED), verdict(CASE, PASSED, digest="1" * 16), Change.BITS),
@@ -153,7 +154,7 @@ def test_a_comparison_lists_differences_of_the_environment() -> None:
     assert (difference.name, difference.base, difference.new) == ("driver", "31.1", "31.2")
 
 
-def test_new_failures_leave_out_failures_of_the_base_but_no_passes() -> None:
+def test_the_log_of_new_failures_lacks_failures_of_the_base_but_no_passes() -> None:
     base = run(verdict("gather/a", FAILED), verdict("gather/b", PASSED))
     new = run(verdict("gather/a", FAILED), verdict("gather/b", FAILED), verdict("gather/c", PASSED))
     comparison = compare(base, new)
