@@ -176,9 +176,7 @@ def test_option_cases_reads_standard_input_for_a_dash(tmp_path: Path) -> None:
     assert identifiers(done.stdout) == ["tile/tile/half"]
 
 
-def test_option_dump_writes_failing_cases_as_case_files_and_refuses_a_path_below_a_file(
-    tmp_path: Path,
-) -> None:
+def test_option_dump_writes_failing_cases_as_case_files(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     done = dmlconf_here(tmp_path, "run", path, "--dump", "new/dump")
     assert done.returncode == 1
@@ -190,6 +188,10 @@ def test_option_dump_writes_failing_cases_as_case_files_and_refuses_a_path_below
     ]
     again = dmlconf_here(tmp_path, "run", folder)
     assert "FAILED tile/tile-tile-wrong: expectation contradicts the reference" in again.stdout
+
+
+def test_option_dump_refuses_a_path_below_a_file(tmp_path: Path) -> None:
+    path = write(tmp_path, CASES)
     refused = dmlconf_here(tmp_path, "run", path, "--dump", "tile.yaml/x")
     assert refused.returncode == 2
     assert "--dump tile.yaml/x cannot be written" in refused.stderr

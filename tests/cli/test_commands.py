@@ -265,10 +265,15 @@ def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
     assert "did you mean gather/documented/example-3-swap-columns?" in done.stderr
 
 
-def test_operators_lists_all_and_shows_struct_support_and_questions_of_one(tmp_path: Path) -> None:
+def test_operators_lists_all_operators(tmp_path: Path) -> None:
     everything = dmlconf_here(tmp_path, "operators").stdout
     assert "SCATTER_ELEMENTS (SCATTER)" in everything
     assert set(operator_names()) <= {line.partition(" ")[0] for line in everything.splitlines()}
+
+
+def test_operators_shows_struct_constraints_support_and_numbers_of_cases_of_one_operator(
+    tmp_path: Path,
+) -> None:
     one = dmlconf_here(tmp_path, "operators", "argmin").stdout
     for text in (
         "struct DML_ARGMIN_OPERATOR_DESC {",

@@ -94,9 +94,7 @@ def test_the_token_moves_from_the_address_into_a_cookie(history: Database) -> No
     assert (code, headers["Content-Type"][:20]) == (200, "application/atom+xml")
 
 
-def test_head_gets_headers_only_post_is_refused_and_unknown_paths_are_not_found(
-    history: Database,
-) -> None:
+def test_head_gets_headers_only_and_post_is_refused(history: Database) -> None:
     application = Application(history, TOKEN, print)
     cookie = f"dmlconf-history={TOKEN}"
     code, headers, body = ask(application, "/", method="HEAD", cookie=cookie)
@@ -104,6 +102,11 @@ def test_head_gets_headers_only_post_is_refused_and_unknown_paths_are_not_found(
     assert int(headers["Content-Length"]) == len(ask(application, "/", cookie=cookie)[2])
     code, headers, _ = ask(application, "/", method="POST", cookie=cookie)
     assert (code, headers["Allow"]) == (405, "GET, HEAD")
+
+
+def test_unknown_paths_are_not_found(history: Database) -> None:
+    application = Application(history, TOKEN, print)
+    cookie = f"dmlconf-history={TOKEN}"
     for path in ("/../h.sqlite", "/cases/../index.html", "/\0", "/<script>", "/%", "/cases/"):
         code, _, body = ask(application, path, cookie=cookie)
         assert code == 404

@@ -355,6 +355,7 @@ def test_wrong_arguments_of_record_are_refused_with_a_message_and_write_no_file(
 def test_a_recorded_case_without_large_outputs_takes_less_than_100_bytes_on_average(
     tmp_path: Path,
 ) -> None:
+    """Each checkout has recordings of the suite's cases, of which there are more than 70,000."""
     path = tmp_path / "x.dmlrec"
     paths = [cases_directory() / name for name in ("gather", "join", "tile")]
     # Cases of `sizes` have large outputs, and those of `combinations` long identifiers.

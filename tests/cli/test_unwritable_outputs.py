@@ -130,6 +130,7 @@ def test_a_full_disk_for_the_log_ends_the_run_with_an_error_message(
     assert done.returncode == code
     assert "Error: the run log run.jsonl cannot be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
+    # The first verdicts, which fit into 16 KiB.
     assert len(read_log(tmp_path / "run.jsonl").verdicts) > 3
 
 

@@ -11,7 +11,7 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dmlconf.cli.output.workflow_commands import Disarmed
@@ -70,6 +70,10 @@ def test_a_message_of_a_plugin_is_no_workflow_command(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text("# :[\r\na", max_size=6)))
+@example([":", ":"])
+@example(["a\r ", ":", ":a"])
+@example(["##", "["])
+@example(["a#", "#", "["])
 def test_text_written_in_several_parts_makes_no_workflow_command(parts: list[str]) -> None:
     buffer = BytesIO()
     stream = Disarmed(TextIOWrapper(buffer, encoding="utf-8", newline=""))

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import Operator
@@ -177,10 +178,15 @@ def test_recurrent_layers_with_infinite_inputs_get_weights_of_one_sign(tmp_path:
     assert case_of(case.operator, draft).with_inputs().inputs()["WeightTensor"].min() > 0
 
 
+def some_cases(name: str) -> list[Case]:
+    """Return an operator's first 40 bundled cases, enough for drafts and quickly read."""
+    plan = bundled(f"{name.lower()}/matrix.yaml").plan()
+    return [valid_case(each) for each in list(plan)[:40]]
+
+
 def test_a_made_case_of_attention_has_no_past_keys_to_read() -> None:
     entry = operator("MULTIHEAD_ATTENTION1")
-    suite = bundled("multihead_attention1/matrix.yaml")
-    drafts, pool = starting_drafts(entry, [valid_case(each) for each in list(suite.plan())[:40]])
+    drafts, pool = starting_drafts(entry, some_cases("MULTIHEAD_ATTENTION1"))
     made = changed_to_have(entry, drafts[0], pool, {"PastSequenceLengthsTensor": "present"})
     assert made is not None
     lengths = case_of(entry, made).with_inputs().inputs()["PastSequenceLengthsTensor"]
@@ -255,8 +261,7 @@ def test_sizes_that_follow_from_each_other_change_together(
     name: str, values: dict[str, str]
 ) -> None:
     entry = operator(name)
-    suite = bundled(f"{name.lower()}/matrix.yaml")
-    drafts, pool = starting_drafts(entry, [valid_case(each) for each in list(suite.plan())[:40]])
+    drafts, pool = starting_drafts(entry, some_cases(name))
     others = [each for each in drafts if not values.items() & values_in(entry, each).items()]
     assert any(changed_to_have(entry, draft, pool, values) for draft in others)
 
