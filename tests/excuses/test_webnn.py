@@ -25,7 +25,7 @@ from tests.excuses.test_formulas_as_written import described, tensor
 
 INF: Final = np.inf
 NAN: Final = np.nan
-GREATEST: Final = 3.4028234663852886e38
+GREATEST: Final = float(np.finfo(np.float32).max)
 CHROMIUM: Final = Environment("webnn", "153.0.8010.0", details={"target": "webnn"})
 
 
@@ -51,8 +51,8 @@ GEMM: Final = (
 FLUSHED: Final[Mapping[int, float]] = {}
 """Stands for zeros in place of the last two subnormal elements of the right output."""
 
-# A case, a finding, the wrong elements that Chromium gives (by index), and a wrong element that it
-# does not give.
+# A case, a finding, the wrong elements that Chromium gives (by index), and another wrong element,
+# which it does not give.
 FINDINGS: Final = [
     (
         "average_pooling/boundary/not-a-number-and-infinities",
@@ -111,20 +111,20 @@ FINDINGS: Final = [
 ]
 
 
-@pytest.mark.parametrize(("name", "finding", "given", "other"), FINDINGS)
-def test_a_finding_explains_the_results_of_chromium_and_no_other_wrong_result(
-    name: str, finding: str, given: Mapping[int, float], other: Mapping[int, float]
+@pytest.mark.parametrize(("name", "finding", "of_chromium", "other"), FINDINGS)
+def test_a_finding_explains_the_wrong_elements_of_chromium_but_not_another_one_among_them(
+    name: str, finding: str, of_chromium: Mapping[int, float], other: Mapping[int, float]
 ) -> None:
-    if given is FLUSHED:
+    if of_chromium is FLUSHED:
         output = reference_output(case(name)).reshape(-1)
         small = (np.abs(output) < np.finfo(output.dtype).tiny) & (output != 0)
-        given = {int(index): 0.0 for index in np.flatnonzero(small)[-2:]}
-        assert len(given) == 2
-    verdict = verdict_on_changed(name, given)
+        of_chromium = {int(index): 0.0 for index in np.flatnonzero(small)[-2:]}
+        assert len(of_chromium) == 2
+    verdict = verdict_on_changed(name, of_chromium)
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
     assert verdict.reason.message.startswith(f"known finding {finding} "), verdict
-    verdict = verdict_on_changed(name, given, other)
+    verdict = verdict_on_changed(name, of_chromium, other)
     assert verdict.reason is not None
     assert not verdict.reason.message.startswith("known finding"), verdict
 
@@ -150,24 +150,25 @@ ROWS_OF_1031: Final = (
     "argmin/combinations/pairs-4[Values=1x3x2x1x2x1031xFLOAT32x1:5xchannels-lastx1x1x2x1x2x1031x1"
     "xINCREASING]"
 )
-# A case, wrong elements that the specification permits, and one that it does not.
+# A case, wrong elements that the specification permits, and one that it does not; None where it
+# permits every value, since the only element is that of NaN, or no index is within the axis.
 DEVIATIONS: Final = [
     ("argmax/boundary/nan-first-keeps-its-place", {0: 2}, None),
     (ROWS_OF_1031, {50: 2, 115: 1}, {49: 2}),  # [50] is the minimum of NaN, -0.44 and -0.62.
-    ("cast/boundary/floats-are-clamped-to-int32", {9: 2147483647}, {0: 1}),
-    (SPECIALS, {9: 127, 22: 127, 35: 127}, {2: -128}),
+    ("cast/boundary/floats-are-clamped-to-int32", {9: 2147483647}, {0: 1}),  # [9] is that of NaN.
+    (SPECIALS, {9: 127, 22: 127, 35: 127}, {2: -128}),  # Those of NaN; [2] is that of infinity.
     ("gather_nd1/boundary/beyond-the-axis-into-the-next-row", {0: 3}, None),
-    ("gather/boundary/index-keeps-low-32-bits", {0: 3}, None),  # No index is within the axis.
+    ("gather/boundary/index-keeps-low-32-bits", {0: 3}, None),
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "other"), DEVIATIONS)
+@pytest.mark.parametrize(("name", "permitted", "other"), DEVIATIONS)
 def test_only_results_that_the_specification_leaves_open_are_waived(
-    name: str, given: Mapping[int, float], other: Mapping[int, float] | None
+    name: str, permitted: Mapping[int, float], other: Mapping[int, float] | None
 ) -> None:
-    assert verdict_on_changed(name, given).status is Status.WAIVED
+    assert verdict_on_changed(name, permitted).status is Status.WAIVED
     if other is not None:
-        assert verdict_on_changed(name, given, other).status is Status.FAILED
+        assert verdict_on_changed(name, permitted, other).status is Status.FAILED
 
 
 @pytest.mark.parametrize(
@@ -178,6 +179,7 @@ def test_a_wrong_result_of_an_index_within_the_axis_is_not_waived(name: str) -> 
 
 
 def test_a_result_that_two_findings_give_alike_is_explained(tmp_path: Path) -> None:
+    """Beta is 0, so Chromium leaves out the NaN of C; and its softplus of NaN is 0, as of -inf."""
     desc = (
         f"{tensor('ATensor', '1', sizes='[1, 1]')}, "
         f"{tensor('BTensor', '-.inf', sizes='[1, 1]')}, "

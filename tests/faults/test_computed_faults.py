@@ -754,6 +754,8 @@ def test_in_a_graph_an_index_along_a_dimension_of_size_1_counts_as_0(tmp_path: P
     wrong = np.array([[[0, 4], [0, 0], [0, 0], [3, 0]]], np.int32)
     fault = "scattered-by-strides-of-0-in-a-graph"
     assert status_and_fault(case, {"y": wrong}, "1.13.1") == (Status.WAIVED, fault)
+    at_row_3 = np.array([[[0, 0], [0, 0], [0, 0], [3, 4]]], np.int32)
+    assert status_and_fault(case, {"y": at_row_3}, "1.13.1") == (Status.FAILED, "")
 
 
 BETWEEN_INDICES = (
@@ -836,6 +838,8 @@ def test_in_a_graph_packed_updates_are_read_with_strides_of_0(tmp_path: Path) ->
     wrong = np.array([[1, 10], [3, 4]], np.float32)
     fault = "scattered-by-strides-of-0-in-a-graph"
     assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
+    wrong[0, 1] = 20
+    assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.FAILED, "")
 
 
 PACKED_OR_NOT = """

@@ -27,16 +27,16 @@ STEP = (
 
 
 @pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
-@pytest.mark.parametrize(("weight", "given"), [(".inf", 1), ("-.inf", -1)])
+@pytest.mark.parametrize(("weight", "measured"), [(".inf", 1), ("-.inf", -1)])
 def test_a_softsign_of_infinity_that_is_1_or_minus_1_instead_of_nan_is_waived(
-    weight: str, given: float, data_type: str, tmp_path: Path
+    weight: str, measured: float, data_type: str, tmp_path: Path
 ) -> None:
     """SOFTSIGN is x / (1 + |x|), which is NaN for an infinite x and 1 for the greatest number."""
     desc = STEP.replace("TYPE", data_type).replace("WEIGHTS", f"[0, 0, {weight}]")
     case = case_of(tmp_path, "GRU", desc)
-    arrays = outputs_of(case, {"OutputSingleTensor": [given]})
+    arrays = outputs_of(case, {"OutputSingleTensor": [measured]})
     assert status_and_fault(case, arrays, "1.8.0") == (Status.WAIVED, FAULT)
     assert status_and_fault(case, arrays, "1.9.0") == (Status.FAILED, "")
-    for wrong in (0.5, -given):
+    for wrong in (0.5, -measured):
         arrays = outputs_of(case, {"OutputSingleTensor": [wrong]})
         assert status_and_fault(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong

@@ -31,7 +31,13 @@ class Machines:
     """
 
     def __init__(self, folder: Path, cwd: Path | None = None, **variables: str) -> None:
-        """Start the scheduler; processes have these variables in addition to those of tests."""
+        """Start the scheduler.
+
+        Args:
+            folder: for what the processes print, and for their files.
+            cwd: the working folder of the processes; by default `folder`.
+            variables: environment variables in addition to those of tests.
+        """
         self._folder, self._cwd, self._variables = folder, cwd or folder, variables
         self.nannies: dict[str, subprocess.Popen[bytes]] = {}
         self._networks: dict[str, tuple[Link, Link]] = {}

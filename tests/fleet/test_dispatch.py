@@ -41,10 +41,14 @@ class LocalWorkers(Cluster):
     def alive(self) -> bool:
         return True
 
+    def join(self, address: str) -> None:
+        """Add a worker at the address."""
+        self._workers = {**self._workers, address: WorkerInfo(address, address, 1)}
+
     def restart(self, old: str, new: str) -> None:
         """Replace the worker at the address `old` by one at `new`."""
-        workers = {each: info for each, info in self._workers.items() if each != old}
-        self._workers = {**workers, new: WorkerInfo(new, new, 1)}
+        del self._workers[old]
+        self.join(new)
 
     def call(self, worker: str, function: Callable[..., Any], *arguments: Any) -> int:
         self._calls += 1
@@ -111,7 +115,7 @@ def test_a_new_worker_with_a_device_that_no_worker_had_is_refused(
     troubles: list[str] = []
     fleet = Fleet(workers, job, troubles.append)
     members = fleet.prepare()
-    workers.restart("c:1", "c:1")
+    workers.join("c:1")
     verdicts = fleet.verdicts(plan, members, NO_WAIVERS)
     assert [verdict.execution.worker for verdict, _ in verdicts] == ["a:1"] * 4
     assert troubles == [

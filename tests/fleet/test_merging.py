@@ -108,9 +108,9 @@ def test_missing_shards_are_named_and_resuming_the_merged_log_runs_their_cases(
     assert done.returncode == (0 if text.startswith("PASSED") else 6)
     assert text in done.stdout
     assert text in dmlconf_here(eight_shards, "report", "merged.jsonl").stdout
-    assert (
-        dmlconf_here(eight_shards, "run", "tile.yaml", "--resume", "merged.jsonl").returncode == 0
-    )
+    resumed = dmlconf_here(eight_shards, "run", "tile.yaml", "--resume", "merged.jsonl")
+    assert resumed.returncode == 0
+    assert len(read_log(eight_shards / "merged.jsonl").verdicts) == 40
 
 
 def test_merging_names_a_shard_whose_log_ended_early(eight_shards: Path) -> None:
@@ -187,6 +187,7 @@ def test_logs_of_different_runs_are_refused(
     assert done.returncode == 3
     assert "b.jsonl is from a different run than a.jsonl" in done.stderr
     assert difference in done.stderr
+    assert not (shards / "merged.jsonl").exists()
 
 
 def test_option_other_environments_merges_logs_of_two_drivers_and_verdicts_name_their_log(
@@ -223,9 +224,11 @@ def test_a_verdict_in_one_log_replaces_the_status_not_run_in_another(tmp_path: P
 
 
 def test_writing_the_merged_log_over_one_of_the_logs_is_refused(shards: Path) -> None:
+    before = (shards / "a.jsonl").read_bytes()
     done = dmlconf_here(shards, "merge", *SHARDS, "-o", "a.jsonl")
     assert done.returncode == 2
     assert "-o a.jsonl is one of the logs to merge" in done.stderr
+    assert (shards / "a.jsonl").read_bytes() == before
 
 
 def test_merging_shards_of_different_divisions_names_each_with_its_division(

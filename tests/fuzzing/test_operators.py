@@ -84,6 +84,7 @@ def test_sizes_above_1_are_often_odd_and_often_multiples_of_eight() -> None:
     several = {size: count for size, count in sizes.items() if size > 1}
     odd = sum(count for size, count in several.items() if size % 2)
     eights = sum(count for size, count in several.items() if size % 8 == 0)
+    # Of sizes that were chosen evenly, 0.5 would be odd, and 0.125 multiples of eight.
     assert odd > 0.4 * sum(several.values())
     assert eights > 0.15 * sum(several.values())
 

@@ -84,6 +84,20 @@ def test_the_exported_form_has_every_intermediate_tensor_as_an_output(branches: 
     }
 
 
+def test_the_form_order_lists_the_nodes_and_edges_of_the_graph_from_the_last_to_the_first(
+    branches: GraphCase,
+) -> None:
+    graph, other = branches.graph, reversed_nodes(branches.graph)
+    for name in ("nodes", "input_edges", "intermediate_edges", "output_edges"):
+        listed = getattr(graph, name)
+        assert len(listed) > 1
+        assert getattr(other, name) == tuple(reversed(listed)), name
+
+
+def test_the_form_cut_has_two_of_the_four_operators_in_each_half(branches: GraphCase) -> None:
+    assert halves(branches.graph) == (("product", "sum"), ("split", "join"))
+
+
 def test_the_form_owned_has_unowned_inputs_for_owned_ones_and_owned_inputs_for_constants(
     branches: GraphCase,
 ) -> None:

@@ -99,6 +99,7 @@ def test_an_owned_tensor_must_be_a_graph_input_that_all_its_consumers_own(valid:
 
 
 def test_an_output_needs_one_source_and_a_graph_needs_an_output(valid: Graph) -> None:
+    assert "edge-ends-exist" in rules(replace(valid, output_edges=()))
     twice = (*valid.output_edges, OutputEdge("double", "OutputTensor", "y"))
     assert rules(replace(valid, output_edges=twice)) == ["single-output-source"]
     none = replace(valid, outputs={}, output_edges=())

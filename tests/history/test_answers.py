@@ -366,9 +366,8 @@ def test_driver_states_count_the_cases_of_each_operator_that_fail_with_each_driv
         [
             night(0, [verdict(A), verdict(B)]),
             night(1, [verdict(A, fails=True), verdict(B)], driver="2.0"),
-            night(
-                2, [verdict(B, fails=True)], driver="2.0", selected=2
-            ),  # Incomplete: it does not count.
+            # An incomplete run, which does not count.
+            night(2, [verdict(B, fails=True)], driver="2.0", selected=2),
         ],
     )
     with opened(database) as history, history.reading() as connection:
@@ -412,8 +411,8 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
     ]
 
     def history(*arguments: str | Path) -> str:
-        name = "--database"
-        done = dmlconf_here(tmp_path, "history", *arguments, name, tmp_path / "h.sqlite")
+        database = ("--database", tmp_path / "h.sqlite")
+        done = dmlconf_here(tmp_path, "history", *arguments, *database)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 

@@ -184,6 +184,7 @@ def test_option_history_adds_the_run_to_the_database(tmp_path: Path) -> None:
     assert dmlconf_here(tmp_path, *run_with_history, "numpy", **variables).returncode == 0
     assert dmlconf_here(tmp_path, *run_with_history, "faulty:zeros", **variables).returncode == 1
     done = dmlconf_here(tmp_path, "history", "case", "tile/tile/stated", **variables)
+    # Each backend has a history of its own.
     assert "failed in 0 of 1 runs" in done.stdout
     assert "failed in 1 of 1 runs" in done.stdout
 

@@ -27,6 +27,7 @@ def _works_on(random: Random, path: Path, base: Path) -> str:
 
 
 def _takes_memory(random: Random, path: Path, base: Path) -> str:
+    """Take 1,200 MiB: more than the 1,024 that `tests.hostile.child` permits for one mutant."""
     return "" if bytearray(b"\x01") * (1200 << 20) else "nothing"
 
 

@@ -1,7 +1,7 @@
 """Feed mutants to dmlconf: `python -m tests.hostile.child KIND FOLDER FIRST COUNT`.
 
 This process writes a line to standard output before it makes a mutant and before it feeds one.
-The process that watches (`tests.hostile.trial`) so knows at which mutant this one died or hung.
+So the process that watches, `tests.hostile.trial`, knows at which mutant this one died or hung.
 """
 
 from __future__ import annotations
