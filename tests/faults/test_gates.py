@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.faults.gates import bounded_before_activations
 from dmlconf.verdicts.verdict import Status
 from tests.faults.test_computed_faults import case_of, outputs_of, status_and_fault
 
@@ -40,3 +41,12 @@ def test_a_softsign_of_infinity_that_is_1_or_minus_1_instead_of_nan_is_waived(
     for wrong in (0.5, -measured):
         arrays = outputs_of(case, {"OutputSingleTensor": [wrong]})
         assert status_and_fault(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong
+
+
+def test_nan_is_replaced_by_the_lowest_number_of_which_tanh_is_minus_1(tmp_path: Path) -> None:
+    """No verdict tells: where the right output is NaN for a weight of NaN, any value is right."""
+    desc = STEP.replace("TYPE", "FLOAT32").replace("WEIGHTS", "[0, 0, .nan]")
+    case = case_of(tmp_path, "GRU", desc.replace("SOFTSIGN", "TANH"))
+    computed = bounded_before_activations(case)
+    assert computed is not None
+    assert computed.outputs["OutputSingleTensor"].ravel().tolist() == [-1]

@@ -50,6 +50,14 @@ def test_a_1_that_the_first_pass_loses_is_waived_in_a_sum_and_in_a_mean(
     assert status_and_fault(case, all_right, "1.9.1")[0] is Status.PASSED
 
 
+def test_a_1_that_a_float32_sum_lacks_is_not_waived(tmp_path: Path) -> None:
+    desc = SUM.replace("FUNCTION", "SUM").replace("FLOAT16", "FLOAT32")
+    case = case_of(tmp_path, "REDUCE", desc)
+    assert first_pass_truncated(case) is None
+    zeros = outputs_of(case, {"OutputTensor": [0] * 5})
+    assert status_and_fault(case, zeros, "1.9.1") == (Status.FAILED, "")
+
+
 def test_a_sum_without_axes_is_not_explained(tmp_path: Path) -> None:
     desc = SUM.replace("FUNCTION", "SUM").replace("[1, 5]", "[4, 5]").replace("[0]", "[]")
     case = case_of(tmp_path, "REDUCE", desc)
@@ -275,7 +283,10 @@ def test_256_rows_of_128_columns_are_added_in_two_blocks(tmp_path: Path) -> None
 
 
 def test_axes_0_1_and_3_may_have_one_pass_along_0_and_one_along_1_and_3(tmp_path: Path) -> None:
-    """DirectML 1.8.0 and 1.9.1 lose the 0.5 of 2048 + 0.5 + 1 - 2048: the mean is 1 / 288."""
+    """DirectML 1.8.0 and 1.9.1 lose the 0.5 of 2048 + 0.5 + 1 - 2048: the mean is 1 / 288.
+
+    An element that is 0 becomes 0 - 1 / 288, truncated to FLOAT16.
+    """
     values = np.zeros((16, 9, 2, 2))
     values[0, 0, 0], values[1, 0, 0, 0], values[0, 1, 0, 1] = (2048, 1), 0.5, -2048
     desc = f"""{{NormalizeVariance: false, Axes: [0, 1, 3], Epsilon: 0.1,

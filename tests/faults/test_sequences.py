@@ -25,6 +25,7 @@ from dmlconf.backends.protocol import (
 from dmlconf.backends.registry import parse
 from dmlconf.engine.session import reference
 from dmlconf.excuses.known_fault_file import known_faults
+from dmlconf.faults.sequences import numbers_written
 from dmlconf.judging.judge import judge
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status
@@ -114,6 +115,16 @@ def test_exchanged_sequences_are_not_waived_for_an_order_without_the_fault(
     written_to_the_first_outputs = {**arrays, names[0]: right["a"], names[1]: right["b"]}
     for wrong in (exchanged, written_to_the_first_outputs):
         assert fault_of(tmp_path, graph(A + B, outputs), Outputs(wrong)) == ""
+
+
+def test_sequences_are_numbered_after_the_inputs_and_constants_of_the_graph(
+    tmp_path: Path,
+) -> None:
+    """The input is 0, the constant 1 and sequence `a` 2, which is left out: it is no output."""
+    constant = "constants: {k: {Sizes: [2], DataType: FLOAT32, values: [3, 4]}}\n"
+    add = "  m: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: k, OutputTensor: {}}}\n"
+    case = graph_case(tmp_path, graph(A + B + add, "m na b nb", INPUT + constant))
+    assert numbers_written(case.graph, "FILL_VALUE_SEQUENCE") == {"b": 3}
 
 
 def test_a_lost_device_is_not_waived_as_exchanged_sequences(tmp_path: Path) -> None:

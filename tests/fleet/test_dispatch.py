@@ -1,4 +1,4 @@
-"""A worker of a fleet that restarts runs cases again if the run has begun with its device.
+"""A worker that restarts is used again; one with a device that is new to the run is refused.
 
 The tested code is in `dmlconf/fleet/dispatch.py`.
 """

@@ -113,6 +113,7 @@ def test_about_every_third_graph_has_a_rewrite_and_the_others_are_unchanged(
     mixed = list(Fuzz(OPERATORS[:2], 5, Kind.GRAPHS, 2, (pattern,)).cases(numbers))
     have = [case_rewrite(case.template) is not None for case in mixed]
     assert 5 <= sum(have) <= 15  # 10 of 30 is every third.
+    assert all(0 < sum(have[at : at + 10]) < 10 for at in (0, 10, 20))
     assert [a.template.data for a, has in zip(plain, have, strict=True) if not has] == [
         b.template.data for b, has in zip(mixed, have, strict=True) if not has
     ]

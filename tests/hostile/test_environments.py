@@ -75,7 +75,7 @@ SITUATIONS: dict[str, tuple[str, set[int]]] = {
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_an_unusual_environment_gives_a_documented_exit_code(tmp_path: Path, name: str) -> None:
-    command, codes = SITUATIONS[name]
+    command, codes = SITUATIONS[name]  # The path in $D may have spaces, so IFS is empty.
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     done = subprocess.run(
         ["bash", "-c", f"IFS=; {command}"],
