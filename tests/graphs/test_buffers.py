@@ -7,6 +7,7 @@ The tested code is in `dmlconf/graphs/buffers.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,11 @@ def test_an_owned_input_is_owned_in_all_operators_that_read_it(tmp_path: Path) -
     assert product.desc["BTensor"].Flags == total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
 
 
+def test_an_input_that_is_owned_already_is_not_listed_as_ownable(tmp_path: Path) -> None:
+    owned = with_owned_inputs(graph_case(tmp_path, TWO_READERS).graph, {"scale"})
+    assert ownable_inputs(owned) == ("sequence",)
+
+
 def test_the_flag_of_ownership_is_set_once_or_cleared() -> None:
     tensor = TensorDesc(DataType.FLOAT32, (2,))
     owned = flagged(tensor, owned=True)
@@ -123,6 +129,19 @@ outputs: {{y: relu, z: k}}
     assert in_place_pairs(graph_case(tmp_path, graph).graph) == (("y", "x"),)
 
 
+def test_an_input_that_the_operator_reads_in_another_layout_is_not_in_place(tmp_path: Path) -> None:
+    graph = f"""
+inputs: {{x: {TENSOR}, w: {TENSOR}}}
+nodes:
+  sum: {{operator: ELEMENT_WISE_ADD, desc: {{ATensor: x, BTensor: w, OutputTensor: {{}}}}}}
+outputs: {{y: sum}}
+"""
+    same = graph_case(tmp_path, graph).graph
+    turned = replace(same.inputs["x"], Sizes=(1, 1, 3, 2))
+    assert in_place_pairs(same) == (("y", "x"), ("y", "w"))
+    assert in_place_pairs(replace(same, inputs={**same.inputs, "x": turned})) == (("y", "w"),)
+
+
 def test_a_graph_of_several_operators_may_not_write_in_place(tmp_path: Path) -> None:
     graph = f"""
 inputs:
@@ -136,18 +155,23 @@ outputs: {{y: sum}}
     assert not may_share_buffers(graph_case(tmp_path, graph).graph)
 
 
-@pytest.mark.parametrize(("strides", "may"), [("[2, 1]", True), ("[1, 2]", False)])
+@pytest.mark.parametrize(
+    ("of_input", "of_output", "may"),
+    [("[2, 1]", "[2, 1]", True), ("[1, 2]", "[2, 1]", False), ("[2, 1]", "[1, 2]", False)],
+)
 def test_a_graph_of_one_operator_may_write_in_place_only_if_its_tensors_are_packed(
-    tmp_path: Path, strides: str, may: bool
+    tmp_path: Path, of_input: str, of_output: str, may: bool
 ) -> None:
     """CompileGraph may copy a transposed tensor to the output's memory."""
     tensor = "Sizes: [2, 2], DataType: FLOAT32"
     graph = f"""
 inputs:
   x: {{{tensor}, values: [1, 2, 3, 4]}}
-  w: {{{tensor}, Strides: {strides}, values: [1, 2, 3, 4]}}
+  w: {{{tensor}, Strides: {of_input}, values: [1, 2, 3, 4]}}
 nodes:
-  sum: {{operator: ELEMENT_WISE_ADD, desc: {{ATensor: x, BTensor: w, OutputTensor: {{}}}}}}
+  sum:
+    operator: ELEMENT_WISE_ADD
+    desc: {{ATensor: x, BTensor: w, OutputTensor: {{{tensor}, Strides: {of_output}}}}}
 outputs: {{y: sum}}
 """
     assert may_share_buffers(graph_case(tmp_path, graph).graph) is may

@@ -58,6 +58,12 @@ def test_a_graph_knows_sources_outputs_and_neighbours(tmp_path: Path) -> None:
     assert graph.neighbours() == (("ELEMENT_WISE_ADD", "ACTIVATION_RELU"),)
 
 
+def test_neighbours_that_two_edges_join_are_named_once() -> None:
+    nodes = relu("a"), relu("b"), relu("c")
+    graph = Graph({}, {}, nodes, intermediate_edges=(link("a", "b"), link("b", "c")))
+    assert graph.neighbours() == (("ACTIVATION_RELU", "ACTIVATION_RELU"),)
+
+
 def test_constants_are_nodes_without_inputs(tmp_path: Path) -> None:
     text = TWO_NODES.replace(
         "nodes:",

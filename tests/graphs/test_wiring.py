@@ -109,7 +109,9 @@ def test_an_output_needs_one_source_and_a_graph_needs_an_output(valid: Graph) ->
 def test_a_tensor_with_fewer_strides_than_sizes_is_found_and_its_bytes_are_not_compared(
     valid: Graph,
 ) -> None:
-    wrong = with_input(valid, "relu", "InputTensor", replace(ROW, Strides=(3, 1)))
+    wrong = with_input(
+        valid, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 2, 3), Strides=(3, 1))
+    )
     assert "strides-per-dimension" in rules(wrong)
     assert "edge-size" not in rules(wrong)
 
