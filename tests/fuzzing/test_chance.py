@@ -26,5 +26,6 @@ def test_choices_stay_within_their_limits_and_reach_all_values() -> None:
     assert {chance.below(3) for _ in range(100)} == {0, 1, 2}
     assert {chance.between(-1, 1) for _ in range(100)} == {-1, 0, 1}
     assert {chance.pick("ab") for _ in range(100)} == {"a", "b"}
-    assert {chance.weighted((("a", 1), ("b", 0))) for _ in range(100)} == {"a"}
+    weighted = (("a", 1), ("never", 0), ("b", 2))
+    assert {chance.weighted(weighted) for _ in range(100)} == {"a", "b"}
     assert {tuple(chance.shuffled(range(3))) for _ in range(100)} == set(permutations(range(3)))
