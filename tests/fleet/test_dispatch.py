@@ -47,7 +47,7 @@ class LocalWorkers(Cluster):
 
     def restart(self, old: str, new: str) -> None:
         """Replace the worker at the address `old` by one at `new`."""
-        del self._workers[old]
+        self._workers = {each: info for each, info in self._workers.items() if each != old}
         self.join(new)
 
     def call(self, worker: str, function: Callable[..., Any], *arguments: Any) -> int:
