@@ -19,6 +19,7 @@ from dmlconf.backends.options import split_options
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.cases.suites import built
+from tests.engine.cases import case
 
 ONCE_TILED = """
 operator: TILE
@@ -164,6 +165,12 @@ def test_a_fault_changes_only_cases_that_meet_its_condition_which_may_have_comma
     (outcome,) = create(f"scaled,where={where},by=2").run([built(tmp_path, ONCE_TILED)])
     assert isinstance(outcome, Outputs)
     assert outcome.arrays["OutputTensor"].tolist() == ([2, -4] if faulty else [1, -2])
+
+
+def test_the_faulty_backend_accepts_an_invalid_case_and_returns_no_arrays(tmp_path: Path) -> None:
+    (outcome,) = create("zeros").run([case(tmp_path, "invalid")])
+    assert isinstance(outcome, Outputs)
+    assert not outcome.arrays
 
 
 def test_options_after_an_unclosed_parenthesis_are_split_at_commas() -> None:

@@ -1,7 +1,8 @@
 """Ways in which a vendor, who can sign anything, cheats with certificates.
 
 `dmlconf verify` must notice each from the content: it refuses the certificate, or reports what is
-wrong.
+wrong. `tests/certification/test_verification.py` tries each once, and
+`tests/hostile/certificates.py` tries each with many choices of the random numbers.
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ def _type_called_missing(random: Random, forgery: Forgery) -> None:
 
 
 def _lower_level(random: Random, forgery: Forgery) -> None:
-    """Say that the device has another feature level, one of which does not exist."""
+    """Say that the device has a lower feature level than it has, or 9_9, which does not exist."""
     forgery.predicate["capabilities"]["feature_level"] = random.choice(("1_0", "5_0", "9_9"))
 
 
@@ -285,7 +286,7 @@ def _broke_down(random: Random, forgery: Forgery) -> None:
         line["faults"] = [{"kind": "not deterministic", "message": "now so, now so"}]
 
 
-def _accepted_invalid(random: Random, forgery: Forgery) -> None:
+def _other_rejection(random: Random, forgery: Forgery) -> None:
     """Say that an invalid desc was refused by another call, with another HRESULT."""
     line = forgery.line("/invalid")
     line["rejection"] = {"stage": "Execute", "hresult": random.choice(("S_OK", "E_OUTOFMEMORY"))}
@@ -448,7 +449,7 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "other inputs": _other_inputs,
     "another environment": _other_environment,
     "a breakdown, a rejection or faults": _broke_down,
-    "another rejection": _accepted_invalid,
+    "another rejection": _other_rejection,
     "an excuse of one's own": _excused_by_a_limit,
     "a waiver that does not fit": _badly_waived,
     "another order": _order_changed,

@@ -110,9 +110,10 @@ def test_right_nodes_do_not_excuse_a_graph_that_gives_other_bits_than_its_nodes(
 def test_a_graph_fails_if_a_node_is_wrong_for_the_inputs_that_it_got(tmp_path: Path) -> None:
     verdict = verdict_on(Remainders(spike=1.5), tmp_path)
     assert verdict.status is Status.FAILED
+    assert verdict.figures["y"].by_nodes is None
 
 
-def test_a_relation_is_judged_without_its_nodes(tmp_path: Path) -> None:
+def test_right_nodes_do_not_excuse_a_graph_with_a_relation(tmp_path: Path) -> None:
     """Both forms give the spike, so their values are wrong alike."""
     verdict = verdict_on(Remainders(), tmp_path, SPIKE + "relation: order\n")
     assert verdict.status is Status.FAILED
@@ -130,6 +131,14 @@ class HalvesTheExported(Remainders):
                 halved = {**outcome.arrays, "y": outcome.arrays["y"] / np.float32(2)}
                 outcome = Outputs(halved)
             yield outcome
+
+
+def test_nodes_that_run_alone_show_a_graph_to_be_right_if_one_with_more_outputs_is_wrong(
+    tmp_path: Path,
+) -> None:
+    verdict = verdict_on(HalvesTheExported(), tmp_path)
+    assert verdict.status is Status.PASSED
+    assert verdict.figures["y"].by_nodes == 1
 
 
 def test_a_constant_may_be_an_output_of_a_graph_that_its_nodes_show_to_be_right(

@@ -36,6 +36,7 @@ from tests.graphs.suites import graph_case
 from tests.judging.test_judge import status_and_kind
 
 GEMM: Final = PRODUCT + "    expect: {OutputTensor: [12345, 12345, 1, -7]}\n"
+DISPUTING: Final = GEMM + "    disputes: reference\n    note: The page says so.\n"
 AVERAGE: Final = MEAN + "    expect: {OutputTensor: [999]}\n"
 
 GRAPH: Final = """
@@ -240,12 +241,17 @@ def test_a_wrong_recording_of_an_earlier_reference_is_a_contradiction(tmp_path: 
 
 
 def test_a_case_that_disputes_the_reference_is_judged_by_its_expectation(tmp_path: Path) -> None:
-    disputing = GEMM + "    disputes: reference\n    note: The page says so.\n"
-    case = built(tmp_path, disputing)
+    case = built(tmp_path, DISPUTING)
     right = judge(case, expected(case), no_expectation)
     assert (right.status, right.identity.disputes) == (Status.PASSED, "reference")
     wrong = judge(case, run_case(case), no_expectation)
     assert status_and_kind(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
+
+
+def test_a_case_that_disputes_the_reference_is_waived_for_the_reference_itself(
+    tmp_path: Path,
+) -> None:
+    case = built(tmp_path, DISPUTING)
     suite = load_suite([case.about.location.path])
     [own] = judged(suite.plan(), in_process(parse("numpy"), NumpyBackend()), no_expectation)
     assert status_and_kind(own) == (Status.WAIVED, ReasonKind.DISPUTED_REFERENCE)

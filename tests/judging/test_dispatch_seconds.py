@@ -27,12 +27,14 @@ def verdict(directory: Path, outcome: Outcome) -> Verdict:
     return judge(build(plan(directory, "stated")[0]), outcome, lambda case: None)
 
 
-def check_schemas(data: object) -> None:
-    """Check a verdict, as JSON has it, against the schemas of log and report."""
-    for name in ("run-log", "report"):
-        schema = bundled_schema(name)
-        inside = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": "#/$defs/verdict"}
-        jsonschema.validate(data, inside)
+SCHEMAS = ("run-log", "report")
+
+
+def check_schema(name: str, data: object) -> None:
+    """Check a verdict, as JSON has it, against the schema of the log or of the report."""
+    schema = bundled_schema(name)
+    inside = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": "#/$defs/verdict"}
+    jsonschema.validate(data, inside)
 
 
 def test_times_of_dispatches_are_reported_with_the_verdict(tmp_path: Path) -> None:
@@ -40,10 +42,18 @@ def test_times_of_dispatches_are_reported_with_the_verdict(tmp_path: Path) -> No
     actual = verdict(tmp_path, Outputs(values, 0.25, (), (0.5, 0.0000012345678)))
     assert (actual.status, actual.seconds) == (Status.PASSED, 0.25)
     data = json.loads(json.dumps(verdict_data(actual)))
-    assert data["dispatch_seconds"] == [0.5, 0.000001235]
-    check_schemas(data)
+    assert data["dispatch_seconds"] == [0.5, 0.000001235]  # Rounded to nanoseconds.
+    for name in SCHEMAS:
+        check_schema(name, data)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_schemas_refuse_negative_times(tmp_path: Path, name: str) -> None:
+    values = {"OutputTensor": np.array([1, 2, 1, 2], np.float32)}
+    data = json.loads(json.dumps(verdict_data(verdict(tmp_path, Outputs(values)))))
+    check_schema(name, {**data, "dispatch_seconds": [0]})
     with pytest.raises(jsonschema.ValidationError):
-        check_schemas({**data, "dispatch_seconds": [-1]})
+        check_schema(name, {**data, "dispatch_seconds": [-1]})
 
 
 @pytest.mark.parametrize(
@@ -57,4 +67,5 @@ def test_times_of_dispatches_are_reported_with_the_verdict(tmp_path: Path) -> No
 def test_times_are_absent_if_nothing_was_measured(tmp_path: Path, outcome: Outcome) -> None:
     data = json.loads(json.dumps(verdict_data(verdict(tmp_path, outcome))))
     assert "dispatch_seconds" not in data
-    check_schemas(data)
+    for name in SCHEMAS:
+        check_schema(name, data)

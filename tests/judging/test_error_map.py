@@ -39,6 +39,7 @@ def test_the_digit_follows_the_power_of_ten_of_the_error_over_the_largest_expect
 def test_the_digits_of_nan_infinity_and_numbers_beside_0(
     actual: float, expected: float, digit: str
 ) -> None:
+    """If no expected number is finite and not 0, the error counts as a share of 1."""
     pair = (np.array([value], np.float32) for value in (actual, expected))
     assert error_map(*pair).rows == (digit,)
 

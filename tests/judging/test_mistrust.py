@@ -73,6 +73,22 @@ def test_zeros_that_only_a_wide_tolerance_permits_fail(tmp_path: Path) -> None:
     assert verdict.reason.kind is ReasonKind.ALL_ZEROS
 
 
+def test_zeros_pass_if_an_exact_result_is_zero(tmp_path: Path) -> None:
+    case = only_case(
+        tmp_path,
+        """
+operator: TILE
+cases:
+  - name: zeros
+    desc:
+      InputTensor: {Sizes: [8], DataType: FLOAT32, fill: {constant: {value: 0}}}
+      OutputTensor: {Sizes: [16], DataType: FLOAT32}
+      Repeats: [2]
+""",
+    )
+    assert judge_outputs(case, np.zeros(16, np.float32)).status is Status.PASSED
+
+
 def test_zeros_pass_if_terms_of_a_sum_may_cancel_by_rounding(tmp_path: Path) -> None:
     """The sum is 0.07, less than 2^-10 of the sizes of its terms, 100,500."""
     case = sums(tmp_path, [100.5] * 500 + [-100.5] * 500 + [0.07])

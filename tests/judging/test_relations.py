@@ -1,6 +1,7 @@
 """A graph with a relation fails if the outputs of its two forms differ, or are wrong alike.
 
 A relation names another form of a graph, such as its nodes one by one, with the same outputs.
+With `compare_unfused`, the nodes of any graph run one by one too, to tell what is to blame.
 
 The tested code is in `dmlconf/judging/relations.py` and `dmlconf/judging/conclusion.py`.
 """

@@ -116,6 +116,7 @@ def figures(found: Verdict) -> Figures:
 def test_a_large_output_is_recorded_as_a_sample(tmp_path: Path, case: Case) -> None:
     path = tmp_path / "x.dmlrec"
     path.write_bytes(recording_bytes(recording_of(case, reference_output(case))))
+    # The sampled elements take 2 KiB, all elements 128 KiB.
     assert path.stat().st_size < 5000 < reference_output(case).nbytes
     outcome = read_recording(path).entries[case.identifier].outcome
     assert isinstance(outcome, Outputs)

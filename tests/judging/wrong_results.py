@@ -52,7 +52,7 @@ class Survivor:
 
 
 def one_element_off(array: Array, data_type: DataType) -> Array:
-    """Return the array with its largest finite number 1% smaller, or an integer 1 nearer to 0."""
+    """Return the array with its greatest finite size made 1% smaller, or 1 smaller in integers."""
     changed = array.copy()
     sizes = np.abs(np.where(np.isfinite(array), array, 0).astype(np.float64))
     if sizes.any():

@@ -299,7 +299,9 @@ class TestBuild:
 
     def test_remove_all_deletes_every_lab(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
         self.supervised(monkeypatch, 0)
-        build(lab, Path("script"))
+        for each in (lab, Lab(lab.path.with_name("4567"))):
+            build(each, Path("script"))
+            assert each.is_built()
         monkeypatch.setenv("DMLCONF_LAB", str(lab.path.parent))
         assert cli.main(["remove", "--all"]) == 0
         assert not any(lab.path.parent.iterdir())
@@ -450,7 +452,7 @@ class TestSubstrate:
             for identifier in limit.get("cases", []):
                 folder, file, *cases = identifier.split("/")
                 if file.startswith("fuzz-"):
-                    continue
+                    continue  # A generated case, which is in no file.
                 [case] = cases
                 content = (cases_directory() / folder / f"{file}.yaml").read_text("utf-8")
                 assert f"  - name: {case}\n" in content

@@ -34,7 +34,7 @@ def test_the_page_has_a_row_for_each_operator_and_names_failures(tmp_path: Path)
     assert any(line.startswith(f"- `{failed.case}`: ") for line in lines)
 
 
-def test_logs_of_other_cases_and_unfinished_logs_are_refused(
+def test_logs_of_other_cases_and_unfinished_or_missing_logs_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(LabError, match="without the tag model, such as"):

@@ -159,7 +159,7 @@ GATHERED_COORDINATES = (
 
 
 def _moved(operator: str, tensors: str) -> str:
-    """Nodes that move the four coordinates, all of them and in their order, by an operator."""
+    """Return nodes that copy the four coordinates in their order by an operator that moves them."""
     return NONZERO.replace("node:", "places:") + (
         f"\n  node: {{operator: {operator}, desc: {{{tensors}}}}}"
     )
@@ -304,6 +304,42 @@ def test_beside_an_open_element_3_is_never_the_greatest_and_5_never_the_least(
     for index in range(3):
         assert accepts(case, "y", [index]) is (index != wrong), index
     assert not accepts(case, "y", [3])
+
+
+READS_PRODUCTS_AND_INFINITY = READS_PRODUCTS.replace(
+    "  node:",
+    """  line: {operator: JOIN, desc: {InputTensors: [infinity, product], Axis: 3,
+         OutputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32}}}
+  node:""",
+)
+"""A node that reads a line of infinity and three products."""
+
+
+INFINITY = "\n  infinity: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.inf]}"
+
+
+@pytest.mark.parametrize(
+    ("operator", "outputs"),
+    [
+        (
+            INDEX_OF.replace("OPERATOR", "ARGMAX").replace("DECREASING", "INCREASING"),
+            [[index] for index in range(4)],
+        ),
+        (
+            "ACTIVATION_HARDMAX1, desc: {InputTensor: product, OutputTensor: {}, Axes: [3]}",
+            np.eye(4).tolist(),
+        ),
+    ],
+    ids=["ARGMAX", "HARDMAX"],
+)
+def test_an_open_element_may_come_first_even_after_an_infinity(
+    tmp_path: Path, operator: str, outputs: list[Values]
+) -> None:
+    """The line has infinity, an open element, which may be NaN, and 0 twice."""
+    nodes = READS_PRODUCTS_AND_INFINITY.replace("OPERATOR", operator.replace("product", "line"))
+    case = graph(tmp_path, OVERFLOWING + INFINITY, nodes)
+    for first, values in enumerate(outputs):
+        assert accepts(case, "y", values) is (first < 2), first
 
 
 READS_SUMS = """

@@ -19,7 +19,7 @@ from dmlconf.permitted.normalization.local_response import (
     local_response_normalization_grad_error_scale,
 )
 from dmlconf.permitted.numbers.half import to_nearest
-from dmlconf.precision.accumulation import float16_ulps
+from dmlconf.precision.accumulation import float16_ulps, roundings
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.normalization.local_response import local_response_normalization_grad
 from dmlconf.reference.numbers.half import Store
@@ -29,6 +29,8 @@ from tests.truncation import toward_zero
 
 SIZES = (2, 16, 4, 4)
 ALPHA, BETA, BIAS = 0.45, 0.75, 1.0
+PRODUCTS = 10
+"""The terms of a sum, which the operator's rule counts as 8 and 2 for each element of a window."""
 
 
 def arguments(seed: int) -> dict[str, Any]:
@@ -61,8 +63,10 @@ def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
     right = local_response_normalization_grad(**desc)
     error_scale = local_response_normalization_grad_error_scale(**desc)
     assert error_scale.stored is not None
-    # The limit of the rule `accumulate` if a sum may have 16 roundings.
-    limit = 1.5 * float16_ulps(right) + error_scale.stored * 2.0**-10 + error_scale.sums * 2.0**-20
+    # The limit of the rule `accumulate`: 1.5 ULP for the last store, one ULP for each earlier one,
+    # and the roundings of sums in FLOAT32.
+    sums = error_scale.sums * roundings(PRODUCTS) * 2.0**-24
+    limit = 1.5 * float16_ulps(right) + error_scale.stored * 2.0**-10 + sums
     errors = [np.abs(actual - other) for other in (right, *error_scale.others)]
     fraction: Array = np.min(errors, axis=0) / limit
     return fraction
