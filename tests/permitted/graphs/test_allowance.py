@@ -1,7 +1,7 @@
 """Outputs of graphs may be as far off as the errors and overflows of their nodes permit.
 
-The tested code is in `dmlconf/permitted/graphs/allowance.py` and
-`dmlconf/permitted/graphs/bands.py`.
+The tested code is in `dmlconf/permitted/graphs/allowance.py`,
+`dmlconf/permitted/graphs/bands.py` and `dmlconf/permitted/graphs/samples.py`.
 """
 
 from __future__ import annotations
@@ -79,6 +79,28 @@ def test_a_sum_may_be_infinite_if_a_partial_sum_overflows_and_what_reads_the_sum
 
 
 def test_a_sum_of_magnitudes_may_be_that_of_the_permitted_values_farthest_from_zero(
+    tmp_path: Path,
+) -> None:
+    """The quotients may be off, so remainders by 3 are -3 to 6, and by -3 they are -6 to 3.
+
+    Half of the remainders have their greatest size at their greatest value, half at their least.
+    """
+    count = 512
+    tensor = f"{{Sizes: [1, {count}], DataType: FLOAT32, values: "
+    case = graph(
+        tmp_path,
+        f"\n  x: {tensor}{[16777215, -16777215] * (count // 2)}}}"
+        f"\n  d: {tensor}{[3, -3] * (count // 2)}}}",
+        """
+  rest: {operator: ELEMENT_WISE_MODULUS_FLOOR, desc: {ATensor: x, BTensor: d, OutputTensor: {}}}
+  node: {operator: REDUCE, desc: {Function: L1, InputTensor: rest, Axes: [1],
+         OutputTensor: {Sizes: [1, 1], DataType: FLOAT32}}}""",
+    )
+    assert accepts(case, "y", [count * 6])
+    assert not accepts(case, "y", [count * 6.1])
+
+
+def test_a_sum_of_magnitudes_may_be_that_of_the_candidates_farthest_from_zero(
     tmp_path: Path,
 ) -> None:
     # RESAMPLE1 turns [2, -1] into [-0.7, -1], or into as much as [2, -3.7]; of [-2, 1] it makes

@@ -61,6 +61,24 @@ def test_a_negative_power_of_a_number_near_zero_may_be_infinite(
     assert not accepts(case, "y", [0, np.inf])
 
 
+@pytest.mark.parametrize(
+    ("operator", "right"), [("ELEMENT_WISE_LOG", -8), ("ELEMENT_WISE_SQRT", 0.01)]
+)
+def test_the_logarithm_and_the_root_of_about_zero_are_small_or_nan_and_not_any_number(
+    tmp_path: Path, operator: str, right: float
+) -> None:
+    """The cosine of 2.0943951 is -0.5 with an error of 0.0008, and ScaleBias adds 0.5."""
+    nodes = f"""
+  cosine: {{operator: ELEMENT_WISE_COS, desc: {{InputTensor: x, OutputTensor: {{}}}}}}
+  node: {{operator: {operator}, desc: {{InputTensor: cosine, OutputTensor: {{}},
+         ScaleBias: {{Scale: 1, Bias: 0.5}}}}}}"""
+    case = graph(tmp_path, f"\n  x: {{{ONE}, values: [2.0943951]}}", nodes)
+    for value in (right, np.nan):
+        assert accepts(case, "y", [value]), value
+    for value in (7, np.inf):
+        assert not accepts(case, "y", [value]), value
+
+
 def test_acos_of_a_remainder_between_minus_3_and_6_may_be_any_angle_or_nan(tmp_path: Path) -> None:
     """FLOAT32 may not tell 16777215 / 3 from the next integers, so the remainder is not certain."""
     nodes = """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dmlconf.permitted.allowance import CaseAllowances
 from tests.permitted.graphs.accepted import accepts, single
 
 FACTOR_BEYOND_FLOAT16 = """
@@ -80,3 +81,18 @@ def test_an_integer_that_float16_rounds_is_rounded_again_after_it_is_scaled(
     case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", desc)
     assert accepts(case, "OutputTensor", [6564])
     assert not accepts(case, "OutputTensor", [6544])
+
+
+def test_candidates_have_the_sizes_of_matrices_with_fewer_dimensions_than_their_scales(
+    tmp_path: Path,
+) -> None:
+    desc = """
+  ATensor: {Sizes: [3, 3], DataType: UINT8, fill: {constant: {value: 2}}},
+  AScaleTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [2, 3, 4]},
+  BTensor: {Sizes: [3, 3], DataType: UINT8, fill: {constant: {value: 1}}},
+  BScaleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]},
+  OutputScaleTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 1, 1]},
+  OutputTensor: {Sizes: [3, 3], DataType: UINT8}"""
+    case = single(tmp_path, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", desc)
+    candidates = CaseAllowances(case).of("OutputTensor").candidates
+    assert {end.shape for interval in candidates for end in interval} == {(3, 3)}
