@@ -92,7 +92,8 @@ def test_what_is_recalled_of_a_case_depends_on_its_data_files(tmp_path: Path) ->
 
     first = case_of([1, 2])
     cache = FigureCache(Store(tmp_path / "cache"))
-    cache.add_judgement(first, "a", "b", KnownJudgement({}, Provenance.REFERENCE, ()))
+    known_judgement = KnownJudgement({}, Provenance.REFERENCE, ())
+    cache.add_judgement(first, key="a", figures_key="b", known=known_judgement)
     cache.close()
     for numbers, known in (([1.0, 2.0], True), ([1.0, math.nan], False)):
         case = case_of(numbers)

@@ -89,7 +89,7 @@ def test_graphs_and_operators_become_cases(
     assert Counter(node.operator_name for node in graph.graph.operator_nodes) == NODES
     assert "descriptors-volatile" in graph.tags
     owned = [name for name, tensor in graph.graph.inputs.items() if tensor.Flags]
-    assert len(owned) == 6
+    assert len(owned) == 6  # The weights and biases of two convolutions and of a GEMM.
     convolution = next(case for case in cases if case.operator_name == "CONVOLUTION")
     assert convolution.desc["FusedActivation"] == {
         "operator": "ACTIVATION_RELU",
@@ -129,7 +129,7 @@ def test_the_option_data_weights_keeps_only_weights(
     assert isinstance(case, GraphCase)
     arrays = case.inputs()
     owned = [name for name, tensor in case.graph.inputs.items() if tensor.Flags]
-    assert len(owned) == 6  # The weights and biases of two convolutions and of a GEMM.
+    assert len(owned) == 6
     assert all(abs(arrays[name]).max() > 0 for name in owned)
 
 
