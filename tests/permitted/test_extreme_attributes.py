@@ -1,7 +1,7 @@
 """Results that DirectML gives for extreme attributes are right, and others beside them wrong.
 
-Each row was measured on DirectML 1.9.1 or 1.15.4. The second element of an output is an ordinary
-one, or the same with another value.
+Each row was measured on DirectML 1.9.1 or 1.15.4. The second element of an output shows what the
+same attributes make of another input.
 
 The tested code is in `dmlconf/permitted/`, and in `dmlconf/reference/element_wise/power.py` and
 `dmlconf/reference/normalization/local_response.py`.

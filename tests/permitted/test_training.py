@@ -142,7 +142,10 @@ def float16_moments(tmp_path: Path, **values: float) -> Case:
 
 
 def test_both_moments_or_neither_may_be_stored_in_float16(tmp_path: Path) -> None:
-    """DirectML 1.15.4 gives the first number: with more than 4 dimensions it holds the moments."""
+    """With more than 4 dimensions DirectML 1.15.4 stores both moments and gives the first number.
+
+    Without stores the result is the second one.
+    """
     given = {"PARAMETER": -0.2761, "FIRST": -0.9946, "SECOND": 3.75, "GRADIENT": -2.533}
     case = float16_moments(tmp_path, **given, BETA1=0.75, EPSILON=0.125)
     for right in (0.2974, 0.2976):
@@ -154,7 +157,11 @@ def test_both_moments_or_neither_may_be_stored_in_float16(tmp_path: Path) -> Non
 def test_a_moment_beyond_float16_may_be_stored_as_the_largest_number_or_infinity(
     tmp_path: Path,
 ) -> None:
-    """V is 0.5 * 2 + 0.5 * 3000^2: DirectML 1.15.4 gives the first number."""
+    """V is 0.5 * 2 + 0.5 * 3000^2, which is 4500001, and DirectML 1.15.4 gives the first number.
+
+    Without a store of V the parameter is 2.4078, between the FLOAT16 numbers 2.406 and 2.408. If V
+    is stored as 65504 it is 5.367, and if as infinity 2.
+    """
     case = float16_moments(
         tmp_path, PARAMETER=2, FIRST=2, SECOND=2, GRADIENT=-3000, BETA1=0.5, EPSILON=1
     )

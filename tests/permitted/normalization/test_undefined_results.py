@@ -87,12 +87,12 @@ def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> N
 def test_zero_divided_by_zero_before_an_activation_may_count_as_zero(tmp_path: Path) -> None:
     """DirectML 1.15.4 takes the element 0.25 for its own variance, so that 0 / sqrt(0.25) is 0.
 
-    GELU of 0 and the bias -3.25 is -0.00187555.
+    The first bias, -3.25, is added to that, and GELU of the sum is -0.00187533.
     """
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
-    assert accepts(case, "OutputTensor", [-0.00187555, np.nan, 1.9545, 2.99595])
-    assert not accepts(case, "OutputTensor", [-0.00187555, 1.9545, 1.9545, 2.99595])
-    assert not accepts(case, "OutputTensor", [-0.00187555, np.nan, 1.96, 2.99595])
+    assert accepts(case, "OutputTensor", [-0.00187533, np.nan, 1.9545, 2.99595])
+    assert not accepts(case, "OutputTensor", [-0.00187533, 1.9545, 1.9545, 2.99595])
+    assert not accepts(case, "OutputTensor", [-0.00187533, np.nan, 1.96, 2.99595])
 
 
 GRADIENT = """
@@ -188,28 +188,39 @@ def test_a_subnormal_product_has_one_digit_before_a_small_deviation_divides_it(
     assert not accepts(case, "OutputScaleGradientTensor", [1e-30])
 
 
-@pytest.mark.parametrize("operator", ["BATCH_NORMALIZATION", "BATCH_NORMALIZATION_TRAINING"])
+@pytest.mark.parametrize(
+    ("operator", "element", "scale", "subnormal"),
+    [
+        ("BATCH_NORMALIZATION", "3.4e+38", "1.4e-45", True),
+        ("BATCH_NORMALIZATION", "3.4e+38", "1.4e-37", False),
+        ("BATCH_NORMALIZATION_TRAINING", "1.0e+9", "1.2e-36", True),
+        ("BATCH_NORMALIZATION_TRAINING", "1.0e+2", "1.2e-36", False),
+    ],
+)
 def test_a_subnormal_quotient_of_scale_and_deviation_has_one_digit(
-    tmp_path: Path, operator: str
+    tmp_path: Path, operator: str, element: str, scale: str, subnormal: bool
 ) -> None:
-    """1.4e-45 / 0.84 is 1.4e-45 in FLOAT32 and not 1.67e-45, and times 3.4e38 0.48e-6."""
+    """FLOAT32 rounds quotients near 1.4e-45 to 1.4e-45, or flushes them to 0.
+
+    With a deviation of 0.84, 1.4e-45 / 0.84 is 1.67e-45: the kernel's result is 0.84 of the right
+    one. With the elements 1e9 and -1e9, 1.2e-36 / 1e9 is 1.2e-45: it is 1.168 of the right one.
+    """
     one, row = "Sizes: [1, 1], DataType: FLOAT32", "Sizes: [1, 2], DataType: FLOAT32"
-    largest = "3.4028235e+38"
-    moments = f"MeanTensor: {{{one}, values: [0]}}, VarianceTensor: {{{one}, values: [0]}},"
-    epsilon, outputs = "0.7056", ""
-    if operator.endswith("TRAINING"):
-        moments, epsilon = "", "0"
-        outputs = f"OutputMeanTensor: {{{one}}}, OutputVarianceTensor: {{{one}}},"
-        largest = "1.0e+19"
-    desc = f"""InputTensor: {{{row}, values: [{largest}, -{largest}]}}, {moments} {outputs}
-      ScaleTensor: {{{one}, values: [1.4e-45]}}, BiasTensor: {{{one}, values: [0]}},
-      OutputTensor: {{{row}}}, Epsilon: {epsilon}"""
-    if not outputs:
-        desc += ", Spatial: true"
+    desc = f"""InputTensor: {{{row}, values: [{element}, -{element}]}},
+      ScaleTensor: {{{one}, values: [{scale}]}}, BiasTensor: {{{one}, values: [0]}},
+      OutputTensor: {{{row}}}, """
+    if operator == "BATCH_NORMALIZATION":
+        share = 0.84
+        desc += f"""MeanTensor: {{{one}, values: [0]}}, VarianceTensor: {{{one}, values: [0]}},
+          Epsilon: {0.84**2}, Spatial: true"""
+    else:
+        share = 1.168
+        desc += f"OutputMeanTensor: {{{one}}}, OutputVarianceTensor: {{{one}}}, Epsilon: 0"
     case = single(tmp_path, operator, desc)
     right = evaluate(case)["OutputTensor"].ravel().tolist()
-    assert accepts(case, "OutputTensor", [0.857 * each for each in right])
-    assert accepts(case, "OutputTensor", [0, 0])
+    assert accepts(case, "OutputTensor", right)
+    assert accepts(case, "OutputTensor", [share * each for each in right]) is subnormal
+    assert accepts(case, "OutputTensor", [0, 0]) is subnormal
     assert not accepts(case, "OutputTensor", [1, right[1]])
 
 
@@ -223,7 +234,7 @@ SMALL_GRADIENTS = """
 
 
 def test_a_power_times_constants_may_overflow_before_a_small_gradient(tmp_path: Path) -> None:
-    """0.42 ^ -101 is 4e37; times 2 * 0.25 * 100 it is infinite, and DirectML 1.15.4 gives -inf.
+    """0.424 ^ -101 is 4e37; times 2 * 0.25 * 100 it is infinite, and DirectML 1.15.4 gives -inf.
 
     The gradient of 1.2e-38 would make -1.4 of it.
     """

@@ -1,6 +1,7 @@
 """`store_sizes` bounds what a store in FLOAT16 loses: at most 2^-10 of a number's size.
 
 The size is a power of two. A store loses nothing of an exact number that FLOAT16 has.
+`ErrorScale.joined` joins the error scales of parts of an output.
 
 The tested code is in `dmlconf/permitted/numbers/error_scale.py` and
 `dmlconf/permitted/quantization/arithmetic.py`.

@@ -71,6 +71,7 @@ def test_errors_of_kernels_simulated_together_and_alone_agree(
     cases = cases_of(operator)
     assert len(cases) > 3
     together = error_scales(cases)
+    assert any(scale.spans for scale in together)
     monkeypatch.setattr(layers, "MOST_ERRORS", 1)
     for first, second in zip(together, error_scales(cases), strict=True):
         for part in ("sums", "stored", "deviation"):

@@ -19,6 +19,7 @@ from dmlconf.permitted.recurrent.kernels import Kernel, Kernels
 from dmlconf.permitted.recurrent.quantity import Quantity
 from dmlconf.permitted.recurrent.rnn import rnn_error_scale
 from dmlconf.permitted.recurrent.spread import Spread
+from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.permitted.graphs.accepted import accepts, single
@@ -240,16 +241,31 @@ DOUBLING = """
   Direction: BIDIRECTIONAL, LinearBeforeReset: false"""
 
 
-def test_an_error_may_change_the_slope_that_carries_it(tmp_path: Path) -> None:
-    """A simulated kernel gives 0.02304, with an error of 0.01133 if slopes are fixed.
+def test_a_result_may_be_half_of_that_of_the_nearest_simulated_kernel(tmp_path: Path) -> None:
+    """A simulated kernel gives 0.02305, with an error of 0.01174.
 
-    DirectML 1.8.0 gives 0.01165, which is 0.01139 away.
+    DirectML 1.8.0 gives 0.01165, which is 0.0114 away.
     """
     case = single(tmp_path, "GRU", DOUBLING)
     outputs = evaluate(case)["OutputSingleTensor"]
     for value, right in ((0.01165, True), (0.0105, False)):
         outputs[0, 0, 3, 0] = value
         assert accepts(case, "OutputSingleTensor", outputs) is right, value
+
+
+def test_an_error_may_change_the_slope_that_carries_it() -> None:
+    """For sums from -1 to 1, RELU has the slopes 0 and 1: 0.5 in the mean, and each is 0.5 from it.
+
+    These two errors of 0.5 are independent. For sums from 4 to 6, all slopes are 1.
+    """
+    exact = Spread.none((2,))
+    sums = Quantity(
+        np.array([0.0, 5.0]), ErrorScale(np.zeros(2)), (exact.widened(np.ones(2)), exact)
+    )
+    (relu,) = Activation.each([RELU])
+    spreads = sums.activated(relu, np.dtype(np.float32)).spreads
+    assert spreads is not None
+    np.testing.assert_allclose(spreads[0].limit, [np.hypot(0.5, 0.5), 1.0], rtol=1e-6)
 
 
 ONE_NODE_BOTH_WAYS = """

@@ -3,8 +3,8 @@
 These are sums that cancel or have equal terms, products that overflow or underflow, and maxima of
 rows with NaN.
 
-The tested code is in `dmlconf/permitted/reduction/reduce.py` and
-`dmlconf/permitted/reduction/cumulative.py`.
+The tested code is in `dmlconf/permitted/reduction/reduce.py`,
+`dmlconf/permitted/reduction/cumulative.py` and `dmlconf/permitted/numbers/comparison_in_parts.py`.
 """
 
 from __future__ import annotations

@@ -23,9 +23,11 @@ from tests.permitted.intervals import hull
 GRADIENT = np.array([1, 2, 4], np.float32)
 
 
-def interval(gradient: np.ndarray, coordinates: list[float], size: int) -> tuple[list[float], ...]:
-    """Return the permitted interval of `size` elements if every coordinate may be off by 10."""
-    at = UncertainCoordinates(np.array(coordinates), errors=np.full(len(coordinates), 10.0))
+def interval(
+    gradient: np.ndarray, coordinates: list[float], size: int, errors: float = 10.0
+) -> tuple[list[float], ...]:
+    """Return the interval of `size` elements if every coordinate may be off by `errors`."""
+    at = UncertainCoordinates(np.array(coordinates), errors=np.full(len(coordinates), errors))
     ends = linear_interval(gradient, [at], TensorDesc(DataType.FLOAT32, (size,)))
     return tuple(end.tolist() for end in ends)
 
@@ -40,6 +42,13 @@ def test_uncertain_coordinates_that_may_be_within_the_tensor_permit_a_wide_inter
     lowest, highest = interval(GRADIENT, [-5, -4, -3], 2)
     # The gradients add up to 7, and may count twice at the edge.
     assert 1 < highest[0] - lowest[0] < 15
+
+
+def test_the_share_of_each_element_is_as_uncertain_as_the_coordinate() -> None:
+    """A gradient of 10 between 0.2 and 0.4 gives 8 to 6 to element 0, and the rest to element 1."""
+    lowest, highest = interval(np.array([10], np.float32), [0.3], 3, errors=0.1)
+    np.testing.assert_allclose(lowest, [6, 2, 0], atol=1e-5)
+    np.testing.assert_allclose(highest, [8, 4, 0], atol=1e-5)
 
 
 def test_a_nan_gradient_outside_of_the_tensor_permits_any_value_along_the_axis() -> None:
@@ -69,6 +78,13 @@ def test_a_gradient_belongs_to_no_element_beyond_its_error() -> None:
     lowest, highest = hull(nearest([2], [-0.25], 1))
     assert highest.tolist() == [2, 2, 0, 0]
     assert lowest.tolist() == [0, 0, 0, 0]
+
+
+def test_an_element_may_get_none_one_or_both_of_the_gradients_near_its_boundaries() -> None:
+    """The coordinates may lie on either side of 0.5 and of 1.5, the boundaries of element 1."""
+    candidates = nearest([2, 10], [0.5, 1.5], errors=0.1)
+    assert sorted(low[1] for low, _ in candidates) == [0, 2, 10, 12]
+    assert all(low[1] == high[1] for low, high in candidates)
 
 
 def test_linear_gradients_reach_every_element_within_their_error_and_none_beyond() -> None:

@@ -173,14 +173,22 @@ def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
     assert [end.tolist() for end in ends] == [[-59], [-58]]
 
 
-def test_a_scale_of_0_permits_any_result_and_nan_the_minimum_0_and_the_zero_point() -> None:
+def quantized_ends(x: float, scale: float) -> set[tuple[int, int]]:
+    """Return the ends of the candidates of a number in INT8, with a zero point of 10."""
+    tensors = np.array([x], np.float32), np.array([scale], np.float32), np.array([10], np.int8)
+    candidates = quantize(*tensors, DataType.INT8, "candidates")
+    return {(int(low[0]), int(high[0])) for low, high in candidates}
+
+
+def test_a_quotient_by_a_scale_of_0_may_become_any_integer() -> None:
+    assert quantized_ends(-5, 0) == {(-128, 127)}
+
+
+def test_nan_may_become_the_least_integer_0_or_the_zero_point() -> None:
+    assert quantized_ends(np.nan, 1) == {(-128, -128), (0, 0), (10, 10)}
+
+
+def test_the_reference_quantizes_minus_infinity_to_the_least_integer_and_nan_to_0() -> None:
     x, scales = np.array([-5, np.nan], np.float32), np.array([0, 1], np.float32)
-    zeros = np.array([10, 10], np.int8)
-    assert quantize(x, scales, zeros, DataType.INT8).tolist() == [-128, 0]
-    candidates = quantize(x, scales, zeros, DataType.INT8, "candidates")
-    assert {(int(low[0]), int(high[0])) for low, high in candidates} == {(-128, 127)}
-    assert {(int(low[1]), int(high[1])) for low, high in candidates} == {
-        (-128, -128),
-        (0, 0),
-        (10, 10),
-    }
+    actual = quantize(x, scales, np.array([10, 10], np.int8), DataType.INT8)
+    assert actual.tolist() == [-128, 0]

@@ -151,9 +151,11 @@ def test_add1_without_an_activation_equals_add() -> None:
 
 
 def test_a_float16_sum_may_overflow_before_the_activation_or_be_truncated() -> None:
+    """65504 + 65504 is stored as infinity or as 65504, of which the activation makes a quarter."""
     activation = {"operator": "ACTIVATION_LINEAR", "Alpha": 0.25, "Beta": 0}
     ends = evaluate("ADD1", DataType.FLOAT16, 65504, 65504, "interval", FusedActivation=activation)
-    assert ends[0] <= 65504 / 4
+    # The activation may be off by the step to the FLOAT16 number below 16376.
+    assert ends[0] in (16368, 65504 / 4)
     assert ends[1] == math.inf
 
 

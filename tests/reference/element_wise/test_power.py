@@ -115,6 +115,7 @@ def test_a_float32_power_may_be_computed_from_a_logarithm(base: float, exponent:
     x, y = np.float32(base), np.float32(exponent)
     lowest, highest = power(DataType.FLOAT32, float(x), float(y), part="interval")
     assert lowest <= np.exp2(y * np.log2(x)) <= highest
+    # The exponent magnifies errors of the logarithm: the interval of 1000^4 is 4.1e-5 of it wide.
     assert 2.0**-21 * highest <= highest - lowest <= 1e-4 * highest
 
 
@@ -164,7 +165,10 @@ def test_float32_powers_by_exponents_of_narrow_types_may_overflow_float16(
 def test_real_powers_of_integers_are_truncated_from_either_side_of_a_whole_number() -> None:
     assert power(DataType.INT32, 10, 2.0, DataType.FLOAT32) == 100
     assert power(DataType.INT32, 10, 2.0, DataType.FLOAT32, part="interval") == (99, 100)
-    assert power(DataType.INT32, -2, 0.5, DataType.FLOAT32) == 0  # The root is NaN.
+
+
+def test_a_power_that_is_nan_becomes_the_integer_0() -> None:
+    assert power(DataType.INT32, -2, 0.5, DataType.FLOAT32) == 0
 
 
 @given(st.floats(-4, 4), st.sampled_from([2.0, 3.0, -1.0, 0.5]))
@@ -189,9 +193,9 @@ def test_angles_agree_with_atan2(y: float, x: float) -> None:
     # Of two zeros any angle is right, and two subnormal numbers may be flushed to zeros.
     assume(max(abs(x), abs(y)) >= 2.0**-126)
     lowest, highest = angle(y, x, "candidates")
-    assert abs(float(angle(y, x)) - math.atan2(y, x)) < 3e-7
+    assert abs(float(angle(y, x)) - math.atan2(y, x)) < 3e-7  # A ULP of pi is 2.4e-7.
     assert lowest <= angle(y, x) <= highest
-    assert highest - lowest < 4e-5
+    assert highest - lowest < 4e-5  # Intervals are up to 3.1e-5 wide.
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,11 @@ def test_a_negative_epsilon_magnifies_the_error_of_the_variance() -> None:
 def test_a_negative_epsilon_magnifies_the_error_of_the_norm(
     order: int, square: float, growth: float
 ) -> None:
-    """Epsilon leaves 1 of the norm's square. `growth` is the error scale divided by the output."""
+    """Epsilon leaves 1 of the norm's square. `growth` is the error scale divided by the output.
+
+    For P of 1 it is the sum of the sizes of both terms, 49 + 48. For P of 2 the root halves their
+    error: it is half of 1 + 25 + 24.
+    """
     tensor = np.array([[3, 4]], np.float32)
     epsilon = 1.0 - square
     fields = {"Axis": 1, "P": order, "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 2))}

@@ -1,6 +1,9 @@
-"""The reference computes large tensors in blocks of elements, with the same results as all at once.
+"""The reference computes large tensors in blocks or slices, with the same results as all at once.
 
-The tested code is in `dmlconf/reference/numbers/blocks.py`, and where operators use it: in
+A block is 32,768 elements in row-major order. A slice has all elements along some of the axes, such
+as the rows of which a softmax is computed.
+
+The tested code is in `dmlconf/reference/numbers/blocks.py`, and where operators use blocks: in
 `dmlconf/reference/element_wise/logic.py`, `dmlconf/reference/element_wise/unary.py` and
 `dmlconf/reference/quantization/linear.py`.
 """
@@ -15,6 +18,7 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.tensors.datatypes import Array, DataType
 
 SIZES = (3, 50001)
@@ -58,7 +62,31 @@ def test_a_broadcast_element_is_used_in_every_block() -> None:
     actual = evaluate(operator, [x, *repeated], output)
     np.testing.assert_array_equal(actual, evaluate(operator, [x, scale, zero], output))
     actual = evaluate(operator, [np.broadcast_to(x[:1, :1], SIZES), scale, zero], output)
-    np.testing.assert_array_equal(actual, np.full(SIZES, actual[0, 0]))
+    np.testing.assert_array_equal(actual, np.full(SIZES, EXPECTED["quantization"]()[0, 0]))
     repeated = [np.broadcast_to(tensor[:1, :1], SIZES) for tensor in (x, scale)]
     actual = evaluate(operator, [*repeated, zero], output)
-    np.testing.assert_array_equal(actual, np.full(SIZES, actual[0, 0]))
+    np.testing.assert_array_equal(actual, np.full(SIZES, EXPECTED["quantization"]()[0, 0]))
+
+
+def test_slices_of_tensors_have_the_results_of_whole_tensors() -> None:
+    """60,000 elements are divided along the first axis of more than one element, of size 5."""
+    x, offset = (RANDOM.uniform(-9, 9, (1, n, 3, 4000)).astype(np.float32) for n in (5, 1))
+    factor = np.arange(5, dtype=np.float32).reshape(1, 5, 1, 1)
+    lengths = []
+
+    def less_the_greatest(x: Array, factor: Array, offset: Array, absent: None) -> Array:
+        lengths.append(x.shape[1])
+        return x * factor + offset - x.max(-1, keepdims=True)
+
+    tensors = x, factor, offset, None
+    actual = in_slices(less_the_greatest, *tensors, dtype=x.dtype, together=(-1,))
+    assert lengths == [2, 2, 1]
+    np.testing.assert_array_equal(actual, less_the_greatest(*tensors))
+
+
+@pytest.mark.parametrize("together", [(0,), (1,), (-2,), (0, 1)])
+def test_a_slice_has_all_elements_along_the_axes_together(together: tuple[int, ...]) -> None:
+    greatest = in_slices(
+        lambda x: x.max(together, keepdims=True), X, dtype=X.dtype, together=together
+    )
+    np.testing.assert_array_equal(greatest, X.max(together, keepdims=True))

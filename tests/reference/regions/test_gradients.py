@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.regions.shares import axis_shares
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.reference.functions import function_of
@@ -132,6 +133,17 @@ def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
     assert least.ravel()[2:].tolist() == most.ravel()[2:].tolist() == [0, 0]
 
 
+def test_an_element_may_get_the_whole_gradient_if_the_coordinate_may_be_its_own() -> None:
+    """Between 2.85 and 3.05, a sample gives element 3 at least 0.85 and at most 1.
+
+    Element 2 gets up to 0.15, and element 4 up to 0.05.
+    """
+    shares = list(axis_shares(np.array([2.95]), np.array([0.1]), size=5, linear=True))
+    assert [share.index.item() for share in shares] == [2, 3, 4]
+    ends = [(share.least.item(), share.most.item()) for share in shares]
+    np.testing.assert_allclose(ends, [(0, 0.15), (0.85, 1), (0, 0.05)], atol=1e-9)
+
+
 def test_an_infinite_gradient_of_one_region_does_not_change_intervals_where_others_lie() -> None:
     fields = plane_arguments(
         np.full((2, 1, 1, 1), 2.0, np.float32),
@@ -191,6 +203,7 @@ def test_the_error_of_a_row_cancels_if_changes_of_slopes_cancel() -> None:
         )[0, 2]
         for sign in (1, -1)
     ]
+    # The ratio is 0.46. Errors that do not cancel, such as those of x, are left.
     assert widths[1] < 0.75 * widths[0]
 
 
