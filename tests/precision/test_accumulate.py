@@ -303,19 +303,22 @@ def test_an_exact_sum_beyond_float16_may_be_its_largest_number_or_infinity() -> 
 
 @pytest.mark.parametrize("count", [10, 20_000])
 def test_the_expected_number_and_each_of_seven_spans_are_right_and_nothing_else(count: int) -> None:
-    """Each span is a single number, 1 to 7. With 20,000 elements one span at a time is computed."""
-    numbers = [np.full(count, float(number)) for number in range(1, 8)]
+    """Each span is a single number from -3 to 4 except 0, the expected number.
+
+    With 20,000 elements one span at a time is computed.
+    """
+    numbers = [np.full(count, float(number)) for number in range(-3, 5) if number]
     errors = SumErrors(np.ones(count), spans=tuple((number, number) for number in numbers))
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1, True)
     expected = np.zeros(count, np.float32)
     allowed = Allowance(right=expected, errors=errors)
-    for number in range(8):
+    for number in range(-3, 5):
         assert compare(np.full(count, number, np.float32), expected, rule, allowed).passed, number
         half_more = np.full(count, number + 0.5, np.float32)
         assert compare(half_more, expected, rule, allowed).differing == count, number
     lowest, highest = permitted_ends(expected, rule, allowed)
-    np.testing.assert_allclose(lowest, 0, atol=1e-6)
-    np.testing.assert_allclose(highest, 7, atol=1e-6)
+    np.testing.assert_allclose(lowest, -3, atol=1e-6)
+    np.testing.assert_allclose(highest, 4, atol=1e-6)
 
 
 def test_an_expected_value_may_be_another_right_output_and_no_wrong_one() -> None:

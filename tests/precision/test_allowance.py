@@ -7,6 +7,7 @@ The tested code is in `dmlconf/precision/allowance.py` and `dmlconf/precision/co
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,38 @@ OUTPUTS = {
 
 Outputs have the sizes {2, 2}.
 """
+
+
+def test_each_field_of_the_errors_of_some_elements_is_that_of_these_elements() -> None:
+    def numbers(first: float) -> Array:
+        return first + floats(0, 1, 2, 3, dtype=np.float64)
+
+    errors = SumErrors(
+        sums=numbers(10),
+        stored=np.array([7.0]),  # The same for all elements.
+        deviation=numbers(20),
+        quantum=0.5,
+        overflows=np.array([[True, False], [True, True]]),
+        others=(numbers(30), numbers(40)),
+        terms_vary=True,
+        sums_shared=True,
+        spans=((numbers(50), numbers(60)), (numbers(70), numbers(80))),
+        growth=numbers(90),
+        terms_repeat=True,
+        by_sign=(numbers(-100), numbers(100)),
+    )
+
+    def of_elements_2_and_1(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(of_elements_2_and_1, value))
+        if isinstance(value, np.ndarray):
+            return np.broadcast_to(value, (2, 2)).ravel()[[2, 1]]
+        return value
+
+    part = errors.at(np.array([2, 1]))
+    for field in fields(SumErrors):
+        expected = of_elements_2_and_1(getattr(errors, field.name))
+        np.testing.assert_equal(getattr(part, field.name), expected, field.name)
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

@@ -1,4 +1,4 @@
-"""`allowed_at` shows the values that a rule permits for single elements.
+"""`allowed_at` shows the values that a rule permits for single elements, `off_by` their distance.
 
 The tested code is in `dmlconf/precision/allowed.py`.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.allowance import Allowance
-from dmlconf.precision.allowed import Ends, allowed_at
+from dmlconf.precision.allowed import Ends, allowed_at, off_by
 from dmlconf.precision.compare import compare
 from dmlconf.tensors.datatypes import Array
 
@@ -34,6 +35,39 @@ def allowed(expected: float, *candidates: Ends) -> list[Ends]:
 
 def test_each_candidate_is_allowed_once() -> None:
     assert allowed(1, (1, 2), (4, 5), (1, 2)) == [(1, 2), (4, 5)]
+
+
+def test_only_the_first_four_candidates_are_shown() -> None:
+    candidates = [(number, number) for number in range(1, 7)]
+    assert allowed(1, *candidates) == candidates[:4]
+
+
+def test_a_rule_without_candidates_allows_one_interval_of_each_element() -> None:
+    rule = PrecisionRule(RuleKind.ABSOLUTE, 0.5, "test")
+    expected = np.array([1, 5], np.float32)
+    assert allowed_at(expected, rule, Allowance(), [1, 0]) == [[(4.5, 5.5)], [(0.5, 1.5)]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "actual", "expected", "distance"),
+    [
+        (RuleKind.ULP, 1 + 3 * 2.0**-23, 1, (3, "ULP")),
+        (RuleKind.RELATIVE, 3, 2, (0.5, "relative")),
+        (RuleKind.RELATIVE, 3, 0, (3, "")),
+        (RuleKind.ABSOLUTE, 3, 2, (1, "")),
+        (RuleKind.ULP, math.inf, 2, (None, "")),
+        (RuleKind.RELATIVE, 2, math.nan, (None, "")),
+    ],
+)
+def test_the_unit_of_a_distance_is_that_of_the_rule(
+    kind: RuleKind, actual: float, expected: float, distance: tuple[float | None, str]
+) -> None:
+    assert off_by(actual, expected, PrecisionRule(kind, 1, "test"), single(0)) == distance
+
+
+def test_the_distance_of_integers_is_their_difference_under_any_rule() -> None:
+    for kind in (RuleKind.ULP, RuleKind.RELATIVE):
+        assert off_by(0, 2, PrecisionRule(kind, 1, "test"), np.zeros(1, np.uint8)) == (2, "")
 
 
 def test_an_expected_value_that_is_no_candidate_allows_only_itself() -> None:

@@ -1,4 +1,4 @@
-"""SLICE_GRAD puts the gradient where SLICE1 took the slice, and 0 elsewhere.
+"""SLICE1 takes every nth element of a window; SLICE_GRAD puts its gradient there, and 0 elsewhere.
 
 The tested code is in `dmlconf/reference/movement/slicing.py`.
 """
@@ -24,7 +24,7 @@ few_examples = settings(max_examples=examples(60), deadline=None)
 
 @few_examples
 @given(st.lists(windows, min_size=1, max_size=3), st.integers(0, 2))
-def test_the_gradient_of_a_slice_lies_where_the_slice_was_taken(
+def test_a_slice_is_taken_from_its_window_and_its_gradient_lies_at_the_same_elements(
     axes: list[tuple[int, int, int]], beyond: int
 ) -> None:
     offsets, extents, strides = zip(*axes, strict=True)
@@ -32,6 +32,9 @@ def test_the_gradient_of_a_slice_lies_where_the_slice_was_taken(
     sliced_sizes = tuple(1 + (extent - 1) // abs(stride) for _, extent, stride in axes)
     tensor = np.arange(1, np.prod(sizes) + 1, dtype=np.float32).reshape(sizes)
     sliced = slice1(tensor, TensorDesc(DataType.FLOAT32, sliced_sizes), offsets, extents, strides)
+    # With a negative stride the slice begins at the last element of the window.
+    taken = [range(offset, offset + extent)[::stride] for offset, extent, stride in axes]
+    assert (sliced == tensor[np.ix_(*taken)]).all()
     whole = TensorDesc(DataType.FLOAT32, sizes)
     gradient = slice_grad(sliced, whole, offsets, extents, strides)
     assert set(np.unique(gradient[gradient != tensor])) <= {0}
