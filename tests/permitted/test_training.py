@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from dmlconf.cases.model import Case
+from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
 from tests.permitted.graphs.accepted import accepts, single
 
 INFINITE_PARAMETERS = """
@@ -41,6 +43,9 @@ def test_a_product_beyond_float32_may_be_divided_as_infinity(tmp_path: Path) -> 
         .replace("[4, 4, 4, 9]", "[2.0e+8, 2.0e+8, 4, 9]")
     )
     case = single(tmp_path, "ADAM_OPTIMIZER", desc)
+    # `in_range` permits these infinities as well, so the candidate itself is looked at.
+    _, (low, high) = CaseAllowances(case).of("OutputParametersTensor").candidates
+    assert low[:2].tolist() == high[:2].tolist() == [-np.inf, np.inf]
     step = 65504 * 3e34 / 1e4
     for steps in ([step, -step], [np.inf, -np.inf]):
         right = [-steps[0], -steps[1], 1, -25690.783]
@@ -180,3 +185,16 @@ def test_a_negative_v_that_is_flushed_to_0_has_a_root(tmp_path: Path) -> None:
         assert accepts(case, "OutputParametersTensor", [first, 0]), first
     for wrong in ([0.86, 0], [flushed, np.nan]):
         assert not accepts(case, "OutputParametersTensor", wrong), wrong
+
+
+def test_a_small_v_that_may_be_negative_may_have_no_root(tmp_path: Path) -> None:
+    """V is 0.5 * G * G - 0.05, which is 8e-9 or 7e-8. Each rounding near 0.05 is off by up to 4e-9.
+
+    So only the first V may come out negative, and only its root may be NaN.
+    """
+    for gradient, in_doubt in (("0.3162278", True), ("0.316228", False)):
+        case = moments(tmp_path, SECOND="[-0.1, 0.3]", GRADIENT=f"[{gradient}, 1]", BETA2="0.5")
+        first, second = evaluate(case)["OutputParametersTensor"].tolist()
+        assert accepts(case, "OutputParametersTensor", [first, second])
+        assert accepts(case, "OutputParametersTensor", [np.nan, second]) is in_doubt
+        assert not accepts(case, "OutputParametersTensor", [first, np.nan])

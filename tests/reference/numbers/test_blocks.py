@@ -76,7 +76,8 @@ def test_slices_of_tensors_have_the_results_of_whole_tensors() -> None:
 
     def less_the_greatest(x: Array, factor: Array, offset: Array, absent: None) -> Array:
         lengths.append(x.shape[1])
-        return x * factor + offset - x.max(-1, keepdims=True)
+        result: Array = x * factor + offset - x.max(-1, keepdims=True)
+        return result
 
     tensors = x, factor, offset, None
     actual = in_slices(less_the_greatest, *tensors, dtype=x.dtype, together=(-1,))
