@@ -301,6 +301,41 @@ def test_axes_0_1_and_3_may_have_one_pass_along_0_and_one_along_1_and_3(tmp_path
     assert -0.00347137451171875 in found
 
 
+def test_a_variance_of_channels_last_may_have_two_passes_beside_a_mean_of_one(
+    tmp_path: Path,
+) -> None:
+    """DirectML 1.8.0 and 1.9.1 give these. FLOAT16 holds what they add FusedAddTensor to."""
+    desc = """{Epsilon: 0.001,
+      InputTensor: {Sizes: [5, 33, 2, 31], Strides: [2046, 1, 1023, 33], DataType: FLOAT16,
+                    fill: {uniform: {low: -1, high: 1, seed: 1}}},
+      ScaleTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16, values: [1, 1, 1, 1, 1]},
+      BiasTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16, values: [0, 0, 0, 0, 0]},
+      FusedAddTensor: {Sizes: [5, 33, 2, 31], DataType: FLOAT16,
+                       fill: {uniform: {low: -1, high: 1, seed: 2}}},
+      OutputTensor: {Sizes: [5, 33, 2, 31], Strides: [2046, 1, 1023, 33], DataType: FLOAT16},
+      OutputMeanTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16},
+      OutputVarianceTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16}}"""
+    measured = [
+        [0.455322265625, 1.39453125, 1.8720703125, 0.3779296875, -0.529296875],
+        [
+            *(-0.0235748291015625, -0.0182037353515625, -0.018798828125, -0.0323486328125),
+            -0.0011272430419921875,
+        ],
+        [0.32861328125, 0.341796875, 0.3330078125, 0.337890625, 0.333984375],
+    ]
+    computed = first_pass_truncated(case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc))
+    assert computed is not None
+    assert computed.others is not None
+    found = [
+        [
+            each.outputs[output].ravel()[:5].tolist()
+            for output in ("OutputTensor", "OutputMeanTensor", "OutputVarianceTensor")
+        ]
+        for each in (computed, *computed.others())
+    ]
+    assert measured in found
+
+
 LARGE_SQUARES = (
     "{InputTensor: {Sizes: [1, 1, 2, 16], DataType: FLOAT16, values: "
     "[320, 0, 0, 0, 0, 0, 0, 0, -320, 0, 0, 0, 0, 0, 0, 0, "
