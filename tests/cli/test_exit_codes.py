@@ -61,13 +61,16 @@ def test_the_heading_of_the_closing_sentence_agrees_with_the_exit_code() -> None
 
 
 def test_exit_code_is_0_for_documented_cases_of_the_bundled_suite(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "run", "--tag", "documented")
+    """CI runs those of the other operators, too, by the README's first command."""
+    names = ("ARGMAX", "ARGMIN", "DIAGONAL_MATRIX1", "GATHER", "JOIN", "ONE_HOT", "PADDING1")
+    operators = [word for name in names for word in ("-o", name)]
+    done = dmlconf_here(tmp_path, "run", "--tag", "documented", *operators)
     assert done.returncode == 0, done.stdout + done.stderr
     # A few cases are unchecked: recordings have no outputs that only shader model 6 can compute.
     closing = re.search(r"PASSED: (\d+) passed(?:, (\d+) unchecked)? of (\d+) cases", done.stdout)
     assert closing is not None
     passed, unchecked, cases = closing.groups(default="0")
-    assert int(passed) + int(unchecked) == int(cases) > 100
+    assert int(passed) + int(unchecked) == int(cases) > 20
     assert int(unchecked) < 0.05 * int(cases)
 
 

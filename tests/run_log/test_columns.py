@@ -156,6 +156,7 @@ def test_a_number_of_more_than_64_bits_is_read(tmp_path: Path) -> None:
 def test_a_verdict_that_is_read_and_reported_takes_less_than_300_bytes(
     both: tuple[RunLog, RunLog], tmp_path: Path, name: str
 ) -> None:
+    # JUnit lists up to 10,000 cases one by one.
     names = [f"tile/large[Number={number}]" for number in range(10_001)]
     path = write(tmp_path / "run.jsonl", run_log(*map(verdict, names)))
     RUN_FORMATS[name].text(both[1])  # What is loaded and compiled once does not count.
