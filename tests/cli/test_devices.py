@@ -108,6 +108,17 @@ def test_no_value_is_cut_off_and_no_line_is_too_long(
     assert not [word for word in wanted if word not in words]
 
 
+@pytest.mark.parametrize("columns", [80, 140])
+def test_unprintable_characters_of_a_refusal_are_escaped(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = Survey(FILE, (Surveyed(WARP, None, "E_FAIL \x1b[2J"),))
+    monkeypatch.setattr(survey, "survey", lambda path: refused)
+    text = " ".join(shown(columns))
+    assert "\x1b" not in text
+    assert r"E_FAIL \x1b[2J" in text
+
+
 def test_devices_are_listed_as_json() -> None:
     done = CliRunner().invoke(cli, ["devices", "--json"], standalone_mode=False)
     listed = json.loads(done.output)

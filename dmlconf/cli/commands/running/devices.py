@@ -109,7 +109,7 @@ def _table(adapters: Iterable[Surveyed]) -> Table:
         rows = dict(_rows(one))
         identity = f"{rows['kind']}, vendor {rows['vendor, device'].replace(',', ', device')}"
         refused = one.capabilities is None
-        use = f"cannot be used: {one.refusal}" if refused else rows["data types"]
+        use = f"cannot be used: {rows['cannot be used']}" if refused else rows["data types"]
         table.add_row(
             str(adapter.index),
             Text.assemble((printable(adapter.description), "bold cyan"), f"\n{identity}"),
