@@ -39,6 +39,7 @@ from dmlconf.history.questions import (
 from dmlconf.history.tables import case as case_table
 from dmlconf.history.tables import change, outcome
 from dmlconf.history.timeline import Timeline
+from dmlconf.reports.history.answers import story_lines
 from dmlconf.reports.history.site import Site
 from dmlconf.run_log.log import RunLog
 from tests.cli.process import dmlconf_here
@@ -402,6 +403,30 @@ def test_pages_of_a_history_in_any_database_equal_those_from_sqlite(
 def log_file(folder: Path, log: RunLog, name: str) -> Path:
     """Write a log to a file of this name in a folder, and return the file's path."""
     return logs.write(folder / name, log)
+
+
+def test_messages_of_failures_stand_below_the_verdicts(database: str) -> None:
+    fill(
+        database,
+        [
+            night(0, [verdict(A, fails=True, message="1 is not 2")]),
+            night(1, [verdict(A)]),
+            night(2, [verdict(A, fails=True, message="3 is not 4")]),
+        ],
+    )
+    with opened(database) as history, history.reading() as connection:
+        timeline = Timeline(connection)
+        [story] = stories(timeline, named_cases(timeline, [A])[0])
+        assert list(story_lines(story)) == [
+            "directml on GPU: failed in 2 of 3 runs",
+            f"  2026-01-01 02:00:00  #1      {FAILED} since then",
+            "                               1 is not 2",
+            f"  2026-01-02 02:00:00  #2      {FAILED} until #1, then passed; "
+            "changed with it: nothing that is recorded",
+            f"  2026-01-03 02:00:00  #3      passed until #2, then {FAILED}; "
+            "changed with it: nothing that is recorded",
+            "                               3 is not 4",
+        ]
 
 
 def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:

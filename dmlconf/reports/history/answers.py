@@ -125,19 +125,25 @@ def story_data(story: Story) -> dict[str, Any]:
 
 
 def story_lines(story: Story) -> Iterator[str]:
-    """Yield lines of text: how many runs of `story.line` a case failed in, then each change."""
+    """Yield lines of text: how many runs of `story.line` a case failed in, then each change.
+
+    If the case fails after a change, the failure's message follows on a line of its own.
+    """
     yield f"{story.line.name}: failed in {story.failed:,} of {story.runs:,} runs"
     for each in story.transitions:
         since = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id:<5}"
-        if each.before is None or each.last is None:
-            yield f"  {since}  {each.after.text} since then"
-            continue
-        what = f"{each.before.text} until #{each.last.id}, then {each.after.text}"
-        if each.before.text == each.after.text:
-            what = f"{each.after.text}, with other output bits than until #{each.last.id}"
-        yield f"  {since}  {what}; changed with it: {cause_text(each)}"
+        yield f"  {since}  {_change_text(each)}"
         if each.after.fails and each.after.message:
-            yield f"{'':30}{each.after.message}"
+            yield f"  {'':{len(since)}}  {each.after.message}"
+
+
+def _change_text(change: Transition) -> str:
+    if change.before is None or change.last is None:
+        return f"{change.after.text} since then"
+    what = f"{change.before.text} until #{change.last.id}, then {change.after.text}"
+    if change.before.text == change.after.text:
+        what = f"{change.after.text}, with other output bits than until #{change.last.id}"
+    return f"{what}; changed with it: {cause_text(change)}"
 
 
 def flaky_data(each: Flaky) -> dict[str, Any]:
