@@ -10,8 +10,10 @@ from dmlconf.documents.problems import printable
 
 __all__ = ["cell", "code", "escaped", "fenced", "items", "one_line", "prose", "row", "table"]
 
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s))")
-"""Signs of Markdown; `-` only at the beginning, `.` only between a digit and a blank."""
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s|$))")
+"""Signs of Markdown; `-` only at the beginning, `.` only after a digit and before a blank or the
+end, as in the item `1.` of a list.
+"""
 
 
 def one_line(text: str) -> str:

@@ -115,6 +115,7 @@ def test_hostile_text_of_the_log_is_shown_as_text() -> None:
     [
         "- item",
         "1. item",
+        "1.",
         "1) item",
         "+ item",
         "> quote",
