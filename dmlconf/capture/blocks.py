@@ -20,7 +20,11 @@ from dmlconf.graphs.model import CONSTANT_TENSOR
 __all__ = ["Block", "blocks", "with_references"]
 
 Parts = Mapping[str, Any]
-"""The parts of a graph's entry in a case file, with each tensor in full."""
+"""The parts of a graph's entry in a case file, with each tensor in full.
+
+References are as `dmlconf.cases.writing.graph_entry` writes them: OutputTensor of a node is `NODE`,
+never `NODE.OutputTensor`, and any other output is `NODE.TENSOR`.
+"""
 
 _DATA: Final = ("values", "fill", "from")
 """The keys of a tensor that say where its data comes from; other keys are fields of its desc."""

@@ -1,6 +1,7 @@
 """Run and judge cases in worker processes, for backends that are trusted not to break down.
 
-Each process also builds and judges its cases, since that takes longer there than running them.
+Such a backend takes less time to run a case than dmlconf to build and judge it. So each process
+does all three.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ def in_processes(
     waivers: Waivers = NO_WAIVERS,
 ) -> Generator[tuple[Verdict, Ran | None], None, None]:
     """Run a task on the cases of a plan; yield each verdict with the process in which its case ran.
+
+    The process is None for a case that did not run, as its operator had crashed too often.
 
     Args:
         backend: the backend that each process creates for the task.

@@ -1,4 +1,7 @@
-"""REDUCE, ARGMIN and ARGMAX, which reduce some axes of a tensor to size 1."""
+"""REDUCE, ARGMIN and ARGMAX, which reduce some axes of a tensor to size 1.
+
+Their functions return arrays without the reduced axes; `evaluation` gives them the output's Sizes.
+"""
 
 from __future__ import annotations
 
