@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -83,7 +84,7 @@ def matrix_multiply_integer_to_float_error_scale(
     A kernel may store the dequantized numbers in the type of the scales. If a number overflows
     there, the result may be infinite or NaN. Measured on DirectML 1.15.4: numbers and sums beyond
     FLOAT16 become its largest number. So -1457326 plus a bias of 65504 is 0. Numbers are limited
-    after scaling, or both before and after.
+    after scaling or, those without a zero point, both before and after.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -128,8 +129,8 @@ def matrix_multiply_integer_to_float_error_scale(
             others: list[Array] = []
             if beyond.any():
                 others += (
-                    _saturated(left, a_scale, first=first) @ _saturated(right, b_scale, first=first)
-                    for first in (True, False)
+                    _saturated(left, a_scale, first=of_a) @ _saturated(right, b_scale, first=of_b)
+                    for of_a, of_b in product((True, False), repeat=2)
                 )
             if desc.BiasTensor is not None:
                 limited = (each.clip(-largest, largest) for each in (products, *others))

@@ -96,3 +96,22 @@ def test_candidates_have_the_sizes_of_matrices_with_fewer_dimensions_than_their_
     case = single(tmp_path, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", desc)
     candidates = CaseAllowances(case).of("OutputTensor").candidates
     assert {end.shape for interval in candidates for end in interval} == {(3, 3)}
+
+
+def test_an_integer_without_a_zero_point_may_be_limited_before_it_is_scaled(tmp_path: Path) -> None:
+    """DirectML 1.15.4 limits 300000 to 65504, and not 200000 - 1. Both or neither may be limited.
+
+    The exact sum is 199999 / 128 * 2 / 256 + 2 / 128 * 300000 / 256, which is 30.5.
+    """
+    desc = """
+  ATensor: {Sizes: [1, 2], DataType: INT32, values: [200000, 3]},
+  AScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [0.0078125]},
+  AZeroPointTensor: {Sizes: [1, 1], DataType: INT32, values: [1]},
+  BTensor: {Sizes: [2, 1], DataType: INT32, values: [2, 300000]},
+  BScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [0.00390625]},
+  OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}"""
+    case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", desc)
+    for right in (30.5, 16.1875, 8.0):
+        assert accepts(case, "OutputTensor", [[right]]), right
+    for wrong in (12.0, 20.0):
+        assert not accepts(case, "OutputTensor", [[wrong]]), wrong
