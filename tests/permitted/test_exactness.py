@@ -133,6 +133,15 @@ def test_any_remainder_is_right_if_the_quotient_overflows(operator: str) -> None
     assert ends_of_two(operator, 3e38, 1e-5, DataType.FLOAT32) == (-math.inf, math.inf)
 
 
+def test_any_remainder_is_right_if_the_product_overflows() -> None:
+    """-3.3e38 / 8e37 is rounded down to -5, and -5 * 8e37 is negative infinity in FLOAT32."""
+    for a, b in ((-3.3e38, 8e37), (3.3e38, -8e37)):
+        ends = ends_of_two("ELEMENT_WISE_MODULUS_FLOOR", a, b, DataType.FLOAT32)
+        assert ends == (-math.inf, math.inf)
+    low, high = ends_of_two("ELEMENT_WISE_MODULUS_TRUNCATE", -3.3e38, 8e37, DataType.FLOAT32)
+    assert -1.01e37 < low <= high < -0.99e37
+
+
 @pytest.mark.parametrize("x", [LARGEST, 3e38, 1e38, 2.0**126])
 def test_softsign_of_the_largest_numbers_is_next_to_1_or_minus_1(x: float) -> None:
     low, high = ends_of_one("ACTIVATION_SOFTSIGN", x)

@@ -101,7 +101,7 @@ def _float_candidates(
         remainders = [a - product for product in products]
         middle = (remainders[0] + remainders[1]) / 2
         half_width = np.abs(remainders[0] - remainders[1]) / 2 + np.maximum(*errors)
-        largest = np.maximum(np.abs(quotient) + error, np.abs(a) + half_width)
+        largest = np.maximum.reduce([np.abs(quotient) + error, *np.abs(products)])
         overflows = np.isfinite(a) & (b != 0) & (largest > np.finfo(np.float32).max)
         undefined = np.isinf(b) | (b == 0)
         adjacent = np.abs(wholes[0] - wholes[1]) <= 1
