@@ -172,6 +172,14 @@ cases:
       OutputTensor: {Sizes: [2, 2], DataType: INT32}
 """
 
+ATTENTION = """
+operator: MULTIHEAD_ATTENTION
+cases:
+  - name: keys
+    desc: {TENSORS,
+      Scale: 1, MaskFilterValue: -1, HeadCount: 1, MaskType: NONE}
+"""
+
 INT8_REDUCTION = """
 operator: REDUCE
 cases:
@@ -321,6 +329,30 @@ def test_features_of_a_case_distinguish_layouts(tmp_path: Path) -> None:
     assert names["padded_tensors"] == ("ATensor",)
     assert names["broadcast_tensors"] == ("BTensor",)
     assert names["transposed_tensors"] == names["channels_last_tensors"] == ()
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        """QueryTensor: {Sizes: [1, 1, 1, 2, 1], DataType: FLOAT32, values: [1, 2]},
+      KeyTensor: {Sizes: [1, 1, 1, 3, 1], DataType: FLOAT32, values: [1, 2, 3]},
+      ValueTensor: {Sizes: [1, 1, 1, 3, 1], DataType: FLOAT32, values: [1, 2, 3]},
+      OutputTensor: {Sizes: [1, 1, 1, 2, 1], DataType: FLOAT32}""",
+        """StackedQueryKeyTensor: {Sizes: [1, 3, 1, 2, 1], DataType: FLOAT32, fill: {sequence: {}}},
+      ValueTensor: {Sizes: [1, 3, 1], DataType: FLOAT32, values: [1, 2, 3]},
+      OutputTensor: {Sizes: [1, 3, 1], DataType: FLOAT32}""",
+        """QueryTensor: {Sizes: [1, 2, 1], DataType: FLOAT32, values: [1, 2]},
+      StackedKeyValueTensor: {Sizes: [1, 3, 1, 2, 1], DataType: FLOAT32, fill: {sequence: {}}},
+      OutputTensor: {Sizes: [1, 2, 1], DataType: FLOAT32}""",
+    ],
+)
+def test_the_keys_of_an_attention_are_counted_in_whichever_tensor_has_them(
+    tmp_path: Path, inputs: str
+) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(ATTENTION.replace("TENSORS", inputs), encoding="utf-8")
+    [planned] = load_suite([file]).plan()
+    assert features(valid_case(planned))["keys"] == 3
 
 
 def test_defects_that_fewer_than_three_cases_notice_are_named(tmp_path: Path) -> None:

@@ -180,6 +180,10 @@ def _axis_size(case: Case, tensor: TensorDesc) -> int:
 
 
 def _keys(desc: Mapping[str, Any]) -> int:
-    key = desc.get("KeyTensor") or desc.get("StackedKeyValueTensor")
-    key = key or desc.get("StackedQueryKeyValueTensor")
-    return key.Sizes[1 if len(key.Sizes) != 4 else -2] if isinstance(key, TensorDesc) else 0
+    """Return the number of new keys in each batch of an attention; 0 for other operators."""
+    key = desc.get("KeyTensor")
+    if isinstance(key, TensorDesc):
+        return key.Sizes[-2]
+    names = "StackedKeyValueTensor", "StackedQueryKeyTensor", "StackedQueryKeyValueTensor"
+    stacks = [desc[name] for name in names if isinstance(desc.get(name), TensorDesc)]
+    return stacks[0].Sizes[1] if stacks else 0
