@@ -26,6 +26,7 @@ from dmlconf.certification.keys import (
     read_private_key,
     read_public_keys,
 )
+from dmlconf.cli.commands.certificates import keygen
 from tests.cli.process import dmlconf, dmlconf_here
 
 SMALL_ORDER = (
@@ -65,6 +66,23 @@ def test_keygen_overwrites_no_file(tmp_path: Path) -> None:
         assert "never overwritten" in done.stderr
         assert [path.read_text("utf-8") for path in tmp_path.glob("*.pem")] == ["precious"]
         file.unlink()
+
+
+@pytest.mark.parametrize(
+    ("platform", "readers"),
+    [("linux", "only by you"), ("win32", "by whoever may read its folder")],
+)
+def test_keygen_says_who_can_read_the_private_key(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    platform: str,
+    readers: str,
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    assert keygen.command.callback is not None
+    keygen.command.callback(tmp_path / "key.pem")
+    assert f"key.pem: the private key, readable {readers};" in capsys.readouterr().out
 
 
 def test_keygen_refuses_an_empty_path(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -25,6 +26,7 @@ def command(key: Path) -> int:
     same as OpenSSL generates. No file is overwritten.
     """
     public = new_key_pair(key)
-    click.echo(printable(f"{key}: the private key, readable only by you; keep it secret"))
+    readers = "by whoever may read its folder" if sys.platform == "win32" else "only by you"
+    click.echo(printable(f"{key}: the private key, readable {readers}; keep it secret"))
     click.echo(printable(f"{public}: the public key; give it to whoever verifies"))
     return ExitCode.SUCCESS
