@@ -16,8 +16,8 @@ __all__ = ["LEGITIMATE_DIFFERENCES"]
 
 
 def _flushed(site: Site) -> Iterator[tuple[str, Array]]:
-    moved = site.rule.kind == RuleKind.EXACT  # `flushes` then concerns inputs.
-    if site.correct.dtype == np.float32 and site.rule.flushes and not moved:
+    exact = site.rule.kind == RuleKind.EXACT  # `flushes` then concerns inputs.
+    if site.correct.dtype == np.float32 and site.rule.flushes and not exact:
         subnormal = (site.correct != 0) & (np.abs(site.correct) < np.finfo(np.float32).tiny)
         yield "", np.where(subnormal, np.float32(0), site.correct)
 
@@ -38,7 +38,9 @@ def _reciprocal(site: Site) -> Iterator[tuple[str, Array]]:
             divisor = inputs["BTensor"].astype(np.float32)
             product = inputs["ATensor"].astype(np.float32) * (np.float32(1) / divisor)
             near = product.astype(site.correct.dtype)
-            # If the reciprocal itself overflows or is subnormal, no hardware divides by way of it.
+            # A reciprocal that overflows, or is subnormal and may be flushed to zero, gives quite
+            # another product. Divisors with such a reciprocal, or within a factor of 4 of one, keep
+            # the right quotient.
             tiny, largest = np.finfo(np.float32).tiny, np.finfo(np.float32).max / 4
             usual = (np.abs(divisor) > 1 / largest) & (np.abs(divisor) < 1 / tiny / 4)
         yield "", np.where(usual, near, site.correct)

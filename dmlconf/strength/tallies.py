@@ -9,11 +9,12 @@ __all__ = ["CaseTally", "share"]
 
 @dataclass(slots=True)
 class CaseTally:
-    """How many defects one case may catch, and how many it caught.
+    """How many defects a case, or all cases of an operator, may catch, and how many they caught.
 
     Attributes:
-        ran: how many defects change the case's outputs, or would with other inputs; in
-            `strength.measure`, changes that the rule permits do not count.
+        ran: how many defects change a case's outputs, or would with other inputs. In
+            `strength.measure`, a defect counts anew for each output and each way to inject it, and
+            changes that the rule permits do not count.
         caught: how many of them make the case fail.
     """
 
