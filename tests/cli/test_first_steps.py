@@ -108,6 +108,31 @@ def test_doctor_counts_the_cache_and_what_the_single_file_unpacked(tmp_path: Pat
     assert f"2 files in {tmp_path / 'cache'}, 0.4 MB; 2.0 MB in {unpacked.parent}" in done.stdout
 
 
+def test_doctor_says_that_a_cache_that_is_no_folder_keeps_nothing(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.touch()
+    done = dmlconf_here(tmp_path, "doctor", "--json", DMLCONF_CACHE=str(cache))
+    (finding,) = (each for each in json.loads(done.stdout) if each["subject"] == "cache")
+    assert finding["state"] == "absent"
+    assert finding["told"].startswith(f"{cache} is not a folder that you own")
+    assert finding["told"].endswith(": nothing is kept for later commands")
+    assert finding["advice"] == "set DMLCONF_CACHE=FOLDER"
+
+
+def test_doctor_counts_the_logs_that_are_left_if_another_run_removes_one(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "run-1.jsonl").write_bytes(bytes(1_500_000))
+    # As a log that was removed after the folder was listed, a link to nothing has no size.
+    try:
+        (logs / "run-2.jsonl").symlink_to(tmp_path / "removed")
+    except OSError:
+        pytest.skip("this user may not make links")
+    done = dmlconf_here(tmp_path, "doctor", "--json")
+    (finding,) = (each for each in json.loads(done.stdout) if each["subject"] == "run logs")
+    assert finding["told"] == f"1 in {logs}, 1.5 MB"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

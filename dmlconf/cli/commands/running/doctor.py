@@ -26,6 +26,7 @@ from dmlconf.cli.common.configuration import read_configuration
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log, log_directory, temporary_log_directory
 from dmlconf.documents.problems import InvalidFilesError, printable
+from dmlconf.documents.store import is_own_folder
 from dmlconf.documents.wording import counted
 from dmlconf.extras import install_command
 from dmlconf.resources import cases_directory
@@ -155,9 +156,8 @@ def _logs() -> Iterator[_Finding]:
         advice = "set DMLCONF_LOG_DIRECTORY to a writable folder, or use --log FILE"
         yield _Finding("run logs", _State.ABSENT, str(reason), advice)
         return
-    logs = list(folder.glob("run-*.jsonl"))
-    size = sum(log.stat().st_size for log in logs) / 1e6
-    text = f"{len(logs)} in {folder}, {size:,.1f} MB"
+    count, size = _files(folder.glob("run-*.jsonl"))
+    text = f"{count} in {folder}, {size / 1e6:,.1f} MB"
     advice = "dmlconf report shows the latest, dmlconf run --failed repeats its failures"
     yield _Finding("run logs", _State.FINE, text, advice if latest_log() else None)
 
@@ -175,11 +175,14 @@ def _configuration() -> Iterator[_Finding]:
 
 def _cache() -> Iterator[_Finding]:
     store = user_store()
-    if store is None:
-        if os.environ.get(VARIABLE):
+    if store is None or (os.path.lexists(store.folder) and not is_own_folder(store.folder)):
+        advice = f"set {VARIABLE}=FOLDER"
+        if store is not None:
+            text = f"{store.folder} is not a folder that you own and only you may write to"
+        elif os.environ.get(VARIABLE):
             text, advice = f"turned off by {VARIABLE}", f"unset {VARIABLE} to start faster"
         else:
-            text, advice = "this account has no folder for it", f"set {VARIABLE}=FOLDER"
+            text = "this account has no folder for it"
         yield _Finding(
             "cache", _State.ABSENT, f"{text}: nothing is kept for later commands", advice
         )
