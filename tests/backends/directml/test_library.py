@@ -86,6 +86,18 @@ def test_a_missing_file_named_by_the_environment_variable_is_an_error_in_spite_o
 
 
 @on_linux
+def test_an_empty_environment_variable_counts_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_package(tmp_path, monkeypatch)
+    folder = library.wsl_folder()
+    for name in (library.PATH_VARIABLE, library.LIBRARY_FOLDER_VARIABLE):
+        monkeypatch.setenv(name, "")
+    assert find()[1] == "the package tensorflow-directml-plugin"
+    assert library.wsl_folder() == folder == Path("/usr/lib/wsl/lib")
+
+
+@on_linux
 def test_a_library_with_a_hash_in_its_file_name_is_found_in_a_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,12 +103,16 @@ def find(path: str | None = None) -> tuple[Path, str]:
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
-    """Yield where DirectML may be; if the option or the variable names a file, yield only that."""
+    """Yield where DirectML may be; if the option or the variable names a file, yield only that.
+
+    An empty variable names none.
+    """
     if path is not None:
         yield _Candidate("the option path", Path(path))
         return
-    if PATH_VARIABLE in os.environ:
-        yield _Candidate(f"the variable {PATH_VARIABLE}", Path(os.environ[PATH_VARIABLE]))
+    named = os.environ.get(PATH_VARIABLE)
+    if named:
+        yield _Candidate(f"the variable {PATH_VARIABLE}", Path(named))
         return
     if sys.platform == "win32":
         yield _Candidate("the package onnxruntime-directml", _redistributable())
@@ -193,7 +197,7 @@ def _expected() -> str:
 
 def wsl_folder() -> Path:
     """Return the folder of libd3d12.so and libdxcore.so in WSL 2, which may not exist."""
-    return Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
+    return Path(os.environ.get(LIBRARY_FOLDER_VARIABLE) or _WSL_FOLDER)
 
 
 def _wsl_libraries(folder: Path) -> ctypes.CDLL:
@@ -248,6 +252,8 @@ def _unlike(name: str) -> str:
 
 
 _SIGNATURE: Final = b"\xbd\x04\xef\xfe\x00\x00\x01\x00"
+"""The first 8 bytes of VS_FIXEDFILEINFO; the next 8 are the version of a Windows library."""
+
 _TEXT: Final = re.compile(rb"DirectML[ /](\d+\.\d+\.\d+)")
 _ELF: Final = b"\x7fELF"
 
@@ -269,7 +275,8 @@ def native_version(content: bytes) -> str:
     """Return the version of a library's file; `unknown` if it cannot be determined.
 
     DirectML.dll has its version in its resources; some files have a text such as `DirectML 1.8.0`.
-    For other files of Linux, it is the newest release in `_MARKS` whose name the file contains.
+    For other files of Linux, it is the newest release in `_MARKS` whose operator or kernel the file
+    names; the file may be newer.
     """
     offset = content.find(_SIGNATURE)
     if offset >= 0 and len(content) >= offset + 16:
