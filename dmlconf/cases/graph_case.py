@@ -137,7 +137,7 @@ class GraphCase(Case):
 
 
 def problem_location(problem: WiringProblem) -> tuple[str | int, ...]:
-    """Return the keys that lead to a problem in the case's entry, such as `nodes`, `conv`."""
+    """Return the keys that lead to a problem in the case's YAML, such as `nodes`, `conv`."""
     if not problem.node:
         return ("outputs", problem.tensor) if problem.tensor else ("outputs",)
     where = ("nodes", problem.node.partition("[")[0])

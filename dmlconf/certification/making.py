@@ -93,7 +93,7 @@ def run_order(
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
-        BackendError: a worker could not be replaced.
+        BackendError: a process could not be started, or a recording cannot be read.
         CertificationError: the journal can no longer be written.
         KeyboardInterrupt: the run was interrupted; the journal has what came before.
     """
@@ -155,9 +155,10 @@ def judge_order(
 
 
 def certificate_header(order: Order, backend: OpenBackend, header: Header) -> Header:
-    """Return a header without paths, and without details that differ between runs on one device.
+    """Return the header of the certificate's log, from the header of the run.
 
-    If a recording is certified, the environment is the recorded one.
+    It has no paths, and its environment has no details that differ between runs on one device. If a
+    recording is certified, the environment is the recorded one.
     """
     recorded = header.environment["details"].get("recorded")
     environment = recorded if backend.name.name == "recording" else header.environment

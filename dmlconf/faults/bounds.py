@@ -27,8 +27,8 @@ def clipped(case: Case, key: Callable[[Array], Array]) -> Array:
     """Return the integers that CLIP gives with another order of numbers.
 
     Args:
-        key: the kernel sorts by key(x): a comes before b if key(a) < key(b). `key` is its own
-            inverse.
+        key: the kernel compares key(x): it takes a for less than b if key(a) < key(b). `key` is
+            its own inverse.
     """
     tensor = case.desc["InputTensor"].DataType
     scaled = evaluate(_clip1(case, int(tensor.minimum), int(tensor.maximum)))["OutputTensor"]

@@ -164,7 +164,10 @@ def scalar(data_type: DataType, chance: Chance) -> float | int:
 
 
 def scalar_fits(value: Any, data_type: DataType) -> bool:
-    """Return whether a scalar is in the range of a data type; FLOAT types have infinity and NaN."""
+    """Return whether a data type has a scalar, apart from rounding.
+
+    FLOAT types have infinity and NaN. Integer types have no float, not even 3.0.
+    """
     if data_type.is_float:
         return not -float("inf") < value < float("inf") or abs(value) <= data_type.maximum
     return isinstance(value, int) and data_type.minimum <= value <= data_type.maximum
@@ -193,7 +196,11 @@ def uses_nested_operator(field: Field) -> bool:
 
 @cache
 def nested_operators(operator: Operator, field: str) -> tuple[str, ...]:
-    """Return the operators that the constraints on a field name; the field is an operator desc."""
+    """Return the operators that a field may hold: those that its constraints name.
+
+    Args:
+        field: the name of a field that is an operator desc, or an array of them.
+    """
     names: dict[str, None] = {}
     sets = operator_sets()
     for constraint in operator.constraints:
@@ -214,7 +221,11 @@ def nested_operators(operator: Operator, field: str) -> tuple[str, ...]:
 
 @cache
 def foreign_operators(operator: Operator, field: str) -> tuple[str, ...]:
-    """Return activations, element-wise operators and REDUCE, without the `nested_operators`."""
+    """Return activations, element-wise operators and REDUCE that a field may not hold.
+
+    Args:
+        field: as in `nested_operators`.
+    """
     named = nested_operators(operator, field)
     return tuple(
         name

@@ -74,8 +74,8 @@ class Header:
         catalogue_digest: SHA-256 of the catalogue.
         selected: how many cases were selected; 0 while `fuzz` does not know how many there will be.
         options: the selection and other options on which the verdicts depend.
-        cases_digest: the digest of the selected cases' identifiers; None in logs of `fuzz` and of
-            older versions.
+        cases_digest: the digest of the selected cases' identifiers; None in logs of `fuzz`, of
+            certificates and of older versions.
         shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.
         workers: the name and the environment of each worker of a fleet. If logs of different
             environments were merged, each log counts as a worker. Otherwise empty.
@@ -191,9 +191,9 @@ class LogWriter:
 
 
 def rewrite(log: RunLog, writer: LogWriter) -> None:
-    """Write a log again, with `selected` as its number of verdicts and with places from 0.
+    """Write a log again: its header, its verdicts with places from 0, and its footer.
 
-    The rest of the header and the footer stay as they are.
+    In the header, `selected` becomes the number of verdicts; nothing else changes.
 
     Raises:
         LogWriteError: the log cannot be written.

@@ -50,7 +50,7 @@ class RecordingBackend:
         """Yield the recorded outcome of each case.
 
         Raises:
-            BackendError: as for `read_recording`.
+            BackendError: as for `StoredRecording.find`.
         """
         for case in cases:
             entry = self._stored.find(case)

@@ -51,8 +51,8 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
 
     LINEAR adds (1 - w) g to the element floor(x) and w g to the next one, where w = x - floor(x).
     NEAREST_NEIGHBOR adds g to the element floor(x) with the RoundingDirection DECREASING, ceil(x)
-    with INCREASING, and floor(x + 1/2) with HALF_UP. `ROUNDING` explains HALF_UP. A contribution
-    beyond an edge is added to the element at that edge.
+    with INCREASING, and floor(x + 1/2) with HALF_UP, which `interpolation.ROUNDING` explains. A
+    contribution beyond an edge is added to the element at that edge.
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC. Measured: other than on the page, the
     offsets are exchanged. The gradient of a RESAMPLE2 with the InputPixelOffset 0.5 and the

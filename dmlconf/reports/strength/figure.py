@@ -68,9 +68,9 @@ class Setting:
         models: the selected cases with the tag `model` and without `captured`, whether `plan` has
             them or not.
         jobs: how many processes measure.
-        sample: the most cases of each operator, and of each driver defect; None for all. Some
-            figures try more where these notice too little. Figures that take all cases ignore it
-            (`FigureKind.takes_all`).
+        sample: the most cases of each operator and, for driver defects, of each defect in each of
+            its operators; None for all. Some figures try more where these notice too little.
+            Figures that take all cases ignore it (`FigureKind.takes_all`).
         chosen: the names of the figures that are measured.
         recordings: the recordings from which `injected` took expected values; empty before that.
     """
@@ -91,7 +91,7 @@ class Setting:
 
         Raises:
             InvalidFilesError: a case cannot be built, or is not valid.
-            BackendError: a recording of the suite cannot be read.
+            BackendError: a recording of the suite cannot be read, or a process died.
         """
         cases = sampled(self.plan, self.sample, self.seed)
         method = Method("defects" in self.chosen, "perturbations" in self.chosen, self.seed)
@@ -117,7 +117,7 @@ class Setting:
 
         Raises:
             InvalidFilesError: a case cannot be built, or is not valid.
-            BackendError: a recording of the suite cannot be read.
+            BackendError: a recording of the suite cannot be read, or a process died.
         """
         with self.progress(len(cases)) as advance:
             return measured_in_processes(

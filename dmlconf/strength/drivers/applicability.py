@@ -52,10 +52,13 @@ class Applicability:
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return the pairs to try with each case that `chosen` left out, by its index in the plan.
+        """Return what `chosen` left out of some pairs: which of them to try with which case.
+
+        Like `chosen`, it goes by the index of the case in the plan.
 
         Args:
             sample: as given to `chosen`; `seed` as well.
+            pairs: the pairs of which the remaining cases are to be tried.
         """
         left: dict[OperatorDefect, Sequence[int]] = {}
         for pair in pairs:
