@@ -62,8 +62,8 @@ class _Finding:
 def command(as_json: bool) -> int:
     """Check Python, NumPy, suite, DirectML, adapters, plugins, configuration, folders and Wine lab.
 
-    The exit code is 1 if something prevents every run or the bundled suite is incomplete; DirectML
-    is optional.
+    The exit code is 1 if something prevents every run or the bundled suite has no case files or
+    recordings; DirectML is optional.
     """
     findings = [finding for check in _CHECKS for finding in check()]
     if as_json:
