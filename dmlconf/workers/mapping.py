@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,6 +31,7 @@ class ItemMap(Protocol):
         Raises:
             ProcessError: a process died.
             Exception: what the function or, in a process, `start` of `in_processes` raised.
+            RuntimeError: a process raised an exception that pickling would change.
         """
         ...
 
@@ -130,4 +132,16 @@ def _serve(connection: Connection, start: Callable[..., None], state: tuple[Any,
                 except Exception as raised:
                     error = raised
                     error.add_note(f"In a process:\n{traceback.format_exc()}")
-            connection.send((result, error))
+            connection.send((result, None if error is None else _sendable(error)))
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return the error; if a pickled copy would differ, a `RuntimeError` with its text."""
+    with suppress(Exception):
+        copy = pickle.loads(pickle.dumps(error))
+        if type(copy) is type(error) and str(copy) == str(error):
+            return error
+    other = RuntimeError(f"{type(error).__name__}: {error}")
+    for note in getattr(error, "__notes__", ()):
+        other.add_note(note)
+    return other

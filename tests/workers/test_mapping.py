@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,28 @@ def sum_of(item: int) -> tuple[int, int]:
 
 def raise_lookup_error(item: int) -> int:
     raise LookupError(f"no {item}")
+
+
+class TwoPartError(Exception):
+    """An exception that cannot be rebuilt from its `args`, as pickling does."""
+
+    def __init__(self, part: str, other: str) -> None:
+        super().__init__(f"{part} and {other}")
+
+
+class PrefixedError(Exception):
+    """An exception whose message changes when it is rebuilt from its `args`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no {name}")
+
+
+def raise_two_part_error(item: int) -> int:
+    raise TwoPartError("this", "that")
+
+
+def raise_prefixed_error(item: int) -> int:
+    raise PrefixedError("five")
 
 
 def exit_with_code_7(item: int) -> int:
@@ -80,6 +103,24 @@ def test_an_exception_of_the_function_is_raised_with_the_traceback_of_its_proces
         list(mapped(raise_lookup_error, [5]))
     trace = "".join(traceback.format_exception(caught.value))  # Includes the notes.
     assert "in raise_lookup_error" in trace
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (raise_two_part_error, "TwoPartError: this and that"),
+        (raise_prefixed_error, "PrefixedError: there is no five"),
+    ],
+)
+def test_an_exception_that_pickling_would_change_keeps_its_text_and_traceback(
+    function: Callable[[int], int], message: str
+) -> None:
+    with (
+        in_processes(2, State.start, (0,)) as mapped,
+        pytest.raises(RuntimeError, match=f"^{message}") as caught,
+    ):
+        list(mapped(function, [5]))
+    assert f"in {function.__name__}" in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
