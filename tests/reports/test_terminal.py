@@ -413,6 +413,17 @@ def test_commands_of_groups_are_printed_only_at_the_end() -> None:
     assert "-o GEMM --where 'Rank == 3'" in last
 
 
+def test_only_a_report_that_is_not_verbose_says_that_v_shows_more_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(terminal, "MOST_GROUPS", 0)
+    assert "and 1 more group: -v shows more, --report json" in printed(log_with_a_group())
+    monkeypatch.setattr(terminal, "MOST_GROUPS_VERBOSE", 0)
+    verbose = printed(log_with_a_group(), verbose=True)
+    assert "and 1 more group: --report json has all" in verbose
+    assert "-v shows more" not in verbose
+
+
 def test_a_failing_run_ends_with_its_groups_and_the_next_commands() -> None:
     log = log_with_a_group()
     _, _, last = printed(log).split("What failures share")

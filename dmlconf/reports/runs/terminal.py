@@ -136,7 +136,8 @@ def _shared(log: RunLog, most: int, *, with_commands: bool = True) -> Iterator[R
             yield unwrapped(f"  {line.command}", "cyan")
     if len(lines) > most:
         more = counted(len(lines) - most, "more group")
-        yield styled(f"and {more}: -v shows more, --report json has all")
+        hint = "-v shows more, " if most < MOST_GROUPS_VERBOSE else ""
+        yield styled(f"and {more}: {hint}--report json has all")
     yield ""
 
 
