@@ -18,9 +18,17 @@ class TensorRef:
 
     @classmethod
     def of(cls, name: str) -> TensorRef:
-        """Parse a name such as `InputTensors[2]`; raise ValueError if the index is no number."""
-        field, bracket, index = name.partition("[")
-        return cls(field, int(index[:-1])) if bracket else cls(field)
+        """Parse a name such as `InputTensors[2]`.
+
+        Raises:
+            ValueError: what follows `[` is not a number and `]`.
+        """
+        field, bracket, rest = name.partition("[")
+        if not bracket:
+            return cls(field)
+        if not rest.endswith("]"):
+            raise ValueError(f"{name!r} has no ] at its end")
+        return cls(field, int(rest[:-1]))
 
     def __str__(self) -> str:
         return self.field if self.index is None else f"{self.field}[{self.index}]"

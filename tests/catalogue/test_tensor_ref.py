@@ -18,6 +18,12 @@ def test_a_name_is_parsed_to_a_reference_and_written_back(name: str, ref: Tensor
     assert str(ref) == name
 
 
+@pytest.mark.parametrize("name", ["Inputs[12", "Inputs[1]2", "Inputs[]", "Inputs[x]", "Inputs[12x"])
+def test_a_name_whose_brackets_hold_no_index_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"has no \] at its end|invalid literal for int"):
+        TensorRef.of(name)
+
+
 def test_replacing_a_tensor_gives_a_new_desc_with_the_same_other_tensors() -> None:
     desc = {"A": 1, "Many": (2, 3, 4)}
     second = TensorRef("Many", 1)
