@@ -22,7 +22,7 @@ UNORDERED: Final = {size: int(np.iinfo(kind).max) for size, kind in _UNSIGNED.it
 
 
 def ordered_bits(values: Array) -> Array:
-    """Return unsigned integers that are ordered as the floating-point values are.
+    """Return unsigned integers that are ordered as the floating-point values are, in their shape.
 
     Neighbouring numbers have neighbouring integers, also around zero, where -0 comes right
     before +0. Infinities follow the largest finite numbers, and NaNs lie beyond the infinities.
@@ -34,7 +34,7 @@ def ordered_bits(values: Array) -> Array:
     bits = np.ascontiguousarray(values).view(unsigned)
     sign = unsigned(1 << (8 * values.dtype.itemsize - 1))
     ordered: Array = np.where(bits & sign, ~bits, bits | sign)
-    return ordered
+    return ordered.reshape(values.shape)
 
 
 def ulp_distance(actual: Array, expected: Array) -> Array:
@@ -47,7 +47,7 @@ def ulp_distance(actual: Array, expected: Array) -> Array:
         expected: the same data type and shape.
 
     Returns:
-        Unsigned integers as wide as the data type.
+        Unsigned integers as wide as the data type, in the shape of `actual`.
     """
     size = actual.dtype.itemsize
     signed, unsigned = _SIGNED[size], _UNSIGNED[size]
@@ -66,4 +66,4 @@ def ulp_distance(actual: Array, expected: Array) -> Array:
     if nan.any() or other.any():
         distance[nan ^ other] = UNORDERED[size]
         distance[nan & other] = 0
-    return distance
+    return distance.reshape(actual.shape)

@@ -150,6 +150,10 @@ def test_distances_keep_the_shape(data_type: DataType) -> None:
     other[1, 2] = np.nextafter(other[1, 2], data_type.dtype.type(9))
     assert ulp_distance(values, other).tolist() == [[0, 0, 0], [0, 0, 1]]
     assert ulp_distance(values.T, other.T).tolist() == [[0, 0], [0, 0], [0, 1]]
+    assert ordered_bits(values.T).shape == (3, 2)
+    single, nan = values[0, 1].reshape(()), np.array(np.nan, data_type.dtype)
+    assert ordered_bits(single).shape == ulp_distance(single, single).shape == ()
+    assert ulp_distance(single, nan).tolist() == UNORDERED[values.itemsize]
 
 
 @given(PAIRS)
