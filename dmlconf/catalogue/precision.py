@@ -21,7 +21,8 @@ class RuleKind(StrEnum):
 
     - `exact`: no difference
     - `ulp`, `absolute`, `relative`: a difference up to a limit
-    - `accumulate`: by the rounding errors of a sum, as shares of its error scale
+    - `accumulate`: a difference up to the likely rounding errors of a sum. They are shares of its
+      error scale, which docs/bounds.md defines: for 1 + 2 - 3 it is 6
     - `interval`: between two values
     - `one of`: near one of several values
 

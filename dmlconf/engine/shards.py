@@ -42,7 +42,7 @@ class Selected:
 
     Attributes:
         places: the index of each selected case in the whole plan; None for the whole plan.
-        digest: `cases_digest` of the selected cases.
+        digest: `cases_digest` of the selected cases, including any that `without` left out.
         record: the shard, for the log's header; None for the whole plan.
     """
 

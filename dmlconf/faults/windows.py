@@ -120,7 +120,10 @@ def squares_left_out(case: Case) -> Computed | None:
 
 
 def _gradients(case: Case) -> Iterator[Computed]:
-    """Yield the gradient for each first slice, in FLOAT16 also with squares and bases rounded."""
+    """Yield the gradient for each first slice.
+
+    In FLOAT16, also with squares, their sums and bases rounded by each of `STORES`.
+    """
     desc = case.desc
     x = case.inputs()["InputTensor"].astype(np.float64)
     stores: Iterable[Store | None] = (None,)
@@ -129,17 +132,18 @@ def _gradients(case: Case) -> Iterator[Computed]:
     for store in stores:
         squares = x * x if store is None else store(x * x)
         for sums in _first_slices(squares, desc["LocalSize"]):
-            yield _with_squares(case, sums, store or (lambda values: values))
+            yield _with_sums(case, sums, store or (lambda values: values))
 
 
-def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
+def _with_sums(case: Case, sums: Array, store: Store) -> Computed:
+    """Return the gradient from sums of squares; `store` rounds the sums and the bases `b`."""
     desc, inputs = case.desc, case.inputs()
     x = inputs["InputTensor"].astype(np.float64)
     g = inputs["InputGradientTensor"].astype(np.float64)
     alpha, beta, bias = (float(np.float32(desc[name])) for name in ("Alpha", "Beta", "Bias"))
     size = desc["LocalSize"]
     with np.errstate(all="ignore"):
-        base = store(bias + alpha / size * store(squares))
+        base = store(bias + alpha / size * store(sums))
         first = g / np.power(base, beta)
         shares = g * x / np.power(base, beta + 1)
         factor = 2 * alpha * beta / size * x

@@ -221,11 +221,12 @@ def _normal(
 ) -> Array:
     """Normally distributed numbers, rounded to the data type and clamped to its range.
 
-    All but outliers are quantiles (`_quantiles`) of pseudo-random probabilities. Only operations
-    that IEEE 754 defines exactly are used, so that all machines give the same numbers. A `least` of
-    0 makes the numbers like the output of a RELU. With `outliers: N`, every Nth element is 60
-    standard deviations from the mean. `deviation` is divided by the square root of `fan_in`, as is
-    usual for weights of a layer with so many inputs.
+    All but outliers are quantiles (`_quantiles`) of pseudo-random probabilities. Apart from the
+    logarithms in `_quantiles`, which are rounded, only operations that IEEE 754 defines exactly are
+    used, so that all machines give the same numbers. A `least` of 0 makes the numbers like the
+    output of a RELU. With `outliers: N`, every Nth element is 60 standard deviations from the mean.
+    `deviation` is divided by the square root of `fan_in`, as is usual for weights of a layer with
+    so many inputs.
     """
     if deviation < 0:
         raise ValueError(f"deviation is {deviation}, but must be at least 0")
@@ -403,7 +404,8 @@ def fill(
 
     Raises:
         KeyError: there is no such generator.
-        ValueError: an argument is out of range, or the `value` of `constant` is a text.
+        ValueError: an argument is out of range, or the `value` of `constant` is a text that NumPy
+            does not read as a number.
         OverflowError: an integer does not fit a NumPy type, such as a `value` of 300 in UINT8.
         TypeError: an argument is unknown, missing, or otherwise of a wrong type.
     """

@@ -15,8 +15,9 @@ _FORMATS: Final = {DataType.FLOAT64: "<d", DataType.FLOAT32: "<f", DataType.FLOA
 def scalar_bytes(value: float, type_name: str | int) -> bytes:
     """Return the 8 bytes of a union that holds the value in a data type, padded with zeros.
 
-    If `type_name` is no data type, such as UNKNOWN, all bytes are zero. For an integer type the
-    value's fraction is dropped, and so are bits beyond the type's bytes: 300 in UINT8 gives 44.
+    If `type_name` is not the name of a data type, but UNKNOWN or a number, all bytes are zero. For
+    an integer type the value's fraction is dropped, and so are bits beyond the type's bytes: 300 in
+    UINT8 gives 44.
 
     Raises:
         OverflowError: the value is finite and beyond a floating-point type, or infinite for an

@@ -17,6 +17,9 @@ __all__ = [
 
 _THREADS: Final = "OPENBLAS_NUM_THREADS"
 
+_changed_variables: Final[set[str]] = set()
+"""The environment variables that `compute_in_one_thread` has set."""
+
 _MOST_GARBAGE: Final = 50_000
 """Python collects garbage when this many more objects were created than freed."""
 
@@ -50,11 +53,7 @@ def compute_in_one_thread() -> None:
     """
     if _THREADS not in os.environ:
         os.environ[_THREADS] = "1"
-        _Set.names.add(_THREADS)
-
-
-class _Set:
-    names: Final[set[str]] = set()
+        _changed_variables.add(_THREADS)
 
 
 def thread_variables_set() -> frozenset[str]:
@@ -62,4 +61,4 @@ def thread_variables_set() -> frozenset[str]:
 
     Applications that dmlconf starts must not inherit them.
     """
-    return frozenset(_Set.names)
+    return frozenset(_changed_variables)

@@ -1,4 +1,7 @@
-"""The exit code of a run, and the options `--fail-on` and `--min-passed`, which decide on it."""
+"""The exit code of a run, and the options `--fail-on` and `--min-passed`, which decide on it.
+
+Also the help of `--waivers` and `--no-known-faults`, which several commands have.
+"""
 
 from __future__ import annotations
 

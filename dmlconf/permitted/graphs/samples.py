@@ -65,7 +65,8 @@ class Sample:
 
     Attributes:
         values: the outputs of the nodes.
-        beyond: by output of a node, the elements that `Band.beyond` marks in this evaluation.
+        beyond: by output of a node, the elements that `Band.beyond` marks in this evaluation;
+            outputs that the sample does not move within their bands are left out.
     """
 
     values: NodeValues
@@ -138,18 +139,18 @@ def _candidates(case: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[
     return allowance_of(case, tensor).candidates
 
 
-def _apart(candidates: Sequence[Interval]) -> list[int]:
+def _differing(candidates: Sequence[Interval]) -> list[int]:
     """Return the indices of candidates that differ from the first and from each other.
 
     Two candidates differ if they do not overlap in at least one element. Of several that overlap in
     all elements, only the first counts. At most `_MOST_ALIKE` are returned.
     """
-    apart: list[int] = []
+    chosen: list[int] = []
     for number, (low, high) in enumerate(candidates):
-        others = (candidates[each] for each in apart)
+        others = (candidates[each] for each in chosen)
         if not any(((low <= most) & (least <= high)).all() for least, most in others):
-            apart.append(number)
-    return apart[1 : _MOST_ALIKE + 1]
+            chosen.append(number)
+    return chosen[1 : _MOST_ALIKE + 1]
 
 
 def _alike(
@@ -161,7 +162,7 @@ def _alike(
 ) -> Iterator[Sample]:
     """Yield evaluations in which nodes take the same one of their candidates for all elements."""
     numbers = {
-        (name, tensor): _apart(_candidates(right.cases[name], tensor, allowance_of))
+        (name, tensor): _differing(_candidates(right.cases[name], tensor, allowance_of))
         for name, tensor in movable
     }
 
