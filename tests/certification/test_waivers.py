@@ -154,7 +154,9 @@ def test_a_waiver_of_all_cases_needs_a_limit_of_as_many_as_fail_and_its_extent_i
     """The backend fails 13 of the 14 cases; it refuses the invalid one, as it must."""
     write_suite(tmp_path)
     text = WAIVERS.replace(f"[{CASE}]", '["*"]').replace("elements: 4", "elements: 1000000000")
-    (tmp_path / "waivers.yaml").write_text(text + "    intermittent: true\n", encoding="utf-8")
+    # Otherwise the waiver would be stale for the invalid case, which passes.
+    text += "    intermittent: true\n"
+    (tmp_path / "waivers.yaml").write_text(text, encoding="utf-8")
     more = ("--waivers", "waivers.yaml", "--key", "vendor.pem", "--max-waived", "13")
     certify(tmp_path, *more, backend="faulty:scaled")
     done = suite.verify(tmp_path, "--key", "vendor.pub.pem", "--max-waived", "12")
@@ -192,6 +194,7 @@ def test_a_file_that_is_no_list_of_waivers_is_refused(folder: Path) -> None:
 
 def test_a_start_of_the_run_that_is_no_date_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
+        # Without the T and the Z, the log would be refused as no run log.
         forgery.log[0]["started"] = "not a T day Z"
 
     done = verify_forged(folder, change, *LIMIT)

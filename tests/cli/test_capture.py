@@ -1,7 +1,7 @@
 """`dmlconf capture` makes case files from its journal, a file in which it wrote captured calls.
 
 The tested code is in `dmlconf/capture/captured.py`, `dmlconf/capture/case_files.py`,
-`dmlconf/capture/dispatch_cases.py`, `dmlconf/capture/journal.py`,
+`dmlconf/capture/dispatch_cases.py`, `dmlconf/capture/shortening.py`, `dmlconf/capture/journal.py`,
 `dmlconf/capture/journal_lines.py`, `dmlconf/capture/hooking/arrays.py`,
 `dmlconf/cli/commands/writing/capture.py`, `dmlconf/cli/options/captured_folder.py`,
 `dmlconf/capture/model_runs/onnx_model.py` (`parsed_dimension`) and
@@ -64,6 +64,17 @@ GRAPH: dict[str, Any] = {
 }
 """A graph of two nodes, as an application compiled it with one more input, which no node reads."""
 
+ONE_NODE = {
+    **GRAPH,
+    "graph": {
+        **GRAPH["graph"],
+        "nodes": {"relu": GRAPH["graph"]["nodes"]["relu"]},
+        "outputs": {"output-0": "relu"},
+    },
+    "unused": 0,
+}
+"""A graph of the first of these nodes."""
+
 
 def journal(path: Path, *lines: dict[str, Any]) -> Path:
     """Write the journal of a capture, with these events."""
@@ -109,11 +120,15 @@ def test_each_operator_graph_and_node_becomes_one_case_however_often_it_is_compi
         {"event": "compiled", "number": 1, "hresult": "S_OK"},
         {"event": "compile", "number": 2, **GRAPH},
         {"event": "compiled", "number": 2, "hresult": "E_FAIL"},
+        {"event": "compile", "number": 2},
+        {"event": "compiled", "number": 2, "hresult": "E_FAIL"},
+        {"event": "compile", "number": 3, **ONE_NODE},
+        {"event": "compiled", "number": 3, "hresult": "S_OK"},
         {"event": "skipped", "what": "graph", "reason": "unknown"},
         {"event": "of a later version"},
     )
     captured = captured_from(read_journal(path))
-    assert captured.summary() == "1 graph of 2 nodes and 1 operator of their own"
+    assert captured.summary() == "2 graphs of 3 nodes and 1 operator of their own"
     assert captured.skipped == {"graph: unknown": 1}
     written = write_cases(tmp_path / "cases", captured)
     assert written.left_out == {}
@@ -123,17 +138,19 @@ def test_each_operator_graph_and_node_becomes_one_case_however_often_it_is_compi
         "activation_relu/captured/float32-1x1x2x3-2",
         "element_wise_clip/captured/float32-1x1x2x3",
         "graphs/captured/graph-1-of-2-nodes",
+        "graphs/captured/graph-2-of-1-node",
     }
     relu = cases["activation_relu/captured/float32-1x1x2x3"]
     assert relu.about.note == "Compiled 2 times."
     assert {"captured", "half-precision"} <= set(relu.tags)
     node = cases["activation_relu/captured/float32-1x1x2x3-2"]
-    assert node.about.note == "A node of graph 1: /layer/relu."
+    assert node.about.note == "2 nodes of 2 graphs: /layer/relu."
     assert cases["element_wise_clip/captured/float32-1x1x2x3"].desc["Min"] == float("-inf")
     graph = cases["graphs/captured/graph-1-of-2-nodes"]
     assert isinstance(graph, GraphCase)
     assert graph.about.note == (
-        "Compiled once, and refused with E_FAIL. The application's graph has 1 more input, unread."
+        "Compiled 2 times, and refused with E_FAIL. "
+        "The application's graph has 1 more input, unread."
     )
     assert "descriptors-volatile" in graph.tags
     assert [node.name for node in graph.graph.nodes] == ["relu", "clip"]

@@ -53,6 +53,11 @@ def test_a_history_exported_to_parquet_is_imported_unchanged(database: str, tmp_
         ("run", None, r"run.parquet is missing; `history export` writes it"),
         ("run", b"text", r"run.parquet cannot be read: "),
         ("suite", pa.table({"id": [1]}), r"suite.parquet is not a table of a history"),
+        (
+            "suite",
+            pa.table({"id": [1]}, metadata={"dmlconf-history": "later"}),
+            r"suite.parquet was written by another version of dmlconf",
+        ),
         ("suite", {"id": [1]}, r"suite.parquet has other columns than the table has"),
         (
             "suite",
@@ -64,10 +69,10 @@ def test_a_history_exported_to_parquet_is_imported_unchanged(database: str, tmp_
 def test_the_error_for_a_file_that_is_no_table_of_a_history_names_the_file(
     tmp_path: Path, name: str, content: object, message: str
 ) -> None:
-    """The file is replaced by `content`: by nothing, bytes, or a table.
+    """The file is replaced by `content`: by nothing, by bytes, or by a table.
 
-    Metadata in the file name the table that it holds. A dictionary becomes a table with these
-    metadata, and a table of Arrow is written without any.
+    An exported file has metadata, which say the version of the history's tables. If `content` is a
+    dictionary, the table gets these metadata. A table of Arrow keeps its own, if it has any.
     """
     database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"
     fill(database, [night(0, [verdict(A)])])

@@ -1,13 +1,17 @@
 """Reports on a run name known faults of DirectML, which fail no run.
 
 The tested code is in `dmlconf/reports/runs/remarks.py`, `dmlconf/reports/runs/summary.py`,
-`dmlconf/reports/runs/junit.py` and `dmlconf/reports/runs/json_report.py`.
+`dmlconf/reports/runs/terminal.py`, `dmlconf/reports/runs/markdown.py`,
+`dmlconf/reports/runs/html.py`, `dmlconf/reports/runs/junit.py` and
+`dmlconf/reports/runs/json_report.py`.
 """
 
 from __future__ import annotations
 
+from typing import Final
 from xml.etree import ElementTree
 
+from dmlconf.excuses.known_fault_file import read_known_faults
 from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.reports.runs import html, json_report, junit, markdown, remarks, summary
 from dmlconf.verdicts.verdict import Reason, ReasonKind
@@ -15,12 +19,37 @@ from tests.reports import logs
 
 LOG = logs.run_log(logs.PASSED, logs.KNOWN_FAULT, logs.KNOWN_FAULT)
 LINE = "2 low-words, in DirectML 1.15.4"
-"""Two cases have the known fault `low-words`."""
+"""Two cases have the known fault `low-words`.
+
+The list of known faults lacks it, so reports have no more than its name, as for a log of another
+version of dmlconf.
+"""
+
+LISTED: Final = "int64-low-words-compared-as-signed"
+"""A known fault of the list `schemas/known-faults.yaml`."""
 
 
 def test_each_known_fault_is_named_with_the_number_of_its_cases() -> None:
     assert remarks.known_fault_lines(LOG) == [LINE]
     assert remarks.known_fault_lines(logs.run_log(logs.WAIVED)) == []
+
+
+def test_a_fault_of_the_list_is_explained_with_the_smallest_of_its_cases() -> None:
+    reason = Reason(ReasonKind.KNOWN_FAULT, f"{LISTED}, in DirectML 1.15.4: It compares.")
+    sizes = {"large": "INT64 9", "small": "INT64 2", "middle": "INT64 5"}
+    verdicts = [
+        logs.KNOWN_FAULT.of_case(case=case, facts={"InputTensor": text}).judged(reason=reason)
+        for case, text in sizes.items()
+    ]
+    [fault] = [each for each in read_known_faults() if each.name == LISTED]
+    assert fault.title
+    assert fault.instead
+    listed, unlisted = remarks.known_fault_lines(logs.run_log(logs.KNOWN_FAULT, *verdicts))
+    assert listed == (
+        f"3 {LISTED}, in DirectML 1.15.4: {fault.title} ({fault.releases}). "
+        f"Smallest case: small. {fault.instead}"
+    )
+    assert unlisted == "1 low-words, in DirectML 1.15.4"
 
 
 def test_text_and_markdown_have_a_section_of_known_faults() -> None:

@@ -1,4 +1,4 @@
-"""A scalar's bytes hold its number; a number beyond its floating-point type is refused.
+"""A number becomes the bytes of a scalar: rounded, truncated or wrapped to its type, or refused.
 
 The tested code is in `dmlconf/tensors/scalar.py`.
 """
@@ -45,5 +45,21 @@ def test_other_numbers_are_rounded_truncated_or_wrapped_to_their_data_type(
     value: float, data_type: DataType, stored: float
 ) -> None:
     content = scalar_bytes(value, data_type)
-    assert len(content) == 8
     assert scalar_value(content, data_type) == stored
+    size = data_type.bits // 8
+    assert content[size:] == bytes(8 - size)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(math.nan, ValueError), (math.inf, OverflowError), (-math.inf, OverflowError)],
+)
+def test_nan_and_infinity_are_refused_for_an_integer_type(
+    value: float, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        scalar_bytes(value, DataType.INT32)
+
+
+def test_the_bytes_of_a_number_without_a_data_type_are_zero() -> None:
+    assert scalar_bytes(1.5, "UNKNOWN") == bytes(8)

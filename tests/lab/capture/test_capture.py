@@ -37,7 +37,7 @@ CREATE_BINDING_TABLE: Final = 12
 COMPILE_GRAPH: Final = 17
 """Slots of two methods in the vtables of IDMLDevice and IDMLDevice1; saboteur.c crashes in one."""
 ACCESS_VIOLATION: Final = 0xC0000005
-"""The exit code of a process that crashed in this way."""
+"""The exit code of a process that crashed by reading from an address without memory."""
 JUDGE: Final = ("my-app/dispatches", "-b", "recording:my-app/dispatches")
 
 NODES: Final = {
@@ -84,6 +84,7 @@ def test_graphs_and_operators_become_cases(
     suite = load_suite([folder / "my-app" / name for name in (*map(str.lower, NODES), "graphs")])
     cases = [valid_case(planned) for planned in suite.plan()]
     assert all("captured" in case.tags for case in cases)
+    # Of 1 graph, 6 nodes and 5 operators, those with the same desc and flags share a case.
     assert len(cases) == 10
     [graph] = [case for case in cases if isinstance(case, GraphCase)]
     assert Counter(node.operator_name for node in graph.graph.operator_nodes) == NODES

@@ -1,4 +1,4 @@
-"""Operators of two tensors give right differences, products, remainders, means and extrema.
+"""Operators of two tensors give right sums, differences, products, remainders, means, extrema.
 
 What a kernel may give besides is in the permitted interval or among the candidates.
 
@@ -50,12 +50,14 @@ def remainder_ends(name: str, data_type: DataType, a: float, b: float) -> tuple[
 
 @pytest.mark.parametrize("data_type", INTEGERS)
 @given(st.data())
-def test_differences_and_products_of_integers_wrap_around(
+def test_sums_differences_and_products_of_integers_wrap_around(
     data_type: DataType, data: st.DataObject
 ) -> None:
     a, b = data.draw(integers(data_type)), data.draw(integers(data_type))
-    for name, exact in (("SUBTRACT", a - b), ("MULTIPLY", a * b)):
-        assert (int(evaluate(name, data_type, a, b)) - exact) % (1 << data_type.bits) == 0
+    for name, exact in (("ADD", a + b), ("SUBTRACT", a - b), ("MULTIPLY", a * b)):
+        result = evaluate(name, data_type, a, b)
+        assert result.dtype == data_type.dtype
+        assert (int(result) - exact) % (1 << data_type.bits) == 0
 
 
 @pytest.mark.parametrize("data_type", INTEGERS)
@@ -101,6 +103,18 @@ def test_the_remainder_of_a_small_quotient_that_is_not_whole_is_nearly_exact(nam
     assert 2 - 1e-5 < lowest <= 2 <= highest < 2 + 1e-5
 
 
+@pytest.mark.parametrize("data_type", [*INTEGERS, DataType.FLOAT32])
+@given(st.data())
+def test_min_and_max_are_the_lesser_and_the_greater_number(
+    data_type: DataType, data: st.DataObject
+) -> None:
+    numbers = NUMBERS if data_type.is_float else integers(data_type)
+    a, b = data.draw(numbers), data.draw(numbers)
+    for name, right in (("MIN", min(a, b)), ("MAX", max(a, b))):
+        assert evaluate(name, data_type, a, b) == right
+        assert evaluate(name, data_type, a, b, "interval") == (right, right)
+
+
 @pytest.mark.parametrize("data_type", FLOATS)
 def test_min_and_max_of_nan_and_a_number_are_the_number(data_type: DataType) -> None:
     for name in ("MIN", "MAX"):
@@ -126,7 +140,7 @@ def test_a_mean_whose_sum_overflows_is_the_mean_or_infinity(sign: int) -> None:
 
 
 @given(NUMBERS, NUMBERS)
-def test_the_square_of_a_rounded_or_truncated_difference_is_right(a: float, b: float) -> None:
+def test_the_square_of_a_rounded_or_truncated_difference_is_permitted(a: float, b: float) -> None:
     exact = float(np.float32(a)) - float(np.float32(b))
     nearest = np.float32(exact)
     truncated = np.float32(toward_zero(exact, np.float32))
@@ -136,7 +150,9 @@ def test_the_square_of_a_rounded_or_truncated_difference_is_right(a: float, b: f
 
 @pytest.mark.parametrize("data_type", FLOATS)
 @given(st.floats(-100, 100, width=16), st.floats(-100, 100, width=16))
-def test_an_activation_may_follow_the_rounded_sum(data_type: DataType, a: float, b: float) -> None:
+def test_an_activation_may_follow_the_rounded_or_the_exact_sum(
+    data_type: DataType, a: float, b: float
+) -> None:
     activation = {"operator": "ACTIVATION_LINEAR", "Alpha": 3, "Beta": -1}
     total = evaluate("ADD", data_type, a, b)
     lowest, highest = evaluate("ADD1", data_type, a, b, "interval", FusedActivation=activation)
@@ -145,9 +161,9 @@ def test_an_activation_may_follow_the_rounded_sum(data_type: DataType, a: float,
 
 
 def test_add1_without_an_activation_equals_add() -> None:
-    assert evaluate("ADD1", DataType.FLOAT32, 0.1, 0.2, FusedActivation=None) == np.float32(
-        0.1
-    ) + np.float32(0.2)
+    total = evaluate("ADD1", DataType.FLOAT32, 0.1, 0.2, FusedActivation=None)
+    assert total == evaluate("ADD", DataType.FLOAT32, 0.1, 0.2)
+    assert total == np.float32(0.1) + np.float32(0.2)
 
 
 def test_a_float16_sum_may_overflow_before_the_activation_or_be_truncated() -> None:
