@@ -114,7 +114,7 @@ class Drafts:
     def _replace(self, draft: dict[str, Any], field: Field, value: Any) -> None:
         name = field.name
         if name in self._operator.count_fields:
-            if not isinstance(value, int):
+            if not _is_whole(value):
                 raise UnfitError
             self._resize(draft, name, value)
         elif value is None:

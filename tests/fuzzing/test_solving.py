@@ -139,6 +139,7 @@ def test_the_solver_finds_changes_by_which_a_condition_no_longer_holds(text: str
         (("Strides",), (1, -1)),
         (("DimensionCount",), 1000),
         (("DimensionCount",), (2,)),
+        (("DimensionCount",), True),
     ],
 )
 def test_values_that_a_field_cannot_have_are_refused(path: tuple[Any, ...], value: Any) -> None:
