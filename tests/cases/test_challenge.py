@@ -180,8 +180,11 @@ def test_the_same_pairs_of_special_numbers_meet_under_a_challenge() -> None:
 
 
 def test_a_challenge_raises_the_largest_seed_without_overflow() -> None:
-    """NumPy adds seeds and indices in INT64."""
-    assert len(specials(2**63 - 100, 1)) == 26
+    """NumPy adds seeds and indices in INT64, so it takes no larger seed."""
+    largest = 2**63 - 1
+    assert len(specials(largest, 1)) == 26
+    with pytest.raises(OverflowError):
+        specials(largest + 1)
 
 
 @pytest.mark.parametrize("data_type", DataType)
@@ -208,8 +211,6 @@ def test_run_and_show_take_a_challenge_and_reports_name_it(suite: Path, tmp_path
         "77",
         "--report",
         "json:r.json",
-        "--log",
-        "log.jsonl",
     )
     assert done.returncode == 1
     assert "5 cases, challenge 77" in done.stdout

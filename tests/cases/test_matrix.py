@@ -1,8 +1,9 @@
 """A matrix expands to the combinations of its parameters that meet `where`, all or pairwise.
 
-The tested code is in `dmlconf/cases/loading/matrix.py`, `dmlconf/cases/building/formulas.py`,
-`dmlconf/cases/building/tensor_entry.py`, `dmlconf/expressions.py`, `dmlconf/documents/schema.py`
-and `dmlconf/limits.py`.
+The tested code is in `dmlconf/cases/loading/matrix.py`, `dmlconf/cases/loading/expansion.py` (the
+text in identifiers), `dmlconf/cases/building/operator_build.py` (`let`),
+`dmlconf/cases/building/formulas.py`, `dmlconf/cases/building/tensor_entry.py`,
+`dmlconf/expressions.py`, `dmlconf/documents/schema.py` and `dmlconf/limits.py`.
 """
 
 from __future__ import annotations
@@ -297,7 +298,6 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
 }
-
 """By what is wrong: the parameters, other fields of the entry, and the message."""
 
 SLOW: Final = {"where that takes too many steps"}
@@ -451,3 +451,11 @@ def test_pairwise_rows_are_combined_with_all_values_of_computed_parameters(tmp_p
     more = identifiers(tmp_path, f"{three}\nD: =range(A)", combine="pairwise")
     # A row with A=2, such as `A=2,B=1,C=1`, stands for the two cases D=0 and D=1.
     assert len(more) == sum(int(name[len("A=")]) for name in few)
+
+
+def test_where_leaves_out_pairwise_rows_that_do_not_meet_it(tmp_path: Path) -> None:
+    three = "A: [1, 2]\nB: [1, 2]\nC: [1, 2]"
+    rows = identifiers(tmp_path, three, combine="pairwise")
+    kept = identifiers(tmp_path, three, combine="pairwise", where="=A == 2")
+    assert kept == [row for row in rows if row.startswith("A=2,")]
+    assert 0 < len(kept) < len(rows)

@@ -1,6 +1,10 @@
-"""Modules in the working folder are never run, even if dmlconf imports modules of their names.
+"""The script `dmlconf` and its processes execute no module of the working folder.
 
-The tested code is in `dmlconf/cli/entry_point.py` and `dmlconf/workers/spawning.py`.
+This holds even for a module with the name of one that dmlconf imports, such as `click.py`. It does
+not hold for `python -m dmlconf`: there Python itself puts the working folder on the path.
+
+The tested code is in `dmlconf/cli/entry_point.py`; `dmlconf/workers/spawning.py` starts the
+processes.
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ def run_installed(folder: Path, *arguments: str | Path) -> subprocess.CompletedP
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     module, _, function = project["project"]["scripts"]["dmlconf"].partition(":")
     script.write_text(
-        f"from {module} import {function}\n\nif __name__ == '__main__':\n    main()\n"
+        f"from {module} import {function}\n\nif __name__ == '__main__':\n    {function}()\n"
     )
     return subprocess.run(
         [sys.executable, script, *map(str, arguments)],
@@ -81,4 +85,14 @@ def test_comparing_recordings_executes_no_module_of_the_working_folder(
         working_folder, "compare", "one.dmlrec", "one.dmlrec", "--suite", "tile.yaml"
     )
     assert executed(working_folder) == ""
+    assert done.returncode == 0, done.stderr
     assert "judging the outcomes" in done.stderr
+
+
+def test_processes_of_strength_execute_no_module_of_the_working_folder(
+    working_folder: Path,
+) -> None:
+    write(working_folder)
+    done = run_installed(working_folder, "strength", "tile.yaml", "-j", "2")
+    assert executed(working_folder) == ""
+    assert done.returncode == 0, done.stderr

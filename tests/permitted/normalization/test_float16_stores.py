@@ -1,4 +1,6 @@
-"""Kernels that store an intermediate in FLOAT16 pass; most errors of 4 ULP fail.
+"""Kernels that store one intermediate in FLOAT16 pass; most errors of 4 ULP fail.
+
+A kernel that stores both the mean and the variance passes, too.
 
 The tested code is in `dmlconf/permitted/activation/softmax.py`, and in
 `dmlconf/permitted/normalization/`: in `batch.py`, `batch_gradients.py`, `mean_variance.py`,
@@ -107,9 +109,8 @@ def softmax(x: Tensors, desc: Mapping[str, Any], kernel: Kernel) -> Tensors:
 
 
 def normalization(x: Tensors, desc: Mapping[str, Any], kernel: Kernel) -> Tensors:
-    values, over = x["InputTensor"], tuple(desc["Axes"])
-    scale, bias = (x.get(name, np.ones(1, np.float32)) for name in ("ScaleTensor", "BiasTensor"))
-    product = normalized(values, scale, over, desc["Epsilon"], kernel)
+    values, scale, bias = (x[name] for name in ("InputTensor", "ScaleTensor", "BiasTensor"))
+    product = normalized(values, scale, tuple(desc["Axes"]), desc["Epsilon"], kernel)
     return {"OutputTensor": kernel.output(product + bias)}
 
 
@@ -230,7 +231,7 @@ def kernels(sites: str) -> Iterator[Kernel]:
 
 
 @pytest.mark.parametrize("identifier", CASES)
-def test_kernels_that_store_up_to_two_intermediates_in_float16_are_accepted(
+def test_kernels_that_store_one_intermediate_or_mean_and_variance_are_accepted(
     identifier: str,
 ) -> None:
     run, sites = CASES[identifier]
@@ -246,9 +247,7 @@ def test_kernels_that_store_up_to_two_intermediates_in_float16_are_accepted(
 @pytest.mark.parametrize("identifier", CASES)
 def test_most_results_that_are_four_ulps_off_are_refused(identifier: str) -> None:
     case = with_other_data(case_of(identifier), 0)
-    name, values = next(iter(evaluate(case).items()))
-    allowance = CaseAllowances(case).of(name)
-    for steps in (-4, 4):
-        moved = (values.view(np.int16) + np.int16(steps)).view(np.float16)
-        comparison = compare(moved, values, case.rule(name), allowance)
-        assert comparison.differing > values.size / 2
+    for name, values in evaluate(case).items():
+        for steps in (-4, 4):
+            moved = (values.view(np.int16) + np.int16(steps)).view(np.float16)
+            assert judged(case, name, moved).differing > values.size / 2, (name, steps)

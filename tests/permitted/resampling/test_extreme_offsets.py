@@ -1,4 +1,7 @@
-"""With extreme offsets RESAMPLE and its gradient are judged, but any value may be right.
+"""RESAMPLE and its gradient are judged with offsets that are enormous, infinite or NaN.
+
+Any value is right where rounding decides on which line it lies, or where there is no coordinate.
+Elsewhere values can still be wrong, as with NEAREST_NEIGHBOR and a finite offset.
 
 The tested code is in `dmlconf/permitted/resampling/` and in
 `dmlconf/reference/resampling/interpolation.py`.
@@ -24,13 +27,17 @@ BACKWARD = (
 )
 
 
-def test_a_value_far_beyond_the_elements_may_be_anywhere_on_their_lines(tmp_path: Path) -> None:
+def test_an_interpolated_value_far_beyond_the_elements_may_be_anything(tmp_path: Path) -> None:
     """Measured: DirectML 1.15.4 gives -4e20 with an offset of 1e20."""
     linear = FORWARD.replace("MODE", "LINEAR")
     far = single(tmp_path, "RESAMPLE1", linear.replace("OFFSET", "1.0e+20"))
-    assert accepts(far, "OutputTensor", [-4e20, 0, 8])
+    assert accepts(far, "OutputTensor", [-4e20, 7, float("nan")])
     near = single(tmp_path, "RESAMPLE1", linear.replace("OFFSET", "0.5"))
-    assert not accepts(near, "OutputTensor", [-4e20, 4, 8])
+    assert accepts(near, "OutputTensor", [0, 0, 4])
+    assert not accepts(near, "OutputTensor", [-4e20, 0, 4])
+
+
+def test_a_nearest_element_far_beyond_the_elements_is_the_first(tmp_path: Path) -> None:
     nearest = FORWARD.replace("MODE", "NEAREST_NEIGHBOR").replace("OFFSET", "1.0e+20")
     case = single(tmp_path, "RESAMPLE1", nearest)
     assert accepts(case, "OutputTensor", [0, 0, 0])
@@ -38,26 +45,47 @@ def test_a_value_far_beyond_the_elements_may_be_anywhere_on_their_lines(tmp_path
 
 
 def test_a_value_on_a_line_through_enormous_elements_may_overflow(tmp_path: Path) -> None:
-    """On the line through 1e38 and -1e38, the value 2 elements further is -5e38."""
+    """The last output may lie on the line from -1e38 to 1e38, at 2.5 times its length: at 4e38.
+
+    In the other outputs, terms of a value on such a line may overflow.
+    """
     large = FORWARD.replace("MODE", "LINEAR").replace("[0, 4, 8]", "[1.0e+38, -1.0e+38, 1.0e+38]")
     case = single(tmp_path, "RESAMPLE1", large.replace("OFFSET", "-2.0"))
+    assert accepts(case, "OutputTensor", [0, 1e38, float("inf")])
     assert accepts(case, "OutputTensor", [float("-inf"), float("inf"), 1e38])
     small = large.replace("e+38", "e+36").replace("OFFSET", "-2.0")
     case = single(tmp_path, "RESAMPLE1", small)
-    assert not accepts(case, "OutputTensor", [float("-inf"), float("inf"), 1e36])
+    assert accepts(case, "OutputTensor", [0, 1e36, 4e36])
+    assert not accepts(case, "OutputTensor", [0, 1e36, float("inf")])
+    assert not accepts(case, "OutputTensor", [float("-inf"), 1e36, 1e36])
 
 
 ANTIALIASED = (
     "InputTensor: {Sizes: [8], DataType: FLOAT32, values: [0, 2, 4, 6, 8, 12, 16, 100]}, "
     "OutputTensor: {Sizes: [2], DataType: FLOAT32}, InterpolationMode: LINEAR, "
-    "RoundingDirection: DECREASING, Scales: [0.25], InputPixelOffsets: [1.0e+20], "
+    "RoundingDirection: DECREASING, Scales: [0.25], InputPixelOffsets: [OFFSET], "
     "OutputPixelOffsets: [-0.5], Antialiased: true"
 )
+"""The average of neighbours halves the 8 elements twice, in two steps."""
 
 
-def test_a_value_far_beyond_the_elements_of_several_steps_may_be_anywhere(tmp_path: Path) -> None:
-    case = single(tmp_path, "RESAMPLE3", ANTIALIASED)
-    assert accepts(case, "OutputTensor", [-2e20, -2e20])
+def test_an_antialiased_value_far_beyond_the_elements_may_be_anything(tmp_path: Path) -> None:
+    far = single(tmp_path, "RESAMPLE3", ANTIALIASED.replace("OFFSET", "1.0e+20"))
+    assert accepts(far, "OutputTensor", [-2e20, 7])
+    near = single(tmp_path, "RESAMPLE3", ANTIALIASED.replace("OFFSET", "0.5"))
+    assert accepts(near, "OutputTensor", [3, 34])
+    assert not accepts(near, "OutputTensor", [-2e20, 34])
+
+
+@pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
+@pytest.mark.parametrize(("offset", "gradients"), [("1.0e+20", [6, 0]), ("-1.0e+20", [0, 6])])
+def test_gradients_far_beyond_the_elements_belong_to_the_outermost(
+    tmp_path: Path, mode: str, offset: str, gradients: list[float]
+) -> None:
+    desc = BACKWARD.replace("MODE", mode).replace("OFFSET", offset)
+    case = single(tmp_path, "RESAMPLE_GRAD", desc)
+    assert accepts(case, "OutputGradientTensor", gradients)
+    assert not accepts(case, "OutputGradientTensor", gradients[::-1])
 
 
 @pytest.mark.parametrize("offset", [".inf", "-.inf", ".nan"])
@@ -68,8 +96,9 @@ def test_offsets_that_are_not_finite_can_be_judged(tmp_path: Path, mode: str, of
     assert accepts(forward, "OutputTensor", [0, 8, 4])
     if mode == "NEAREST_NEIGHBOR":
         assert not accepts(forward, "OutputTensor", [0, 8, 5])  # No element is 5.
-    unshifted = FORWARD.replace("0.5]", f"{offset}]").replace("OFFSET", "0.5")
-    forward = single(tmp_path, "RESAMPLE1", unshifted.replace("MODE", mode))
+    desc = FORWARD.replace("OutputPixelOffsets: [0.5]", f"OutputPixelOffsets: [{offset}]")
+    desc = desc.replace("OFFSET", "0.5").replace("MODE", mode)
+    forward = single(tmp_path, "RESAMPLE1", desc)
     assert accepts(forward, "OutputTensor", [0, 8, 4])
     desc = BACKWARD.replace("MODE", mode).replace("OFFSET", offset)
     backward = single(tmp_path, "RESAMPLE_GRAD", desc)
