@@ -145,6 +145,7 @@ def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, recording: by
     own = str(Path("suite", "recordings", "a.dmlrec"))
     assert report["summary"]["unchecked"] == 0
     assert report["run"]["against"] == f"recording:{own}"
+    # For cases without a recording the reference counts, unless it is tested itself, as above.
     other = dmlconf_here(tmp_path, "run", "suite", "-b", "faulty:zeros", "--report", "json")
     assert json.loads(other.stdout)["run"]["against"] == f"recording:{own}, else numpy"
     assert other.returncode == 1
@@ -328,6 +329,7 @@ def test_failures_that_limits_of_a_substrate_excuse_are_not_recorded(tmp_path: P
     [
         (["-b", "numpy"], 2, "say where to write"),
         (["-b", "recording:y.dmlrec", "-o", "x.dmlrec"], 2, "copy the file"),
+        # The file is tried before any case runs, since this backend would hang in its first case.
         (["-b", "faulty:hang", "-o", f"{__file__}/x.dmlrec"], 2, "Not a directory"),
         (["-b", "numpy", "-o", "TILE"], 2, "to select an operator, use --operator"),
         (["-b", "numpy", "-o", "x.dmlrec", "--name", "y"], 2, "add -o FOLDER"),

@@ -65,6 +65,7 @@ def counted(self, name, *arguments):
 vtable.ComObject.call = counted
 
 def described(outcome):
+    # Of outputs: the tensors, the messages of faults, and how many dispatches were timed.
     if isinstance(outcome, Outputs):
         arrays = {name: array.tolist() for name, array in outcome.arrays.items()}
         return [arrays, [fault.message for fault in outcome.faults], len(outcome.dispatch_seconds)]
@@ -93,14 +94,15 @@ backend.close()
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The outcomes of the cases on DirectML, and how often some methods were called.
 
-    Each submission calls `Close` once. Its first call fails in `failing`, with E_INVALIDARG, and in
-    `removed`, with DXGI_ERROR_DEVICE_REMOVED.
+    Each submission calls `Close` once. In `failing` the first call of `Close` fails, with
+    E_INVALIDARG; in `removed` it fails with DXGI_ERROR_DEVICE_REMOVED.
     """
     return printed_in_lab(tmp_path_factory.mktemp("lab"), SCRIPT, CASES, "many.yaml")
 
 
 def test_a_batch_gives_every_case_its_own_outcome_in_order(measured: Any) -> None:
     outcomes, _ = measured["together"]
+    # Each case is dispatched twice.
     expected: list[Any] = [[{"OutputTensor": [n, n + 1, n, n + 1]}, [], 2] for n in range(8)]
     expected += ["E_INVALIDARG", [{"OutputTensor": [1, 2, 3] * 3}, [], 2]]
     assert outcomes == expected

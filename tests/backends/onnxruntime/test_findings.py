@@ -1,8 +1,9 @@
 """ONNX Runtime makes on the CPU the mistakes that its findings describe.
 
-A finding describes a mistake of a runtime, and has an example: a case that fails because of it. The
-finding explains this failure, and none that a further mistake causes. In another version of the
-runtime than the finding names, the example may also pass.
+A finding describes a mistake of a runtime, and has an example: a case that fails because of it, in
+other versions of the runtime than the finding names perhaps not. The finding explains this failure.
+If it describes wrong values, a further wrong value in the example stays unexplained, unless the
+finding has no formula and leaves open what that element may be.
 
 The tested code is in `schemas/findings/onnxruntime.yaml`, `dmlconf/excuses/findings.py` and, for
 the formulas of wrong results, `dmlconf/faults/runtimes/onnxruntime.py` and
