@@ -25,6 +25,9 @@ NAME_WITH_UNDERSCORE: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z]\w*_\w+)`")
 NAMES_OF_OTHER_PROJECTS: Final = {"ge25519_has_small_order"}
 """Functions of other projects that docstrings of dmlconf name."""
 
+PATHS_IN_WHEELS: Final = {"dmlconf/bundled"}
+"""Paths that docstrings of test modules name, and that only an installed dmlconf has."""
+
 TESTS: Final = Path(__file__).parent
 ROOT: Final = TESTS.parent
 PATH_FROM_ROOT: Final = re.compile(
@@ -50,8 +53,9 @@ def trees() -> tuple[tuple[Path, ast.Module], ...]:
 def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
     """Yield the docstrings of a module, its classes, functions and constants."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            yield node.value
+        match node:
+            case ast.Expr(value=ast.Constant(value=str()) as text):
+                yield text
 
 
 def names_in(tree: ast.Module) -> Iterator[str]:
@@ -84,27 +88,32 @@ def test_docstrings_of_the_package_name_only_functions_fields_and_values_that_ex
 
 
 @cache
-def texts_of_test_modules() -> dict[str, str]:
-    """Return the docstring of each test module."""
+def trees_of_test_modules() -> dict[str, ast.Module]:
+    """Return the syntax tree of each test module, by its path from the root."""
     return {
-        str(file.relative_to(ROOT)): ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+        str(file.relative_to(ROOT)): ast.parse(file.read_text("utf-8"))
         for file in TESTS.rglob("test_*.py")
     }
 
 
 def test_docstrings_of_test_modules_name_only_paths_that_exist() -> None:
     named = [
-        (name, path)
-        for name, text in texts_of_test_modules().items()
-        for path in PATH_FROM_ROOT.findall(text)
+        (f"{name}:{text.lineno}", path)
+        for name, tree in trees_of_test_modules().items()
+        for text in docstrings(tree)
+        for path in PATH_FROM_ROOT.findall(str(text.value))
+        if path not in PATHS_IN_WHEELS
     ]
     assert len(named) > 100
     assert [each for each in named if not any(ROOT.glob(each[1]))] == []
 
 
 def missing_files(sentence: str) -> list[str]:
-    """Return the names of files in a sentence that exist neither below the root nor below a folder
-    that the sentence names."""
+    """Return the names of files and folders in a sentence that do not exist.
+
+    A name is a path from the root, from a folder that the sentence names, or from the folder of a
+    file whose path the sentence names.
+    """
     names = NAME_OF_FILE.findall(sentence)
     folders = [ROOT, *(ROOT / name for name in names if name.endswith("/"))]
     folders += [(ROOT / name).parent for name in names if "/" in name]
@@ -112,7 +121,10 @@ def missing_files(sentence: str) -> list[str]:
 
 
 def test_each_test_module_says_which_existing_files_it_tests() -> None:
-    last = {name: text.rpartition("\n\n")[2] for name, text in texts_of_test_modules().items()}
+    last = {
+        name: (ast.get_docstring(tree) or "").rpartition("\n\n")[2]
+        for name, tree in trees_of_test_modules().items()
+    }
     assert [
         name for name, sentence in last.items() if not SENTENCE_OF_TESTED_FILES.fullmatch(sentence)
     ] == []

@@ -87,6 +87,17 @@ def test_a_value_above_the_limit_is_not_stored(store: Store) -> None:
     assert store.get("a") == "x"
 
 
+@pytest.mark.parametrize(("size", "known"), [(LARGEST_ENTRY, True), (LARGEST_ENTRY + 1, False)])
+def test_a_value_whose_file_is_above_the_limit_is_unknown(
+    store: Store, size: int, known: bool
+) -> None:
+    store.put("a", 1)
+    text = "x" * (size - 2)  # JSON adds two quotation marks.
+    content = json.dumps(text).encode()
+    stored_file(store).write_bytes(sha256(content).hexdigest().encode() + b"\n" + content)
+    assert store.get("a") == (text if known else None)
+
+
 @needs_file_modes
 def test_only_the_user_can_read_the_stored_files(store: Store) -> None:
     store.put("a", 1)
@@ -111,6 +122,20 @@ def test_a_file_that_others_can_write_to_is_not_used(store: Store, mode: int) ->
     store.put("a", 1)
     stored_file(store).chmod(mode)
     assert store.get("a") is None
+
+
+@needs_file_modes
+def test_a_folder_or_a_file_of_another_user_is_not_used(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("a", 1)
+    another = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: another)
+    assert store.get("a") is None, "the folder was found usable before, the file is not"
+    other = Store(store.folder)
+    assert other.get("a") is None
+    other.put("b", 2)
+    assert not stored_file(store, "b").exists()
 
 
 def test_a_link_in_place_of_the_folder_is_not_used(store: Store, tmp_path: Path) -> None:

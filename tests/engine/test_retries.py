@@ -20,10 +20,13 @@ PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan(
 FIRST, *OTHERS = [planned.identifier for planned in PLAN]
 
 
+STATUSES = {"b": Status.BROKEN, "f": Status.FAILED, "p": Status.PASSED, "w": Status.WAIVED}
+
+
 class Judge:
     """Judges one case by a letter for each of its runs, and all others as passed.
 
-    The letter f stands for failed, p for passed, and w for waived.
+    The letter b stands for broken, f for failed, p for passed, and w for waived.
     """
 
     def __init__(self, case: str, statuses: str) -> None:
@@ -37,9 +40,9 @@ class Judge:
             self.begun.append(planned.identifier)
             letter = self._statuses.pop(0) if planned.identifier == self._case else "p"
             reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs")
-            status = {"f": Status.FAILED, "p": Status.PASSED, "w": Status.WAIVED}[letter]
+            status = STATUSES[letter]
             identity = Identity(planned.identifier, "GATHER", ())
-            yield Verdict(identity, Judgement(status, reason=reason if letter == "f" else None))
+            yield Verdict(identity, Judgement(status, reason=reason if letter in "bf" else None))
 
 
 def verdicts(retries: Retries, judge: Judge, max_failures: int | None = None) -> dict[str, Verdict]:
@@ -65,6 +68,12 @@ def test_a_case_that_fails_and_then_passes_is_failed_and_the_reason_counts_its_p
         Status.FAILED if letter == "f" else Status.PASSED for letter in "fpfp"
     )
     assert judge.orders == [[FIRST, *OTHERS], [FIRST], [FIRST], [FIRST]]
+
+
+def test_a_case_that_is_broken_and_then_passes_is_failed() -> None:
+    verdict = verdicts(Retries(1), Judge(FIRST, "bp"))[FIRST]
+    assert verdict.status is Status.FAILED
+    assert verdict.judgement.attempts == (Status.BROKEN, Status.PASSED)
 
 
 def test_a_waived_attempt_does_not_count_as_passed() -> None:
@@ -104,6 +113,22 @@ def test_attempts_of_an_earlier_part_of_a_resumed_run_count() -> None:
     assert verdict.judgement.attempts == (Status.FAILED, Status.PASSED)
     assert verdict.status is Status.FAILED
     assert judge.orders == [OTHERS, [FIRST]]
+
+
+def test_a_case_with_all_attempts_in_an_earlier_part_does_not_run_again() -> None:
+    failure = next(Judge(FIRST, "f")(PLAN))
+    judge = Judge(FIRST, "")
+    verdict = verdicts(Retries(1, earlier={FIRST: [failure, failure]}), judge)[FIRST]
+    assert verdict.judgement.attempts == (Status.FAILED,) * 2
+    assert judge.begun == OTHERS
+
+
+def test_failures_of_an_earlier_part_count_for_the_maximum_number_of_failures() -> None:
+    failure = next(Judge(FIRST, "f")(PLAN))
+    judge = Judge(FIRST, "f")
+    retries = Retries(1, earlier={FIRST: [failure]})
+    assert list(verdicts(retries, judge, max_failures=1)) == [FIRST]
+    assert judge.begun == [FIRST]
 
 
 def test_no_other_case_begins_after_the_maximum_number_of_failures() -> None:

@@ -175,17 +175,21 @@ def test_the_implicit_layout_has_no_strides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layout", "strides"),
+    ("layout", "sizes", "strides"),
     [
-        ("packed", (12, 4, 1)),
-        ("padded", (28, 7, 1)),
-        ("transposed", (1, 2, 6)),
-        ("channels-last", (12, 1, 3)),
-        ("broadcast", (0, 4, 1)),
+        ("packed", (2, 3, 4), (12, 4, 1)),
+        ("padded", (2, 3, 4), (28, 7, 1)),
+        ("padded", (2, 1, 4), (14, 7, 1)),
+        ("transposed", (2, 3, 4), (1, 2, 6)),
+        ("channels-last", (2, 3), (3, 1)),
+        ("channels-last", (2, 3, 4), (12, 1, 3)),
+        ("channels-last", (2, 3, 4, 5), (60, 1, 15, 3)),
+        ("broadcast", (2, 3, 4), (0, 4, 1)),
+        ("broadcast", (1, 3, 4), (4, 0, 1)),
     ],
 )
-def test_a_named_layout_gives_its_strides(layout: str, strides: Sizes) -> None:
-    assert LAYOUTS[layout]((2, 3, 4)) == strides
+def test_a_named_layout_gives_its_strides(layout: str, sizes: Sizes, strides: Sizes) -> None:
+    assert LAYOUTS[layout](sizes) == strides
 
 
 @given(SIZES, st.sampled_from(["packed", "padded", "transposed", "channels-last"]))

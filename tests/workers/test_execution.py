@@ -1,22 +1,21 @@
-"""The backend, the number of jobs and the memory decide which processes run and judge cases.
+"""The backend and the number of jobs decide which processes run and judge cases.
 
-The tested code is in `dmlconf/workers/execution.py`, `dmlconf/workers/processors.py` and
-`dmlconf/workers/memory.py`.
+If the user gives no number of jobs, it follows from the backend, the number of cases, and the
+processors and the memory of the machine.
+
+The tested code is in `dmlconf/workers/execution.py` and `dmlconf/workers/processors.py`.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from dmlconf.backends.registry import parse
-from dmlconf.workers.control_groups import processor_quota
 from dmlconf.workers.execution import Execution, Limits, execution_of, limits_of, processes_that_pay
-from dmlconf.workers.memory import LIMIT_VARIABLE, machine_memory
 
 NUMPY, FAULTY = parse("numpy"), parse("faulty:zeros")
 
@@ -24,25 +23,15 @@ MANY_CASES = 44_000
 """More than enough for eight processes, the most that there are by default."""
 
 
-def pretend_processors(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
-    """Let the operating system report this number of processors."""
-    if processor_quota() is not None:
-        pytest.skip("a quota of this container limits processors")
+def pretend_machine(
+    monkeypatch: pytest.MonkeyPatch, processors: int, mebibytes: int = 1 << 16
+) -> None:
+    """Pretend that this process may use this many processors and MiB of memory, without a quota."""
+    monkeypatch.setattr("dmlconf.workers.processors.processor_quota", lambda: None)
+    monkeypatch.setattr("dmlconf.workers.memory.machine_memory", lambda: mebibytes << 20)
     for name in ("cpu_count", "process_cpu_count"):
         monkeypatch.setattr(os, name, lambda: processors, raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
-
-
-@pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
-    """Yield a function that limits the memory which dmlconf may use to a number of MiB."""
-
-    def limit(mebibytes: int) -> None:
-        monkeypatch.setenv(LIMIT_VARIABLE, str(mebibytes))
-        machine_memory.cache_clear()
-
-    yield limit
-    machine_memory.cache_clear()
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
@@ -64,7 +53,7 @@ def test_workers_judge_in_runs_for_verdicts_but_not_in_runs_for_outcomes() -> No
 
 
 def test_there_is_a_process_for_every_2000_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend_processors(monkeypatch, 4)
+    pretend_machine(monkeypatch, 4)
     assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 6000)] == [1, 1, 2, 3]
 
 
@@ -72,16 +61,13 @@ def test_there_are_at_most_as_many_processes_as_processors_and_at_most_8(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for processors, processes in ((1, 1), (4, 4), (64, 8)):
-        pretend_processors(monkeypatch, processors)
+        pretend_machine(monkeypatch, processors)
         assert processes_that_pay(MANY_CASES) == processes
 
 
-def test_each_process_needs_400_mib_of_memory(
-    monkeypatch: pytest.MonkeyPatch, memory: Callable[[int], None]
-) -> None:
-    pretend_processors(monkeypatch, 8)
+def test_each_process_needs_400_mib_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for mebibytes, processes in ((300, 1), (799, 1), (800, 2)):
-        memory(mebibytes)
+        pretend_machine(monkeypatch, 8, mebibytes)
         assert processes_that_pay(MANY_CASES) == processes
 
 
@@ -91,7 +77,7 @@ def test_without_a_temporary_folder_for_workers_there_is_one_process(
     def fail() -> str:
         raise FileNotFoundError("no usable temporary folder")
 
-    pretend_processors(monkeypatch, 4)
+    pretend_machine(monkeypatch, 4)
     assert processes_that_pay(MANY_CASES) > 1
     monkeypatch.setattr(tempfile, "gettempdir", fail)
     monkeypatch.setattr("dmlconf.workers.scratch._SHARED_MEMORY", tmp_path / "absent")
@@ -101,7 +87,7 @@ def test_without_a_temporary_folder_for_workers_there_is_one_process(
 def test_by_default_a_backend_that_may_break_down_has_one_process_and_the_reference_several(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pretend_processors(monkeypatch, 4)
+    pretend_machine(monkeypatch, 4)
     assert limits_of(NUMPY, None, 5.0, MANY_CASES) == Limits(jobs=4, timeout=5.0)
     assert limits_of(FAULTY, None, 5.0, MANY_CASES) == Limits(jobs=1, timeout=5.0)
 

@@ -1,7 +1,8 @@
 """A comparison of numbers that are equal within their errors may be true or false.
 
-Later nodes of the graph may give what follows from either outcome, and nothing between. Such a
-comparison is called in doubt here.
+Such a comparison is called in doubt here. Element-wise nodes behind it may give what follows from
+either outcome, and nothing between. Behind it, elements of other nodes, such as REDUCE or JOIN, and
+of a node that combines elements of different indices, are open: any value is right.
 
 The tested code is in `dmlconf/permitted/graphs/decisions.py` and
 `dmlconf/permitted/graphs/jumps.py`.

@@ -251,8 +251,8 @@ def test_a_kernel_may_truncate_all_that_it_stores() -> None:
         assert passes(case, outputs)
 
 
-def test_rounding_an_edge_to_eight_bits_fails(tmp_path: Path) -> None:
-    """FLOAT16 has eleven bits."""
+def test_rounding_an_edge_to_eight_significant_bits_fails(tmp_path: Path) -> None:
+    """FLOAT16 has eleven significant bits."""
     text = """
 inputs:
   x: {Sizes: [1, 1, 20, 9], DataType: FLOAT16, fill: {uniform: {low: -3, high: 3, seed: 1}}}

@@ -1,4 +1,4 @@
-"""Quantized convolutions and means agree with loops over the elements in each window.
+"""Convolutions and means of quantized numbers agree with loops over the elements in each window.
 
 The tested code is in `dmlconf/reference/quantization/windows.py` and
 `dmlconf/permitted/quantization/windows.py`.
@@ -27,12 +27,30 @@ PADDINGS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 def elements_in_window(
     tensor: Any, position: Any, kernel: Any, strides: Any, dilations: Any, start: Any
 ) -> Any:
-    """Yield each kernel index, with the element that the window at `position` has there."""
+    """Yield the elements in the window at `position`, each after its kernel index.
+
+    Nothing is yielded for padding.
+    """
     for row, column in np.ndindex(*kernel):
         y = position[0] * strides[0] - start[0] + row * dilations[0]
         x = position[1] * strides[1] - start[1] + column * dilations[1]
         if 0 <= y < tensor.shape[0] and 0 <= x < tensor.shape[1]:
             yield (row, column), tensor[y, x]
+
+
+def convolution(
+    values: Any, filter_: Any, sizes: Any, strides: Any, dilations: Any, start: Any
+) -> Any:
+    """Return the sums of products in each window; a group has two input and two output channels."""
+    sums = np.zeros(sizes, np.int64)
+    for batch, output, row, column in np.ndindex(*sizes):
+        for channel in range(2):
+            tensor, weights = values[batch, output // 2 * 2 + channel], filter_[output, channel]
+            for at, value in elements_in_window(
+                tensor, (row, column), weights.shape, strides, dilations, start
+            ):
+                sums[batch, output, row, column] += value * weights[at]
+    return sums
 
 
 @settings(max_examples=examples(15))
@@ -45,7 +63,7 @@ def test_an_integer_convolution_sums_the_products_in_the_window(
     values = elements(random, DataType.UINT8, 2, 2 * groups, 5, 6)
     filter_ = elements(random, DataType.INT8, 2 * groups, 2, *kernel)
     zero = elements(random, DataType.UINT8, 1)
-    filter_zeros = elements(random, DataType.INT8, 2 * groups)
+    filter_zeros = elements(random, DataType.INT8, 2 * groups).reshape(-1, 1, 1, 1)
     sizes = (2, 2 * groups, 4, 3)
     actual = reference_function("CONVOLUTION_INTEGER")(
         values,
@@ -59,16 +77,55 @@ def test_an_integer_convolution_sums_the_products_in_the_window(
         (0, 0),
         groups,
     )
-    expected = np.zeros(sizes, np.int64)
-    for batch, output, row, column in np.ndindex(*sizes):
-        for channel in range(2):
-            tensor = values[batch, output // 2 * 2 + channel].astype(np.int64) - zero
-            weights = filter_[output, channel].astype(np.int64) - filter_zeros[output]
-            for at, value in elements_in_window(
-                tensor, (row, column), kernel, strides, dilations, start
-            ):
-                expected[batch, output, row, column] += value * weights[at]
+    numbers = values.astype(np.int64) - zero, filter_.astype(np.int64) - filter_zeros
+    expected = convolution(*numbers, sizes, strides, dilations, start)
     assert actual.tolist() == expected.tolist()
+
+
+@settings(max_examples=examples(15))
+@given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_quantized_convolution_is_that_of_dequantized_tensors_plus_a_bias(
+    groups: int, seed: int, strides: Any, dilations: Any, kernel: Any, start: Any
+) -> None:
+    random = np.random.default_rng(seed)
+    values = elements(random, DataType.UINT8, 2, 2 * groups, 5, 6)
+    filter_ = elements(random, DataType.INT8, 2 * groups, 2, *kernel)
+    zero, output_zero = (elements(random, DataType.UINT8, 1, 1, 1, 1) for _ in range(2))
+    filter_zeros = elements(random, DataType.INT8, 2 * groups, 1, 1, 1)
+    bias = random.integers(-20_000, 20_000, (1, 2 * groups, 1, 1)).astype(np.int32)
+    scale = random.uniform(0.1, 2, (1, 1, 1, 1)).astype(np.float32)
+    filter_scales = random.uniform(0.1, 2, (1, 2 * groups, 1, 1)).astype(np.float32)
+    # With such scales, most results need no clamping.
+    output_scale = random.uniform(200, 2000, (1, 1, 1, 1)).astype(np.float32)
+    sizes = (2, 2 * groups, 4, 3)
+    arguments = (
+        values,
+        scale,
+        zero,
+        filter_,
+        filter_scales,
+        filter_zeros.reshape(1, -1, 1, 1),
+        bias,
+        output_scale,
+        output_zero,
+        TensorDesc(DataType.UINT8, sizes),
+        strides,
+        dilations,
+        start,
+        (0, 0),
+        groups,
+    )
+    name = "QUANTIZED_LINEAR_CONVOLUTION"
+    actual = reference_function(name)(*arguments)
+    ((lowest, highest),) = function_of(name, "candidates")(*arguments)
+    numbers = values.astype(np.int64) - zero, filter_.astype(np.int64) - filter_zeros
+    sums = convolution(*numbers, sizes, strides, dilations, start) + bias
+    quotient = sums * scale.astype(np.float64) * filter_scales / output_scale
+    right = np.clip(np.rint(quotient) + output_zero, 0, 255)
+    assert np.all((lowest <= actual) & (actual <= highest))
+    assert np.all((lowest <= right) & (right <= highest))
+    assert np.all(highest.astype(int) - lowest <= 1)
 
 
 @settings(max_examples=examples(15))
@@ -113,14 +170,30 @@ def test_an_average_is_that_of_the_elements_in_the_window_with_padding_only_if_i
         assert not count or int(highest[at]) - int(lowest[at]) <= 1
 
 
-@pytest.mark.parametrize(("scale", "exact"), [(1.0, True), (0.5, True), (0.3, False)])
-def test_averages_are_exact_only_if_the_scale_is_a_power_of_two(scale: float, exact: bool) -> None:
+@pytest.mark.parametrize(
+    ("scale", "output_scale", "count", "exact"),
+    [
+        (1.0, 1.0, 2, True),
+        (0.5, 0.5, 2, True),
+        (3.0, 1.0, 2, False),
+        (1.0, 3.0, 2, False),
+        (1.0, 1.0, 6, False),
+    ],
+)
+def test_averages_are_exact_only_if_both_scales_and_the_count_are_powers_of_two(
+    scale: float, output_scale: float, count: int, exact: bool
+) -> None:
     values = np.arange(12, dtype=np.int8).reshape(1, 1, 1, 12)
-    one = np.array([scale], np.float32)
-    tensors = values, one, None, one, None, TensorDesc(DataType.INT8, (1, 1, 1, 11))
-    arguments = *tensors, (1, 1), (1, 2), (0, 0), (0, 0), (1, 1), False
+    scales = np.array([scale], np.float32), np.array([output_scale], np.float32)
+    output = TensorDesc(DataType.INT8, (1, 1, 1, 13 - count))
+    tensors = values, scales[0], None, scales[1], None, output
+    arguments = *tensors, (1, 1), (1, count), (0, 0), (0, 0), (1, 1), False
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
     ((lowest, highest),) = function_of(name, "candidates")(*arguments)
-    # All means are halves, so the nearest even number is right, or either neighbour.
-    assert (highest - lowest == (0 if exact else 1)).all()
+    # The mean of 2 or 6 consecutive integers is halfway between two integers.
+    quotient = (np.arange(13 - count) + (count - 1) / 2) * scale / output_scale
+    halfway = (quotient % 1 == 0.5).reshape(lowest.shape)
+    assert halfway.any()
+    # An exact quotient halfway between two integers becomes the even one, others either.
+    assert (highest - lowest == (halfway & (not exact))).all()
     assert not exact or (lowest % 2 == 0).all()
