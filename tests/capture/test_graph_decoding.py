@@ -96,8 +96,11 @@ def device_after_compiling(case: GraphCase, rename: bytes | None = None) -> Devi
         return device
 
 
-def content_without_names(graph: Graph) -> Any:
-    """Return a graph's content without unused inputs; numbers stand for inputs and outputs."""
+def content_by_number(graph: Graph) -> Any:
+    """Return nodes, tensors, edges and constants; numbers stand for used inputs and outputs.
+
+    Nodes keep their names. `assert_operators_are_kept` compares attributes.
+    """
     used = {edge.graph_input for edge in graph.input_edges}
     names = (name for name in graph.inputs if name in used)
     inputs = {name: index for index, name in enumerate(names)}
@@ -109,6 +112,13 @@ def content_without_names(graph: Graph) -> Any:
         sorted((outputs[e.graph_output], e.node, e.tensor) for e in graph.output_edges),
         [constant.data.tolist() for constant in graph.constants],
     )
+
+
+def assert_operators_are_kept(device: Device) -> None:
+    """Check that the nodes have the operators and descs that the device kept, in order."""
+    assert device.graph is not None, device.error
+    nodes = [(node.operator_name, node.desc) for node in device.graph.graph.operator_nodes]
+    assert nodes == [(operator.name, desc) for operator, desc in device.known.values()]
 
 
 def suite_graphs(file: str) -> list[GraphCase]:
@@ -127,7 +137,11 @@ def test_random_graphs_of_2_to_8_nodes_are_read_back(number: int) -> None:
     assert 2 <= len(case.graph.nodes) <= 8
     device = device_after_compiling(case)
     assert device.graph is not None, device.error
-    assert content_without_names(device.graph.graph) == content_without_names(case.graph)
+    graph = device.graph.graph
+    assert content_by_number(graph) == content_by_number(case.graph)
+    assert [*graph.inputs.values()] == [*case.graph.inputs.values()]
+    assert [*graph.outputs.values()] == [*case.graph.outputs.values()]
+    assert_operators_are_kept(device)
 
 
 def test_views_constants_and_unused_inputs_are_read_back() -> None:
@@ -142,7 +156,8 @@ def test_views_constants_and_unused_inputs_are_read_back() -> None:
         assert device.graph.unused == len(case.graph.inputs) - len(used)
         numbers = [index for index, name in enumerate(case.graph.inputs) if name in used]
         assert list(device.graph.inputs) == numbers
-        assert content_without_names(device.graph.graph) == content_without_names(case.graph)
+        assert content_by_number(device.graph.graph) == content_by_number(case.graph)
+        assert_operators_are_kept(device)
         read_back.add(case.identifier)
     assert "graphs/wiring/unused-inputs-between-used-ones" in {
         n.partition("[")[0] for n in read_back
@@ -154,19 +169,24 @@ def test_views_constants_and_unused_inputs_are_read_back() -> None:
     [
         (b"/encoder/layer.0/MatMul:0;x", "encoder-layer-0-MatMul-0-x"),
         (b"7", "element-wise-negate-7"),
+        (b"_7", "_7"),
+        (b"x" * 200, "x" * 80),
         (b"\xff\xfe", "element-wise-negate"),
         (b"", "element-wise-negate"),
     ],
 )
 def test_names_of_nodes_become_unique_and_valid_in_case_files(original: bytes, first: str) -> None:
-    """A name that does not begin with a letter is put after the name of the operator."""
+    """Characters other than ASCII letters, digits and `_` become hyphens, but none at an end.
+
+    If nothing is left, or it begins with a digit, the operator's name comes before it.
+    """
     case = next(c for c in suite_graphs("chains.yaml") if len(c.graph.operator_nodes) == 2)
     graph = device_after_compiling(case, original).graph
     assert graph is not None
     nodes = [node.name for node in graph.graph.nodes]
     assert nodes == [first, f"{first}-2"]
     own = original.decode("utf-8", "replace")
-    assert graph.names == (dict.fromkeys(nodes, own) if original else {})
+    assert graph.names == ({node: own for node in nodes if node != own} if original else {})
 
 
 def test_a_graph_with_an_operator_that_was_not_captured_is_reported() -> None:

@@ -1,5 +1,7 @@
 """`dmlconf certify` writes certificates, or says why not, and `dmlconf sign` signs them.
 
+`dmlconf verify` shows that they hold; what it finds in others is in `test_verification.py`.
+
 A journal, `it.dmlcert.partial`, keeps the outcomes until the certificate is written; `--resume`
 continues it.
 

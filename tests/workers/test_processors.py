@@ -50,6 +50,7 @@ def write_groups(folder: Path, membership: str, **files: str) -> tuple[Path, Pat
         ("5000 100000", 1),
         ("6400000 100000", 64),
         ("100000", None),
+        ("100000 0", None),
         ("nonsense", None),
     ],
 )
@@ -73,6 +74,28 @@ def test_the_lowest_limit_on_the_way_to_the_root_counts(
     root, own = write_groups(tmp_path, "0::/slice/job\n", **limits)
     assert processor_quota(root, own) == 2
     assert memory_limit(root, own) == 1_000_000
+
+
+def test_limits_are_read_where_version_1_and_version_2_are_both_used(tmp_path: Path) -> None:
+    root, own = write_groups(
+        tmp_path,
+        "1:memory:/job\n0::/job\n",
+        unified__job__cpu_dot_max="150000 100000",
+        memory__job__memory_dot_limit_in_bytes="1000000",
+    )
+    assert processor_quota(root, own) == 2
+    assert memory_limit(root, own) == 1_000_000
+
+
+def test_a_controller_of_version_1_may_have_a_folder_of_its_own(tmp_path: Path) -> None:
+    """The membership names `cpu,cpuacct`, but the folder may be `cpu`."""
+    root, own = write_groups(
+        tmp_path,
+        "1:cpu,cpuacct:/job\n",
+        cpu__job__cpu_dot_cfs_quota_us="250000",
+        cpu__job__cpu_dot_cfs_period_us="100000",
+    )
+    assert processor_quota(root, own) == 3
 
 
 def test_limits_of_control_groups_version_1_are_read(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from dmlconf.backends.directml.api import library
 from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.backend import Options, create, parse_options
+from dmlconf.backends.directml.dispatch.graph import NodeRefusalError
 from dmlconf.backends.directml.dispatch.outcomes import failure
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Rejection
 
@@ -79,13 +80,21 @@ def test_options_become_execution_flags() -> None:
     [
         ("CreateOperator", E_INVALIDARG, "E_INVALIDARG"),
         ("CompileOperator", 0x80004005, "E_FAIL"),
+        ("CompileGraph", E_INVALIDARG, "E_INVALIDARG"),
+        ("CreateOperatorInitializer", E_INVALIDARG, "E_INVALIDARG"),
         ("CompileOperator", 0x80041234, "0x80041234"),  # No HRESULT that DirectML documents.
     ],
 )
-def test_a_refusal_to_create_or_compile_an_operator_is_a_rejection_that_names_the_call(
+def test_a_refusal_to_create_compile_or_initialize_is_a_rejection_that_names_the_call(
     call: str, hresult: int, name: str
 ) -> None:
     assert failure(HResultError(call, hresult), SECONDS) == Rejection(call, name, (), SECONDS)
+
+
+def test_a_refusal_of_a_node_of_a_graph_names_the_node() -> None:
+    error = NodeRefusalError("second", HResultError("CreateOperator", E_INVALIDARG))
+    expected = Rejection("CreateOperator", "E_INVALIDARG", (), SECONDS, "second")
+    assert failure(error, SECONDS) == expected
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,15 @@ from dmlconf.backends.directml.api import library
 from dmlconf.backends.directml.api.library import find, load
 from dmlconf.backends.protocol import BackendError
 
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the messages are those of Linux")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="tests how Linux finds libraries")
 
 
 @pytest.fixture(autouse=True)
 def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let neither a package nor an environment variable name a DirectML."""
+    """Let neither a package for Linux nor an environment variable name a DirectML."""
     for name in (library.PATH_VARIABLE, library.LIBRARY_FOLDER_VARIABLE):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(library, "_LINUX_PACKAGES", ("no-such-package",))
+    monkeypatch.setattr(library, "_LINUX_PACKAGES", ("no-such-package", "nor-this-one"))
 
 
 def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +31,8 @@ def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     info = folder / "tensorflow_directml_plugin-0.4.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tensorflow-directml-plugin\n")
-    (info / "RECORD").write_text("plugin/other.so,,\nplugin/libdirectml.ab12.so,,\n")
+    names = ("other.so", "libdirectml.txt", "libdirectml.ab12.so")
+    (info / "RECORD").write_text("".join(f"plugin/{name},,\n" for name in names))
     (folder / "plugin").mkdir()
     (folder / "plugin" / "libdirectml.ab12.so").touch()
     monkeypatch.setattr(library, "_LINUX_PACKAGES", ("tensorflow-directml-plugin",))
@@ -44,8 +45,15 @@ def test_an_error_without_a_library_says_what_was_tried_and_what_to_install() ->
         find()
     message = str(caught.value)
     assert "the package no-such-package: not installed" in message
+    assert "the package nor-this-one: not installed" in message
     assert "pip install --no-deps torch-directml" in message
     assert library.PATH_VARIABLE in message
+
+
+def test_a_folder_in_place_of_the_file_is_an_error_that_says_so(tmp_path: Path) -> None:
+    with pytest.raises(BackendError) as caught:
+        find(str(tmp_path))
+    assert f"the option path: {tmp_path} (a folder, not a file)" in str(caught.value)
 
 
 def test_an_error_on_a_system_without_directml_lists_no_attempts(
@@ -66,6 +74,7 @@ def test_no_other_path_is_tried_if_the_option_gives_a_path(
         find(str(tmp_path / "missing.dll"))
 
 
+@on_linux
 def test_the_path_in_the_environment_variable_comes_before_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +85,7 @@ def test_the_path_in_the_environment_variable_comes_before_packages(
     assert find() == (file, f"the variable {library.PATH_VARIABLE}")
 
 
+@on_linux
 def test_a_missing_file_named_by_the_environment_variable_is_an_error_in_spite_of_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,7 @@
-"""A sum or a product that overflows has the sign of its terms, and NaN only where they permit it.
+"""A sum that overflows has the sign of the terms that do, and a product has its own sign.
+
+Such a sum may be NaN only if terms of both signs overflow, and such a product only if a factor is
+0.
 
 The tested code is in `dmlconf/precision/accumulation.py`, `dmlconf/permitted/reduction/`,
 `dmlconf/permitted/products/gemm.py`, `dmlconf/permitted/windows/pooling.py` and
@@ -62,6 +65,7 @@ def test_a_sum_is_infinite_with_the_sign_of_terms_that_overflow_and_nan_only_if_
     [
         ("[3.0e+38, 3.0e+38, 1, 1]", [INFINITY], [-INFINITY, NAN, 0]),
         ("[3.0e+38, -3.0e+38, 1, 1]", [-INFINITY], [INFINITY, NAN, 0]),
+        ("[-3.0e+38, -3.0e+38, 1, 1]", [INFINITY], [-INFINITY, NAN, 0]),
         ("[1.0e+30, 1.0e+30, 1.0e-30, 1]", [1e30, INFINITY], [-INFINITY, NAN, 0]),
         ("[3.0e+38, 3.0e+38, 0, 1]", [0, NAN], [1]),
     ],
