@@ -39,6 +39,7 @@ __all__ = [
     "refusal",
     "required_cases",
     "shortcomings",
+    "split_profile",
 ]
 
 _OF_TARGETS: Final = ("onnx-core",)
@@ -153,12 +154,17 @@ def certification_profile(name: str) -> Profile | None:
         InvalidFilesError: its file cannot be read or is not a profile.
         UnknownProfileError: the profile has no such part.
     """
+    base, parts = split_profile(name)
+    path = _path(base)
+    return None if path is None else _profile(path, base, parts)
+
+
+def split_profile(name: str) -> tuple[str, list[str]]:
+    """Return the profile's name or file, and the parts that are added: `5_0` and `model`."""
     file = _FILE.match(name)
     end = file.end() if file else 0
     rest, *parts = name[end:].split("+")
-    base = name[:end] + rest
-    path = _path(base)
-    return None if path is None else _profile(path, base, parts)
+    return name[:end] + rest, parts
 
 
 def read_profile(name: str) -> Profile:

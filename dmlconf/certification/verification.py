@@ -42,6 +42,7 @@ from dmlconf.certification.profiles import (
     refusal,
     required_cases,
     shortcomings,
+    split_profile,
 )
 from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
 from dmlconf.certification.waived_limit import WaivedLimit
@@ -217,7 +218,8 @@ def _profile(certificate: Certificate, demand: Demand) -> Profile | None:
     name = certificate.predicate.profile
     if demand.profile is not None and demand.profile.name == name:
         return demand.profile
-    if name.partition("+")[0] not in profile_names():
+    base, _ = split_profile(name)
+    if base not in profile_names():
         return None
     try:
         return read_profile(name)

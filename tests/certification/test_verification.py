@@ -315,7 +315,8 @@ def test_for_another_suite_catalogue_or_profile_the_report_says_how_this_dmlconf
 
 
 def test_a_profile_of_a_certificate_that_is_a_path_or_unknown_is_reported(folder: Path) -> None:
-    for name in ("small.yaml", "../small.yaml", "6_4+nothing", ""):
+    (folder / "5_0+small.yaml").write_bytes((folder / "small.yaml").read_bytes())
+    for name in ("small.yaml", "../small.yaml", "5_0+small.yaml", "6_4+nothing", ""):
         forgery = taken_apart(folder / "it.dmlcert")
         forgery.predicate["profile"]["name"] = name
         (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))

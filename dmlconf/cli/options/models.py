@@ -40,7 +40,10 @@ def without_unasked_models(
 ) -> tuple[Sequence[PlannedCase], int]:
     """Return the plan that `leave_out_models` returns, and how many cases were left out."""
     named = any(selection.get(key) for key in ("identifiers", "case_list", "failed"))
-    named = named or MODEL_TAG in (selection.get("profile") or "").split("+")[1:]
+    if profile := selection.get("profile"):
+        from dmlconf.certification.profiles import split_profile
+
+        named = named or MODEL_TAG in split_profile(profile)[1]
     tags, keywords = selection.get("tags", ()), selection.get("keywords")
     if named or names_models(paths, tags, keywords):
         return plan, 0
