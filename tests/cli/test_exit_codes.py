@@ -197,6 +197,7 @@ def test_exit_code_is_4_if_a_backend_cannot_be_used(
             "the other options leave out --case tile/tile/stated",
         ),
         (["--feature-level", "1_0"], "no case was selected"),
+        (["--case", "stated", "-k", "no-such"], "the other options leave out --case stated"),
     ],
 )
 def test_exit_code_is_5_if_no_case_is_selected(

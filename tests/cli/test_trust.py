@@ -132,6 +132,18 @@ def test_cases_elsewhere_into_which_record_would_write_must_be_allowed(
     assert "outside the file's folder: paths, line " in allowed.stdout
 
 
+def test_recordings_beside_the_folder_of_an_operator_must_be_allowed(checkout: Path) -> None:
+    """For `tile/tile.yaml`, `record` writes beside the folder `tile`."""
+    folder = checkout / "tile"
+    folder.mkdir()
+    write(folder)
+    (folder / "dmlconf.toml").write_text('[record]\npaths = ["."]', encoding="utf-8")
+    done = run(folder, "-b", "faulty:zeros,on=none", command="record")
+    assert done.returncode == 3
+    assert "paths writes " in done.stderr
+    assert not list(checkout.glob("*.dmlrec"))
+
+
 def test_an_option_that_the_command_line_overrides_needs_no_permission(checkout: Path) -> None:
     configured(checkout, 'report = "json:../elsewhere/x.json"')
     assert run(checkout, "--report", "json:x.json").returncode == 0

@@ -441,7 +441,7 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
-    assert "run #2, 2 verdicts, 2 of them new or changed" in history("add", *logs)
+    assert "run #2, 2 verdicts, 2 new or changed" in history("add", *logs)
     assert "run #2 is there already" in history("add", logs[1])
     assert [each["failing"] for each in json.loads(history("runs", "--json"))] == [0, 1]
     assert "changed with it: driver 1.0 to 2.0" in history("case", A)

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
+import numpy as np
+
 from dmlconf.cases.building.files import CaseFiles
 from dmlconf.cases.building.values import ValuesError, tensor_values
 from dmlconf.cases.errors import CaseError
@@ -236,7 +238,8 @@ def _fill_error(
             finite = not isinstance(value, float) or math.isfinite(value)
             if data_type.dtype.kind != "f" and not finite and key not in of_data_type:
                 raise ValueError(f"{key}: {data_type} cannot hold {value}")
-        fill(name, (2,), data_type, dict(arguments))
+        with np.errstate(invalid="ignore"):  # The values are checked below.
+            fill(name, (2,), data_type, dict(arguments))
         for key, value in arguments:
             if key in of_data_type:
                 tensor_values(value, (1,), data_type)

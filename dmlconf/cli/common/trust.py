@@ -77,6 +77,8 @@ def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str
     option = isinstance(parameter, click.Option)
     if (option and name in _WRITING) or (command, name) in _WRITING_ARGUMENTS:
         files = [_file_of(name, str(value)) for value in values]
+        if (command, name) == ("record", "paths"):
+            files += [_beside(Path(str(value))) for value in values]
         return _written_outside(setting.path.parent, filter(None, files))
     return None
 
@@ -106,6 +108,21 @@ def _loaded_by(backend: str) -> str | None:
     if any(word.partition("=")[0].strip() == "path" for word in options.split(",")):
         return "loads a library"
     return None
+
+
+def _beside(path: Path) -> str | None:
+    """Return the folder to which `record` writes for a path without `--output`, if there is one.
+
+    It is FOLDER of paths such as `FOLDER/gather` and `FOLDER/gather/case.yaml`.
+    """
+    from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
+
+    folder = (path if path.is_dir() else path.parent).absolute()
+    try:
+        operator_name(folder.name)
+    except UnknownOperatorError:
+        return None
+    return str(folder.parent)
 
 
 def _file_of(option: str, value: str) -> str | None:

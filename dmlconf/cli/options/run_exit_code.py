@@ -135,7 +135,7 @@ def _cases(count: int) -> str:
 
 
 def severity(code: ExitCode) -> int:
-    """Return how severe a run's exit code is, from 0 for `SUCCESS` to 4 for `FAILED`.
+    """Return how severe a run's exit code is, from 0 for `SUCCESS` to 5 for `FAILED`.
 
     Raises:
         ValueError: no run ends with this code.
@@ -144,6 +144,7 @@ def severity(code: ExitCode) -> int:
         ExitCode.SUCCESS,
         ExitCode.OUTPUT,
         ExitCode.NOTHING_CHECKED,
+        ExitCode.NOTHING_SELECTED,
         ExitCode.INCOMPLETE,
         ExitCode.FAILED,
     ].index(code)

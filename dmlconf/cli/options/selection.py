@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -413,7 +414,9 @@ def _level(text: str) -> FeatureLevel:
     return level
 
 
-def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int:
+def nothing_selected(
+    paths: Sequence[Path], selection: Mapping[str, Any], prefix: str = ""
+) -> ExitCode:
     """Say that no case was selected, with a hint if there is one; return the exit code."""
     tags, identifiers = selection.get("tags", ()), selection.get("identifiers", ())
     failed: CaseList | None = selection.get("failed")
@@ -429,7 +432,10 @@ def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int
         whole = all("/" in identifier for identifier in identifiers)
         suite = load(paths, operators=operators_of(identifiers) if whole else ())
         names = [case.identifier for case in suite.plan()]
-        missing = resolved(identifiers, names)[1]
+        missing: list[str] = []
+        # A short name may stand for one case only with the operators that other options name.
+        with suppress(AmbiguousNameError):
+            missing = resolved(identifiers, names)[1]
         if missing:
             near = nearest(missing[0], names)
             message += f": there is no case {missing[0]}"
@@ -438,5 +444,5 @@ def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int
             message += f": the other options leave out --case {shlex.quote(identifiers[0])}"
     elif selection.get("keywords"):
         message += f": -k {shlex.quote(selection['keywords'])} and the other options leave none"
-    say(f"Error: {message}")
+    say(f"Error: {prefix}{message}")
     return ExitCode.NOTHING_SELECTED

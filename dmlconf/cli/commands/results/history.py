@@ -111,7 +111,7 @@ def _add_logs(logs: tuple[Path, ...], database: str | None, quiet: bool) -> int:
                 continue
             if addition.new:
                 count = (
-                    f"{len(log.verdicts):,} verdicts, {addition.changes:,} of them new or changed"
+                    f"{counted(len(log.verdicts), 'verdict')}, {addition.changes:,} new or changed"
                 )
                 say(printable(f"{path}: run #{addition.run}, {count}"))
             else:

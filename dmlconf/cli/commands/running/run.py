@@ -305,7 +305,6 @@ def command(
         history=history,
     )
     codes: list[ExitCode] = []
-    without_cases: int | None = None
     # A large plan must be freed before the last backend's reports read the log into memory.
     loaded = [(suite, plan)]
     del suite, plan
@@ -318,11 +317,12 @@ def command(
             if not planned:
                 if models:
                     warn(left_out_note(models, WITHOUT_MODELS[name.name]))
-                without_cases = nothing_selected(paths, selection)
+                of_backend = f"{name}: " if len(names) > 1 else ""
+                codes.append(nothing_selected(paths, selection, of_backend))
                 continue
             chosen = shard_of(planned, shard, shard_log)
             if shard is not None and not chosen.cases:
-                without_cases = empty_shard(shard, planned)
+                codes.append(empty_shard(shard, planned))
                 continue
             limits = limits_of(name, jobs, timeout, len(chosen.cases), worker_memory << 20)
             runs = [
@@ -355,9 +355,7 @@ def command(
                 while targets:
                     taken = list(runs) if len(targets) > 1 else runs
                     codes.append(run_and_report(taken, targets.pop(0), shown))
-    if without_cases is None or ExitCode.FAILED in codes:
-        return max(codes, key=severity)
-    return without_cases
+    return max(codes, key=severity)
 
 
 def _inputs(
