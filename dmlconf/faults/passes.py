@@ -102,8 +102,11 @@ def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
     """
     tensor, axes = desc["InputTensor"], axes_of_mean(desc)
     one_pass = partial(_in_one_pass, axes=tuple(axes))
-    pairs: list[tuple[Combine, Combine]] = [(way, way) for way in _in_two_passes(axes, np.mean)]
-    # Measured with channels last: the variance along axes 1, 2 and 3 has two passes as well.
+    # Measured with channels last: only the variance has two passes along axes 1, 2 and 3.
+    adjacent = len(passes_over(tuple(axes))) == 1
+    pairs: list[tuple[Combine, Combine]] = [
+        (one_pass if adjacent else way, way) for way in _in_two_passes(axes, np.mean)
+    ]
     for order in _orders(tensor):
         sizes = [tensor.Sizes[axis] for axis in order]
         for passes in _possible_passes(tensor.Sizes, order, axes, side_by_side=True):

@@ -88,8 +88,8 @@ def _of_graph(case: Case, formula: Formula, right: Mapping[str, Array]) -> Itera
     nodes = evaluate_nodes(case, partial(_outputs, formula))
     yield from _of_kernel(case, formula, nodes, right)
     each_node = nodes.cases.values()
-    kernels = max((sum(1 for _ in _kernels(formula(node))) for node in each_node), default=0)
-    for number in range(1, min(kernels, _MOST_KERNELS)):
+    few = (islice(_kernels(formula(node)), _MOST_KERNELS) for node in each_node)
+    for number in range(1, max((sum(1 for _ in each) for each in few), default=0)):
         kernel = partial(_numbered, formula, number)
         nodes = evaluate_nodes(case, partial(_outputs, kernel))
         yield from _of_kernel(case, kernel, nodes, right)

@@ -42,7 +42,7 @@ if os.getuid() == 0:
 CONNECT_TO_PORTS = """
 # Speaks Dask's protocol to each port, with a key of its own and without a key.
 import asyncio, sys
-import cryptography.x509, distributed.comm.tcp, distributed.protocol
+import cryptography.x509, distributed.comm.tcp, distributed.protocol, tornado.platform.asyncio
 from distributed.comm import connect
 from distributed.security import Security
 other = Security.temporary()

@@ -55,7 +55,7 @@ from dmlconf.reference.normalization.batch import (
 from dmlconf.reference.normalization.parameters import deviation_of, shared_dimensions
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_EPSILON
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "batch_normalization_error_scale",
@@ -101,7 +101,9 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         error_scale = error_scale.overflowing_where(infinite)
         if desc.FusedActivation is None:
             terms = wide(desc.InputTensor), -mean
-            by_sign = _by_sign(terms, scale, 1 / deviation, bias, infinite)
+            # An infinite difference or quotient times a factor of 0 is NaN.
+            either = infinite | (np.minimum(np.abs(scale), np.abs(factor)) < LEAST_NORMAL_FLOAT32)
+            by_sign = _by_sign(terms, scale, 1 / deviation, bias, either)
             error_scale = replace(error_scale, by_sign=by_sign)
         error_scale = error_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
         dtype = desc.OutputTensor.DataType.dtype

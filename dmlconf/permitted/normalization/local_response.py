@@ -73,13 +73,14 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
             underflows = power < LEAST_NORMAL_FLOAT32
             overflows |= (values == 0) & underflows
             beyond |= (values != 0) & (power > 0) & underflows
-    error_scale[in_doubt.finite] = 0
+    error_scale[in_doubt.finite] = LEAST_NORMAL_FLOAT32
     scale = ErrorScale(np.where(beyond, ANY_RESULT, error_scale)).overflowing_where(overflows)
     sides = (
         np.where(desc.InputTensor > 0, 0, -np.inf),
         np.where(desc.InputTensor < 0, 0, np.inf),
     )
-    return replace(scale.growing(condition, values).spanned(in_doubt), by_sign=sides)
+    growth = np.where(in_doubt.finite, 1.0, condition)
+    return replace(scale.growing(growth, values).spanned(in_doubt), by_sign=sides)
 
 
 @of_fields(LocalResponseGradDesc)
@@ -245,9 +246,12 @@ def _overflow_in_doubt(
     """
     binary_logarithm = np.log2(values) - single(desc.Beta) * np.log2(np.abs(base))
     reach = condition * (MOST_ROUNDINGS * STEP)
-    lowest = binary_logarithm - reach
-    in_doubt = np.isfinite(values) & (binary_logarithm > 127) & (lowest < 128)
-    sizes = np.where(in_doubt, np.exp2(lowest), np.nan), np.where(in_doubt, LARGEST_FLOAT32, np.nan)
+    lowest, highest = binary_logarithm - reach, binary_logarithm + reach
+    in_doubt = np.isfinite(values) & (base > 0) & (binary_logarithm > 127) & (lowest < 128)
+    sizes = (
+        np.where(in_doubt, np.minimum(np.exp2(end), LARGEST_FLOAT32), np.nan)
+        for end in (lowest, highest)
+    )
     return Span.around(*(np.copysign(size, desc.InputTensor) for size in sizes))
 
 

@@ -212,9 +212,18 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     # Measured on DirectML 1.8.0 to 1.12.1: the logarithm of a subnormal number is up to that of the
     # least normal one. That of 0.21 * 2^-126 is log(1.21 * 2^-127).
     subnormal = (total > 0) & (total < LEAST_NORMAL_FLOAT32)
-    ends = (np.where(subnormal, np.log(each), np.nan) for each in (total, LEAST_NORMAL_FLOAT32))
+    # An exponential that comes out subnormal has an error of up to 2^-149.
+    least = np.maximum(total - 2.0**-149 * exact.shape[-1], 2.0**-149)
+    least = np.minimum(total, least) if function == "LOG_SUM_EXP" else total
+    ends = (np.where(subnormal, np.log(each), np.nan) for each in (least, LEAST_NORMAL_FLOAT32))
     beyond = overflows(finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
-    scale = ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
+    # A sum without negative terms is 0 or more: its logarithm may be -infinity, but not NaN.
+    sides = None
+    if (beyond | unknown).any():
+        up = beyond | (terms < 0).any(-1) | np.isnan(total)
+        sides = np.full(total.shape, -np.inf), np.where(up, np.inf, 0.0)
+    sizes = np.abs(np.log(total)) + of_sum + own
+    scale = ErrorScale(sizes, overflows=beyond | unknown, by_sign=sides)
     return scale.spanned(Span.around(*ends)) if subnormal.any() else scale
 
 

@@ -160,3 +160,17 @@ def test_the_logarithm_of_a_subnormal_sum_may_be_one_near_that_of_the_least_norm
         assert accepts(case, "OutputTensor", [right]), right
     for wrong in (-87.0, -91.0, 0.0):
         assert not accepts(case, "OutputTensor", [wrong]), wrong
+
+
+def test_the_logarithm_of_a_subnormal_sum_without_negative_terms_is_no_number_above(
+    tmp_path: Path,
+) -> None:
+    """FLOAT32 rounds exp(-103) to 2^-149, whose logarithm is -103.279, or to 0."""
+    desc = """Function: LOG_SUM_EXP, Axes: [0],
+      InputTensor: {Sizes: [1], DataType: FLOAT32, values: [-103]},
+      OutputTensor: {Sizes: [1], DataType: FLOAT32}"""
+    case = single(tmp_path, "REDUCE", desc)
+    for right in (-103, -103.279, -np.inf):
+        assert accepts(case, "OutputTensor", [right]), right
+    for wrong in (np.nan, np.inf, -80):
+        assert not accepts(case, "OutputTensor", [wrong]), wrong
