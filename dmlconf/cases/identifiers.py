@@ -93,7 +93,7 @@ def identifier_matcher(names: Collection[str]) -> Callable[[str], bool]:
 def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[str], list[str]]:
     """Return the identifiers that the names stand for, and the names that no case has.
 
-    A name may be the end of an identifier, as `example-1` of `gather/documented/example-1`, or else
+    A name may be the end of an identifier, as `stated` of `tile/tile/stated`, or else
     a handle, such as `k3f9a`. Names of matrices, and patterns that a case fits, stay as they are.
 
     Raises:
@@ -122,7 +122,7 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
 def scope_of(names: Iterable[str]) -> Scope:
     """Return the scope of names of cases.
 
-    `gemm/matrix` gives GEMM and its file `matrix`; `gemm/ma*` gives GEMM and all files; `example-1`
+    `gemm/matrix` gives GEMM and its file `matrix`; `gemm/ma*` gives GEMM and all files; `stated`
     gives everything, and so does no name. Of several names the least specific decides.
     """
     operators: set[str] = set()

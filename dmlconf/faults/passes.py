@@ -119,7 +119,8 @@ def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
             )
             pairs.append((mean, variance))
     in_passes = pairs[:MOST_WAYS]
-    return [*in_passes, *((one_pass, variance) for _, variance in in_passes), (one_pass, one_pass)]
+    of_variance = [(one_pass, variance) for mean, variance in in_passes if mean is not one_pass]
+    return [*in_passes, *of_variance, (one_pass, one_pass)]
 
 
 def combinations_in_passes(
@@ -240,7 +241,7 @@ def _reduced(desc: Desc, inputs: Mapping[str, Array], combine: Combine) -> Compu
 def _normalized(
     desc: Desc, inputs: Mapping[str, Array], mean: Combine, of_variance: Combine
 ) -> Computed:
-    """Return the output of MEAN_VARIANCE_NORMALIZATION or of its second version.
+    """Return the output of MEAN_VARIANCE_NORMALIZATION or MEAN_VARIANCE_NORMALIZATION1.
 
     The arguments are those of `_trained`.
     """

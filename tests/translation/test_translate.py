@@ -341,9 +341,9 @@ def test_scales_of_columns_and_their_zero_points_get_the_batch_sizes_of_the_matr
         {},
     )
     program = translated(product, "onnx")
-    made = {step.outputs[0]: step for step in program.steps}
-    _, _, _, _, scale, zero_point, *_ = made["OutputTensor"].inputs  # After A, its two, and B.
-    for step in (made[scale], made[zero_point]):
+    steps = {step.outputs[0]: step for step in program.steps}
+    _, _, _, _, scale, zero_point, *_ = steps["OutputTensor"].inputs  # After A, its two, and B.
+    for step in (steps[scale], steps[zero_point]):
         assert step.operation == operation
         assert program.constants[step.inputs[1]].tolist() == new_sizes
 

@@ -489,8 +489,8 @@ class Recovers(NumpyBackend):
     def run(self, cases):
         for case, outcome in zip(cases, super().run(cases), strict=True):
             time.sleep(0.03)  # Each outcome has a message of its own.
-            lost = case.identifier.endswith("=1]")
-            yield Breakdown(BreakdownKind.DEVICE_REMOVED, "removed") if lost else outcome
+            loses_device = case.identifier.endswith("=1]")
+            yield Breakdown(BreakdownKind.DEVICE_REMOVED, "removed") if loses_device else outcome
 
 
 create = Recovers

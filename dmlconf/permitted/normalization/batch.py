@@ -113,19 +113,19 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
 
 
 def _by_sign(
-    terms: Sequence[Array], scale: Array, inverse: Array, bias: Array, infinite: Array
+    terms: Sequence[Array], scale: Array, inverse: Array, bias: Array, either: Array
 ) -> tuple[Array, Array]:
     """Return the field `by_sign` of `terms * scale * inverse + bias`, whatever is multiplied first.
 
     Args:
-        infinite: where `scale * inverse` may be infinite, so that both signs are possible.
+        either: where both infinities, and so NaN, are possible.
     """
     parts = [
         np.copysign(greatest_product(np.abs(term), scale, inverse), term * scale) for term in terms
     ]
     least = sum((np.minimum(part, 0) for part in parts), np.minimum(bias, 0))
     greatest = sum((np.maximum(part, 0) for part in parts), np.maximum(bias, 0))
-    return np.where(infinite, -np.inf, least), np.where(infinite, np.inf, greatest)
+    return np.where(either, -np.inf, least), np.where(either, np.inf, greatest)
 
 
 @of_fields(BatchNormalizationTrainingDesc)

@@ -22,7 +22,10 @@ __all__ = [
 ]
 
 _MOST_AT_ONCE: Final = 192
-"""How many gradients of an element are added up at once, by the product of `2 * Scale`."""
+"""Up to this product of `2 * Scale`, an element's gradients are added up at once.
+
+That is the product of 2 and 24. Products between this and 2 * 32 may be added up in either way: 8
+and 8 at once, 2 and 32 along one axis after the other, though both products are 256."""
 
 
 @of_fields(ResampleGrad1Desc)
