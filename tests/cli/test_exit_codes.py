@@ -197,7 +197,6 @@ def test_exit_code_is_4_if_a_backend_cannot_be_used(
             "the other options leave out --case tile/tile/stated",
         ),
         (["--feature-level", "1_0"], "no case was selected"),
-        (["--case", "stated", "-k", "no-such"], "the other options leave out --case stated"),
     ],
 )
 def test_exit_code_is_5_if_no_case_is_selected(
@@ -268,3 +267,24 @@ def test_every_expected_error_has_an_exit_code_that_is_neither_success_nor_inter
     assert len(known) > 10
     for kind in known:
         assert exit_code_of(kind.__new__(kind)) not in (ExitCode.SUCCESS, ExitCode.INTERNAL)
+
+
+IDENTITY = """operator: ELEMENT_WISE_IDENTITY
+cases:
+  - name: stated
+    desc:
+      InputTensor: {Sizes: [1], DataType: FLOAT32, values: [1]}
+      OutputTensor: {Sizes: [1], DataType: FLOAT32}
+"""
+
+
+def test_a_short_name_that_only_other_options_make_unique_is_left_out_by_them(
+    tmp_path: Path,
+) -> None:
+    """Both operators have a case `stated`."""
+    write(tmp_path, name="tile.yaml")
+    write(tmp_path, IDENTITY, "identity.yaml")
+    options = ("-o", "TILE", "--case", "stated", "-k", "no-such")
+    done = dmlconf_here(tmp_path, "run", tmp_path, *options)
+    assert done.returncode == 5
+    assert "the other options leave out --case stated" in done.stderr
