@@ -156,8 +156,8 @@ def test_the_error_for_an_unsuitable_key_file_says_what_is_wrong(tmp_path: Path)
 
 
 def test_public_keys_for_which_anybody_can_make_a_signature_are_refused(tmp_path: Path) -> None:
-    # R is the identity and S is 0. So the signature is valid if a multiple of the key, whose factor
-    # depends on the message, is the identity.
+    # A signature is a point R, here the identity, and a number S, here 0. This one is valid if the
+    # key's point, multiplied by a number that depends on the message, is the identity.
     message, signature = b"anything", bytes([1]) + bytes(63)
     accepted = 0
     for point in SMALL_ORDER:
@@ -171,7 +171,7 @@ def test_public_keys_for_which_anybody_can_make_a_signature_are_refused(tmp_path
     assert accepted  # The library accepts such signatures, so dmlconf's check is needed.
 
 
-def test_two_enclosed_keys_are_read_and_a_key_with_other_text_is_refused(tmp_path: Path) -> None:
+def test_two_keys_in_one_text_are_read_and_a_key_with_other_text_is_refused(tmp_path: Path) -> None:
     pems = [new_key_pair(tmp_path / f"{name}.pem").read_bytes() for name in "ab"]
     assert [key.pem for key in public_keys(b"".join(pems))] == pems
     with pytest.raises(ValueError, match="more than public keys"):
@@ -196,7 +196,8 @@ def test_without_the_extra_certify_keygen_says_what_to_install(tmp_path: Path) -
     done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert "[certify]'" in done.stderr
-    assert "dmlconf[certify]" not in done.stderr  # No index has a dmlconf of ours.
+    # dmlconf is on no package index, so pip cannot find it by its name.
+    assert "dmlconf[certify]" not in done.stderr
     assert not list(tmp_path.glob("*.pem"))
 
 

@@ -104,7 +104,7 @@ def diagnosed(
 ) -> Diagnosis:
     """Return the diagnosis of a graph on a device that gives the outputs of `compiled`.
 
-    No second is left to reduce the graph.
+    The diagnosis has 0 seconds to reduce the graph.
     """
     bench = InProcessBench("faulty:negated", Compiler(compiled))
     return diagnose(valid_case(case), bench, 0, own=own_mutant(case))
@@ -173,7 +173,7 @@ def test_a_rewrite_whose_condition_does_not_hold_is_named_with_the_condition(
     "kind",
     ["fills", "lookups", "rearrangements", "scatters", "searches", "softmaxes", "tests"],
 )
-def test_nodes_that_are_merged_are_named_by_the_rewrite_of_their_kind(kind: str) -> None:
+def test_a_mutant_that_merges_nodes_has_the_name_of_the_rewrite_for_their_kind(kind: str) -> None:
     names: set[str] = set()
     for case in bundled("graphs/rewrites-attributes.yaml").plan():
         rewrite = case_rewrite(case.template)

@@ -1,8 +1,9 @@
-"""`FigureCache` stores the records of a group of cases in one file.
+"""`FigureCache` stores the records of all cases of a case file in one file of the cache.
 
-If not all records fit into the file, the older half of them is dropped, until the others fit.
+If not all records fit into that file, the older half of them is dropped, until the others fit.
 
-A record holds what was computed for a case, such as the figures of its comparison.
+A record holds what was computed for a case, such as the figures of its comparison. The group of a
+record stands for the case file.
 
 The tested code is in `dmlconf/judging/figure_cache.py`.
 """

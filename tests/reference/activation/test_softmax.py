@@ -107,7 +107,8 @@ def test_log_softmax_may_store_the_sum_in_float16_but_not_also_powers_and_logari
 def test_a_softmax_in_float16_may_differ_by_the_rounding_of_its_stored_sum() -> None:
     """The first row's exponentials add up to 4, which FLOAT16 has; the other sum is rounded.
 
-    The spans hold all results before they are stored, so `stored` adds no error.
+    The intervals `spans` contain all results of rounded sums. So `stored`, the error scale of what
+    kernels store in FLOAT16 before the output, is 0.
     """
     tensor = np.array([[2, 2, 2, 2], [2, 1, 0, -9]], np.float16)
     scale = activation_softmax1_error_scale(tensor, TensorDesc(DataType.FLOAT16, (2, 4)), [1])
