@@ -70,8 +70,8 @@ def first_pass_truncated(case: Case) -> Computed | None:
     MOST_WAYS ways are tried. Groups of axes have their passes one after the other. None for REDUCE
     if one pass is enough.
 
-    A variance has two passes along the last axes as well, and the mean may have one pass where the
-    variance has two. None for other data types and functions.
+    A variance has two passes along the last axes as well, and either the mean or the variance may
+    have one pass where the other has two. None for other data types and functions.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")
@@ -99,6 +99,7 @@ def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
 
     Measured on DirectML 1.8.0 and 1.9.1: along 64 elements that lie side by side, the mean has one
     pass, and the first pass of the variance combines elements 0, 8, 16, ..., 56, then 1, 9, ....
+    Along axes 0 and 6 of {5, 17, 1, 3, 4, 1, 5}, the mean has two passes and the variance one.
     """
     tensor, axes = desc["InputTensor"], axes_of_mean(desc)
     one_pass = partial(_in_one_pass, axes=tuple(axes))
@@ -120,7 +121,8 @@ def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
             pairs.append((mean, variance))
     in_passes = pairs[:MOST_WAYS]
     of_variance = [(one_pass, variance) for mean, variance in in_passes if mean is not one_pass]
-    return [*in_passes, *of_variance, (one_pass, one_pass)]
+    of_mean = [(mean, one_pass) for mean, _ in in_passes if mean is not one_pass]
+    return [*in_passes, *of_variance, *of_mean, (one_pass, one_pass)]
 
 
 def combinations_in_passes(
