@@ -48,7 +48,12 @@ def sequence(name: str, start: int, count: int, data_type: str = "FLOAT32") -> s
 
 
 def graph(nodes: str, outputs: str, head: str = "") -> str:
-    """Return the entry of a graph whose outputs are those of nodes, separated by spaces."""
+    """Return the entry of a graph.
+
+    Args:
+        outputs: the nodes whose outputs are the graph's, separated by spaces.
+        head: lines before the nodes, such as the graph's inputs.
+    """
     named = ", ".join(f"{name}: {name}" for name in outputs.split())
     return f"{head}nodes:\n{nodes}outputs: {{{named}}}\n"
 
@@ -135,7 +140,10 @@ def test_a_lost_device_is_not_waived_as_exchanged_sequences(tmp_path: Path) -> N
 
 
 LONG = graph(sequence("a", 1, 3) + B, "b a na nb")
-"""The first sequence has one element more than the output that it is written to."""
+"""Sequence `a` has one element more than the output `b` that it is written to.
+
+Sequence `b` has one element less than the output `a` that it is written to.
+"""
 
 SPILT = Fault(FaultKind.GUARD_BAND, "4 bytes of a guard band changed")
 LAST_UNWRITTEN = Fault(FaultKind.NOT_WRITTEN, "not written", "a", np.array([2]))
@@ -150,10 +158,11 @@ LAST_UNWRITTEN = Fault(FaultKind.NOT_WRITTEN, "not written", "a", np.array([2]))
         ((SPILT, Fault(FaultKind.INPUT, "an input changed")), ""),
     ],
 )
-def test_damage_by_a_longer_sequence_is_waived_only_past_the_end_of_the_shorter_output(
+def test_only_damage_past_the_end_of_the_shorter_sequence_or_output_is_waived(
     tmp_path: Path, faults: tuple[Fault, ...], name: str
 ) -> None:
-    arrays = {"b": floats(1, 3), "a": floats(10, 12, -7e8)}  # The last number is an old one.
+    # Nothing is written to the last element of `a`: -7e8 was in memory before.
+    arrays = {"b": floats(1, 3), "a": floats(10, 12, -7e8)}
     nodes = {"na": floats(-1, -3, -5), "nb": floats(-10, -12)}
     assert fault_of(tmp_path, LONG, Outputs({**arrays, **nodes}, faults=faults)) == name
 

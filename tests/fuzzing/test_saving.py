@@ -18,8 +18,9 @@ from dmlconf.fuzzing.operators import operator_case
 from dmlconf.fuzzing.saving import in_folder, save_cases
 
 NAMES = ("ELEMENT_WISE_CLIP_GRAD1", "FILL_VALUE_SEQUENCE", "LSTM", "PADDING1", "SCATTER_ELEMENTS")
-"""Operators whose descs have scalars of a named type, activations, arrays and absent tensors.
+"""Operators whose descs have activations, arrays, absent tensors, and scalars with a type field.
 
+A type field, such as ValueDataType of FILL_VALUE_SEQUENCE, says which type the scalars have.
 Some of their cases work in place.
 """
 

@@ -1,4 +1,7 @@
-"""Which element-wise results must be exact, and which may be off after a jump or an underflow.
+"""Which element-wise results must be exact, and which may be far off.
+
+Some may be far off since an intermediate overflows or underflows, or since a quotient lies next to
+a whole number, where floor and trunc jump.
 
 The tested code is in `dmlconf/permitted/numbers/rounding.py`,
 `dmlconf/permitted/activation/errors.py`, and in `dmlconf/permitted/element_wise/`: in
@@ -76,9 +79,16 @@ def test_the_remainder_of_7_5_by_2_is_exact(operator: str) -> None:
 
 
 @pytest.mark.parametrize("operator", MODULUS)
-def test_a_remainder_may_be_off_by_the_divisor_if_its_quotient_has_24_bits(operator: str) -> None:
-    """8388607 / 2 is 4194303.5, and FLOAT32 has no number between it and 4194304."""
+def test_a_remainder_may_be_off_by_the_divisor_if_its_quotient_may_reach_other_whole_numbers(
+    operator: str,
+) -> None:
+    """A quotient may be off by 3 * 2^-23 of it: 4194303.5 by almost 1.5, 1398100.5 by almost 0.5.
+
+    So 4194303.5 may become less than 4194303 or more than 4194304; 1398100.5 stays between whole
+    numbers.
+    """
     assert ends_of_two(operator, 8388607, 2, DataType.FLOAT32) == (-1, 3)
+    assert ends_of_two(operator, 2796201, 2, DataType.FLOAT32) == (1, 1)
 
 
 @pytest.mark.parametrize("operator", MODULUS)
@@ -172,9 +182,10 @@ def test_acosh_may_have_any_result_if_its_sum_may_be_zero(x: float) -> None:
         (-LARGEST, 1e38, -math.pi / 2),
     ],
 )
-def test_an_angle_may_be_that_of_a_quotient_that_was_flushed_to_zero(
+def test_an_angle_may_be_that_of_a_zero_quotient_if_a_reciprocal_may_be_flushed_to_zero(
     y: float, x: float, of_zero: float
 ) -> None:
+    """A quotient may be a product with 1 / x or 1 / y, which is subnormal for 1e38 and above."""
     right = math.atan2(y, x)
     for value, permitted in ((right, True), (of_zero, True), ((right + of_zero) / 2, False)):
         assert permits("ELEMENT_WISE_ATAN_YX", y, x, right, value) is permitted

@@ -32,7 +32,11 @@ MEASURED_ROW = [
 def test_a_sum_may_be_rounded_after_the_first_dimension_and_again_after_the_second(
     tmp_path: Path,
 ) -> None:
-    """The sum is 13.574. Ten sums of two numbers, truncated, give 13.5693, stored as 13.5625."""
+    """The gradients of channel 0 add up to 13.574.
+
+    Ten sums over the two batches, each truncated to FLOAT16, add up to 13.5693. That is truncated
+    to 13.5625.
+    """
     tensor = TENSOR.replace("}", f", values: {[*ONES, *ZEROS, *ROW, *ZEROS]}}}")
     desc = f"""InputTensor: {tensor}, InputGradientTensor: {tensor}, MeanTensor: {PARAMETER},
       VarianceTensor: {PARAMETER}, ScaleTensor: {PARAMETER}, Epsilon: 0,
@@ -50,9 +54,10 @@ def test_a_sum_may_be_rounded_after_the_first_dimension_and_again_after_the_seco
 def test_sums_of_gradients_and_of_products_beyond_float16_may_be_stored_as_65504(
     tmp_path: Path,
 ) -> None:
-    """The gradients add up to 98,257, of which 65,504 is stored, and the products to -2.7e8.
+    """The sum of gradients, 98,256, is stored as 65504, and that of products, -2.7e8, as -65504.
 
-    So the second is -1.1875 / sqrt(103) * (-32752 - 65504 / 4 - 65504 * 3 / (103 * 4)) = 5804.
+    So the second element of OutputGradientTensor is
+    -1.1875 / sqrt(103) * (-32752 - 65504 / 4 - 65504 * 3 / (103 * 4)) = 5804.
     """
     one = "Sizes: [1, 1], DataType: FLOAT16"
     row = "Sizes: [1, 4], DataType: FLOAT16"
