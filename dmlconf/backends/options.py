@@ -69,7 +69,8 @@ def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, 
         choices: options that may be `both`, with their two values, the default first.
     """
     parts = option_parts(text)
-    both = [name for name in choices if f"{name}={BOTH}" in parts]
+    _, options = split_options(text)
+    both = [name for name in choices if options.get(name) == BOTH]
     variants = {}
     for values in product(*(choices[name] for name in both)):
         chosen = {

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from dmlconf.backends import registry
-from dmlconf.backends.options import variants_of
+from dmlconf.backends.options import split_options, variants_of
 from dmlconf.backends.protocol import BackendError
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.diagnosis.groups import operator_failures
@@ -79,6 +79,16 @@ def test_the_value_both_of_an_option_stands_for_all_its_values_in_their_order() 
     ]
     # `adapter` has no list of values, so `both` is the name of an adapter.
     assert variants_of("adapter=both,half=on", choices) == {}
+
+
+def test_of_an_option_that_is_given_twice_the_last_value_decides_on_variants() -> None:
+    choices = {"half": ("off", "on")}
+    assert variants_of("half=both,half=off", choices) == {}
+    variants = variants_of("half=off,half=both", choices)
+    assert {label: split_options(text)[1] for label, text in variants.items()} == {
+        "half=off": {"half": "off"},
+        "half=on": {"half": "on"},
+    }
 
 
 def test_the_option_compile_both_of_directml_makes_two_variants() -> None:
