@@ -19,10 +19,10 @@ _OPERANDS = {"ATensor": "BTensor", "BTensor": "ATensor"}
 def sum_before_the_activation(case: Case) -> Computed | None:
     """Return a graph's outputs if ELEMENT_WISE_ADD adds before a GEMM's FusedActivation.
 
-    The other operand of the sum becomes the CTensor of the GEMM. For a product of -2 and the
-    operand 3, the result is RELU(-2 + 3) = 1, not RELU(-2) + 3 = 3. This concerns a GEMM with a
-    FusedActivation and without a CTensor, whose result is one operand of a sum and nothing else. Of
-    two such GEMMs with the same sum, one is fused. None if the graph has no such GEMM.
+    The other operand of the sum becomes the CTensor of the GEMM. If the matrix product is -2 and
+    that operand is 3, the result is RELU(-2 + 3) = 1, not RELU(-2) + 3 = 3. This concerns a GEMM
+    with a FusedActivation and without a CTensor, whose result is one operand of a sum and nothing
+    else. Of two such GEMMs with the same sum, one is fused. None if the graph has no such GEMM.
     """
     graph = case.graph
     for edge in case.graph.intermediate_edges:

@@ -1,7 +1,8 @@
 """Find expected values that the rules do not permit around what the reference computes.
 
-A backend that returns such values would pass the case. `CaseAllowances.permitted` remembers
-expected values that are permitted, so that they are not compared again.
+Such a case fails on every backend, unless it disputes the reference. Without this check, a backend
+that returns the same wrong values would pass. `CaseAllowances.permitted` remembers expected values
+that are permitted, so that they are not compared again.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def _changes(
         if changed is None:
             continue
         if isinstance(target, Sample):
-            # The digest is that of the unchanged output.
+            # The old digest is that of the unchanged output, so it must go.
             yield kind, replace(target, values=changed, digest="")
         else:
             yield kind, changed.reshape(target.shape)
@@ -250,7 +250,11 @@ def _permitting(
 def _within_ends(
     case: Case, name: str, values: Array, indices: Array | slice, allowances: CaseAllowances
 ) -> tuple[Array, Array]:
-    """Return which values a rule permits, and which of these are right or have a finite limit."""
+    """Return which values a rule permits, and which of these it also bounds.
+
+    A value is bounded if it is the reference's, or if the lowest or the highest permitted value is
+    finite.
+    """
     allowance, rule = allowances.of(name), case.rule(name)
     errors = allowance.errors if rule.kind is RuleKind.ACCUMULATE else None
     others = () if errors is None else errors.others

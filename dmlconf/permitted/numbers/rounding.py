@@ -34,8 +34,9 @@ __all__ = [
 ]
 
 MOST_ROUNDINGS: Final = 256.0
-"""A bound of a sum's error, in units of STEP times its error scale. For up to 2^14 terms that vary,
-the rule permits less: 194 units for 2^14 terms."""
+"""A bound of a sum's error, in units of STEP times its error scale. For 2^14 terms that vary (see
+`terms_vary`), the rule permits 388 units of HALF_STEP, which are 194 units of STEP; for fewer terms
+it permits less."""
 
 ANY_RESULT: Final = 2.0**400
 """An error scale, or an error for `rounded_interval`, with which any result is right."""
@@ -44,8 +45,8 @@ STEP: Final = 2.0**-23
 """The greatest relative error of one FLOAT32 operation that rounds toward zero."""
 
 HALF_STEP: Final = 2.0**-24
-"""The greatest relative error of one FLOAT32 operation that rounds to nearest, and the unit of the
-errors of sums."""
+"""The greatest relative error of one FLOAT32 operation that rounds to nearest. The rule counts the
+errors of sums in units of it."""
 
 _SUBNORMAL_STEPS: Final = 2.0**-148
 """The greatest error of two roundings toward zero of subnormal FLOAT32 numbers."""
@@ -123,7 +124,8 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
     """Return the least and the greatest right value of each element, in the result's type.
 
     If an error is permitted, FLOAT32 results close to zero may be off by another 2^-148, and by
-    underflow may be zero. A FLOAT16 result may be infinite if its end exceeds 65504.
+    underflow may be zero. In FLOAT16, a lower end below -65504 before it is rounded becomes
+    -infinity, and an upper end above 65504 infinity.
 
     Args:
         exact: what an infinitely precise computation gives, FLOAT64.

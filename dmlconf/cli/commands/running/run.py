@@ -80,8 +80,8 @@ __all__ = ["command"]
 
 
 _QUICK: Final = (
-    "--quick does not find what only some combinations of attributes, sizes and data types show, "
-    "nor what only layers of networks or most graphs show; without it, the suite has these"
+    "--quick leaves out most combinations of attributes, sizes and data types, most graphs, and "
+    "layers of networks: it does not find defects that only these show"
 )
 
 
