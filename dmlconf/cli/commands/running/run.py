@@ -237,8 +237,8 @@ def command(
 
     On numpy and recordings, cases with the tag `model` are left out unless you ask for them.
 
-    Exit codes: 0 no verdict fails the run; 1 at least one does, or --fail-on, --min-passed or
-    --fail-slower is not met; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5
+    Exit codes: 0 nothing fails the run; 1 a verdict does, or --fail-on, --min-passed or
+    --fail-slower; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5
     no case selected; 6 an incomplete run; 7 nothing passed or was waived; 8 a report that could not
     be written; 70 a bug in dmlconf itself.
     """
