@@ -13,7 +13,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from sys import getsizeof
 from types import CodeType
 from typing import Any, Final, NamedTuple
@@ -97,12 +97,16 @@ class _Evaluation:
     def helpers(self) -> dict[str, Callable[..., Any]]:
         """Return the functions that `_Checked` puts into a budgeted expression, by name."""
         return {
+            "_composed": self.composed,
             "_counted": self.counted,
+            "_enumerate": lambda *values: map(self.composed, enumerate(*values)),
             "_made": self.made,
+            "_present": lambda *values: self.composed(_present(*values)),
             "_range": self.range,
             "_same": lambda values: _same(self.collected(values)),
             "_sorted": lambda values: self.made(tuple(sorted(self.collected(values)))),
             "_tuple": self.collected,
+            "_zip": lambda *values: map(self.composed, zip(*values, strict=False)),
         }
 
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
@@ -126,15 +130,15 @@ class _Evaluation:
         self._weight = max(self._weight, self._weight_of_names + steps)
 
     def made(self, value: Any) -> Any:
-        """Return a value that was just made, after counting its memory and the steps for it."""
-        if isinstance(value, tuple | list):
-            items = len(value)
-            if items <= _ITEMS_PER_STEP:
-                self._charge(sum(map(_number_bytes, value)))
-            self._charge(_POINTER_BYTES * items, items)
-        elif isinstance(value, str):
+        """Return what was made of other tuples or texts, after counting it without its numbers."""
+        if isinstance(value, tuple | list | str):
             self._charge(getsizeof(value), len(value))
         return value
+
+    def composed(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Return a tuple of values that may be new, after counting it and the numbers in it."""
+        self._charge(getsizeof(values) + sum(map(_number_bytes, values)), len(values))
+        return values
 
     def range(self, *bounds: int) -> tuple[int, ...]:
         """Return the numbers of `range(*bounds)`, the same tuple for equal bounds."""
@@ -182,10 +186,7 @@ def _bounded(value: Any) -> Any:
 
 
 def _product(values: Iterable[int]) -> Any:
-    product = 1
-    for value in values:
-        product = _multiply(product, value)
-    return product
+    return reduce(_multiply, values, 1)
 
 
 def _sum(values: Iterable[Any], *others: Any) -> Any:
@@ -273,7 +274,6 @@ def _numbers_only(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
 
 
 _multiply: Final = _numbers_only(operator.mul)
-
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "abs": abs,
@@ -363,10 +363,10 @@ _NODES: Final = (
 # Operators that could exhaust memory on text and tuples, and the functions called instead.
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
-# If memory is counted, `_Evaluation.helpers` replace the functions in `_COLLECTING`, and what those
+# If memory is counted, `_Evaluation.helpers` replace the functions in `_REPLACED`, and what those
 # in `_MAKING` return is counted.
-_COLLECTING: Final = ("range", "same", "sorted", "tuple")
-_MAKING: Final = frozenset({"drop_leading_ones", "ones", "present", "reversed", "right_aligned"})
+_REPLACED: Final = ("enumerate", "present", "range", "same", "sorted", "tuple", "zip")
+_MAKING: Final = frozenset({"drop_leading_ones", "ones", "reversed", "right_aligned"})
 
 
 class _Checked(ast.NodeTransformer):
@@ -375,10 +375,9 @@ class _Checked(ast.NodeTransformer):
     def __init__(self, *, budgeted: bool) -> None:
         self._budgeted = budgeted
 
-    def _charged(self, node: ast.expr) -> ast.expr:
-        if not self._budgeted:
-            return node
-        return ast.copy_location(ast.Call(ast.Name("_made", ast.Load()), [node], []), node)
+    def _charged(self, node: ast.expr, helper: str = "_made") -> ast.expr:
+        call = ast.Call(ast.Name(helper, ast.Load()), [node], [])
+        return ast.copy_location(call, node) if self._budgeted else node
 
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, _NODES):
@@ -396,13 +395,13 @@ class _Checked(ast.NodeTransformer):
             )
         name = node.func.id
         self.generic_visit(node)
-        if self._budgeted and name in _COLLECTING:
+        if self._budgeted and name in _REPLACED:
             node.func = ast.copy_location(ast.Name(f"_{name}", ast.Load()), node.func)
         return self._charged(node) if name in _MAKING else node
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> ast.AST:
         self.generic_visit(node)
-        return self._charged(node) if isinstance(node.ctx, ast.Load) else node
+        return self._charged(node, "_composed") if isinstance(node.ctx, ast.Load) else node
 
     visit_List = visit_Tuple
 
@@ -548,7 +547,7 @@ class _Compiled(NamedTuple):
     Attributes:
         uses: how often it reads each name that the namespace must have.
         bound_reads: how often it reads names that its generators bind.
-        budgeted: whether to count memory and always steps: it has a generator or one of `_LONG`.
+        budgeted: whether steps and memory are always counted, as for a generator or one of `_LONG`.
     """
 
     code: CodeType

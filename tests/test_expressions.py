@@ -276,6 +276,20 @@ def test_a_namespace_may_have_a_budget_for_all_its_expressions() -> None:
         ),
         "tuple([" + "numbers, " * 200 + "] for a in range(4096) for b in range(64))",
         pytest.param(
+            "tuple((" + "big - a, " * 17 + ") for a in range(4096) for b in range(64))",
+            marks=pytest.mark.hostile,
+        ),
+        pytest.param(
+            "tuple(present(" + "big - a, " * 17 + ") for a in range(4096) for b in range(64))",
+            marks=pytest.mark.hostile,
+        ),
+        pytest.param(
+            "tuple(tuple(zip(numbers, numbers)) for a in range(4096))", marks=pytest.mark.hostile
+        ),
+        pytest.param(
+            "tuple(tuple(enumerate(numbers)) for a in range(4096))", marks=pytest.mark.hostile
+        ),
+        pytest.param(
             "len(tuple(big - a for a in range(4096) for b in range(4096)))",
             marks=pytest.mark.hostile,
         ),
