@@ -78,12 +78,12 @@ def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
     files: list[Path] = []
     left_out: dict[str, str] = {}
     entries: dict[str, Entry] = {}
-    sources = _sources(captured.dispatches)
+    writers = _writers(captured.dispatches)
     for number, dispatch in enumerate(captured.dispatches, 1):
         each = _Numbered(number, dispatch)
         for kept in dispatch.inputs.values():
             shutil.copyfile(source / kept.file, target / DATA / kept.file)
-        head, entry = _document(each, sources)
+        head, entry = _document(each, writers)
         path = target / f"{file_stem(number, dispatch.what)}.yaml"
         if not sound_entries(head, [entry], path, left_out):
             continue
@@ -103,28 +103,28 @@ def _read(source: Path, kept: KeptArray) -> Array:
     return array
 
 
-def _sources(dispatches: Sequence[CapturedDispatch]) -> Mapping[str, int]:
+def _writers(dispatches: Sequence[CapturedDispatch]) -> Mapping[str, int]:
     """Return the number, from 1, of the first dispatch that wrote each array with NaN or infinity.
 
     The key is the SHA-256 of the array's elements.
     """
-    sources: dict[str, int] = {}
+    writers: dict[str, int] = {}
     for number, dispatch in enumerate(dispatches, 1):
         for kept in dispatch.outputs.values():
             if not kept.finite:
-                sources.setdefault(kept.elements, number)
-    return sources
+                writers.setdefault(kept.elements, number)
+    return writers
 
 
 def _document(
-    each: _Numbered, sources: Mapping[str, int]
+    each: _Numbered, writers: Mapping[str, int]
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     dispatch = each.dispatch
     what = dispatch.what
     values = {
         name: {"values": {"file": f"{DATA}/{kept.file}"}} for name, kept in dispatch.inputs.items()
     }
-    followed = _followed(each, sources)
+    followed = _followed(each, writers)
     note = f"Dispatch {each.number}." + (f" {followed}" if followed else "")
     tags = [*execution_tags(what.flags), *([_FOLLOWER] if followed else [])]
     start: dict[str, Any] = {"name": f"dispatch-{each.number}", "note": note}
@@ -145,7 +145,7 @@ def _document(
     return {"operator": what.operator, "tags": [CAPTURED_TAG]}, {**start, "desc": desc}
 
 
-def _followed(each: _Numbered, sources: Mapping[str, int]) -> str:
+def _followed(each: _Numbered, writers: Mapping[str, int]) -> str:
     """Return a note on inputs with NaN or infinity, and which earlier dispatch wrote them.
 
     The note is empty if all inputs are finite.
@@ -154,8 +154,8 @@ def _followed(each: _Numbered, sources: Mapping[str, int]) -> str:
     for name, kept in each.dispatch.inputs.items():
         if kept.finite:
             continue
-        source = sources.get(kept.elements, math.inf)
-        made = f", which dispatch {source} wrote" if source < each.number else ""
+        writer = writers.get(kept.elements, math.inf)
+        made = f", which dispatch {writer} wrote" if writer < each.number else ""
         sentences.append(f"Its input {name} already holds a NaN or an infinity{made}.")
     return " ".join(sentences)
 

@@ -20,8 +20,10 @@ class Attempt:
 
 
 Stream = Generator[Verdict | Attempt | Repeated, None, None]
+"""Verdicts, and between them the attempts at retried cases and the beginnings of repetitions."""
 
 Judge = Callable[[Sequence[PlannedCase]], Stream]
-"""Runs cases, and yields a verdict on each."""
+"""Runs cases, and yields a verdict on each; `repeated` also yields where a repetition begins."""
 
 Verdicts = Generator[Verdict, None, None]
+"""What a run yields without retries and repetitions: one verdict on each case."""

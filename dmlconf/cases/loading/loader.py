@@ -101,7 +101,9 @@ def load_suite(
     store: Entries | None = None,
     challenge: int | None = None,
 ) -> Suite:
-    """Load the case files under the paths.
+    """Load the case files under the paths, and the shared files that the paths select.
+
+    The folder `cases/gather`, for example, also selects GATHER's cases in `cases/shared`.
 
     Files are checked against the schemas; single cases and the first case of each matrix are built.
     Files that cannot hold a wanted case are not parsed.
@@ -124,10 +126,11 @@ def load_suite(
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
     digest = sha256()
-    beside = shared_files(paths)
+    shared = shared_files(paths)
     of_paths = case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
-    others = set(beside).difference(of_paths) if beside else set()
-    for path in distinct([*of_paths, *beside]) if beside else of_paths:
+    # Of shared files that are not under the paths, only the cases of selected operators are loaded.
+    narrowed = set(shared).difference(of_paths) if shared else set()
+    for path in distinct([*of_paths, *shared]) if shared else of_paths:
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
         digest.update(name)
@@ -141,8 +144,8 @@ def load_suite(
         except InvalidFilesError as error:
             problems += error.problems
             continue
-        if path in others:
-            file = file.only(beside[path])
+        if path in narrowed:
+            file = file.only(shared[path])
         checked.append(file.only(operators) if operators else file)
     if validated is not None:
         validated.close()
@@ -429,7 +432,8 @@ def valid_case(planned: PlannedCase, recall: Callable[[Case], None] = lambda cas
     """Build the planned case, and check its constraints.
 
     Args:
-        recall: called with the built case before its constraints are checked.
+        recall: called with the built case before its constraints are checked. It may give the case
+            what an earlier run derived from it (`Case.recall`), such as that it breaks none.
 
     Raises:
         InvalidFilesError: the case cannot be built, or it breaks enforced constraints and expects

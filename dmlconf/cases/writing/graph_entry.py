@@ -28,8 +28,8 @@ def graph_parts(
     Args:
         values: the data of graph inputs and constants, by name: a list of numbers or
             `{"file": NAME}`.
-        tensor_entry: returns the entry of a tensor's desc.
-        plain: returns the entry of an attribute.
+        tensor_entry: returns a tensor's desc as a case file has it.
+        plain: returns an attribute's value as a case file has it.
     """
     names = _names(graph)
     sources: dict[Slot, list[str]] = {}
@@ -90,9 +90,10 @@ def _one_or_list(texts: list[str]) -> str | list[str]:
 
 
 def reference(node: str, tensor: str) -> str:
-    """Return how a case file names a node's output or a constant: `NODE.TENSOR`, or `NODE` alone.
+    """Return how a case file names a node's output, `NODE.TENSOR`, or a constant, `NODE`.
 
-    `NODE` alone is read as the first output, which is OutputTensor in every operator that has one.
+    OutputTensor of a node, which is called like the tensor of a constant, is `NODE` alone, too:
+    that is read as the first output, which is OutputTensor in every operator that has one.
     """
     return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"
 

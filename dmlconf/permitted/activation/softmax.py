@@ -41,9 +41,9 @@ __all__ = [
 ]
 
 _PARTS: Final = 8
-"""DirectML 1.8.0 to 1.9.1 add up a FLOAT16 row in 8 parts if it has an even number of more than 8
-elements. Part i is the sum of the exponentials of the elements i, i + 8, i + 16 and so on. The
-parts and their sum are stored in FLOAT16."""
+"""DirectML 1.8.0 to 1.9.1 add up a FLOAT16 row of 10, 12, 14 and so on elements in 8 parts. Part i
+is the sum of the exponentials of the elements i, i + 8, i + 16 and so on. The parts and their sum
+are stored in FLOAT16. Here odd numbers of more than 8 elements may have parts, too."""
 
 _NOTHING: Final = 200.0
 """The exponential of numbers below -200 is 0 in FLOAT32."""

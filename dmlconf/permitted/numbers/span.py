@@ -150,12 +150,14 @@ def _least_stored(values: Array) -> Array:
     size = np.abs(values)
     ulp = float16_ulps(size)
     truncated = np.floor(size / ulp) * ulp
-    # Truncation turns all larger numbers but infinity into the largest one.
+    # Truncation turns all numbers above 65504 but infinity into 65504.
     truncated = np.where(np.isinf(size), size, np.minimum(truncated, LARGEST_FLOAT16))
-    # Half way between two numbers, the even one may be the lower or the upper one.
-    nearest = np.where(size - truncated >= ulp / 2, truncated + ulp, size)
-    nearest = np.where(nearest > LARGEST_FLOAT16, np.inf, nearest)
-    return np.where(values >= 0, truncated, -nearest)
+    # Rounding to nearest may enlarge a size from half way between two numbers on. Half way it does
+    # so only if the larger one is even, but here always.
+    largest = np.where(size - truncated >= ulp / 2, truncated + ulp, size)
+    # A larger size than the largest FLOAT16 number may be stored as infinity.
+    largest = np.where(largest > LARGEST_FLOAT16, np.inf, largest)
+    return np.where(values >= 0, truncated, -largest)
 
 
 def _ends(other: Span | Array | float) -> Interval:
