@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
+from dmlconf.capture.journal_keys import FormError, require_keys
 from dmlconf.documents.trees import TreeError, parsed_json
 from dmlconf.limits import LARGEST_JOURNAL, LONGEST_JOURNAL_LINE
 
@@ -62,7 +63,8 @@ def read_journal(path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the lines of a journal; a last line that was cut off is left out.
 
     Raises:
-        JournalError: a line is not a JSON object, or the file is too large.
+        JournalError: a line is not a JSON object or lacks what its event needs, or the file is too
+            large.
         OSError: the file cannot be read.
     """
     if path.stat().st_size > LARGEST_JOURNAL:
@@ -72,12 +74,14 @@ def read_journal(path: Path) -> Iterator[Mapping[str, Any]]:
             if not line.endswith(b"\n"):
                 return
             try:
-                value = parsed_json(line)
-            except TreeError as error:
-                raise JournalError(f"{path}, line {number}: {error}") from error
-            if not isinstance(value, dict):
-                raise JournalError(f"{path}, line {number}: not an object")
-            yield _restored(value)
+                value = _restored(parsed_json(line))
+                if not isinstance(value, dict):
+                    raise FormError("it is not an object")
+                require_keys(value)
+            except (FormError, TreeError) as error:
+                advice = "the journal is damaged, so capture the program again"
+                raise JournalError(f"{path}, line {number}: {error}; {advice}") from error
+            yield value
 
 
 def _missing(line: Mapping[str, Any], reason: str) -> Mapping[str, Any]:

@@ -2,8 +2,9 @@
 
 The tested code is in `dmlconf/capture/captured.py`, `dmlconf/capture/case_files.py`,
 `dmlconf/capture/dispatch_cases.py`, `dmlconf/capture/shortening.py`, `dmlconf/capture/journal.py`,
-`dmlconf/capture/journal_lines.py`, `dmlconf/capture/hooking/arrays.py`,
-`dmlconf/cli/commands/writing/capture.py`, `dmlconf/cli/options/captured_folder.py`,
+`dmlconf/capture/journal_keys.py`, `dmlconf/capture/journal_lines.py`,
+`dmlconf/capture/hooking/arrays.py`, `dmlconf/cli/commands/writing/capture.py`,
+`dmlconf/cli/options/captured_folder.py`,
 `dmlconf/capture/model_runs/onnx_model.py` (`parsed_dimension`) and
 `dmlconf/capture/hooking/systems/linux.py`.
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +86,13 @@ def journal(path: Path, *lines: dict[str, Any]) -> Path:
         writer.write(line)
     writer.close()
     return path
+
+
+def inside(line: Any, place: Sequence[str]) -> Any:
+    """Return the object at a place in a line; one without keys if there is none."""
+    for key in place:
+        line = (line or {}).get(key) or {}
+    return line
 
 
 def test_a_journal_that_another_process_has_filled_does_not_grow(tmp_path: Path) -> None:
@@ -356,8 +366,82 @@ def test_a_last_line_that_was_cut_off_is_ignored(tmp_path: Path) -> None:
 def test_a_damaged_journal_is_reported(tmp_path: Path, line: str) -> None:
     path = tmp_path / "journal"
     path.write_text(json.dumps({"event": "device"}) + f"\n{line}\n", encoding="utf-8")
-    with pytest.raises(JournalError, match="line 2"):
+    with pytest.raises(JournalError, match=r"line 2: .* capture the program again"):
         list(read_journal(path))
+
+
+KEPT = {"file": f"{0:032x}.npy", "elements": "", "finite": True}
+NUMBERS = {"low": 0, "high": 1, "zeros": 0, "whole": True, "count": 2}
+"""A kept array as a line of the journal has it, and the statistics of one."""
+
+LINES: list[dict[str, Any]] = [
+    {"event": "created", "operator": "ACTIVATION_RELU"},
+    {"event": "refused", "type": 1, "hresult": "E_INVALIDARG"},
+    {"event": "skipped", "what": "operator", "reason": "unknown"},
+    {"event": "failure", "reason": "unknown"},
+    {"event": "compile", "number": 1, **RELU, "flags": 0},
+    {"event": "compiled", "number": 1, "hresult": "S_OK"},
+    {"event": "weights", "number": 1, "inputs": {"InputTensor": KEPT}},
+    {"event": "statistics", "number": 1, "inputs": {"InputTensor": {"statistics": NUMBERS}}},
+    {"event": "dispatch", "number": 1, "inputs": {"InputTensor": KEPT}, "outputs": {"Out": KEPT}},
+    {"event": "compile", "number": 2, **GRAPH},
+]
+"""A line of each event that needs keys."""
+
+LEFT_OUT = [
+    (number, (*place, key))
+    for number, line in enumerate(LINES)
+    for place in [
+        (),
+        ("inputs", "InputTensor"),
+        ("inputs", "InputTensor", "statistics"),
+        ("outputs", "Out"),
+        ("graph",),
+        ("graph", "nodes", "relu"),
+    ]
+    for key in inside(line, place)
+    if key != "event" and (number, place, key) not in [(4, (), "operator"), (9, (), "graph")]
+    if (place, key) != (("graph",), "inputs")
+]
+"""The number of a line in `LINES`, and a key that it needs. An event `compile` without operator or
+graph has described it before, and a graph needs no inputs.
+"""
+
+
+@pytest.mark.parametrize(("number", "left_out"), LEFT_OUT)
+def test_a_line_without_a_key_is_refused_with_the_key(
+    tmp_path: Path, number: int, left_out: tuple[str, ...]
+) -> None:
+    line = deepcopy(LINES[number])
+    *place, key = left_out
+    del inside(line, place)[key]
+    path = journal(tmp_path / "journal", {"event": "device"}, *LINES[:number], line)
+    with pytest.raises(JournalError) as refused:
+        captured_from(read_journal(path))
+    start = f"{path}, line {number + 2}: "
+    message = str(refused.value)
+    assert message.startswith(start)
+    assert f"lacks the key {key!r}; the journal is damaged, so capture" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"event": "compile", "number": "1"}, "'number' of the event 'compile' is not an integer"),
+        ({"event": "weights", "number": 1, "inputs": []}, "'inputs' .* is not an object"),
+        ({"event": "weights", "number": 1, "inputs": {"x": 1}}, "its tensor 'x' is not an object"),
+    ],
+)
+def test_a_line_with_a_value_of_another_kind_is_refused(
+    tmp_path: Path, line: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(JournalError, match=f"line 1: .*{message}; the journal is damaged"):
+        captured_from(read_journal(journal(tmp_path / "journal", line)))
+
+
+def test_a_journal_with_a_line_of_each_event_is_read(tmp_path: Path) -> None:
+    captured = captured_from(read_journal(journal(tmp_path / "journal", *LINES)))
+    assert len(captured.dispatches) == len(captured.graphs) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""The keys of a journal's lines: what a line of each event must have, and of which kind it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = ["FormError", "require_keys"]
+
+_Keys = Mapping[str, type]
+
+_EVENTS: Final[Mapping[str, _Keys]] = {
+    "created": {"operator": str},
+    "refused": {"type": int, "hresult": str},
+    "skipped": {"what": str, "reason": str},
+    "failure": {"reason": str},
+    "compile": {"number": int},
+    "compiled": {"number": int, "hresult": str},
+    "weights": {"number": int, "inputs": dict},
+    "statistics": {"number": int, "inputs": dict},
+    "dispatch": {"number": int, "inputs": dict, "outputs": dict},
+}
+"""The keys of a line by its event; lines of other events need none."""
+
+_OPERATOR: Final[_Keys] = {"operator": str, "desc": dict, "flags": int}
+_GRAPH: Final[_Keys] = {"graph": dict, "names": dict, "unused": int, "flags": int}
+"""The further keys of an event `compile` that describes an operator or a graph."""
+
+_PARTS: Final[_Keys] = {"nodes": dict, "outputs": dict}
+_NODE: Final[_Keys] = {"operator": str, "desc": dict}
+_ARRAY: Final[_Keys] = {"file": str, "elements": str, "finite": bool}
+_STATISTICS: Final[_Keys] = {
+    "low": object,
+    "high": object,
+    "zeros": object,
+    "whole": bool,
+    "count": int,
+}
+"""The keys of a graph, a node, a kept array, and the statistics of one."""
+
+_KINDS: Final = {str: "a text", int: "an integer", bool: "true or false", dict: "an object"}
+
+
+class FormError(ValueError):
+    """A line lacks a key or has a value of another kind; the message says which."""
+
+
+def require_keys(line: Mapping[str, Any]) -> None:
+    """Check that a line, and the objects in it, have the keys that its event needs.
+
+    Raises:
+        FormError: a key is missing, or its value is of another kind.
+    """
+    event = str(line.get("event"))
+    owner = f"the event {event!r}"
+    _require(line, _EVENTS.get(event, {}), owner)
+    if event == "compile" and "operator" in line:
+        _require(line, _OPERATOR, owner)
+    elif event == "compile" and "graph" in line:
+        _require(line, _GRAPH, owner)
+        _require(line["graph"], _PARTS, "its graph")
+        for name, node in line["graph"]["nodes"].items():
+            _require(node, _NODE, f"its node {name!r}")
+    elif event in ("weights", "dispatch"):
+        for name, kept in _tensors(line):
+            _require(kept, _ARRAY, f"its tensor {name!r}")
+    elif event == "statistics":
+        for name, kept in _tensors(line):
+            _require(kept, {"statistics": object}, f"its tensor {name!r}")
+            if kept["statistics"] is not None:
+                _require(kept["statistics"], _STATISTICS, f"the statistics of {name!r}")
+
+
+def _tensors(line: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    sides = ("inputs",) if line["event"] != "dispatch" else ("inputs", "outputs")
+    return [each for side in sides for each in line[side].items()]
+
+
+def _require(value: Any, keys: _Keys, owner: str) -> None:
+    if not isinstance(value, dict):
+        raise FormError(f"{owner} is not an object")
+    for key, kind in keys.items():
+        if key not in value:
+            raise FormError(f"{owner} lacks the key {key!r}")
+        if not isinstance(value[key], kind):
+            raise FormError(f"the key {key!r} of {owner} is not {_KINDS[kind]}")
