@@ -102,8 +102,8 @@ class Patches:
                 return
             callback = kind(make(_or_end(kind(exported.function))))
             hook = address_of(callback)
-            self._exports[exported.entry] = exported, hook
             self._write(system.redirection(exported, hook), callback)
+            self._exports[exported.entry] = exported, hook
             for address, content in system.imports(name, exported.function, hook):
                 system.overwrite(address, content)
 
@@ -133,8 +133,11 @@ class Patches:
     def _write(self, write: Write, kept: Any) -> None:
         entry, content = write
         before = ctypes.string_at(entry, len(content))
-        self._replaced[entry] = _Replaced(before, content, kept)
-        system.overwrite(entry, content)
+        try:
+            system.overwrite(entry, content)
+        finally:  # If this fails, it may have written before.
+            if ctypes.string_at(entry, len(content)) == content:
+                self._replaced[entry] = _Replaced(before, content, kept)
 
 
 def _or_end(original: _Hook) -> _Hook:
