@@ -199,6 +199,22 @@ def test_a_graph_with_a_mistake_is_refused_with_its_message(
     )
 
 
+@pytest.mark.parametrize(
+    ("source", "kind"), [("c.OutputTensor", "a constant"), ("x.Output", "a graph input")]
+)
+def test_an_output_of_a_constant_or_a_graph_input_is_refused_with_what_to_write(
+    tmp_path: Path, source: str, kind: str
+) -> None:
+    constant = "constants: {c: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, 2, 3]}}\n"
+    path = graph_file(tmp_path, constant + two_nodes_with("BTensor: x", f"BTensor: {source}"))
+    with pytest.raises(InvalidFilesError) as error:
+        load_suite([path])
+    [problem] = error.value.problems
+    name, _, output = source.partition(".")
+    assert problem.message == f"{name} is {kind}, which has no output {output}"
+    assert problem.hint == f"write `{name}` alone"
+
+
 def test_an_input_that_cannot_be_computed_beside_one_of_a_later_node_is_refused(
     tmp_path: Path,
 ) -> None:

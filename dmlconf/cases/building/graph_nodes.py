@@ -229,6 +229,10 @@ class NodeReader:
             return node, tensor or _first_output(self._entries[node])
         if self._faulty:
             return (name, tensor) if tensor else name
+        if name in self._inputs or name in self._constants:
+            kind = "a graph input" if name in self._inputs else "a constant"
+            message = f"{name} is {kind}, which has no output {tensor}"
+            raise CaseError(where, message, f"write `{name}` alone")
         known = [*self._inputs, *self._constants, *self._last]
         hint = name_hint(name, known, f"known here: {', '.join(known)}")
         raise CaseError(where, f"there is no node, graph input or constant {name}", hint)
