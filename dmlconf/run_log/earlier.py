@@ -13,7 +13,7 @@ from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.limits import LONGEST_LOG_LINE
 from dmlconf.run_log.consistency import LoggedVerdict, contradiction, contradiction_error
-from dmlconf.run_log.lines import InvalidLogError, LogLine, log_lines
+from dmlconf.run_log.lines import InvalidLogError, LogLine, log_lines, require_short
 from dmlconf.run_log.log import Footer, Header, footer_of, header_of, verdict_of
 from dmlconf.verdicts.verdict import Status, Verdict
 
@@ -130,9 +130,10 @@ def _size(path: Path) -> int:
 def _has_header(path: Path) -> bool:
     try:
         with open_regular(path) as stream:
-            line = stream.readline(LONGEST_LOG_LINE)
+            line = stream.readline(LONGEST_LOG_LINE + 1)
     except UnreadableFileError as error:
         raise InvalidLogError(f"{path}: {error}") from error
+    require_short(path, 1, line)
     if line.endswith(b"\n"):
         return True
     written = line.rstrip(b"\0")

@@ -16,7 +16,7 @@ from dmlconf.documents.trees import parsed_json
 from dmlconf.limits import LONGEST_LOG_LINE
 from dmlconf.verdicts.schema import with_statuses
 
-__all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines", "not_a_log"]
+__all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines", "not_a_log", "require_short"]
 
 FORMAT: Final = 1
 """Version of the form of run logs. Changes that older readers would misunderstand raise it."""
@@ -61,9 +61,7 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
             while line := stream.readline(LONGEST_LOG_LINE + 1):
                 number += 1
                 end += len(line)
-                if len(line) > LONGEST_LOG_LINE:
-                    message = f"a line of more than {LONGEST_LOG_LINE:,} bytes"
-                    raise InvalidLogError(f"{path}:{number}: not a run log: {message}")
+                require_short(path, number, line)
                 if damaged_end and number > 1 and b"\0" in line:
                     return
                 try:
@@ -85,6 +83,17 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
         raise InvalidLogError(f"{path} {error}") from error
     except OSError as error:
         raise InvalidLogError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def require_short(path: Path, number: int, line: bytes) -> None:
+    """Check the length of a line, of which `LONGEST_LOG_LINE + 1` bytes at most were read.
+
+    Raises:
+        InvalidLogError: it is longer than dmlconf reads.
+    """
+    if len(line) > LONGEST_LOG_LINE:
+        message = f"not a run log: a line of more than {LONGEST_LOG_LINE:,} bytes"
+        raise InvalidLogError(printable(f"{path}:{number}: {message}"))
 
 
 def not_a_log(path: Path, line: int, message: str) -> InvalidLogError:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.limits import LONGEST_LOG_LINE
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import beginning, dmlconf_here, text_of, write
@@ -126,6 +127,21 @@ def test_resuming_a_file_that_is_no_log_is_refused_and_leaves_it_unchanged(tmp_p
     assert done.returncode == 3
     assert "run.jsonl:1: not a dmlconf run log" in done.stderr
     assert (tmp_path / "run.jsonl").read_text(encoding="utf-8") == "What I found out"
+
+
+def test_resuming_a_log_with_too_long_a_first_line_is_refused_and_leaves_it_unchanged(
+    tmp_path: Path, whole_log: list[str]
+) -> None:
+    log = tmp_path / "run.jsonl"
+    long = whole_log[0].replace(
+        "{", '{"record":"header","more":"' + "x" * LONGEST_LOG_LINE + '",', 1
+    )
+    log.write_text("".join([long, *whole_log[1:]]), encoding="utf-8")
+    size = log.stat().st_size
+    done = dmlconf_here(tmp_path, *RESUME)
+    assert done.returncode == 3
+    assert "run.jsonl:1: not a run log: a line of more than 16,777,216 bytes" in done.stderr
+    assert log.stat().st_size == size
 
 
 def test_resuming_a_missing_log_is_refused(tmp_path: Path) -> None:
