@@ -24,6 +24,7 @@ from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.excuses.condition_problems import operator_problems
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
@@ -275,11 +276,7 @@ def _problems(document: Document) -> list[Problem]:
             _limit(data, limit)
         except ValueError as error:
             problems.append(document.problem((limit,), f"{data[limit]} {error}"))
-    for index, name in enumerate(data.get("operators", ())):
-        try:
-            operator_name(name)
-        except LookupError as error:
-            problems.append(document.problem(("operators", index), str(error)))
+    problems += operator_problems(document, ("operators",), data.get("operators", ()))
     for index, name in enumerate(data.get("optional_data_types", ())):
         if name not in DataType.__members__:
             message, hint = f"{name} is not a data type", f"one of {', '.join(DataType)}"

@@ -2,27 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from dmlconf.cases.conditions import read_condition, unknown_names
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
-from dmlconf.documents.problems import Problem
+from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document
 from dmlconf.expressions import ExpressionError
+from dmlconf.translation.names import named_operators
 
-__all__ = ["condition_problems", "operator_problems"]
+__all__ = ["condition_problems", "operator_problems", "require_operators"]
 
 _Key = Sequence[str | int]
 
 
 def operator_problems(document: Document, where: _Key, names: Iterable[str]) -> Iterator[Problem]:
-    """Yield a problem for each name in the list at `where` that no operator has."""
+    """Yield a problem for each name in the list at `where` that the catalogue does not know.
+
+    Short names and those of ONNX and WebNN, which may stand for several operators, are refused too,
+    with the operators that they stand for.
+    """
     for index, name in enumerate(names):
         try:
             operator_name(name)
         except UnknownOperatorError as error:
-            yield document.problem((*where, index), str(error))
+            message = f"{error.message}; {_meant(name) or error.hint}"
+            yield document.problem((*where, index), message)
+
+
+def _meant(name: str) -> str | None:
+    try:
+        return f"did you mean {' or '.join(named_operators(name))}?"
+    except UnknownOperatorError:
+        return None
+
+
+def require_operators(document: Document, entries: str) -> Sequence[Mapping[str, Any]]:
+    """Return the entries in the list at a key, which name only operators that exist.
+
+    Raises:
+        InvalidFilesError: entries name unknown operators.
+    """
+    listed: Sequence[Mapping[str, Any]] = document.data[entries]
+    problems = [
+        problem
+        for index, each in enumerate(listed)
+        for problem in operator_problems(
+            document, (entries, index, "operators"), each.get("operators", ())
+        )
+    ]
+    if problems:
+        raise InvalidFilesError(problems)
+    return listed
 
 
 def condition_problems(

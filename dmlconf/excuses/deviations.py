@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,7 +19,9 @@ import numpy as np
 from dmlconf.backends.protocol import Environment, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.loader import operator_name
 from dmlconf.documents.reader import read_document
+from dmlconf.excuses.condition_problems import require_operators
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
 from dmlconf.reference.element_wise.scale_bias import is_identity, scaled
@@ -229,7 +232,7 @@ def deviations_of(environment: Environment | Mapping[str, Any]) -> Deviations:
     There are none for the backend `directml`, and none without a known target.
 
     Raises:
-        InvalidFilesError: the target's file cannot be read.
+        InvalidFilesError: as for `read_deviations`.
     """
     tested = tested_environment(environment)
     if tested["backend"] == _DIRECTML:
@@ -240,14 +243,18 @@ def deviations_of(environment: Environment | Mapping[str, Any]) -> Deviations:
 
 
 @cache
-def read_deviations(target: str) -> Deviations:
+def read_deviations(target: str, path: Path | None = None) -> Deviations:
     """Return the deviations of a target.
 
+    Args:
+        path: a file to read instead of `schemas/targets/TARGET.yaml`.
+
     Raises:
-        InvalidFilesError: the target's file cannot be read.
+        InvalidFilesError: the file cannot be read, or names unknown operators.
     """
-    data = read_document(schemas_directory() / "targets" / f"{target}.yaml").data
-    return Deviations(target, tuple(map(_deviation, data["deviations"])))
+    document = read_document(path or schemas_directory() / "targets" / f"{target}.yaml")
+    entries = require_operators(document, "deviations")
+    return Deviations(target, tuple(map(_deviation, entries)))
 
 
 def formula_of(data: Mapping[str, Any]) -> Formula | None:
@@ -264,7 +271,7 @@ def _deviation(data: Mapping[str, Any]) -> Deviation:
     elements = data.get("elements", ())
     return Deviation(
         name=data["name"],
-        scope=Scope(frozenset(data["operators"]), None, where),
+        scope=Scope(frozenset(map(operator_name, data["operators"])), None, where),
         elements=(elements,) if isinstance(elements, str) else tuple(elements),
         arguments=data.get("arguments", {}),
         formula=formula_of(data),

@@ -10,19 +10,22 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends.protocol import Environment, Outcome, Outputs
 from dmlconf.backends.subject import REFERENCE, tested_environment
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.loader import operator_name
 from dmlconf.documents.reader import read_document
+from dmlconf.excuses.condition_problems import require_operators
 from dmlconf.excuses.deviations import Deviation, Deviations, formula_of, patched
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import OF_VALUES, ReasonKind, Verdict
 
-__all__ = ["NO_FINDINGS", "Finding", "Findings", "all_findings", "findings_of"]
+__all__ = ["NO_FINDINGS", "Finding", "Findings", "all_findings", "findings_of", "read_findings"]
 
 _NO_OTHER_RUNTIME: Final = frozenset({"directml", REFERENCE})
 
@@ -134,7 +137,7 @@ def findings_of(environment: Environment | Mapping[str, Any]) -> Findings:
     """Return the findings in an environment's runtime, whatever its version.
 
     Raises:
-        InvalidFilesError: a file of findings cannot be read.
+        InvalidFilesError: as for `read_findings`.
     """
     tested = tested_environment(environment)
     if tested["backend"] in _NO_OTHER_RUNTIME:
@@ -152,19 +155,25 @@ def all_findings() -> tuple[Findings, ...]:
     """Return the findings of each runtime, in the order of their files.
 
     Raises:
-        InvalidFilesError: a file cannot be read.
+        InvalidFilesError: as for `read_findings`.
     """
-    files = sorted((schemas_directory() / "findings").glob("*.yaml"))
-    return tuple(_findings(read_document(file).data) for file in files)
+    return tuple(map(read_findings, sorted((schemas_directory() / "findings").glob("*.yaml"))))
 
 
-def _findings(data: Mapping[str, Any]) -> Findings:
+def read_findings(path: Path) -> Findings:
+    """Return the findings in a file.
+
+    Raises:
+        InvalidFilesError: the file cannot be read, or names unknown operators.
+    """
+    document = read_document(path)
+    data = document.data
     return Findings(
         runtime=data["runtime"],
         version=data["version"],
         details=data.get("details", {}),
         title=data["title"],
-        findings=tuple(map(_finding, data["findings"])),
+        findings=tuple(map(_finding, require_operators(document, "findings"))),
         runs=tuple(data.get("runs", ())),
         note=data.get("note", ""),
     )
@@ -172,7 +181,7 @@ def _findings(data: Mapping[str, Any]) -> Findings:
 
 def _finding(data: Mapping[str, Any]) -> Finding:
     scope = Scope(
-        operators=frozenset(data["operators"]) if "operators" in data else None,
+        operators=frozenset(map(operator_name, data["operators"])) if "operators" in data else None,
         cases=frozenset(data["cases"]) if "cases" in data else None,
         where=Expression(data["where"]) if "where" in data else None,
     )

@@ -17,6 +17,7 @@ from dmlconf.catalogue.problems import expression_problems
 from dmlconf.documents.problems import Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import checked_document, problems_in
+from dmlconf.excuses.condition_problems import operator_problems
 from dmlconf.excuses.known_faults import (
     NO_KNOWN_FAULTS,
     ConstantCondition,
@@ -141,11 +142,7 @@ def _condition_problems(
     document: Document, data: Mapping[str, Any], where: tuple[str | int, ...]
 ) -> Iterator[Problem]:
     """Yield problems of the operators and the condition of a fault, a `node` or a `constant`."""
-    for index, name in enumerate(data.get("operators", ())):
-        try:
-            operator_name(name)
-        except LookupError as error:
-            yield document.problem((*where, "operators", index), str(error))
+    yield from operator_problems(document, (*where, "operators"), data.get("operators", ()))
     if "when" in data:
         yield from expression_problems(document, (*where, "when"), data["when"])
 
@@ -159,7 +156,7 @@ def _fault(data: Mapping[str, Any]) -> KnownFault:
         reason=" ".join(data["reason"].split()),
         first=first,
         last=last,
-        operators=frozenset(data["operators"]),
+        operators=frozenset(map(operator_name, data["operators"])),
         outcome=data["outcome"],
         cases=frozenset(data["cases"]) if "cases" in data else None,
         when=Expression(data["when"]) if "when" in data else None,
@@ -184,4 +181,5 @@ def _constant(data: Mapping[str, Any]) -> ConstantCondition:
 
 
 def _node(data: Mapping[str, Any]) -> NodeCondition:
-    return NodeCondition(frozenset(data["operators"]), Expression(data["when"]))
+    operators = frozenset(map(operator_name, data["operators"]))
+    return NodeCondition(operators, Expression(data["when"]))

@@ -221,6 +221,17 @@ def test_a_profile_file_takes_the_level_of_a_bundled_profile_and_requires_fewer_
     assert required(str(path), cases_directory() / "gather") == []
 
 
+def test_a_profile_takes_an_operator_in_small_letters_and_suggests_one_for_another_name(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(OWN_PROFILE.replace("TILE", "tile"))
+    assert read_profile(str(path)).operators == frozenset({"TILE"})
+    path.write_text(OWN_PROFILE.replace("TILE", "Conv"))
+    with pytest.raises(InvalidFilesError, match="no operator Conv; did you mean CONVOLUTION"):
+        read_profile(str(path))
+
+
 def test_the_path_of_a_profile_may_have_a_plus(tmp_path: Path) -> None:
     path = tmp_path / "c++" / "a+b.yaml"
     path.parent.mkdir()

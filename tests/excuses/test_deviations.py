@@ -19,6 +19,7 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import operator_names
+from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema
 from dmlconf.excuses.deviations import Deviations, deviations_of, read_deviations
@@ -330,6 +331,38 @@ def test_each_file_of_a_target_fits_its_schema_and_names_known_operators(file: P
     known = {*operator_names(), GRAPHS}
     for each in data["deviations"]:
         assert set(each["operators"]) <= known, each["name"]
+
+
+FILE: Final = """
+target: onnx
+deviations:
+  - {name: one, operators: [TILE], elements: nan, says: The text of a page., link: "https://a.b"}
+  - {name: two, operators: [TILE], elements: nan, says: The text of a page., link: "https://a.b"}
+"""
+"""Two deviations of one operator."""
+
+
+def test_a_deviation_may_name_an_operator_as_the_header_does_or_in_small_letters(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "onnx.yaml"
+    path.write_text(FILE.replace("[TILE]", "[tile, DML_OPERATOR_GEMM]"), encoding="utf-8")
+    for each in read_deviations("onnx", path).deviations:
+        assert each.scope.operators == frozenset({"TILE", "GEMM"})
+
+
+def test_deviations_of_unknown_operators_are_refused_at_once_with_suggestions(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "onnx.yaml"
+    text = FILE.replace("[TILE]", "[Conv]", 1).replace("[TILE]", "[TILE, TYLE]", 1)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidFilesError) as refused:
+        read_deviations("onnx", path)
+    assert [(each.line, each.message) for each in refused.value.problems] == [
+        (4, "the catalogue has no operator Conv; did you mean CONVOLUTION?"),
+        (5, "the catalogue has no operator TYLE; did you mean TILE?"),
+    ]
 
 
 PADDED: Final = (

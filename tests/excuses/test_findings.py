@@ -18,10 +18,11 @@ from dmlconf.backends.protocol import Environment, Outcome, Outputs, Rejection
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import operator_names
+from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema
 from dmlconf.excuses.deviating_elements import ELEMENTS
-from dmlconf.excuses.findings import NO_FINDINGS, Finding, all_findings, findings_of
+from dmlconf.excuses.findings import NO_FINDINGS, Finding, all_findings, findings_of, read_findings
 from dmlconf.faults.prediction import predictions
 from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS
 from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
@@ -243,6 +244,44 @@ def test_each_file_fits_its_schema_and_names_known_operators_formulas_and_elemen
         assert each["example"].split("/")[0].upper() in each.get("operators", [GRAPHS]) or (
             each["example"].startswith(tuple(each.get("cases", ())))
         )
+
+
+OWN_FILE = """
+runtime: mine
+version: "1.0"
+title: My runtime
+findings:
+  - name: crash-of-tile
+    title: crashes
+    operators: [TILE]
+    fails: crash
+    message: died
+    example: tile/small/two
+    code: tile()
+"""
+"""A finding of one operator."""
+
+
+def test_a_finding_may_name_an_operator_as_the_header_does_or_in_small_letters(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(OWN_FILE.replace("[TILE]", "[tile, DML_OPERATOR_GEMM]"), encoding="utf-8")
+    [finding] = read_findings(path).findings
+    assert finding.wrong.scope.operators == frozenset({"TILE", "GEMM"})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("TYLE", "TILE"), ("relu", "ACTIVATION_RELU"), ("Conv", "CONVOLUTION")]
+)
+def test_a_finding_of_an_unknown_operator_is_refused_with_a_suggestion(
+    tmp_path: Path, name: str, meant: str
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(OWN_FILE.replace("[TILE]", f"[{name}]"), encoding="utf-8")
+    message = f"mine.yaml:8:17: the catalogue has no operator {name}; did you mean {meant}[?]"
+    with pytest.raises(InvalidFilesError, match=message):
+        read_findings(path)
 
 
 def test_the_expectation_of_a_failing_graph_is_asked_for_only_once(tmp_path: Path) -> None:

@@ -308,6 +308,13 @@ def test_known_faults_apply_to_recordings_of_directml_but_to_no_other_backend() 
         ("first: 1.8.0", "first: 1.8.1", "1.8.1 is none of the versions under `tested`"),
         ("name: not-in-a-graph", "name: wrong-there", "wrong-there is listed twice"),
         ("operators: [TILE]", "operators: [TYLE]", "no operator TYLE; did you mean TILE?"),
+        ("operators: [TILE]", "operators: [Relu]", "Relu; did you mean ACTIVATION_RELU?"),
+        ("operators: [TILE]", "operators: [Conv]", "Conv; did you mean CONVOLUTION?"),
+        (
+            "operators: [TILE]",
+            "operators: [softmax]",
+            "softmax; did you mean ACTIVATION_SOFTMAX or ACTIVATION_SOFTMAX1?",
+        ),
         ("InputTensor.DimensionCount == 1", "InputTensor.Rank == 1", "a tensor has no Rank"),
         ("reason:", "reasn:", "did you mean `reason`?"),
     ],
@@ -322,6 +329,20 @@ def test_an_invalid_list_of_known_faults_is_refused(
     assert message in "\n".join(f"{problem.message} {problem.hint}" for problem in problems)
     with pytest.raises(InvalidFilesError):
         read_known_faults(path)
+
+
+@pytest.mark.parametrize("name", ["tile", "DML_OPERATOR_TILE"])
+def test_a_fault_may_name_an_operator_as_the_header_does_or_in_small_letters(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "faults.yaml"
+    node = f'    node: {{operators: [{name}], when: "Repeats[0] == 2"}}\n'
+    text = FILE.replace("[TILE]", f"[{name}]").replace("    cases:", f"{node}    cases:")
+    path.write_text(text, encoding="utf-8")
+    first, _ = read_known_faults(path)
+    assert verdict(replace(first, node=None), case(tmp_path), WRONG).status is Status.WAIVED
+    assert first.node is not None
+    assert first.node.operators == frozenset({"TILE"})
 
 
 def test_the_bundled_list_of_known_faults_is_valid() -> None:

@@ -88,9 +88,12 @@ def test_a_limit_explains_the_refusal_of_one_operator_compiled_as_a_graph_but_of
     assert status(of_any, graph_case(tmp_path, text), as_graph) is Status.FAILED
 
 
-def test_a_limit_may_name_an_operator_as_the_header_does(tmp_path: Path) -> None:
-    path = tmp_path / "as-in-the-header.yaml"
-    path.write_text(FILE.replace("[TILE]", "[DML_OPERATOR_TILE]"), encoding="utf-8")
+@pytest.mark.parametrize("name", ["tile", "DML_OPERATOR_TILE"])
+def test_a_limit_may_name_an_operator_as_the_header_does_or_in_small_letters(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "other-name.yaml"
+    path.write_text(FILE.replace("[TILE]", f"[{name}]"), encoding="utf-8")
     stated = case(tmp_path, "stated")
     assert status(read_substrate(path), stated, WRONG) is Status.UNSUPPORTED
 
@@ -153,6 +156,7 @@ def test_a_limit_with_a_condition_excuses_only_the_cases_that_meet_it(tmp_path: 
         ("stage: CompileOperator", "where: Rang > 1", "no operator has Rang"),
         ("stage: Execute", "where: GroupCount > 1", "TILE has no GroupCount"),
         ("operators: [TILE]", "operators: [TIEL]", "the catalogue has no operator TIEL"),
+        ("operators: [TILE]", "operators: [relu]", "relu; did you mean ACTIVATION_RELU"),
     ],
 )
 def test_a_limit_with_a_wrong_condition_or_an_unknown_operator_is_refused(

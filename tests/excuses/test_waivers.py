@@ -379,6 +379,7 @@ def test_a_waiver_names_devices_by_patterns_and_ranges_of_versions(
         ({"where": "Repeat[0] == 1"}, "Repeat[0]", "TILE has no Repeat"),
         ({"where": "__import__('os')", "cases": None}, "__import__", "underscore"),
         ({"operators": ["TIEL"]}, "TIEL", "did you mean TILE?"),
+        ({"operators": ["Conv"]}, "Conv", "no operator Conv; did you mean CONVOLUTION?"),
         ({"devices": {"drivers": {"first": "2.0", "last": "1.0"}}}, "drivers", "newer than"),
         ({"devices": {"directml": {"first": "new"}}}, "new", "a version such as"),
         ({"intermittent": "no"}, "intermittent", "true or false"),
