@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -202,7 +202,11 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Term:
 
 
 def items_of(term: Term) -> tuple[Term, ...]:
-    """Return the items of a term whose value is a tuple."""
+    """Return the items of a term whose value is a tuple.
+
+    Raises:
+        TermError: the value is no tuple, such as that of an absent field.
+    """
     match term.kind:
         case "tuple":
             return term.parts
@@ -218,8 +222,10 @@ def items_of(term: Term) -> tuple[Term, ...]:
             return (*(Term(1) for _ in range(count - len(items))), *items)
         case "if":
             return items_of(term.parts[1])
+        case _ if isinstance(term.value, Iterable):
+            return tuple(map(_of_value, term.value))
         case _:
-            return tuple(_of_value(value) for value in term.value)
+            raise TermError(term.path)
 
 
 _OPERATIONS: Final[Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]]] = {
@@ -247,7 +253,10 @@ def _unary(node: ast.UnaryOp, scope: Scope) -> Term:
     part = _trace(node.operand, scope)
     if isinstance(node.op, ast.Not):
         return Term(not part.value, "not", (part,))
-    return Term(-part.value, "negative", (part,))
+    try:
+        return Term(-part.value, "negative", (part,))
+    except TypeError as error:
+        raise TermError(part.path) from error
 
 
 def _boolean(node: ast.BoolOp, scope: Scope) -> Term:

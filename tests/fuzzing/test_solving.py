@@ -16,7 +16,7 @@ from dmlconf.expressions import Expression
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.conditions import condition_over
 from dmlconf.fuzzing.drafts import Drafts, UnfitError
-from dmlconf.fuzzing.solving import Solver
+from dmlconf.fuzzing.solving import PRESENT, Solver
 from dmlconf.fuzzing.terms import Scope, condition_of
 from dmlconf.tensors.datatypes import DataType
 
@@ -146,6 +146,26 @@ def test_values_that_a_field_cannot_have_are_refused(path: tuple[Any, ...], valu
     drafts = Drafts(CONVOLUTION, CONVOLUTION.support[0], Chance(1))
     with pytest.raises(UnfitError):
         drafts.changed(DESC, ((path, value),))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "all(axis > 0 for axis in Axes)",
+        "sum(axis for axis in Axes) > 0",
+        "all(a == b for a, b in zip(Sizes, Axes))",
+        "all(axis == index for index, axis in enumerate(Axes))",
+        "all(a == b for a, b in (Axes, Sizes))",
+        "-Axes < 0",
+    ],
+)
+def test_a_condition_that_needs_an_absent_value_is_false_and_holds_once_it_is_present(
+    text: str,
+) -> None:
+    scope = Scope({"Axes": None, "Sizes": (1, 2)}, {}, {})
+    term = condition_of(Expression(text), scope)
+    assert term.value is Expression(text).holds({"Axes": None, "Sizes": (1, 2)}) is False
+    assert ((("Axes",), PRESENT),) in Solver(Chance("absent", 1)).solve(term, True)
 
 
 def test_arrays_of_one_count_keep_the_same_length() -> None:
