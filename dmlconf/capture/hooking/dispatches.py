@@ -495,7 +495,11 @@ class _Submission:
 
 
 def _prepare(dispatch: _Dispatch, device: ComObject) -> None:
-    """Allocate memory for copies of a dispatch's tensors, as they are bound now."""
+    """Allocate memory for copies of a dispatch's tensors, as they are bound now.
+
+    Raises:
+        HResultError: there is not enough memory; the dispatch then has none.
+    """
     bound_inputs = chain.from_iterable(dispatch.table.inputs)
     inputs = zip(dispatch.what.inputs, bound_inputs, strict=False)
     parts = [
@@ -503,14 +507,17 @@ def _prepare(dispatch: _Dispatch, device: ComObject) -> None:
         for slot, bound in inputs
         if slot is not None and bound is not None and slot.owned is dispatch.initializes
     ]
-    dispatch.before = Copies.of(device, parts)
-    if not dispatch.initializes:
-        bound_outputs = chain.from_iterable(dispatch.table.outputs)
-        outputs = zip(dispatch.what.outputs, bound_outputs, strict=False)
-        dispatch.after = Copies.of(
-            device,
-            [(slot, bound) for slot, bound in outputs if slot is not None and bound is not None],
-        )
+    with ExitStack() as owner:
+        before, after = Copies.of(device, parts), None
+        if before is not None:
+            owner.callback(before.release)
+        if not dispatch.initializes:
+            bound_outputs = chain.from_iterable(dispatch.table.outputs)
+            outputs = zip(dispatch.what.outputs, bound_outputs, strict=False)
+            written = [(slot, bound) for slot, bound in outputs if slot and bound]
+            after = Copies.of(device, written)
+        owner.pop_all()
+    dispatch.before, dispatch.after = before, after
 
 
 def _list(address: int) -> ComObject:

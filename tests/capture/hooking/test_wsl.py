@@ -152,20 +152,27 @@ def test_failures_of_dmlconf_do_not_reach_the_application(tmp_path: Path, wsl: P
     assert "Captured 1 graph" in stderr
 
 
-@pytest.mark.parametrize("most", [0, 1])
+@pytest.mark.parametrize(
+    ("call", "most"), [("graph", 0), ("graph", 1), ("add", 0), ("add", 1), ("add", 2)]
+)
 def test_a_dispatch_is_not_kept_if_memory_does_not_last_for_its_inputs_and_outputs(
-    tmp_path: Path, wsl: Path, most: int
+    tmp_path: Path, wsl: Path, call: str, most: int
 ) -> None:
-    # The tensors are bound late: their copies are made when the list is submitted.
+    # The tensors of `graph` are bound late: their copies are made when the list is submitted. Of
+    # `add`, the weight that is taken over is copied first.
     script = f"""
 hooks = capture()
 os.environ["STANDIN_MOST_COPIES"] = "{most}"
-results.append(Application(sys.argv[1]).graph())
+application = Application(sys.argv[1])
+results.append(application.{call}())
 hooks.end()
+application.close()
+d3d12 = ctypes.CDLL("libd3d12.so")
+assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
 """
     results, found = in_process(tmp_path, wsl, script)
-    assert results == [RESULTS["graph"]]
-    assert ["E_OUTOFMEMORY" in each for each in found.failures] == [True]
+    assert results == [RESULTS[call]]
+    assert {"E_OUTOFMEMORY" in each for each in found.failures} == {True}
     assert found.dispatches == []
 
 
