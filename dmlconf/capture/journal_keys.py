@@ -54,21 +54,22 @@ def require_keys(line: Mapping[str, Any]) -> None:
     event = str(line.get("event"))
     owner = f"the event {event!r}"
     _require(line, _EVENTS.get(event, {}), owner)
-    if event == "compile" and "operator" in line:
-        _require(line, _OPERATOR, owner)
-    elif event == "compile" and "graph" in line:
-        _require(line, _GRAPH, owner)
-        _require(line["graph"], _PARTS, "its graph")
-        for name, node in line["graph"]["nodes"].items():
-            _require(node, _NODE, f"its node {name!r}")
-    elif event in ("weights", "dispatch"):
-        for name, kept in _tensors(line):
-            _require(kept, _ARRAY, f"its tensor {name!r}")
-    elif event == "statistics":
-        for name, kept in _tensors(line):
-            _require(kept, {"statistics": object}, f"its tensor {name!r}")
-            if kept["statistics"] is not None:
-                _require(kept["statistics"], _STATISTICS, f"the statistics of {name!r}")
+    match line:
+        case {"event": "compile", "operator": _}:
+            _require(line, _OPERATOR, owner)
+        case {"event": "compile", "graph": parts}:
+            _require(line, _GRAPH, owner)
+            _require(parts, _PARTS, "its graph")
+            for name, node in parts["nodes"].items():
+                _require(node, _NODE, f"its node {name!r}")
+        case {"event": "weights" | "dispatch"}:
+            for name, kept in _tensors(line):
+                _require(kept, _ARRAY, f"its tensor {name!r}")
+        case {"event": "statistics"}:
+            for name, kept in _tensors(line):
+                _require(kept, {"statistics": object}, f"its tensor {name!r}")
+                if kept["statistics"] is not None:
+                    _require(kept["statistics"], _STATISTICS, f"the statistics of {name!r}")
 
 
 def _tensors(line: Mapping[str, Any]) -> list[tuple[str, Any]]:
