@@ -109,6 +109,7 @@ def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
         (one_pass if adjacent else way, way) for way in _in_two_passes(axes, np.mean)
     ]
     for order in _orders(tensor):
+        pairs += [(way, way) for way in _with_rest_at_once(tensor.Sizes, order, axes, np.mean)]
         sizes = [tensor.Sizes[axis] for axis in order]
         for passes in _possible_passes(tensor.Sizes, order, axes, side_by_side=True):
             first_of_mean = [
@@ -140,8 +141,13 @@ def combinations_in_passes(
         for order in _orders(tensor)
         for passes in _possible_passes(tensor.Sizes, order, axes)
     )
+    at_once = (
+        way
+        for order in _orders(tensor)
+        for way in _with_rest_at_once(tensor.Sizes, order, axes, operation)
+    )
     in_two = _in_two_passes(axes, operation) if len(passes_over(tuple(axes))) > 1 else ()
-    return [*in_two, *in_order]
+    return [*in_two, *at_once, *in_order]
 
 
 def _in_two_passes(axes: Collection[int], operation: Callable[..., Array]) -> Iterator[Combine]:
@@ -155,6 +161,32 @@ def _in_two_passes(axes: Collection[int], operation: Callable[..., Array]) -> It
         first, rest = ordered[:count], ordered[count:]
         for groups in ((first, rest), (rest, first)):
             yield partial(_in_groups, groups=groups, operation=operation)
+
+
+def _with_rest_at_once(
+    sizes: Sequence[int], order: _Axes, axes: Collection[int], operation: Callable[..., Array]
+) -> Iterator[Combine]:
+    """Yield functions with a first pass along some adjacent axes, and one pass for all the rest.
+
+    Measured on DirectML 1.8.0 and 1.9.1: means of {320, 8, 3} along axes 0 and 2 are those of 64
+    rows at equal distances, and then of the 15 means of each channel.
+    """
+    groups = passes_over([at for at, axis in enumerate(order) if axis in axes])
+    if len(groups) < 2:
+        return
+    in_order = [sizes[axis] for axis in order]
+    along = tuple(at for group in groups for at in group)
+    for group in groups:
+        for blocks, first in _divisions(in_order, group):
+            if blocks == 1 and first > 1:
+                yield partial(
+                    _first_and_rest,
+                    order=order,
+                    group=group,
+                    first=first,
+                    along=along,
+                    operation=operation,
+                )
 
 
 def _orders(tensor: TensorDesc) -> Iterator[_Axes]:
@@ -228,6 +260,26 @@ def _in_order(
         parts = toward_zero(operation(parts, axis=axis))
         values = parts.reshape(*before, *(1 for _ in group), *after)
     return values.transpose(np.argsort(order))
+
+
+def _first_and_rest(
+    values: Array,
+    *,
+    order: _Axes,
+    group: Sequence[int],
+    first: int,
+    along: _Axes,
+    operation: Callable[..., Array],
+) -> Array:
+    values = values.transpose(order)
+    before, after = values.shape[: group[0]], values.shape[group[-1] + 1 :]
+    alike = values.reshape(*before, first, -1, *after)
+    parts = toward_zero(operation(alike, axis=len(before)))
+    # The rest of the group takes the place of its first axis.
+    ones = (1 for _ in group[1:])
+    parts = parts.reshape(*before, -1, *ones, *after)
+    combined = toward_zero(operation(parts, axis=along, keepdims=True))
+    return combined.transpose(np.argsort(order))
 
 
 @np.errstate(all="ignore")

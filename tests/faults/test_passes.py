@@ -340,6 +340,32 @@ def test_a_mean_along_two_axes_apart_may_have_two_passes_beside_a_variance_of_on
     assert measured in first_five_of_training(case)
 
 
+def test_a_mean_along_two_groups_of_axes_may_have_one_pass_for_what_a_first_pass_leaves(
+    tmp_path: Path,
+) -> None:
+    """DirectML 1.8.0 gives these: means of 64 of 320 rows, and then of 15 means."""
+    desc = """{Epsilon: 0.1,
+      InputTensor: {Sizes: [5, 4, 16, 1, 1, 8, 1, 3], DataType: FLOAT16,
+                    fill: {uniform: {low: -1, high: 1, seed: 1475042865}}},
+      ScaleTensor: {Sizes: [1, 1, 1, 1, 1, 8, 1, 1], DataType: FLOAT16,
+                    fill: {uniform: {low: -8, high: 1, seed: 231949861}}},
+      BiasTensor: {Sizes: [1, 1, 1, 1, 1, 8, 1, 1], DataType: FLOAT16,
+                   fill: {uniform: {low: -1, high: 6, seed: 1887195903}}},
+      OutputTensor: {Sizes: [5, 4, 16, 1, 1, 8, 1, 3], DataType: FLOAT16},
+      OutputMeanTensor: {Sizes: [1, 1, 1, 1, 1, 8, 1, 1], DataType: FLOAT16},
+      OutputVarianceTensor: {Sizes: [1, 1, 1, 1, 1, 8, 1, 1], DataType: FLOAT16}}"""
+    measured = [
+        [3.37109375, -1.7265625, 2.404296875, 2.6875, -1.544921875],
+        [
+            *(-0.040985107421875, 0.01378631591796875, 0.004787445068359375),
+            *(-0.019195556640625, -0.017242431640625),
+        ],
+        [0.322265625, 0.338134765625, 0.322021484375, 0.331787109375, 0.33203125],
+    ]
+    case = case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc)
+    assert measured in first_five_of_training(case)
+
+
 def test_a_variance_of_channels_last_may_have_two_passes_beside_a_mean_of_one(
     tmp_path: Path,
 ) -> None:
