@@ -1,7 +1,7 @@
 """The script `dmlconf` and its processes execute no module of the working folder.
 
-This holds even for a module with the name of one that dmlconf imports, such as `click.py`. It does
-not hold for `python -m dmlconf`: there Python itself puts the working folder on the path.
+This holds even for `click.py`, which has the name of a module that dmlconf imports.
+It does not hold for `python -m dmlconf`: Python then searches the working folder first.
 
 The tested code is in `dmlconf/cli/entry_point.py`; `dmlconf/workers/spawning.py` starts the
 processes.
@@ -31,7 +31,7 @@ NAMES = (
     "struct",
     "yaml",
 )
-"""Modules that dmlconf imports, and itself."""
+"""dmlconf, and modules that it imports."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`dmlconf fuzz` runs, judges and reports generated cases as `run` does cases of files.
+"""`dmlconf fuzz` runs generated cases, and saves those that fail.
 
 The tested code is in `dmlconf/cli/commands/running/fuzz.py`,
 `dmlconf/cli/runs/fuzz_reduction.py`, `dmlconf/fuzzing/plan.py` and `dmlconf/fuzzing/saving.py`.
@@ -14,10 +14,9 @@ import pytest
 from tests.cli.process import dmlconf_here
 
 NEGATED = "faulty:negated,where=Axis > 1"
-"""A backend that is wrong for some cases of GATHER."""
 
 FUZZ = ("fuzz", "-b", NEGATED, "-o", "GATHER", "--seed", "1")
-"""The beginning of a command that generates the same cases of GATHER each time."""
+"""The beginning of a command; its seed fixes the cases."""
 
 
 @pytest.mark.fuzz
@@ -29,7 +28,7 @@ def test_a_backend_without_defects_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.fuzz
-def test_a_defect_is_found_named_and_saved_as_case_files_that_fail_again(tmp_path: Path) -> None:
+def test_defect_is_named_and_its_failures_are_saved(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, *FUZZ, "--cases", "60")
     assert run.returncode == 1
     assert "where Axis > 1" in run.stdout
@@ -53,7 +52,7 @@ def test_one_case_of_a_group_of_failures_is_reduced(tmp_path: Path) -> None:
     (verdict,) = verdicts(tmp_path / "again.jsonl")
     facts = verdict["facts"]
     assert isinstance(facts, dict)
-    # With `Axis > 1`, a tensor has three dimensions or more.
+    # `Axis > 1` needs three dimensions.
     assert facts["OutputTensor"] == "FLOAT32 1x1x1"
 
 
@@ -68,7 +67,7 @@ def test_invalid_cases_fail_on_a_backend_that_accepts_every_desc(tmp_path: Path)
 
 
 @pytest.mark.fuzz
-def test_generated_graphs_are_run_and_judged_and_fail_again_as_saved_files(tmp_path: Path) -> None:
+def test_generated_graphs_that_fail_are_saved_and_fail_again(tmp_path: Path) -> None:
     graphs = ("--graphs", "--nodes", "3", "--cases", "8", "--seed", "1")
     operators = ("-o", "ACTIVATION_RELU", "-o", "ELEMENT_WISE_ADD")
     right = ("fuzz", "-b", "faulty:level=6_4", *graphs, *operators)
@@ -81,7 +80,7 @@ def test_generated_graphs_are_run_and_judged_and_fail_again_as_saved_files(tmp_p
 
 
 @pytest.mark.fuzz
-def test_a_case_chosen_by_number_equals_that_of_a_whole_run(tmp_path: Path) -> None:
+def test_option_number_repeats_a_case_of_a_run(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, *FUZZ, "--cases", "12", "--log", "all.jsonl")
     dmlconf_here(tmp_path, *FUZZ, "--number", "11", "--log", "single.jsonl")
     (single,) = verdicts(tmp_path / "single.jsonl")

@@ -40,7 +40,7 @@ def history(tmp_path: Path) -> Iterator[Database]:
 def ask(
     application: Application, path: str, query: str = "", *, method: str = "GET", cookie: str = ""
 ) -> tuple[int, dict[str, str], bytes]:
-    """Return the status code, the headers and the body with which a request is answered."""
+    """Return the status code, the headers and the body of the answer to a request."""
     answers: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start(status: str, headers: list[tuple[str, str]], info: object = None) -> None:
@@ -53,7 +53,7 @@ def ask(
         "HTTP_COOKIE": cookie,
         "wsgi.input": BytesIO(),
     }
-    body = b"".join(application(request, start))  # type: ignore[arg-type]  # Its own protocol.
+    body = b"".join(application(request, start))  # type: ignore[arg-type]
     [(status, headers)] = answers
     return int(status[:3]), dict(headers), body
 
@@ -74,7 +74,7 @@ def test_nothing_is_shown_without_the_token(history: Database) -> None:
         ):
             code, headers, body = ask(application, path, query, cookie=cookie)
             assert (code, "Set-Cookie" in headers) == (403, False), (path, query, cookie)
-            assert b"tile" not in body.lower()  # Pages name TILE and `tile/matrix/a`.
+            assert b"tile" not in body.lower()
 
 
 def test_the_token_moves_from_the_address_into_a_cookie(history: Database) -> None:
@@ -114,7 +114,7 @@ def test_unknown_paths_are_not_found(history: Database) -> None:
         assert b'href="/index.html"' in body
 
 
-def test_the_pages_show_a_run_as_soon_as_it_is_added(history: Database) -> None:
+def test_pages_show_a_run_once_it_is_added(history: Database) -> None:
     application = Application(history, TOKEN, print)
     cookie = f"dmlconf-history={TOKEN}"
     assert b"Run #1 of" in ask(application, "/", cookie=cookie)[2]
@@ -138,7 +138,7 @@ def test_a_damaged_database_gives_status_503_and_a_message(
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start the server, yield its process and first line of output, and end it afterwards."""
+    """Yield the process of a server and its first line of output, and end it afterwards."""
     command = [*DMLCONF, "history", "serve", "--database", str(folder / "h.sqlite"), *options]
     process = subprocess.Popen(
         command,
@@ -157,9 +157,7 @@ def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
 
 
 @pytest.mark.breakdown
-def test_a_browser_gets_pages_until_ctrl_c_and_a_second_server_is_refused_the_port(
-    history: Database, tmp_path: Path
-) -> None:
+def test_server_answers_until_ctrl_c_and_holds_its_port(history: Database, tmp_path: Path) -> None:
     with served(tmp_path, "--port", "0") as (process, address):
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with browser.open(address) as first:

@@ -1,6 +1,6 @@
 """After Ctrl-C, SIGTERM or SIGKILL, dmlconf and its workers end, and finished verdicts are kept.
 
-A terminal sends SIGINT, the signal of Ctrl-C, to dmlconf and to its workers.
+Ctrl-C sends SIGINT to dmlconf and to its workers.
 
 The tested code is in `dmlconf/cli/entry_point.py`, `dmlconf/workers/interrupts.py`,
 `dmlconf/workers/pool.py`, `dmlconf/workers/worker.py`, `dmlconf/workers/scratch.py`,
@@ -36,7 +36,7 @@ CHOSEN_CASES = ("--operator", "TILE", "-k", "matrix/layouts")
 
 
 def start(directory: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start dmlconf with `temporary`, a new folder below the directory, for temporary files."""
+    """Start dmlconf with a new folder `temporary` for temporary files."""
     temporary = directory / "temporary"
     temporary.mkdir()
     return beginning(directory, *arguments, TMPDIR=str(temporary))
@@ -55,7 +55,7 @@ def run_until(directory: Path, lines: int, backend: str, *more: str) -> subproce
 def press_ctrl_c(process: subprocess.Popen[str], pauses: Sequence[float] = ()) -> tuple[str, str]:
     """Press Ctrl-C once, and again after each pause; return what the process printed.
 
-    Workers also hold standard output open, so the output ends when the last worker has ended.
+    This waits for the workers, too, since they hold standard output open.
     """
     os.killpg(process.pid, signal.SIGINT)
     for pause in pauses:
@@ -74,7 +74,7 @@ def press_ctrl_c(process: subprocess.Popen[str], pauses: Sequence[float] = ()) -
     ],
     ids=["slow", "slow-side-by-side", "hang", "hang-side-by-side"],
 )
-def test_one_ctrl_c_ends_the_run_with_a_verdict_for_every_case(
+def test_one_ctrl_c_leaves_a_verdict_for_every_case(
     tmp_path: Path, backend: str, lines: int, more: tuple[str, ...]
 ) -> None:
     process = run_until(tmp_path, lines, backend, *more)
@@ -93,9 +93,7 @@ def test_one_ctrl_c_ends_the_run_with_a_verdict_for_every_case(
 
 
 @pytest.mark.parametrize("pause", [0.001, 0.1])
-def test_a_second_ctrl_c_ends_the_run_at_once_and_keeps_its_log(
-    tmp_path: Path, pause: float
-) -> None:
+def test_second_ctrl_c_ends_the_run_and_keeps_its_log(tmp_path: Path, pause: float) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     _, actual = press_ctrl_c(process, [pause])
     # If the second Ctrl-C arrives while Python ends, the signal itself may end Python.
@@ -108,7 +106,7 @@ def test_a_second_ctrl_c_ends_the_run_at_once_and_keeps_its_log(
 
 def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     process = start(tmp_path, "record", *CHOSEN_CASES, "-b", "faulty:hang", "-o", "x.dmlrec")
-    # The worker's scratch folder exists right before the worker starts.
+    # The scratch folder is made just before the worker starts.
     while not list((tmp_path / "temporary").glob("dmlconf-*")):
         assert process.poll() is None
         time.sleep(0.01)
@@ -131,9 +129,7 @@ def test_sigterm_ends_a_run_as_incomplete_with_exit_code_6(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("backend", ["faulty:hang", "faulty:slow"])
-def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
-    tmp_path: Path, backend: str
-) -> None:
+def test_killed_run_leaves_no_workers_and_next_run_cleans_up(tmp_path: Path, backend: str) -> None:
     process = run_until(tmp_path, 1, backend, "-j", "2")
     workers = children(process.pid)
     while len(workers) < 2:
@@ -158,7 +154,7 @@ def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))
 
 
-def test_the_scratch_folder_of_another_run_is_kept_while_it_runs(tmp_path: Path) -> None:
+def test_scratch_folder_of_a_running_run_is_kept(tmp_path: Path) -> None:
     process = run_until(tmp_path, 1, "faulty:hang")
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     dmlconf(
@@ -179,11 +175,11 @@ import sys
 class Interrupter:
     def find_spec(self, name, path, target=None):
         if name == "MODULE":
-            exec("raise KeyboardInterrupt")  # `dataclass` uses `exec`, too.
+            exec("raise KeyboardInterrupt")  # As `dataclass` calls `exec`.
 
 sys.meta_path.insert(0, Interrupter())
 """
-"""Code with which Ctrl-C arrives when the module MODULE is imported, within a call of `exec`."""
+"""Code that raises KeyboardInterrupt when the module MODULE is imported."""
 
 
 INTERRUPTED_START = """
@@ -192,16 +188,16 @@ import os, signal, sys
 if "--multiprocessing-fork" in sys.orig_argv:
     os.kill(os.getpid(), signal.SIGINT)
 """
-"""Code with which each process of `multiprocessing` gets Ctrl-C before it imports dmlconf."""
+"""Code that sends SIGINT to each process of `multiprocessing` before it imports dmlconf."""
 
 
 def python_path_with(directory: Path, text: str) -> str:
-    """Return a value of PYTHONPATH with which each Python process runs this code first."""
+    """Return a PYTHONPATH with which each Python process runs this code first."""
     (directory / "sitecustomize.py").write_text(text, encoding="utf-8")
     return os.pathsep.join((str(directory), environment(directory)["PYTHONPATH"]))
 
 
-def test_ctrl_c_while_python_makes_a_class_gives_exit_code_6(tmp_path: Path) -> None:
+def test_ctrl_c_during_an_import_gives_exit_code_6(tmp_path: Path) -> None:
     text = INTERRUPTED_IMPORT.replace("MODULE", "dmlconf.cli.commands.running.list")
     done = dmlconf(tmp_path, "list", PYTHONPATH=python_path_with(tmp_path, text))
     assert (done.returncode, done.stderr) == (6, "\ninterrupted\n")
@@ -236,9 +232,7 @@ def test_a_worker_that_is_starting_ignores_ctrl_c(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_outcomes_that_a_worker_has_handed_over_get_verdicts_after_a_signal(
-    tmp_path: Path, number: int
-) -> None:
+def test_outcomes_before_a_signal_get_verdicts(tmp_path: Path, number: int) -> None:
     witness.install(tmp_path / "plugins")
     (tmp_path / "case.yaml").write_text(witness.CASES, encoding="utf-8")
     notes = tmp_path / "notes"
@@ -257,7 +251,7 @@ def test_outcomes_that_a_worker_has_handed_over_get_verdicts_after_a_signal(
         ),
         **{witness.FILE: str(notes)},
     )
-    while text_of(notes).count("\n") < 60:  # Some of the 400 cases.
+    while text_of(notes).count("\n") < 60:
         assert process.poll() is None, process.communicate()
         time.sleep(0.005)
     handed_over = text_of(notes).splitlines()
@@ -272,12 +266,12 @@ def test_outcomes_that_a_worker_has_handed_over_get_verdicts_after_a_signal(
 
 
 def scratch_folders(path: Path) -> list[Path]:
-    """Return the scratch folders of the runs that `start` started."""
+    """Return the scratch folders of dmlconf in `temporary`."""
     return [each for each in (path / "temporary").glob("dmlconf-*") if each.is_dir()]
 
 
 def children(process: int) -> list[int]:
-    """Return the worker processes of a process, on Linux."""
+    """Return the worker processes of a process."""
     listed = Path(f"/proc/{process}/task/{process}/children").read_text("utf-8").split()
     names = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in listed}
     return [int(pid) for pid, name in names.items() if b"spawn_main" in name]

@@ -1,6 +1,4 @@
-"""Without `-o`, `dmlconf record` writes recordings beside the case files.
-
-With `--into-case` it writes expected values into a case file instead.
+"""`dmlconf record` writes recordings beside case files, and `--into-case` values into them.
 
 The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/cli/runs/into_case.py`,
 `dmlconf/expectations/into_cases.py` and `dmlconf/cases/writing/insertion.py`.
@@ -37,7 +35,7 @@ cases:
       two lines.
 
 # The end."""
-"""A case with 4 outputs and one with 300, between comments."""
+"""A case with an output of 4 elements and one of 300, between comments."""
 
 FILLED = """\
 # Corner cases of my kernel.
@@ -65,7 +63,7 @@ cases:
       OutputTensor: {file: "element_wise_sqrt-mine-large.OutputTensor.npy"}
 
 # The end."""
-"""CASES with expected values: 4 in the case file itself, and 300 in a file of their own."""
+"""CASES with expected values: 4 in the case file, and 300 in a file of their own."""
 
 SPLIT = """\
 operator: SPLIT
@@ -80,9 +78,9 @@ cases:
 
 
 def text_with_expectations(directory: Path, text: str, *chosen: str | Path) -> str:
-    """Record expected values into `mine.yaml` with this text, and return its new text.
+    """Write a text to `mine.yaml`, record expected values into it, and return its new text.
 
-    `chosen` are the case and the file that `record` gets; if left out, it gets the file alone.
+    `chosen` are arguments of `record`; the default is the path of the file.
     """
     path = write(directory, text, "mine.yaml")
     done = dmlconf_here(directory, "record", *(chosen or [path]), "--into-case", "-b", RIGHT)
@@ -92,7 +90,7 @@ def text_with_expectations(directory: Path, text: str, *chosen: str | Path) -> s
 
 
 def refused(directory: Path, text: str, backend: str = RIGHT) -> tuple[int, str]:
-    """Return the exit code and the message of a recording that must leave the file unchanged."""
+    """Return the exit code and the message of a refused recording; check the file is unchanged."""
     path = write(directory, text, "mine.yaml")
     done = dmlconf_here(directory, "record", path, "--into-case", "-b", backend)
     assert path.read_text("utf-8") == text
@@ -100,7 +98,7 @@ def refused(directory: Path, text: str, backend: str = RIGHT) -> tuple[int, str]
 
 
 def recorded_by(text: str) -> str:
-    """Return the version of the backend that a case file names under `recorded`."""
+    """Return the version of the backend in the field `recorded` of a case file."""
     return str(yaml.safe_load(text)["cases"][0]["recorded"]).partition(" ")[2]
 
 
@@ -112,9 +110,7 @@ def test_recording_into_a_case_file_keeps_its_comments_and_layout(tmp_path: Path
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_large_outputs_of_cases_with_similar_names_are_written_to_separate_files(
-    tmp_path: Path, together: bool
-) -> None:
+def test_large_outputs_of_similar_names_get_separate_files(tmp_path: Path, together: bool) -> None:
     """The outputs of `mine/a-b` and `mine-a/b` would have the same file name."""
     first = write(tmp_path, CASES.replace("large", "a-b"), "mine.yaml")
     other = CASES.replace("large", "b").replace("fill: sequence", "fill: {constant: {value: 4}}")
@@ -126,12 +122,12 @@ def test_large_outputs_of_cases_with_similar_names_are_written_to_separate_files
     assert validated.returncode == 0, validated.stderr
 
 
-def test_expected_values_can_be_recorded_for_one_case_of_a_file(tmp_path: Path) -> None:
+def test_expected_values_are_recorded_for_one_case_only(tmp_path: Path) -> None:
     text = text_with_expectations(tmp_path, CASES, "element_wise_sqrt/mine/small", "mine.yaml")
     assert ["expect" in each for each in yaml.safe_load(text)["cases"]] == [True, False]
 
 
-def test_a_list_of_outputs_is_written_into_a_case_file_without_final_newline(
+def test_outputs_are_written_into_a_file_without_final_newline(
     tmp_path: Path,
 ) -> None:
     text = text_with_expectations(tmp_path, SPLIT)
@@ -139,7 +135,7 @@ def test_a_list_of_outputs_is_written_into_a_case_file_without_final_newline(
     assert text.endswith("\n    OutputTensors:\n      - [-1]\n      - [2, 3]\n")
 
 
-def test_recording_into_a_case_file_keeps_its_windows_line_endings(tmp_path: Path) -> None:
+def test_recording_into_a_case_file_keeps_windows_line_endings(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(SPLIT.replace("\n", "\r\n").encode())
     done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", RIGHT)
@@ -154,7 +150,7 @@ def test_values_that_contradict_the_reference_are_refused(tmp_path: Path) -> Non
     assert "not recorded: element_wise_sqrt/mine/small: the expected value and the ref" in message
 
 
-def test_a_case_that_disputes_the_reference_takes_values_that_contradict_it(tmp_path: Path) -> None:
+def test_case_that_disputes_the_reference_takes_contradicting_values(tmp_path: Path) -> None:
     path = write(tmp_path, SPLIT + "\n  disputes: reference\n  note: Why.\n", "mine.yaml")
     done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", "faulty:zeros")
     assert done.returncode == 0, done.stderr
@@ -169,7 +165,7 @@ def test_a_case_that_disputes_the_reference_takes_values_that_contradict_it(tmp_
         (("Axis: 0", "Axis: 0\n  origin: elsewhere"), 10, "`origin` says"),
     ],
 )
-def test_an_entry_of_a_case_file_that_cannot_hold_expected_values_is_refused_with_its_line(
+def test_entry_that_cannot_hold_expected_values_is_refused(
     tmp_path: Path, change: tuple[str, str], line: int, expected_message: str
 ) -> None:
     code, message = refused(tmp_path, SPLIT.replace(*change))
@@ -178,7 +174,7 @@ def test_an_entry_of_a_case_file_that_cannot_hold_expected_values_is_refused_wit
     assert f"mine.yaml:{line}:" in message
 
 
-def test_an_entry_of_a_case_file_within_braces_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_entry_within_braces_is_refused(tmp_path: Path) -> None:
     tile = "{Sizes: [1], DataType: INT8, values: [1]}, OutputTensor: {Sizes: [1], DataType: INT8}"
     text = f"operator: TILE\ncases:\n- {{desc: {{InputTensor: {tile}, Repeats: [1]}}}}\n"
     code, message = refused(tmp_path, text)
@@ -199,7 +195,7 @@ def test_option_into_case_without_a_case_file_is_refused(tmp_path: Path) -> None
     assert "name its path" in done.stderr
 
 
-def test_the_text_of_a_number_is_read_back_to_the_same_bits() -> None:
+def test_text_of_a_number_is_read_back_exactly() -> None:
     rng = np.random.default_rng(1)
     for data_type, bits in (("f2", "u2"), ("f4", "u4"), ("f8", "u8")):
         numbers = rng.integers(0, np.iinfo(bits).max, 2000, dtype=bits).view(data_type)
@@ -208,7 +204,7 @@ def test_the_text_of_a_number_is_read_back_to_the_same_bits() -> None:
     assert number_text(np.float32(-0.0)) == "-0.0"
 
 
-def test_without_option_o_the_recording_of_a_folder_is_written_beside_its_cases(
+def test_recording_of_a_folder_is_written_beside_its_cases(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "split").mkdir()
@@ -218,7 +214,7 @@ def test_without_option_o_the_recording_of_a_folder_is_written_beside_its_cases(
     assert (tmp_path / "split" / "right.dmlrec").is_file()
 
 
-def test_without_option_o_a_file_outside_of_an_operators_folder_is_not_recorded(
+def test_file_outside_an_operators_folder_needs_option_o(
     tmp_path: Path,
 ) -> None:
     done = dmlconf_here(tmp_path, "record", write(tmp_path, SPLIT), "-b", RIGHT)

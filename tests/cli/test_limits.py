@@ -73,12 +73,12 @@ def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
     ("expression", "more", "limit"),
     [
         ("tuple(range(4096) for a in range(4096) for b in range(64))", "", "65,536 values"),
-        # The name of each of 16 * 4,096 * 15 = 983,040 cases would have 4,000 numbers.
+        # Each of 16 * 4,096 * 15 names would have 4,000 numbers.
         pytest.param(
             "tuple(tuple(range(4000)) for a in range(16))",
             ', B: "=range(4096)", C: "=range(15)"',
             "67,108,864 characters",
-            marks=pytest.mark.hostile,  # It takes twelve seconds.
+            marks=pytest.mark.hostile,
         ),
     ],
     ids=["values", "names"],
@@ -94,7 +94,7 @@ def test_a_matrix_that_would_fill_the_memory_is_refused(
 
 @pytest.mark.hostile
 def test_the_matrices_of_a_file_share_one_budget_of_steps(tmp_path: Path) -> None:
-    # One matrix takes about 2,000 * 2,000 = 4 million steps, and nine take 36 million.
+    # One matrix takes about 4 million steps.
     expression = "(sum(1 for a in range(2000) for b in range(2000)),)"
     first, _, entry = MATRIX.format(expression=expression, more="").partition("  - ")
     entries = "".join(f"  - {entry}".replace("stated", f"number-{n}") for n in range(9))
@@ -132,7 +132,7 @@ def test_an_unclosed_parenthesis_among_900_is_named(tmp_path: Path) -> None:
         ("[" * 1000 + "]" * 1000, "nested deeper than 40 levels"),
         ("9" * 5000, "a number of more than 400 characters"),
         ("0x" + "f" * 5000, "a number of more than 400 characters"),
-        # The line after the syntax error nests too deeply; only the syntax error is reported.
+        # Only the syntax error is reported, and not the depth of the next line.
         ("x\n[" + ".".join("a" * 50) + "]", "Invalid value"),
     ],
 )
@@ -160,16 +160,13 @@ def test_a_case_file_below_1500_nested_folders_is_found(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", make], cwd=tmp_path, check=True)
     try:
         done = dmlconf_here(tmp_path, "list", ".")
-    finally:  # Python's own functions for removing trees are recursive.
+    finally:  # Python's functions for removing trees are recursive.
         subprocess.run(["rm", "-rf", str(tmp_path / "a")], check=True)
     assert done.stdout == "tile/deep/stated\n"
 
 
 def _unprivileged(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run dmlconf without root's privileges, so that permissions of folders hold.
-
-    The user is still root, who owns this checkout.
-    """
+    """Run dmlconf as root, but without the privilege to ignore permissions."""
     return subprocess.run(
         ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *DMLCONF, *arguments],
         cwd=directory,
@@ -217,7 +214,7 @@ def test_a_working_folder_without_permission_gives_no_traceback(
 
 
 @needs_root
-def test_a_folder_of_cases_that_may_not_be_read_is_reported(tmp_path: Path) -> None:
+def test_unreadable_folder_of_cases_is_reported(tmp_path: Path) -> None:
     write(tmp_path)
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)

@@ -1,8 +1,5 @@
 """An old run log that cannot be removed and a log folder with too long a name cause no error.
 
-`tests/cli/test_written_files.py` tests which old logs are removed, and
-`tests/cli/test_commands.py` that the latest log is found.
-
 The tested code is in `dmlconf/cli/common/logs.py`.
 """
 
@@ -17,12 +14,12 @@ from dmlconf.cli.common import logs
 from dmlconf.cli.common.logs import DIRECTORY_VARIABLE, latest_log, new_log
 
 
-def test_an_old_log_that_cannot_be_removed_does_not_prevent_a_new_one(
+def test_old_log_that_cannot_be_removed_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path))
     old = [tmp_path / f"run-{number:02}.jsonl" for number in range(22)]
-    old[0].mkdir()  # What `unlink` refuses, as it does another user's log in a shared folder.
+    old[0].mkdir()  # `unlink` cannot remove a folder.
     for each in old[1:]:
         each.write_bytes(b"")
     for each in old:
@@ -32,10 +29,10 @@ def test_an_old_log_that_cannot_be_removed_does_not_prevent_a_new_one(
     assert {*tmp_path.iterdir()} == {log, *old[3:], old[0]}
 
 
-def test_a_log_folder_with_too_long_a_name_has_no_latest_log(
+def test_too_long_folder_name_gives_no_latest_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path / ("x" * 300)))
-    # The folder that is searched next has no log.
+    # This folder is searched next; it has no log.
     monkeypatch.setattr(logs, "temporary_log_directory", lambda: tmp_path)
     assert latest_log() is None

@@ -1,6 +1,6 @@
 """The plan of a run is freed before its reports are made, because both can be large.
 
-Only cases outside the bundled suite are kept, for the hints in reports.
+Only cases outside the bundled suite are kept, for hints.
 
 The tested code is in `dmlconf/cli/runs/run_target.py` and `dmlconf/cli/output/hints.py`.
 """
@@ -68,7 +68,7 @@ def test_the_plan_is_freed_before_reports_are_made(
     assert alive == [False]
 
 
-def test_only_cases_outside_the_bundled_suite_are_kept_for_hints(tmp_path: Path) -> None:
+def test_hints_keep_only_cases_outside_the_bundled_suite(tmp_path: Path) -> None:
     own = plan(tmp_path)
     bundled_cases = list(bundled("tile/documented.yaml").plan())
     assert bundled_cases

@@ -1,6 +1,4 @@
-"""Runs on `numpy` and `dmlconf record` leave out cases of models unless asked for them.
-
-These are the cases with the tag `model`; an option or a path may ask for them.
+"""Runs on `numpy` and `dmlconf record` leave out cases with the tag `model` by default.
 
 The tested code is in `dmlconf/cli/options/models.py`, `dmlconf/cli/options/selection.py` and
 `dmlconf/reports/runs/left_out.py`.
@@ -23,22 +21,20 @@ cases:
       InputTensor: {Sizes: [3], DataType: FLOAT32, fill: sequence}
       OutputTensor: {Sizes: [3], DataType: FLOAT32}
 """
-"""A file with one case, which has the tag `model` if the file is called `model.yaml`."""
+"""A case, whose tag is the name of its file."""
 
 LEFT_OUT = "1 case with the tag `model` left out"
 
 
 def write_suite(folder: Path) -> None:
-    """Write two case files, whose names give their cases the tags `model` and `matrix`."""
+    """Write a case with the tag `model` and one with the tag `matrix`."""
     (folder / "negate").mkdir()
     for name in ("model", "matrix"):
         (folder / "negate" / f"{name}.yaml").write_text(CASES)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "faulty:negated"])
-def test_runs_on_numpy_leave_cases_of_models_out_by_default_and_runs_on_faulty_do_not(
-    tmp_path: Path, backend: str
-) -> None:
+def test_only_runs_on_numpy_leave_out_models(tmp_path: Path, backend: str) -> None:
     write_suite(tmp_path)
     reports = ["--report", "markdown:run.md", "--report", "html:run.html"]
     process = dmlconf_here(tmp_path, "run", "negate", "-b", backend, *reports)
@@ -48,14 +44,14 @@ def test_runs_on_numpy_leave_cases_of_models_out_by_default_and_runs_on_faulty_d
     verbose = dmlconf_here(tmp_path, "run", "negate", "-b", backend, "-v").stdout
     pages = [(tmp_path / name).read_text("utf-8") for name in ("run.md", "run.html")]
     for text in (verbose, *pages):
-        # The text without line breaks and without what Markdown and HTML escape.
+        # Line breaks and escapes are removed.
         plain = " ".join(text.replace("\\", "").replace("&#96;", "`").split())
         assert (LEFT_OUT in plain) is not included
         assert ("select them with --tag model" in plain) is not included
 
 
 @pytest.mark.parametrize("backends", [("faulty:negated", "numpy"), ("numpy", "faulty:negated")])
-def test_a_failure_counts_even_if_all_cases_are_left_out_on_another_backend(
+def test_failure_counts_if_another_backend_runs_no_case(
     backends: tuple[str, str], tmp_path: Path
 ) -> None:
     write_suite(tmp_path)
@@ -84,9 +80,7 @@ def test_a_run_whose_cases_are_all_left_out_says_so(tmp_path: Path) -> None:
         ("negate", "-k", "Model and layer"),
     ],
 )
-def test_cases_of_models_run_if_the_command_line_asks_for_them(
-    tmp_path: Path, asked: tuple[str, ...]
-) -> None:
+def test_cases_of_models_run_if_asked_for(tmp_path: Path, asked: tuple[str, ...]) -> None:
     write_suite(tmp_path)
     process = dmlconf_here(tmp_path, "run", *asked)
     assert "1 unchecked of 1 case" in process.stdout, process.stdout + process.stderr

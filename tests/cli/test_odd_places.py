@@ -31,9 +31,7 @@ def name_not_utf8(tmp_path: Path) -> str:
     return name
 
 
-def test_a_file_whose_name_is_not_utf8_runs_and_is_reported(
-    tmp_path: Path, name_not_utf8: str
-) -> None:
+def test_file_name_that_is_not_utf8_is_reported(tmp_path: Path, name_not_utf8: str) -> None:
     names = ("json:x.json", "junit:x.xml", "markdown:x.md", "text:x.txt")
     reports = [part for name in names for part in ("--report", name)]
     done = dmlconf(tmp_path, "run", name_not_utf8, "--log", "run.jsonl", *reports)
@@ -45,7 +43,7 @@ def test_a_file_whose_name_is_not_utf8_runs_and_is_reported(
     assert r"odd-\udcff" in dmlconf(tmp_path, "list", name_not_utf8).stdout
 
 
-def test_pipes_devices_and_broken_links_named_like_case_files_are_reported(tmp_path: Path) -> None:
+def test_pipes_devices_and_broken_links_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     (folder / "folder.yaml").mkdir(parents=True)
     os.mkfifo(folder / "pipe.yaml")
@@ -68,7 +66,7 @@ def test_a_name_that_is_too_long_is_refused(tmp_path: Path, command: str) -> Non
 
 
 @pytest.mark.hostile
-def test_commands_in_a_deleted_working_folder_end_with_ordinary_exit_codes(tmp_path: Path) -> None:
+def test_deleted_working_folder_gives_ordinary_exit_codes(tmp_path: Path) -> None:
     script = f"mkdir gone; cd gone; rmdir ../gone; {shlex.join(DMLCONF)}"
     run = "run -o TILE --quick -q"
     file = write(tmp_path)

@@ -29,7 +29,7 @@ def page(name: str) -> str:
 
 
 def section(text: str, title: str) -> str:
-    """Return the section of a page that has a title of the second level."""
+    """Return the section below the heading `## title`."""
     return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
@@ -42,11 +42,11 @@ def test_the_page_shows_support_by_feature_level() -> None:
     assert "| `InputTensor` | 1 to 4 | FLOAT32, FLOAT16 |" in older
 
 
-def test_the_page_of_a_special_case_links_to_the_general_operator() -> None:
+def test_page_of_special_case_links_to_general_operator() -> None:
     assert "Special case of [RESAMPLE3](resample3.md) with Antialiased = false" in page("resample2")
 
 
-def test_the_page_shows_constraints_precision_and_errors_of_the_official_page() -> None:
+def test_page_shows_constraints_precision_and_known_errors() -> None:
     text = page("top_k")
     assert "`OutputValueTensor`" in section(text, "Precision")
     errors = section(text, "Known errors of the page")
@@ -55,7 +55,7 @@ def test_the_page_shows_constraints_precision_and_errors_of_the_official_page() 
         assert f"| `{constraint.name}` | `{constraint.require}` |" in section(text, "Constraints")
 
 
-def test_the_page_counts_the_cases_by_file_name_and_all_of_them(tmp_path: Path) -> None:
+def test_page_counts_cases_by_file_name_and_in_total(tmp_path: Path) -> None:
     rows = re.findall(
         r"^\| `?(\w+)`? \| ([\d,]+) \|$", section(page("tile"), "Cases in the suite"), re.M
     )
@@ -73,7 +73,7 @@ def test_rows_have_as_many_cells_as_their_tables_have_columns(name: str) -> None
         cells = line.count("|") - 1
         if line.startswith("|---"):
             columns = cells
-            assert above == columns  # The cells of the heading.
+            assert above == columns
         elif line.startswith("|") and columns:
             assert cells == columns
             rows += 1

@@ -38,7 +38,7 @@ cases:
       OutputTensor: {Sizes: [10], DataType: FLOAT16}
       Repeats: [2]
 """
-"""Cases of all data types, an invalid one, and one with NaN, -0, infinities and a subnormal."""
+"""Cases of all data types, an invalid case, and one with special numbers."""
 
 
 @pytest.fixture(scope="module")
@@ -145,17 +145,17 @@ def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, recording: by
     own = str(Path("suite", "recordings", "a.dmlrec"))
     assert report["summary"]["unchecked"] == 0
     assert report["run"]["against"] == f"recording:{own}"
-    # For cases without a recording the reference counts, unless it is tested itself, as above.
+    # Cases without a recording are compared with the reference, unless it is tested itself.
     other = dmlconf_here(tmp_path, "run", "suite", "-b", "faulty:zeros", "--report", "json")
     assert json.loads(other.stdout)["run"]["against"] == f"recording:{own}, else numpy"
     assert other.returncode == 1
-    # The command that repeats a failure needs no --against.
+    # Commands that repeat failures need no --against.
     assert " --against " not in other.stderr
     numpy = dmlconf_here(tmp_path, "run", "suite", "--against", "numpy", "--report", "json")
     assert json.loads(numpy.stdout)["summary"]["unchecked"] > 0
 
 
-def test_a_stale_recording_of_the_suite_causes_a_warning_and_is_not_used(
+def test_stale_recorded_case_is_not_used_and_gives_a_warning(
     tmp_path: Path, recording: bytes
 ) -> None:
     folder = recorded_suite(tmp_path, recording)
@@ -183,7 +183,7 @@ def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path, recording
     assert "the recording has no such case" in done.stdout
 
 
-def test_the_exit_code_is_4_for_a_stale_recording_to_compare_with(
+def test_stale_recording_to_compare_with_gives_exit_code_4(
     tmp_path: Path, recording: bytes
 ) -> None:
     path = write_recording(tmp_path, recording)
@@ -204,9 +204,7 @@ def test_the_exit_code_is_4_for_a_stale_recording_to_compare_with(
     assert not (tmp_path / "log.jsonl").exists()
 
 
-def test_the_exit_code_is_4_for_a_recording_of_another_suite(
-    tmp_path: Path, recording: bytes
-) -> None:
+def test_recording_of_another_suite_gives_exit_code_4(tmp_path: Path, recording: bytes) -> None:
     path = write_recording(tmp_path, recording)
     done = dmlconf_here(tmp_path, "run", "--against", f"recording:{path}", "--operator", "GATHER")
     assert done.returncode == 4
@@ -223,12 +221,12 @@ def test_the_exit_code_is_4_for_a_recording_of_another_suite(
         (b"half", "not a recording"),
     ],
 )
-def test_the_exit_code_is_4_for_a_file_that_is_no_recording(
+def test_file_that_is_no_recording_gives_exit_code_4(
     tmp_path: Path, recording: bytes, use: str, content: bytes | None, message: str
 ) -> None:
     suite = write(tmp_path, MIXED)
     path = tmp_path / "x.dmlrec"
-    if content == b"half":  # It stands for the first half of a recording.
+    if content == b"half":  # Stands for half of a recording.
         path.write_bytes(recording[: len(recording) // 2])
     elif content is not None:
         path.write_bytes(content)
@@ -239,7 +237,7 @@ def test_the_exit_code_is_4_for_a_file_that_is_no_recording(
     assert "Traceback" not in done.stderr
 
 
-def test_the_reference_is_recorded_with_a_warning_and_its_recording_checks_no_case(
+def test_recording_of_the_reference_checks_no_case(
     tmp_path: Path,
 ) -> None:
     suite = write(tmp_path, MIXED)
@@ -257,7 +255,7 @@ def test_the_reference_is_recorded_with_a_warning_and_its_recording_checks_no_ca
 
 def test_cases_that_break_are_reported_and_not_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
-    backend = "faulty:crash,on=INT8"  # This crashes in the cases of INT8 and UINT8.
+    backend = "faulty:crash,on=INT8"  # Also crashes on UINT8.
     done = dmlconf_here(tmp_path, "record", suite, "-b", backend, "-o", "x.dmlrec")
     assert done.returncode == 1
     assert "not recorded: 2 cases broken: crash" in done.stderr
@@ -280,7 +278,7 @@ def test_no_file_is_written_if_nothing_can_be_recorded(tmp_path: Path, fault: st
     assert names_in(tmp_path) == ["tile.yaml", "x.dmlrec"]
 
 
-def test_cases_that_the_backend_may_decline_are_not_recorded(tmp_path: Path) -> None:
+def test_unsupported_cases_are_not_recorded(tmp_path: Path) -> None:
     done = dmlconf_here(
         tmp_path,
         "record",
@@ -329,7 +327,7 @@ def test_failures_that_limits_of_a_substrate_excuse_are_not_recorded(tmp_path: P
     [
         (["-b", "numpy"], 2, "say where to write"),
         (["-b", "recording:y.dmlrec", "-o", "x.dmlrec"], 2, "copy the file"),
-        # The file is tried before any case runs, since this backend would hang in its first case.
+        # The file is tried before a case runs and hangs.
         (["-b", "faulty:hang", "-o", f"{__file__}/x.dmlrec"], 2, "Not a directory"),
         (["-b", "numpy", "-o", "TILE"], 2, "to select an operator, use --operator"),
         (["-b", "numpy", "-o", "x.dmlrec", "--name", "y"], 2, "add -o FOLDER"),
@@ -344,7 +342,7 @@ def test_failures_that_limits_of_a_substrate_excuse_are_not_recorded(tmp_path: P
         (["-b", "numpy", "-o", "x.dmlrec", "nothing.yaml"], 3, "no such file or folder"),
     ],
 )
-def test_wrong_arguments_of_record_are_refused_with_a_message_and_write_no_file(
+def test_wrong_arguments_of_record_are_refused(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     done = dmlconf_here(tmp_path, "record", *arguments)
@@ -354,13 +352,12 @@ def test_wrong_arguments_of_record_are_refused_with_a_message_and_write_no_file(
     assert names_in(tmp_path) == []
 
 
-def test_a_recorded_case_without_large_outputs_takes_less_than_100_bytes_on_average(
+def test_recorded_case_takes_less_than_100_bytes_on_average(
     tmp_path: Path,
 ) -> None:
-    """Each checkout has recordings of the suite's cases, of which there are more than 70,000."""
     path = tmp_path / "x.dmlrec"
     paths = [cases_directory() / name for name in ("gather", "join", "tile")]
-    # Cases of `sizes` have large outputs, and those of `combinations` long identifiers.
+    # Files `sizes.yaml` have large outputs, and `combinations.yaml` long identifiers.
     chosen = "not sizes and not combinations"
     done = dmlconf_here(tmp_path, "record", *paths, "-b", "numpy", "-o", path, "-k", chosen)
     assert done.returncode == 0

@@ -50,7 +50,7 @@ OTHER = TILE.replace(
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """Return a suite of two cases of TILE and one of JOIN, each operator in its own folder."""
+    """Return a suite of two cases of TILE and one of JOIN, each in its operator's folder."""
     for operator, text in (("tile", TILE), ("join", JOIN)):
         folder = tmp_path / "suite" / operator
         folder.mkdir(parents=True)
@@ -73,7 +73,7 @@ def recorded_cases(suite: Path, operator: str) -> list[str]:
 
 
 def recordings(suite: Path) -> dict[str, tuple[bytes, int]]:
-    """Return the content and the time of change of each recording, by its operator's folder."""
+    """Return the content and the time of change of each recording, by its folder."""
     return {
         path.parent.name: (path.read_bytes(), path.stat().st_mtime_ns)
         for path in suite.glob("*/r.dmlrec")
@@ -100,7 +100,7 @@ def test_a_recording_is_written_beside_the_cases_of_each_operator(suite: Path) -
         ("suite/join", "../tile", "../r.dmlrec"),
     ],
 )
-def test_without_an_output_folder_recordings_go_to_the_folders_of_the_cases(
+def test_recordings_go_beside_the_cases_by_default(
     suite: Path, where: str, path: str, named: str
 ) -> None:
     done = dmlconf_here(suite.parent / where, "record", path, "-b", RIGHT, "--name", "r")
@@ -116,7 +116,7 @@ def test_an_absolute_path_is_reported_as_an_absolute_path(suite: Path) -> None:
     assert done.stdout.startswith(f"{suite / 'r.dmlrec'}: recorded")
 
 
-def test_without_option_name_recordings_are_named_after_the_backend_and_its_version(
+def test_recordings_are_named_after_backend_and_version(
     suite: Path,
 ) -> None:
     done = dmlconf_here(suite.parent, "record", "suite", "-b", RIGHT, "-o", "suite")
@@ -126,7 +126,7 @@ def test_without_option_name_recordings_are_named_after_the_backend_and_its_vers
     assert path.stem == f"faulty-{environment['version']}"
 
 
-def test_a_run_is_judged_by_the_recordings_and_reports_name_them_together(suite: Path) -> None:
+def test_run_uses_recordings_of_several_operators_as_one(suite: Path) -> None:
     record(suite, "suite")
     done = dmlconf_here(suite.parent, "run", "suite", "--report", "json")
     report = json.loads(done.stdout)
@@ -149,7 +149,7 @@ def test_recording_again_without_changes_writes_no_file(suite: Path) -> None:
     assert recordings(suite) == before
 
 
-def test_a_change_of_one_operators_cases_changes_its_recording_only(suite: Path) -> None:
+def test_changed_cases_change_only_the_recording_of_their_operator(suite: Path) -> None:
     record(suite, "suite")
     before = recordings(suite)
     (suite / "tile" / "x.yaml").write_text(OTHER, encoding="utf-8")
@@ -166,7 +166,7 @@ def test_only_the_chosen_operator_is_recorded(suite: Path, chosen: list[str]) ->
     assert recordings(suite).keys() == {"tile"}
 
 
-def test_cases_that_are_not_selected_keep_what_was_recorded_of_them(suite: Path) -> None:
+def test_cases_that_are_not_selected_stay_recorded(suite: Path) -> None:
     record(suite, "suite")
     before = recordings(suite)
     (suite / "tile" / "x.yaml").write_text(OTHER.replace("name: c", "name: b"), encoding="utf-8")
@@ -179,7 +179,7 @@ def test_cases_that_are_not_selected_keep_what_was_recorded_of_them(suite: Path)
     assert recordings(suite)["join"] == before["join"]
 
 
-def test_recording_one_case_file_keeps_the_recorded_cases_of_other_files(suite: Path) -> None:
+def test_recording_one_file_keeps_recorded_cases_of_others(suite: Path) -> None:
     (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
     other_file = suite.parent / "mine.yaml"
     other_file.write_text(TILE, encoding="utf-8")
@@ -230,7 +230,7 @@ def test_recording_other_cases_keeps_the_recorded_cases_of_shared_files(
     assert recorded_cases(suite, "tile") == before
 
 
-def test_cases_of_another_device_are_recorded_only_if_all_of_the_operator_are_recorded_again(
+def test_another_device_must_record_all_cases_of_an_operator(
     suite: Path,
 ) -> None:
     record(suite, "suite")
@@ -271,7 +271,7 @@ def test_a_damaged_recording_is_replaced(suite: Path) -> None:
     assert recordings(suite)["tile"][0] == before
 
 
-def test_a_stale_recording_is_reported_with_the_command_that_renews_it(suite: Path) -> None:
+def test_stale_recording_is_reported_with_a_command_to_renew_it(suite: Path) -> None:
     record(suite, "suite")
     (suite / "tile" / "x.yaml").write_text(TILE.replace("[1, 2]", "[1, 3]"), encoding="utf-8")
     done = dmlconf_here(suite.parent, "run", "suite")

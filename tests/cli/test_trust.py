@@ -21,7 +21,7 @@ from tests.fleet.lab_backend import install
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder with a case, and with a link to the folder `elsewhere` beside it."""
+    """A folder with a case, and with a link to the folder `elsewhere` outside."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     write(folder)
@@ -31,12 +31,12 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def configured(folder: Path, text: str) -> None:
-    """Write a configuration file whose first line names the case file, with `text` after it."""
+    """Write a configuration file: a line that names the case file, and the text."""
     (folder / "dmlconf.toml").write_text(f'paths = ["tile.yaml"]\n{text}\n', encoding="utf-8")
 
 
 def run(folder: Path, *arguments: str, command: str = "run") -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder; permissions are kept in `state` beside it."""
+    """Run a command in a folder, with a file of permissions outside it."""
     state = str(folder.parent / "state")
     return dmlconf_here(folder, command, *arguments, XDG_STATE_HOME=state)
 
@@ -55,7 +55,7 @@ def run(folder: Path, *arguments: str, command: str = "run") -> subprocess.Compl
         ('log = ".GIT/hooks/post-checkout"', "log writes "),
     ],
 )
-def test_settings_that_load_code_use_the_network_or_write_elsewhere_must_be_allowed(
+def test_settings_that_can_do_harm_must_be_allowed(
     checkout: Path, setting: str, reason: str
 ) -> None:
     configured(checkout, setting)
@@ -95,7 +95,7 @@ def test_a_plugin_that_the_file_names_must_be_allowed(
     assert "backend loads the plugin lab" in done.stderr
 
 
-def test_a_plugin_that_diagnose_also_runs_must_be_allowed(checkout: Path) -> None:
+def test_plugin_of_option_also_must_be_allowed(checkout: Path) -> None:
     configured(checkout, '[diagnose]\nalso = "evil"')
     done = run(checkout, "tile/case", command="diagnose")
     assert done.returncode == 3
@@ -106,9 +106,7 @@ def test_a_plugin_that_diagnose_also_runs_must_be_allowed(checkout: Path) -> Non
     "setting",
     ['allow-backend = "numpy"', 'max-waived = "100%"', 'key = "their.pub.pem"', 'paths = "."'],
 )
-def test_demands_on_certificates_that_the_file_makes_must_be_allowed(
-    checkout: Path, setting: str
-) -> None:
+def test_demands_on_certificates_must_be_allowed(checkout: Path, setting: str) -> None:
     configured(checkout, f"[verify]\n{setting}")
     done = run(checkout, "it.dmlcert", command="verify")
     assert done.returncode == 3
@@ -117,9 +115,7 @@ def test_demands_on_certificates_that_the_file_makes_must_be_allowed(
 
 
 @pytest.mark.parametrize("text", ['paths = "{}"\n[record]', '[record]\npaths = "{}"'])
-def test_cases_elsewhere_into_which_record_would_write_must_be_allowed(
-    checkout: Path, text: str
-) -> None:
+def test_recording_into_cases_elsewhere_must_be_allowed(checkout: Path, text: str) -> None:
     case = write(checkout.parent / "elsewhere")
     before = case.read_text()
     setting = text.format("../elsewhere") + "\ninto-case = true"
@@ -190,7 +186,7 @@ def test_the_file_cannot_grant_its_own_permission(checkout: Path) -> None:
     assert "no option trust-config" in done.stderr
 
 
-def test_config_says_whether_the_file_is_allowed_and_what_needs_permission(checkout: Path) -> None:
+def test_config_shows_permission_and_settings_that_need_it(checkout: Path) -> None:
     configured(checkout, 'scheduler = "tcp://192.0.2.1:8786"')
     assert "not allowed" in run(checkout, command="config").stdout
     data = json.loads(run(checkout, "--json", command="config").stdout)
@@ -201,7 +197,7 @@ def test_config_says_whether_the_file_is_allowed_and_what_needs_permission(check
     assert "not allowed" not in run(checkout, command="config").stdout
 
 
-def test_config_allow_names_no_line_of_a_setting_in_an_inline_table(checkout: Path) -> None:
+def test_config_allow_gives_inline_tables_no_line_number(checkout: Path) -> None:
     configured(checkout, 'verify = {max-waived = "100%"}\ndirectml = "evil.so"')
     done = run(checkout, "allow", command="config")
     assert done.stdout.splitlines()[1:] == [

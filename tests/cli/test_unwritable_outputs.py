@@ -28,19 +28,19 @@ FULL = "/dev/full"
 """A device on which every write fails, as on a full disk."""
 
 LIMITED = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
-"""Shell commands that limit files to 16 KiB; Python writes no modules, which may be larger."""
+"""Shell commands that limit files to 16 KiB, and disable compiled modules, which may be larger."""
 
 
 @pytest.fixture
 def case(tmp_path: Path) -> Path:
-    """Return the path of a file with one case, which passes on the reference."""
+    """Return the path of a file with one case."""
     path = tmp_path / "case.yaml"
     path.write_text(TILE, encoding="utf-8")
     return path
 
 
 def run_in_shell(directory: Path, command: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell command, with dmlconf as `$D`; the exit code is that of a pipe's first part."""
+    """Run a shell command in which `$D` is dmlconf; a pipe has the exit code of its first part."""
     return subprocess.run(
         ["bash", "-c", f"IFS=; {command}; exit ${{PIPESTATUS[0]}}"],
         cwd=directory,
@@ -87,9 +87,7 @@ def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code:
         "keygen key.pem",
     ],
 )
-def test_a_command_that_runs_no_case_has_exit_code_8_if_standard_output_is_full(
-    case: Path, command: str
-) -> None:
+def test_full_output_of_other_commands_gives_exit_code_8(case: Path, command: str) -> None:
     done = run_in_shell(case.parent, f"$D {command} >{FULL}")
     assert done.returncode == 8, done.stderr
     message = "Error: standard output could not be written: No space left on device\n"
@@ -108,13 +106,13 @@ def test_a_reader_that_closes_the_pipe_changes_no_exit_code(
     assert (case.parent / "after.md").exists()
 
 
-def test_closing_the_pipe_of_a_list_of_cases_gives_exit_code_0(tmp_path: Path) -> None:
+def test_closed_pipe_of_a_list_gives_exit_code_0(tmp_path: Path) -> None:
     done = run_in_shell(tmp_path, "$D list -o TILE | head -1 >/dev/null")
     assert done.returncode == 0
     assert re.fullmatch(r"[0-9]+ cases\n", done.stderr)
 
 
-def test_closed_standard_streams_change_neither_the_exit_code_nor_the_log(case: Path) -> None:
+def test_closed_standard_streams_change_no_exit_code_or_log(case: Path) -> None:
     for closed in ("2>&-", "2>&- >&-", ">&- <&-"):
         done = run_in_shell(case.parent, f"$D run case.yaml -b faulty:zeros --log x.jsonl {closed}")
         assert done.returncode == 1
@@ -122,9 +120,7 @@ def test_closed_standard_streams_change_neither_the_exit_code_nor_the_log(case: 
 
 
 @pytest.mark.parametrize(("backend", "code"), [("numpy", 6), ("faulty:zeros", 1)])
-def test_a_full_disk_for_the_log_ends_the_run_with_an_error_message(
-    tmp_path: Path, backend: str, code: int
-) -> None:
+def test_full_disk_for_the_log_ends_the_run(tmp_path: Path, backend: str, code: int) -> None:
     """A limit on the size of files stands for the full disk."""
     done = run_in_shell(tmp_path, f"{LIMITED}; $D run -b {backend} -o TILE -j 2 --log run.jsonl")
     assert done.returncode == code
@@ -134,7 +130,7 @@ def test_a_full_disk_for_the_log_ends_the_run_with_an_error_message(
     assert len(read_log(tmp_path / "run.jsonl").verdicts) > 3
 
 
-def test_a_full_disk_for_a_resumed_log_hides_no_earlier_failure(tmp_path: Path) -> None:
+def test_full_disk_for_a_resumed_log_hides_no_failure(tmp_path: Path) -> None:
     wrong_then_right = (
         TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]")
         + """\
@@ -169,7 +165,7 @@ def test_a_log_that_is_no_regular_file_is_refused(case: Path, name: str, message
     assert message in done.stderr
 
 
-def test_a_run_is_refused_a_log_to_which_another_run_is_writing(case: Path) -> None:
+def test_log_of_a_running_run_is_refused(case: Path) -> None:
     first = beginning(case.parent, "run", "case.yaml", "-b", "faulty:hang", "--log", "x.jsonl")
     log = case.parent / "x.jsonl"
     while not text_of(log):
@@ -185,7 +181,7 @@ def test_a_run_is_refused_a_log_to_which_another_run_is_writing(case: Path) -> N
     assert dmlconf(case.parent, "run", "case.yaml", "--log", "x.jsonl").returncode == 0
 
 
-def test_a_new_file_that_cannot_be_written_whole_is_not_left_behind(tmp_path: Path) -> None:
+def test_new_file_that_cannot_be_written_is_removed(tmp_path: Path) -> None:
     done = run_in_shell(tmp_path, "ulimit -f 0; $D new case TILE --output folder/tile.yaml")
     assert done.returncode == 2
     assert "--output folder/tile.yaml: File too large" in done.stderr

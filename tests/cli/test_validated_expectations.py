@@ -50,7 +50,7 @@ cases:
       Axes: [3]
     expect: {{OutputTensor: [{mean}]}}
 """
-"""A mean of a tensor of 2 MiB; 1 is right."""
+"""A mean of 2 MiB of ones."""
 
 DISPUTE = "disputes: reference\n    note: A mean."
 
@@ -60,7 +60,7 @@ MATRIX = MEAN.replace("    desc:", "    matrix: {Axis: [3, 2]}\n    desc:").repl
 """The mean along axis 3, and along axis 2, for which the output's sizes are wrong."""
 
 
-def test_a_stated_output_that_is_wrong_is_a_problem_at_its_location(tmp_path: Path) -> None:
+def test_wrong_expectation_is_a_problem_at_its_line(tmp_path: Path) -> None:
     write(tmp_path, STATED, "reduce.yaml")
     done = dmlconf_here(tmp_path, "validate", "reduce.yaml", "--json")
     assert done.returncode == 3
@@ -83,13 +83,10 @@ def test_a_dispute_is_a_problem_only_if_the_reference_agrees(tmp_path: Path) -> 
     assert "disputes the reference, which nothing here contradicts" in done.stderr
 
 
-def test_a_dispute_about_recorded_outputs_that_are_not_checked_is_no_problem(
+def test_dispute_about_unchecked_recorded_outputs_is_no_problem(
     tmp_path: Path,
 ) -> None:
-    """Those of cases with the tag `model`, which the file's name gives, are not checked.
-
-    If the right output were checked, the dispute would be called unfounded.
-    """
+    """Recorded outputs of `model.yaml` are not checked."""
     folder = tmp_path / "reduce"
     folder.mkdir()
     path = write(folder, MEAN.replace("    desc:", f"    {DISPUTE}\n    desc:"), "model.yaml")
@@ -107,7 +104,7 @@ def test_recorded_outputs_are_checked_only_with_the_option_recordings(tmp_path: 
     wrong = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 999, np.float32)})
     write_recording(folder / "x.dmlrec", case, wrong)
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
-    for _ in range(2):  # The second run may use what the first one cached.
+    for _ in range(2):  # The second time with a filled cache.
         assert dmlconf_here(tmp_path, "validate", "reduce", **settings).returncode == 0
         done = dmlconf_here(tmp_path, "validate", "reduce", "--recordings", **settings)
         assert done.returncode == 3
@@ -135,7 +132,7 @@ def test_problems_found_in_a_file_are_cached(
     assert len(list(cache.iterdir())) == 2
 
 
-def test_cached_problems_are_not_used_for_a_file_of_another_name(tmp_path: Path) -> None:
+def test_file_of_another_name_uses_no_cached_problems(tmp_path: Path) -> None:
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
     for name in ("before.yaml", "after.yaml"):
         write(tmp_path, STATED, name)
@@ -143,8 +140,7 @@ def test_cached_problems_are_not_used_for_a_file_of_another_name(tmp_path: Path)
         assert f"reduce/{Path(name).stem}/wrong[Mean=999]" in done.stderr
 
 
-def test_a_case_that_did_not_fit_into_memory_is_checked_once_it_fits(tmp_path: Path) -> None:
-    """The process with little memory neither caches a result nor calls the dispute unfounded."""
+def test_case_too_large_for_memory_is_not_cached_as_valid(tmp_path: Path) -> None:
     disputing = LARGE.format(mean=1).replace("    desc:", f"    {DISPUTE}\n    desc:")
     for content, complaint in (
         (LARGE.format(mean=999), "999 is not within"),
@@ -152,7 +148,7 @@ def test_a_case_that_did_not_fit_into_memory_is_checked_once_it_fits(tmp_path: P
     ):
         settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
         write(tmp_path, content, "reduce.yaml")
-        # A process asks once how much memory it may use, so this one cannot be told to use less.
+        # A process reads the limit once, so this needs a new one.
         little = dmlconf(tmp_path, "validate", "reduce.yaml", DMLCONF_MEMORY_MIB="1", **settings)
         assert little.returncode == 0, little.stderr
         done = dmlconf_here(tmp_path, "validate", "reduce.yaml", **settings)
@@ -160,7 +156,6 @@ def test_a_case_that_did_not_fit_into_memory_is_checked_once_it_fits(tmp_path: P
 
 
 def test_a_valid_file_is_not_checked_again_until_it_changes(tmp_path: Path) -> None:
-    """Only the second case of MATRIX is wrong, which is not noticed if the file counts as valid."""
     right, wrong = MEAN, MATRIX
     store = Store(tmp_path / "cache")
     settings = {"DMLCONF_CACHE": str(store.folder)}
@@ -173,6 +168,6 @@ def test_a_valid_file_is_not_checked_again_until_it_changes(tmp_path: Path) -> N
         done = dmlconf_here(tmp_path, "validate", "reduce.yaml", **settings)
         assert (done.returncode, "reduce.yaml:" in done.stderr) == (3, True), done.stderr
     assert not ValidFiles(store).has(path, path.read_bytes())
-    ValidFiles(store).add(path)
+    ValidFiles(store).add(path)  # It is wrong, but now counts as valid.
     assert dmlconf_here(tmp_path, "validate", "reduce.yaml", **settings).returncode == 0
     assert dmlconf_here(tmp_path, "--no-cache", "validate", "reduce.yaml").returncode == 3

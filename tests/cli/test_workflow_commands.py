@@ -44,11 +44,11 @@ class Speaking:
 def create(argument):
     return Speaking()
 """
-"""A plugin that breaks down in every case, with workflow commands in all of its messages."""
+"""A plugin that breaks down in every case; its messages contain workflow commands."""
 
 
 def obeyed_commands(output: str) -> list[str]:
-    """Return the lines that GitHub's runner takes for commands."""
+    """Return the lines that GitHub's runner takes for workflow commands."""
     lines = output.replace("\r", "\n").split("\n")
     return [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
 
@@ -65,7 +65,7 @@ def test_a_message_of_a_plugin_is_no_workflow_command(tmp_path: Path) -> None:
     assert "planted" in done.stdout
     own = [line for line in obeyed_commands(done.stdout) if line.startswith("::error ")]
     assert obeyed_commands(done.stdout) == own
-    assert len(own) == 2  # One for the run, and one for its failing case.
+    assert len(own) == 2  # For the run and for its case.
     assert obeyed_commands(done.stderr) == []
 
 
@@ -82,7 +82,7 @@ def test_text_written_in_several_parts_makes_no_workflow_command(parts: list[str
     stream.flush()
     written = buffer.getvalue().decode("utf-8")
     assert obeyed_commands(written) == []
-    # A space of width 0 keeps text from being a command.
+    # Only zero-width spaces are added.
     assert written.replace("\u200b", "") == "".join(parts)
 
 

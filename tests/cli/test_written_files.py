@@ -35,7 +35,7 @@ def test_two_outputs_to_the_same_file_are_refused(tmp_path: Path, arguments: lis
     assert not (tmp_path / "x").exists()
 
 
-def test_a_report_does_not_replace_the_log_from_which_the_report_is_made(tmp_path: Path) -> None:
+def test_report_does_not_replace_its_log(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "log.jsonl")
     done = dmlconf_here(tmp_path, "report", "log.jsonl", "--report", "json:log.jsonl")
     assert done.returncode == 2
@@ -43,17 +43,17 @@ def test_a_report_does_not_replace_the_log_from_which_the_report_is_made(tmp_pat
     assert read_log(tmp_path / "log.jsonl").verdicts
 
 
-def test_a_report_with_a_file_name_is_refused_if_two_backends_run(tmp_path: Path) -> None:
+def test_report_file_of_two_backends_is_refused(tmp_path: Path) -> None:
     backends = ["-b", "numpy", "-b", "faulty:zeros"]
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *backends, "--report", "json:x")
     assert done.returncode == 2
     assert "takes one backend" in done.stderr
 
 
-def test_record_refuses_an_output_file_without_dmlrec_and_does_not_write_it(
+def test_record_refuses_an_output_file_without_suffix_dmlrec(
     tmp_path: Path,
 ) -> None:
-    """A file that is named as an operator looks like a forgotten --operator."""
+    """`-o TILE` looks like `--operator TILE`."""
     (tmp_path / "TILE").write_text("mine", encoding="utf-8")
     done = dmlconf_here(tmp_path, "record", write(tmp_path), "-b", "numpy", "-o", "TILE")
     assert done.returncode == 2
@@ -61,7 +61,7 @@ def test_record_refuses_an_output_file_without_dmlrec_and_does_not_write_it(
     assert (tmp_path / "TILE").read_text("utf-8") == "mine"
 
 
-def test_a_run_removes_logs_older_than_a_day_except_the_20_latest(tmp_path: Path) -> None:
+def test_old_logs_except_the_20_latest_are_removed(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     for number in range(40):
@@ -71,8 +71,8 @@ def test_a_run_removes_logs_older_than_a_day_except_the_20_latest(tmp_path: Path
             os.utime(log, (0, 0))
     assert dmlconf_here(tmp_path, "run", write(tmp_path)).returncode == 0
     kept = sorted(path.name for path in logs.iterdir())
-    assert len(kept) == 30 + 1  # The last is of this run.
-    # Those from 10 to 34 are younger than a day, and those from 35 on among the 20 latest.
+    assert len(kept) == 30 + 1  # One is of this run.
+    # Logs 10 to 34 are younger than a day, and logs 35 to 39 are among the 20 latest.
     assert kept[:-1] == [f"run-20200101T0000{number}.0-1.jsonl" for number in range(10, 40)]
 
 
@@ -86,7 +86,7 @@ CONTENTS = {
     "Makefile": "all:\n\ttrue\n",
     "waivers.txt": "waivers:\n  - case: tile/x\n",
 }
-"""Files that a person has written, by their names."""
+"""Files that people write, by name."""
 
 
 @pytest.mark.parametrize("name", CONTENTS)
@@ -125,7 +125,7 @@ def test_a_file_that_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_report_may_replace_a_report_and_a_log_may_replace_a_log(tmp_path: Path) -> None:
+def test_report_replaces_a_report_and_log_a_log(tmp_path: Path) -> None:
     reports = [f"--report={name}:x-{name}" for name in ("json", "junit", "markdown", "svg", "text")]
     run: list[str | Path] = ["run", write(tmp_path), "--log", "x.jsonl", *reports]
     assert dmlconf_here(tmp_path, *run).returncode == 0
@@ -135,7 +135,7 @@ def test_a_report_may_replace_a_report_and_a_log_may_replace_a_log(tmp_path: Pat
     assert [path.name for path, old in before.items() if path.read_bytes() == old] == []
 
 
-def test_other_commands_than_run_replace_no_case_file_log_or_recording_by_another_kind_of_file(
+def test_other_commands_replace_no_file_of_another_kind(
     tmp_path: Path,
 ) -> None:
     write(tmp_path)
@@ -166,13 +166,13 @@ def test_other_commands_than_run_replace_no_case_file_log_or_recording_by_anothe
     [
         ("mv {log} old; cp other.jsonl {log}", "was replaced"),
         ("rm {log}", "was removed"),
-        # Longer than the rest of the run's log, which would overwrite a shorter text completely.
+        # The run's own verdicts would overwrite a shorter text.
         ('yes "$(cat other.jsonl)" | head -c 4000000 >> {log}', "was changed by something else"),
         (": > {log}", "was changed by something else"),
     ],
 )
 @pytest.mark.parametrize(("last", "code"), [("2", 6), ("3", 1)], ids=["passing", "failing"])
-def test_no_report_is_made_from_a_log_that_something_else_has_changed(
+def test_log_changed_during_a_run_gives_no_report(
     tmp_path: Path, change: str, problem: str, last: str, code: int
 ) -> None:
     text = MANY.replace("LAST", last)
@@ -203,7 +203,7 @@ cases:
       Repeats: [2]
     expect: {OutputTensor: [1, 2, 1, LAST]}
 """
-"""1,000 cases, which pass if 2 stands for LAST and fail otherwise."""
+"""1,000 cases; they pass if LAST is 2."""
 
 
 DOCUMENTED_CASES = cases_directory() / "tile" / "documented.yaml"
