@@ -18,17 +18,12 @@ from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import collect_garbage_seldom
 from tests.forked import forked_workers
 
-# With the variable PYTHONDONTWRITEBYTECODE, Python stores no compiled modules. Without stored
-# modules, pytest rewrites all assertions each time, and each process that a test starts compiles
-# dmlconf again.
+# Python is to store compiled modules; otherwise, each process of a test compiles dmlconf again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 collect_garbage_seldom()
 
-# Hypothesis tries the same 60 examples each time: the same, so that no change is refused by bad
-# luck, and 60, so that all unit tests take about two minutes. With `pytest --hypothesis-profile
-# explore` it tries 1,500 others, as many as a night has time for, and prints a seed for
-# `--hypothesis-seed`.
+# By default, Hypothesis tries the same 60 examples each time; `explore` tries 1,500 new ones.
 settings.register_profile(
     "dmlconf", deadline=None, max_examples=60, database=None, derandomize=True
 )
@@ -51,7 +46,7 @@ NEEDS_OF_MARKERS: Final = {
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Store checked case files in a folder of this session, which all of its processes share."""
+    """Store checked case files in a folder that the processes of a session share."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     (shared / "cache").mkdir(mode=0o700, exist_ok=True)
@@ -60,19 +55,19 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _forked_workers() -> Iterator[None]:
-    """Start worker processes as copies (`tests/forked.py`), which takes a tenth of the time."""
+    """Start worker processes as copies, which is quicker."""
     with forked_workers():
         yield
 
 
 @pytest.fixture(scope="session")
 def bundled_suite() -> Suite:
-    """The suite in `cases/`; the first test process that loads it checks all of its files."""
+    """The suite in `cases/`."""
     return load_suite([cases_directory()], store=user_store())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--share K/N`, with which CI runs another part of the slow tests at each commit."""
+    """Add `--share K/N`, which runs a part of the tests."""
     parser.addoption(
         "--share",
         type=share,
@@ -102,7 +97,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose a new seed for the examples of `explore`, so that it can be printed."""
+    """Choose a seed for the examples of `explore`."""
     explored = config.getoption("--hypothesis-profile", None) == "explore"
     if explored and config.getoption("--hypothesis-seed", None) is None:
         seed = os.environ.setdefault("DMLCONF_EXPLORE_SEED", str(secrets.randbelow(1 << 32)))
@@ -117,7 +112,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say for each marker of `NEEDS_OF_MARKERS` how many tests were left out; name the option."""
+    """Say how many tests of each marker were left out, and how to run them."""
     left_out = terminalreporter.stats.get("deselected", [])
     for marker, need in NEEDS_OF_MARKERS.items():
         count = sum(item.get_closest_marker(marker) is not None for item in left_out)

@@ -1,9 +1,9 @@
 """Add cases for missing pairs of values to `cases/OPERATOR/combinations.yaml`.
 
-A possible pair, such as `Axis = last` with `DataType = INT8`, is missing if no valid case of the
-operator has it. Cases with the tag `model` do not count.
-`python -m tests.combinations gemm reduce` adds entries at the end of two files and changes no
-identifier. Record the new cases in the Wine lab afterwards.
+A pair, such as `Axis = last` with `DataType = INT8`, is missing if no valid case has it.
+Cases with the tag `model` do not count.
+`python -m tests.combinations gemm reduce` adds entries at the end of two files.
+Record the new cases in the Wine lab afterwards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.combinations.search import covering
 from tests.combinations.writing import case_entries
 
 _MOST = 220
-"""The largest number of cases that one call makes for an operator."""
+"""The largest number of cases made for an operator."""
 
 _NUMBER = re.compile(r"^  - name: pairs-(\d+)$", re.MULTILINE)
 _HEAD = """\
@@ -32,7 +32,7 @@ _HEAD = """\
 
 
 def make(folder: str) -> None:
-    """Add cases to the file of one operator, and print some pairs for which no case was found."""
+    """Add cases to the file of one operator, and print pairs for which no case was found."""
     begun = time.monotonic()
     path = cases_directory() / folder / "combinations.yaml"
     entry = operator(folder)

@@ -1,7 +1,7 @@
 """Change a MULTIHEAD_ATTENTION desc to other tensors and sizes that fit together.
 
-All sizes follow from a few numbers: 2 batches of 3 queries with 2 heads of 4 elements give a
-QueryTensor of 2x3x8, or a StackedQueryKeyTensor of 2x3x2x2x4.
+Sizes follow from a few numbers: 2 batches of 3 queries with 2 heads of 4 elements give a
+QueryTensor of 2x3x8.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _FORMS: Final = (
     ("ValueTensor", "StackedQueryKeyTensor"),
     ("StackedQueryKeyValueTensor",),
 )
-"""Sets of tensors; the tensors of each set together hold all queries, keys and values."""
+"""Sets of tensors; each set holds all queries, keys and values."""
 
 _PAST: Final = {"PastKeyTensor", "PastValueTensor"}
 _PRESENT: Final = {"OutputPresentKeyTensor", "OutputPresentValueTensor"}
 MOST_SCORES: Final = 1_100_000
-"""A little more than 1031 queries with 1031 keys; judging more takes more than 250 MiB."""
+"""Judging more scores takes more than 250 MiB."""
 
 _LENGTHS: Final = "PastSequenceLengthsTensor"
-"""Made cases have lengths of 0: with others, kernels would read keys that no case has written."""
+"""Made cases have lengths of 0; with others, kernels read keys that no case has written."""
 
 _POSITIONS: Final = "RelativePositionBiasTensor"
 _OF_HEADS: Final = (_POSITIONS, *sorted(_PAST | _PRESENT))
-"""Tensors of four dimensions, of which the second is that of heads."""
+"""Tensors of four dimensions; the second is that of heads."""
 
 _MASKS: Final = (
     "BOOLEAN",
@@ -61,7 +61,7 @@ _HEADS: Final = {
     "tile + 1": ((1, 17), (3, 11)),
     "large": ((1, 1024), (2, 512)),
 }
-"""By class of the output's last size: a number of heads, and the elements of each head."""
+"""Numbers of heads and of elements of a head to try, by class of their product."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,17 @@ class _Attention:
 
     Attributes:
         form: the tensors that hold queries, keys and values.
-        others: the other optional tensors, apart from the mask.
+        others: the other optional tensors, without the mask.
         mask: the value of MaskType.
-        rank: the number of dimensions of the output.
-        batches: the number of batches.
-        queries: the number of queries in a batch.
-        keys: the number of keys in a batch, without those of PastKeyTensor.
-        past: the number of keys in PastKeyTensor.
-        heads: the number of heads of the queries.
-        shared: the number of heads of keys and values; `heads` or a divisor of it.
-        head: the number of elements of a query in one head.
-        value: the number of elements of a value in one head.
+        rank: the dimensions of the output.
+        batches: the batches.
+        queries: the queries of a batch.
+        keys: the keys of a batch, without those of PastKeyTensor.
+        past: the keys of PastKeyTensor.
+        heads: the heads of queries.
+        shared: the heads of keys and values; `heads` or a divisor of it.
+        head: the elements of a query in one head.
+        value: the elements of a value in one head.
     """
 
     form: tuple[str, ...]
@@ -98,7 +98,7 @@ class _Attention:
 
     @property
     def total(self) -> int:
-        """The number of keys in a batch, with those of PastKeyTensor."""
+        """The keys of a batch, with those of PastKeyTensor."""
         return self.past + self.keys
 
 
@@ -119,21 +119,20 @@ def with_other_heads(operator: Operator, desc: Desc, name: str, value: str) -> I
     """Yield descs in which the parameter `name` may have `value`; the caller checks them."""
     yield from _of_other_sizes(operator, desc, name, value)
     if value in ("1", "channels-last"):
-        # The channels are the second size. With one head they are 1, so `channels-last` equals
-        # `packed`; in five dimensions the second size is the number of batches.
+        # With five dimensions, the second size is the number of batches, not of heads.
         for each in _of_other_sizes(operator, desc, name, value):
             yield {**each, **{tensor: _of_five_sizes(each.get(tensor)) for tensor in _OF_HEADS}}
 
 
 def _of_five_sizes(tensor: Any) -> Any:
-    """Return a tensor of four dimensions with a size of 1 before them; others as they are."""
+    """Return a tensor of four sizes with a size of 1 before them, and others unchanged."""
     if isinstance(tensor, TensorDesc) and tensor.DimensionCount == 4:
         return replace(tensor, Sizes=(1, *tensor.Sizes), Strides=None)
     return tensor
 
 
 def _of_other_sizes(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs of the sizes of `_others`, also with several batches and with larger sizes."""
+    """Yield descs of the sizes of `_others`, and of larger ones."""
     now = _read(desc)
     for other in _others(now, name, value):
         for sized in (other, replace(other, batches=max(2, other.batches))):
@@ -180,8 +179,7 @@ def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
     elif name == "batches":
         yield replace(now, batches=1 if value == "1" else 3)
     elif name == "queries":
-        # Stacked queries and keys are equally many. A position bias or a boolean mask has an
-        # element for each pair of a query and a key, and is soon too large.
+        # Stacked tensors have as many keys as queries. A position bias is soon too large.
         few = replace(now, batches=1, heads=1, shared=1, head=2, value=2)
         lean = replace(few, others=now.others - {"BiasTensor", _POSITIONS})
         for size in _SIZES[value]:
@@ -228,7 +226,7 @@ def _without_tensor(now: _Attention, tensor: str) -> Iterator[_Attention]:
 
 
 def _fitting(operator: Operator, now: _Attention) -> _Attention:
-    """Return sizes made equal where a stacked tensor has one size for both, as keys and queries."""
+    """Return numbers that are equal where a stacked tensor has one size for both."""
     fitting = now
     if "StackedQueryKeyTensor" in now.form or len(now.form) == 1:
         fitting = replace(fitting, keys=fitting.queries, shared=fitting.heads)
@@ -298,7 +296,7 @@ def _with_sizes(operator: Operator, desc: Desc, now: _Attention) -> Desc:
 
 
 def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
-    """Return the sizes that each tensor has, if it is present, by its name."""
+    """Return the sizes of each possible tensor, by its name."""
     lead = (1,) * (now.rank - 3)
     batches, queries, keys, total = now.batches, now.queries, now.keys, now.total
     masks = {
@@ -327,7 +325,7 @@ def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
 
 
 def mask_values(desc: Desc) -> dict[str, Any]:
-    """Return the entry of a case file for the data of a mask that may hide some keys."""
+    """Return the data of a mask that may hide some keys, as a case file has it."""
     now = _read(desc)
     batches, total = now.batches, now.total
     fewer = [max(1, total - at % 3) for at in range(batches)]

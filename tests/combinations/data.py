@@ -10,22 +10,19 @@ from dmlconf.coverage.combinations.classes import LARGE
 __all__ = ["fill_of"]
 
 _FEW: Final = 25
-"""Tensors with fewer elements take their special numbers from `_FROM_INFINITY` on."""
+"""Smaller tensors have the seed `_FROM_INFINITY`."""
 
 _FROM_INFINITY: Final = 4
-"""The seed with which the first special number is an infinity, so that small tensors have one."""
+"""The seed with which the first special number is an infinity."""
 
 
 def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[str, Any]:
-    """Return the fill that gives a tensor data of a class, as it is written in a case file.
+    """Return the fill that gives a tensor data of a class, as a case file has it.
 
     Args:
         tensor: the tensor.
         data_class: `special`, `all -infinity`, `fractions`, `small`, `large`; others give integers.
-        mild: 0 for data as a class has them. 1: one element in 23 is special, not one in 5
-            (except in small tensors); large floating-point numbers are smaller; fractions end at
-            1.75, not 2, and whole numbers of more than 4 bits at 8, not 9. 2: as 1, but one
-            element in 997 is special, the first an infinity.
+        mild: 0 to 2; a higher value gives fewer special numbers, and others that are no larger.
         seed: the seed of the fill.
     """
     data_type = tensor.DataType

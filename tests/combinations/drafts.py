@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 MOST_ELEMENTS: Final = 100_000
-"""The most elements that all tensors of a made case have together, so that the case is quick."""
+"""The most elements of all tensors of a case together, so that the case is quick."""
 
 _WEIGHTS: Final = ("WeightTensor", "RecurrenceTensor")
 """Tensors by which recurrent networks multiply their inputs and states."""
@@ -55,11 +55,11 @@ _WEIGHTS: Final = ("WeightTensor", "RecurrenceTensor")
 INFINITE: Final = ("special", "all -infinity")
 """Classes of data with infinities or NaN."""
 
-_CIRCUMSTANCES: Final = "owned inputs", "base alignment", "in place"
-"""Parameters whose values no size depends on."""
+_WITHOUT_SIZES: Final = "owned inputs", "base alignment", "in place"
+"""Parameters on which no size depends."""
 
 _LISTED: Final = 64
-"""Data of a case with more elements are made anew rather than listed in its drafts."""
+"""Data with more elements are made anew rather than listed."""
 
 _FROM_ONE: Final = "ELEMENT_WISE_ACOSH"
 """An operator that gives NaN for inputs below 1."""
@@ -71,12 +71,10 @@ class Draft:
 
     Attributes:
         desc: its desc.
-        data: entries of a case file for the data of inputs; an entry for the data input
-            (`data_input`), which has data of a class, is ignored.
-        data_class: the class of the data of the data input.
+        data: entries of a case file for the data of inputs; that of `data_input` is ignored.
+        data_class: the class of the data of `data_input`.
         in_place: whether outputs share the buffers of inputs.
-        mild: more than 0 for fewer special elements and smaller numbers (`fill_of`), so that fewer
-            elements of the outputs overflow, are open or lie on a tie.
+        mild: 0 to 2, as in `fill_of`.
     """
 
     desc: Desc
@@ -88,7 +86,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Pool:
-    """Values of fields in cases of the operator, which drafts may have, too.
+    """Values that fields have in cases of the operator.
 
     Attributes:
         values: values of attributes, by the attribute's name.
@@ -116,7 +114,7 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
                 raise ValueError("integers are whole and finite")
             entries[name] = {"fill": fill_of(tensor, draft.data_class, draft.mild, seed)}
         elif draft.data_class == "all -infinity" and name in _WEIGHTS:
-            # With weights of both signs, products are infinities of both signs, whose sum is NaN.
+            # Weights of both signs would give infinities of both signs, whose sum is NaN.
             entries[name] = {"fill": {"uniform": {"low": 0.25, "high": 1, "seed": seed}}}
         elif kept is not None and (
             "fill" not in kept or tensor.DataType.is_float or "uniform" not in kept["fill"]
@@ -146,7 +144,7 @@ def _filled(entry: str | Mapping[str, Any], tensor: TensorDesc) -> Array:
 
 
 def _kind_and_arguments(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name and the arguments of a fill: of `sequence`, or of `{integers: {low: 0}}`."""
+    """Return the name and the arguments of a fill, such as `{integers: {low: 0}}`."""
     if isinstance(entry, str):
         return entry, {}
     [(kind, arguments)] = entry.items()
@@ -173,7 +171,7 @@ def _indices(
 def _fitting(
     entry: Mapping[str, Any] | None, each: Field, tensor: TensorDesc
 ) -> Mapping[str, Any] | None:
-    """Return the entry; None if it lists too few or too many elements of a filter or a bias."""
+    """Return the entry, or None if it lists too few or too many elements."""
     listed = entry is not None and "values" in entry
     free = each.name in ("FilterTensor", "BiasTensor")
     if entry is not None and listed and free and len(entry["values"]) != tensor.ElementCount:
@@ -210,8 +208,7 @@ def case_of(operator: Operator, draft: Draft) -> Case:
 def starting_drafts(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
     """Return drafts of small cases and of `starts`, without layouts or flags, and a pool of values.
 
-    A draft keeps the class of its case's data only if the data has infinities or NaN: the case
-    shows mistakes with such data, so the draft may show them, too.
+    A draft keeps the class of its case's data only if the data has infinities or NaN.
     """
     drafts: list[Draft] = []
     values: dict[str, dict[str, Any]] = {}
@@ -239,10 +236,7 @@ def starting_drafts(operator: Operator, cases: Sequence[Case]) -> tuple[list[Dra
 
 
 def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
-    """Return the draft whose desc `starts` changes, or nothing if there is no draft.
-
-    It has floating-point tensors, if one has, and the most tensors of those.
-    """
+    """Return the draft for `starts`: preferably with floating-point tensors, then with many."""
 
     def rank(draft: Draft) -> tuple[bool, int]:
         tensors = [tensor for _, _, tensor in tensors_of(operator, draft.desc)]
@@ -252,7 +246,7 @@ def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def _kept(case: Case, name: str) -> dict[str, Any] | None:
-    """Return the entry of a case file for an input's data; None for too many listed elements."""
+    """Return the entry of a case file for an input's data, or None if it would be too long."""
     data = case.data[name]
     if isinstance(data, Fill):
         return {"fill": {data.name: dict(data.arguments)} if data.arguments else data.name}
@@ -267,7 +261,7 @@ def changes(
 ) -> Iterator[Draft]:
     """Yield drafts in which a parameter may have `value`; the caller checks them."""
     name, desc = parameter.name, draft.desc
-    if _sizes_follow(operator) and name not in _CIRCUMSTANCES and not name.startswith("data"):
+    if _sizes_follow(operator) and name not in _WITHOUT_SIZES and not name.startswith("data"):
         yield from _sized(operator, draft, name, value, pool)
     elif name.startswith("layout of "):
         tensor = name.removeprefix("layout of ")
@@ -329,13 +323,13 @@ def _sized(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) 
 
 
 def _sizes_follow(operator: Operator) -> bool:
-    """Return whether a module of this folder computes all sizes of the operator (`_sized`)."""
+    """Return whether a module of this folder computes all sizes of the operator."""
     named = is_recurrent(operator) or is_attention(operator) or moves_windows(operator)
     return named or operator.name == "SCATTER_ND"
 
 
 def _refitted(operator: Operator, draft: Draft, desc: Desc) -> Draft:
-    """Return a draft with other sizes, in the layouts that it had, with new data where needed."""
+    """Return a draft with other sizes, the layouts that it had, and data that fit."""
     data = dict(draft.data)
     for seed, (name, each, tensor) in enumerate(tensors_of(operator, desc, FieldKind.INPUT), 1):
         listed = data.get(name, {}).get("values")
@@ -379,10 +373,7 @@ def _resized_alone(operator: Operator, draft: Draft, name: str, layout: str) -> 
 
 
 def shared_buffers(operator: Operator, desc: Desc) -> dict[str, str]:
-    """Return which input's buffer each output of a desc may share, by output.
-
-    Both tensors have the same strides, and no two elements of a tensor share an address.
-    """
+    """Return which input's buffer each output of a desc may share, by output."""
     pairs: dict[str, str] = {}
     for pair in operator.in_place:
         output, source = desc[pair.output], desc[pair.input]
@@ -396,7 +387,7 @@ def shared_buffers(operator: Operator, desc: Desc) -> dict[str, str]:
 
 
 def _of_one_layout(operator: Operator, draft: Draft) -> Iterator[Draft]:
-    """Yield the draft in place twice: with the output's strides, and with those of the input."""
+    """Yield drafts in place: with the strides of the output, and with those of the input."""
     for pair in operator.in_place:
         output, source = draft.desc[pair.output], draft.desc[pair.input]
         if isinstance(output, TensorDesc) and isinstance(source, TensorDesc):
@@ -423,7 +414,7 @@ _CHOICES: Final = {
     "packed": ("implicit",),
     "padded": ("padded", "spread"),
 }
-"""Layouts to try for these classes; `spread` also gives gaps to a tensor of one row."""
+"""Layouts to try for a class; `spread` gives gaps even to a tensor of one row."""
 
 
 def _laid_out(before: Desc, each: Field, tensor: TensorDesc) -> TensorDesc:
@@ -443,7 +434,7 @@ def layout_name(tensor: TensorDesc) -> str:
 
 
 def may_have(draft: Draft, name: str, value: str) -> bool:
-    """Return whether `value` is a layout that the tensor of `name` can have in its own sizes."""
+    """Return whether the tensor of `name` can have the layout `value` without other sizes."""
     value_of = draft.desc.get(name.removeprefix("layout of "))
     tensor = value_of[0] if isinstance(value_of, tuple) and value_of else value_of
     if not name.startswith("layout of ") or not isinstance(tensor, TensorDesc):
@@ -453,7 +444,7 @@ def may_have(draft: Draft, name: str, value: str) -> bool:
 
 
 def _owners(operator: Operator, desc: Desc) -> list[set[str]]:
-    """Return sets of inputs for DirectML to own: all but the first of several, or one of these."""
+    """Return sets of inputs for DirectML to own: all but the first, or one of these."""
     names = [TensorRef.of(name).field for name, _, _ in tensors_of(operator, desc, FieldKind.INPUT)]
     others = names[1:] or names
     return [set(others), *({each} for each in others)]
@@ -520,7 +511,7 @@ def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool)
     if name == "axes":
         yield from _reduced(operator, draft, value)
     if has_windows(operator):
-        # Sizes of outputs follow from the windows; DirectML does not refuse wrong ones.
+        # DirectML does not refuse outputs whose sizes do not fit the windows.
         for desc in with_other_windows(operator, draft.desc, name, value):
             other = replace(
                 draft, desc=with_tensors(operator, desc, partial(_laid_out, draft.desc))
@@ -560,7 +551,7 @@ def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool)
 
 
 def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
-    """Yield drafts with other axes, along which outputs have size 1 or the size of the input."""
+    """Yield drafts with other axes; outputs have size 1 along them, or the input's."""
     source = next(t for _, _, t in tensors_of(operator, draft.desc))
     rank = source.DimensionCount
     axes = {
@@ -589,13 +580,13 @@ def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
 def _resized(
     operator: Operator, draft: Draft, sizes: Sequence[int], leading: int | None = None
 ) -> Iterator[Draft]:
-    """Yield drafts with one size replaced: in one dimension of all tensors, or wherever it occurs.
+    """Yield drafts with one size replaced, in one dimension or wherever it occurs.
 
     Args:
         operator: the operator.
         draft: the draft.
         sizes: the sizes to try.
-        leading: how many dimensions to try, from the first; by default all.
+        leading: how many leading dimensions to try; by default all.
     """
     tensors = [t for _, _, t in tensors_of(operator, draft.desc)]
     seen: set[tuple[Any, ...]] = set()

@@ -1,7 +1,6 @@
 """Give slices and padded tensors other shapes, with windows and padding that fit.
 
-A slice of 2x5 elements that begins at the second column and takes every element needs an input of
-2x6; a tensor of 2x5 elements with one element of padding before each row gives 2x6.
+A slice of 2x5 elements from the second column on needs an input of 2x6.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ["moves_windows", "with_other_moves"]
 _Sizes = tuple[int, ...]
 
 _LEADING: Final = ((2, 3, 2, 1, 1, 1, 1), (1, 3, 1, 1, 1, 1, 1), (1, 1, 1, 1, 1, 1, 1))
-"""Sizes to try before the last one; a shape takes as many as it needs, from the left."""
+"""Sizes to try before the last one; a shape takes the first ones."""
 
 _FIELDS: Final = {
     "SLICE": ("Offsets", "Sizes", "Strides"),
@@ -29,7 +28,7 @@ _FIELDS: Final = {
     "PADDING": ("StartPadding", "EndPadding"),
     "PADDING1": ("StartPadding", "EndPadding"),
 }
-"""By operator: its offsets, sizes and strides, or its padding before and after the elements."""
+"""By operator: its offsets, sizes and strides, or its padding."""
 
 
 def moves_windows(operator: Operator) -> bool:
@@ -53,7 +52,7 @@ def with_other_moves(operator: Operator, desc: Desc, name: str, value: str) -> I
 
 
 def _tensors(operator: Operator, desc: Desc) -> tuple[str, str]:
-    """Return the names of the tensor to slice or pad and of the result, or of their gradients."""
+    """Return the names of the tensor to slice or pad, and of the result."""
     if operator.name == "SLICE_GRAD":
         return "OutputGradientTensor", "InputGradientTensor"
     return "InputTensor", "OutputTensor"
@@ -62,7 +61,7 @@ def _tensors(operator: Operator, desc: Desc) -> tuple[str, str]:
 def _sliced(
     operator: Operator, desc: Desc, shape: _Sizes, names: tuple[str, str], begin: int
 ) -> Desc:
-    """Return the desc of a slice of this shape, which begins at `begin` along the last axis."""
+    """Return the desc of a slice of a shape, which begins at `begin` along the last axis."""
     offsets, sizes, strides = _FIELDS[operator.name]
     rank = len(shape)
     begins = (*(0,) * (rank - 1), begin)
@@ -83,7 +82,7 @@ def _sliced(
 def _padded(
     operator: Operator, desc: Desc, shape: _Sizes, names: tuple[str, str]
 ) -> Iterator[Desc]:
-    """Yield descs whose padded tensor has this shape, with padding along the last axis only."""
+    """Yield descs whose padded tensor has a shape, with padding along the last axis only."""
     rank = len(shape)
     start, end = _FIELDS[operator.name]
     for before, after in ((1, 0), (0, 1), (0, 0)):

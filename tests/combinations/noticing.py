@@ -1,4 +1,4 @@
-"""Check that a case notices mistakes: with changed expectations or wrong outputs it must fail."""
+"""Say whether a case notices mistakes: whether it fails with wrong outputs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ _LEAST: Final = 0.95
 
 
 def notices(case: Case) -> bool:
-    """Return whether a case notices nearly all perturbations of its outputs.
-
-    It does not if most of its elements may have any value, as beside infinities, or if the terms of
-    its sums cancel each other, so that their error scale is much larger than the result.
-    """
+    """Return whether a case notices nearly all perturbations of its outputs."""
     any_value = {each.text for of_kind in sources().values() for each in of_kind if each.any_value}
     counted = noticed = 0
     for seed in range(_SEEDS):
@@ -42,10 +38,9 @@ def notices(case: Case) -> bool:
 
 
 def notices_gross_mistakes(case: Case) -> bool:
-    """Return whether the case fails if all elements of an output are 0, are 1, or are NaN.
+    """Return whether the case fails if all elements of an output become 0, become 1, or become NaN.
 
-    One such output is enough. Where infinities give NaN in all elements but a few, such a case
-    still shows whether a kernel accepts infinities, and which elements are NaN.
+    This must hold for one output.
     """
     right = evaluate(case)
     recorded = Recorded(Outputs(right))
@@ -54,7 +49,7 @@ def notices_gross_mistakes(case: Case) -> bool:
     def passes(name: str, value: float) -> bool:
         wrong = np.full_like(right[name], value)
         if np.array_equal(wrong, right[name], equal_nan=wrong.dtype.kind == "f"):
-            return False  # This value is right, so it is no mistake that passes.
+            return False  # The value is right.
         outputs = Outputs({**right, name: wrong})
         verdict = judge(case, outputs, lambda _: recorded, allowances=allowances)
         return not verdict.status.fails_run

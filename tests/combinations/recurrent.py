@@ -1,7 +1,7 @@
 """Give GRU, LSTM and RNN other sizes, directions and optional tensors that fit together.
 
-All sizes follow from those of `_Network`: an LSTM in two directions with a hidden size of 4 and 3
-inputs has a WeightTensor of 1x2x16x3, since it has four gates.
+Sizes follow from a few numbers: an LSTM, which has 4 gates, in 2 directions with a hidden size of 4
+and 3 inputs has a WeightTensor of 1x2x16x3.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["is_recurrent", "with_other_networks"]
 
 _GATES: Final = {"GRU": 3, "LSTM": 4, "RNN": 1}
-"""How many gates an operator has, each with its own rows of weights."""
+"""The gates of an operator."""
 
 _ACTIVATIONS: Final = {"GRU": 2, "LSTM": 3, "RNN": 1}
-"""How many activations an operator has for each direction."""
+"""The activations of an operator in each direction."""
 
 _HIDDEN: Final = {
     "prime": (3, 5),
@@ -28,7 +28,7 @@ _HIDDEN: Final = {
     "tile": (16,),
     "tile + 1": (17,),
 }
-"""Numbers of elements of the hidden state to try, by class of the last size."""
+"""Sizes of the hidden state to try, by class of the last size."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _read(desc: Desc) -> _Network:
 
 
 def _with_sizes(operator: Operator, desc: Desc, network: _Network, added: set[str]) -> Desc:
-    """Return the desc with a network's sizes, and with the tensors of `added` that it lacks."""
+    """Return the desc with a network's sizes, and with the tensors of `added`."""
     gates, count = _GATES[operator.name], network.directions
     state = (1, count, network.batches, network.hidden)
     sizes = {

@@ -1,7 +1,6 @@
 """Make indices that write no element twice, and give SCATTER_ND other sizes that fit.
 
-In an input of 4x3x5 elements a tuple of two indices chooses a row of five; six tuples of indices
-are a tensor of 6x2, and their updates one of 6x5.
+In an input of 4x3x5 elements, a tuple of two indices chooses a row of five elements.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _MOST_LISTED: Final = 96
 """The most indices that an entry lists."""
 
 _LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
-"""Sizes of the input before its last one; a shape takes as many as it needs, from the left."""
+"""Sizes of the input before its last one; a shape takes the first ones."""
 
 _OWN: Final = (1, 2, 3)
-"""Sizes of updates whose number of dimensions does not follow from that of the input."""
+"""Sizes of updates that may have another number of dimensions than the input."""
 
 _TUPLES: Final = ((2, 3), (1, 3), (3,), (2, 1, 2), ())
 """Sizes of the tensor of indices before its last one, which is the length of a tuple."""
@@ -49,7 +48,7 @@ def distinct_indices(operator: Operator, desc: Desc, tensor: TensorDesc) -> dict
 
 
 def _tuples(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
-    """Return the entry for the indices of SCATTER_ND, all of whose tuples are different."""
+    """Return the entry for the indices of SCATTER_ND; all tuples differ."""
     size = tensor.Sizes[-1]
     sizes = desc["InputTensor"].Sizes[-desc["InputDimensionCount"] :]
     most = min(sizes[:size])
@@ -67,7 +66,7 @@ def _tuples(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
 
 
 def _along_the_axis(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
-    """Return the entry for the indices of SCATTER_ELEMENTS, which differ along the axis."""
+    """Return the entry for the indices of SCATTER_ELEMENTS; they differ along the axis."""
     axis = desc["Axis"]
     count, most = tensor.Sizes[axis], desc["InputTensor"].Sizes[axis]
     if count > most:
@@ -96,7 +95,7 @@ def with_other_tuples(desc: Desc, name: str, value: str) -> Iterator[Desc]:
         for lead, chosen in product(_TUPLES, (2, 1)):
             if chosen <= rank and min(shape[:chosen]) ** chosen >= math.prod(lead):
                 yield _with_sizes(desc, shape, (*lead, chosen))
-        # DirectML lets indices and updates have other numbers of dimensions than the input.
+        # Indices and updates may have other numbers of dimensions than the input.
         count = min(rank, 2)
         flat = (*(1,) * (rank - count), *(4, size)[-count:])
         if min(flat[-count:]) ** count >= math.prod(_OWN):
@@ -112,9 +111,8 @@ def _with_sizes(
         desc: the desc.
         shape: the shape of the input.
         indices: the sizes of the indices.
-        count: InputDimensionCount, if it is less than the dimensions of the input; indices and
-            updates then have no leading sizes of 1. By default all dimensions of the input count,
-            and leading sizes of 1 give all tensors the same number of dimensions.
+        count: InputDimensionCount. By default all dimensions of the input count, and leading sizes
+            of 1 give all tensors the same number of dimensions.
     """
     chosen = indices[-1]
     if count is None:

@@ -1,9 +1,7 @@
-"""Choose cases one at a time, each of which covers as many missing pairs as can be found.
+"""Choose cases that cover missing pairs, each as many as can be found.
 
-Each new case starts from a draft, usually a case of the suite, since the sizes in a desc depend on
-each other. A copy of the draft is changed to have one missing pair. Then the other parameters take
-the values that cover the most missing pairs, as long as the catalogue permits the desc. Nothing is
-random: a suite gives the same cases each time.
+A case starts from a draft, usually a case of the suite, which is changed to have one missing pair.
+Then the other parameters take values that cover the most missing pairs. Nothing is random.
 """
 
 from __future__ import annotations
@@ -36,25 +34,22 @@ from tests.judging.wrong_results import CHANGES, fails_wrong_results
 __all__ = ["covering"]
 
 _BASES = 40
-"""How many drafts are tried for a pair; drafts that have one of its values come first."""
+"""How many drafts are tried for a pair; those that have one of its values come first."""
 
 _VALUES = 3
 """How many values of each other parameter are tried; those that cover most pairs come first."""
 
 _VARIED = 3
-"""How many drafts that have a pair are tried with other values of other parameters.
-
-They are tried only if none of the drafts with the pair, as they are, notices mistakes.
-"""
+"""If no draft with a pair notices mistakes, this many are tried with other values elsewhere."""
 
 _MOST_TRIED = 200
-"""The number of drafts in which `add_rare_values` tries a value that no draft has."""
+"""In how many drafts `add_rare_values` tries a value."""
 
 _FAILURES = 6
-"""After this many pairs without a case, the search gives up a value that no case has."""
+"""After how many pairs without a case the search gives up a value that no case has."""
 
 _TELLING: Final = ("special", "fractions", "large", "whole")
-"""Classes of data to try if the outputs of a draft show no mistakes."""
+"""Classes of data to try if a draft notices no mistakes."""
 
 _Values = tuple[str | None, ...]
 
@@ -81,7 +76,7 @@ class _Search:
         operator: the operator.
         parameters: its parameters.
         at: the index of each parameter, by name.
-        missing: the missing pairs, in order; a dictionary without values.
+        missing: the missing pairs, in order, as keys.
         pool: values that drafts may take.
         drafts: drafts to start from, with the values of their parameters.
     """
@@ -105,7 +100,7 @@ class _Search:
         self.add_rare_values()
 
     def values(self, draft: Draft) -> _Values | None:
-        """Return a draft's values; None if the draft is invalid or too large."""
+        """Return a draft's values, or None if it is invalid or too large."""
         try:
             case = case_of(self.operator, draft)
             tensors = tensors_of(self.operator, draft.desc)
@@ -135,9 +130,8 @@ class _Search:
     def pairs(self, pair: Combination, made: _MadeDraft) -> list[Combination]:
         """Return which missing pairs count as covered by a case that was made for `pair`.
 
-        Data of -infinity alone often give NaN in every element, which shows no other mistake: only
-        pairs with these data count. If the outputs show only gross mistakes, only `pair`
-        counts, or, if it has a class of data, all pairs with this class.
+        Inputs of -infinity alone often give only NaN; then pairs with these data count. If outputs
+        show only gross mistakes, `pair` counts, or the pairs with its class of data.
         """
         names = (each.name for each in self.parameters)
         present = [(name, v) for name, v in zip(names, made.values, strict=True) if v]
@@ -150,7 +144,7 @@ class _Search:
     def changed(
         self, draft: Draft, values: _Values, parameter: Parameter, value: str, kept: set[str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with another value of a parameter; those in `kept` do not change."""
+        """Return the draft with another value of a parameter; `kept` parameters do not change."""
         for other in changes(self.operator, draft, parameter, value, self.pool):
             found = self.values(other)
             if found is None or found[self.at[parameter.name]] != value:
@@ -160,10 +154,7 @@ class _Search:
         return None
 
     def made(self, pair: Combination) -> _MadeDraft | None:
-        """Return a draft that has a missing pair, and as many other missing pairs as can be found.
-
-        Its outputs show only gross mistakes if no draft that shows others is found.
-        """
+        """Return a draft that has a missing pair, and as many others as can be found."""
         wanted = dict(pair)
         gross: _MadeDraft | None = None
         had: list[tuple[Draft, _Values]] = []
@@ -206,7 +197,7 @@ class _Search:
     def having(
         self, draft: Draft, values: _Values, wanted: Mapping[str, str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with the wanted values; those that it already has stay, if possible."""
+        """Return the draft with the wanted values."""
         had = {name for name, value in wanted.items() if values[self.at[name]] == value}
         for kept in (had, set[str]()) if had else (had,):
             current: tuple[Draft, _Values] | None = draft, values
@@ -238,7 +229,7 @@ class _Search:
     def with_other_data(
         self, draft: Draft, values: _Values, kept: set[str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with data whose outputs show mistakes; IS_NAN, say, needs a NaN."""
+        """Return the draft with data that show mistakes; IS_NAN, for example, needs a NaN."""
         parameter = next((each for each in self.parameters if each.name == "data"), None)
         for value in _TELLING if parameter is not None else ():
             if parameter is not None and value in parameter.values:
@@ -248,16 +239,13 @@ class _Search:
         return None
 
     def judges(self, draft: Draft) -> bool:
-        """Return whether the data of a draft fit its tensors, and a case of it notices mistakes.
-
-        Infinite results stay the same when they are scaled, so scaling shows nothing.
-        """
+        """Return whether the data of a draft fit its tensors, and a case of it notices mistakes."""
         case = case_of(self.operator, draft)
         try:
             case = case.with_inputs()
         except (ValueError, OverflowError):
             return False
-        infinite = draft.data_class == "all -infinity"
+        infinite = draft.data_class == "all -infinity"  # Scaling does not change it.
         changes = {k: v for k, v in CHANGES.items() if k != "scaled" or not infinite}
         return not judges_nothing(case) and fails_wrong_results(case, changes) and notices(case)
 
@@ -270,7 +258,7 @@ class _Search:
         return not judges_nothing(case) and notices_gross_mistakes(case)
 
     def enriched(self, draft: Draft, values: _Values, kept: set[str]) -> tuple[Draft, _Values]:
-        """Give parameters that are not in `kept` the values that cover most missing pairs."""
+        """Give parameters outside `kept` the values that cover most missing pairs."""
         for parameter in self.parameters:
             if parameter.name in kept:
                 continue
@@ -299,7 +287,7 @@ class _Search:
     def gain(
         self, parameter: Parameter, value: str, others: Sequence[tuple[str, str | None]]
     ) -> int:
-        """Return how many missing pairs a value of a parameter makes with the other values."""
+        """Return how many missing pairs a value of a parameter makes with other values."""
         index = self.at[parameter.name]
         count = 0
         for name, other in others:
@@ -313,7 +301,7 @@ class _Search:
 def covering(
     coverage: CombinationCoverage, drafts: Sequence[Draft], pool: Pool, most: int
 ) -> tuple[list[Draft], list[Combination]]:
-    """Return drafts that cover missing pairs, at most `most`, and pairs that got no draft."""
+    """Return at most `most` drafts that cover missing pairs, and pairs that got none."""
     search = _Search(coverage, drafts, pool)
     found: list[Draft] = []
     failed: list[Combination] = []

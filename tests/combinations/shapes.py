@@ -1,6 +1,6 @@
 """Give other sizes to descs whose tensors all have equal sizes, as in element-wise operators.
 
-In a desc of 2x3x5 elements each tensor has these sizes, or one element, as a scale may have.
+Tensors of one element, such as a scale, keep one element.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _LEADING: Final = (
     (1, 3, 1, 1, 1, 1, 1),
     (1, 1, 1, 1, 1, 1, 1),
 )
-"""Sizes to try before the last one; a desc takes as many as it needs, from the left."""
+"""Sizes to try before the last one; a desc takes the first ones."""
 
 
 def with_other_shapes(
     operator: Operator, desc: Desc, rank: int | None = None, last: Sequence[int] = ()
 ) -> Iterator[Desc]:
-    """Yield the desc with other sizes, or nothing if its tensors differ in their sizes.
+    """Yield the desc with other sizes, unless its tensors differ in their sizes.
 
     Args:
         operator: the operator.
         desc: the desc.
         rank: the number of dimensions; by default that of the desc.
-        last: the last sizes to try; by default the one that the desc has, and 5.
+        last: the last sizes to try; by default that of the desc, and 5.
     """
     tensors = [tensor for _, _, tensor in tensors_of(operator, desc)]
     shapes = {tensor.Sizes for tensor in tensors if tensor.ElementCount > 1}

@@ -1,8 +1,7 @@
 """Make descs for the search to start from, with sizes that changing one parameter never gives.
 
-For example, another axis of TOP_K needs outputs with other sizes. For some operators a function of
-this module yields sizes of all tensors that fit each other. Rarely they do not fit; the search
-leaves out descs that the catalogue refuses.
+Another axis of TOP_K, for example, needs outputs of other sizes.
+The search leaves out descs that the catalogue refuses.
 """
 
 from __future__ import annotations
@@ -19,30 +18,30 @@ __all__ = ["starts"]
 
 _Sizes = tuple[int, ...]
 _Sized = tuple[Mapping[str, _Sizes], Mapping[str, Any]]
-"""Sizes of tensors by name, and values of other fields, which include arrays of tensors."""
+"""Sizes of tensors by name, and values of other fields and of arrays of tensors."""
 
 _LEADING: Final = (2, 3, 2, 1, 1, 1, 1)
 """Sizes before the last one."""
 
 _LASTS: Final = (5, 1, 7, 15, 16, 17, 1031)
-"""Last sizes: one or more of each class of the parameter `last size`."""
+"""Last sizes of each class of the parameter `last size`."""
 
 _MOST_ELEMENTS: Final = 20_000
-"""The largest product of channels and last size: one of them may be 1031, but not both."""
+"""The largest product of channels and last size."""
 
 _FEW_ELEMENTS: Final = 5_000
-"""The largest product of channels and last size for images with two rows, which stay small."""
+"""The largest product of channels and last size for images with two rows."""
 
 _MOST_PRODUCTS: Final = 60_000
-"""The most multiplications in a batch: sizes of 1031, 7 and 7 fit, and two of 1031 do not."""
+"""The most multiplications in a batch."""
 
 
 def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
-    """Yield descs with other sizes and no strides, some of which may be invalid.
+    """Yield descs with other sizes and no strides; some may be invalid.
 
     Args:
-        operator: the operator; for most operators nothing is yielded.
-        desc: a desc of the operator, whose data types stay the same.
+        operator: the operator; for most, nothing is yielded.
+        desc: a desc of the operator; its data types stay the same.
     """
     make = _STARTS.get(operator.name)
     if make is None:
@@ -71,7 +70,7 @@ def _first_tensor(value: Any) -> TensorDesc | None:
 
 
 def _shapes(most: int = 8, least: int = 1) -> Iterator[_Sizes]:
-    """Yield shapes of `least` to `most` dimensions, with each last size."""
+    """Yield shapes of `least` to `most` dimensions."""
     for rank, last in product(range(least, most + 1), _LASTS):
         yield (*_LEADING[: rank - 1], last)
 
@@ -138,7 +137,7 @@ def _scatter_elements() -> Iterator[_Sized]:
 
 
 def _tuples() -> Iterator[_Sized]:
-    """Yield sizes of GATHER_ND, whose tuples of indices choose elements, rows or more."""
+    """Yield sizes of GATHER_ND."""
     for rank, last in product(range(1, 9), _LASTS):
         for lead in ((3, *(1,) * (rank - 4), 2)[: max(0, rank - 2)], (2, 3), (3,), (2, 1, 3), ()):
             for source in ((4, 3, last), (4, last), (last,)):
@@ -160,7 +159,7 @@ def _tuples() -> Iterator[_Sized]:
 
 
 def _with_leading_ones(shape: _Sizes, rank: int) -> _Sizes:
-    """Return a shape with leading sizes of 1, so that it has `rank` dimensions."""
+    """Return a shape with leading sizes of 1 and `rank` dimensions."""
     return (*(1,) * (rank - len(shape)), *shape)
 
 
@@ -221,7 +220,7 @@ def _reduced() -> Iterator[_Sized]:
 
 
 def _regions() -> Iterator[_Sized]:
-    """Yield sizes of ROI_ALIGN and of its gradient: `part` holds what comes of each region."""
+    """Yield sizes of ROI_ALIGN and of its gradient."""
     nearest = {"InterpolationMode": "NEAREST_NEIGHBOR"}
     for others, last, regions, rank, channels in product(
         ({}, nearest), _LASTS, (4, 3, 1), (2, 3, 4), (3, 1)
@@ -284,8 +283,6 @@ def _unfolded(whole: str, columns: str) -> Callable[[], Iterator[_Sized]]:
 
 
 def _nonzero() -> Iterator[_Sized]:
-    # The parameter `last size` is the input's, since the first output has one element. In `rows`
-    # no other size exceeds 1.
     rows = [(*(1,) * (rank - 1), last) for rank, last in product(range(2, 9), _LASTS)]
     for shape in (*_shapes(), *rows):
         for rank, columns in product((2, 3, 4), range(1, len(shape) + 1)):
@@ -303,7 +300,7 @@ def _nonzero() -> Iterator[_Sized]:
 
 
 def _channels(*names: str, most: int = 4, least: int = 4) -> Callable[[], Iterator[_Sized]]:
-    """Return a function that yields sizes, equal for all these tensors, with various channels."""
+    """Return a function that yields equal sizes for these tensors, with various channels."""
 
     def make() -> Iterator[_Sized]:
         for rank, last, channels, batch in product(range(least, most + 1), _LASTS, _LASTS, (2, 1)):
@@ -365,10 +362,7 @@ def _unpooled() -> Iterator[_Sized]:
 
 
 def _matrices() -> Iterator[_Sized]:
-    """Yield sizes of integer products, with one scale for a tensor or one for each row or column.
-
-    A is `rows` x `inner`, B is `inner` x `last`.
-    """
+    """Yield sizes of products of integers; scales are for a tensor, or for each row or column."""
     for rank, rows, inner, last in product((4, 3, 2), _LASTS, _LASTS, _LASTS):
         if sorted((rows, inner, last))[1] > 7 or rows * inner * last > _MOST_PRODUCTS:
             continue
@@ -415,11 +409,11 @@ _SINGLE: Final = (
     *("InputScaleTensor", "FilterScaleTensor", "OutputScaleTensor"),
     *("InputZeroPointTensor", "FilterZeroPointTensor", "OutputZeroPointTensor"),
 )
-"""Scales and zero points, which get one element each."""
+"""Tensors of one element."""
 
 
 def _convolved() -> Iterator[_Sized]:
-    """Yield sizes of convolutions of one spatial dimension, whose descs have DimensionCount 2."""
+    """Yield sizes of convolutions of one spatial dimension."""
     for last, inputs, outputs, groups in product(
         _LASTS, _LASTS, (3, 6, 128, *_LASTS), (1, 3, 5, 7, 11, 17, 31, 64)
     ):

@@ -1,7 +1,5 @@
 """`python -m tests.combinations` makes valid cases that cover missing pairs of values.
 
-The cases load, cover the pairs for which they were made, and are the same each time.
-
 The tested code is in `tests/combinations/`: `search.py` chooses cases, `drafts.py` changes them,
 `starts.py`, `windows.py`, `recurrent.py`, `attention.py`, `scatter.py`, `moves.py`, `shapes.py`,
 `sizes.py` and `tensors.py` give them sizes that fit, `data.py` their data, `noticing.py` tries
@@ -57,7 +55,7 @@ cases:
 """
 
 
-def test_descs_with_other_windows_have_outputs_of_sizes_that_fit(tmp_path: Path) -> None:
+def test_descs_with_other_windows_have_fitting_outputs(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text(POOLING, encoding="utf-8")
     [case] = [valid_case(each) for each in load_suite([path]).plan()]
@@ -72,14 +70,14 @@ def test_descs_with_other_windows_have_outputs_of_sizes_that_fit(tmp_path: Path)
         for name, value in change.items():
             descs = with_other_windows(case.operator, made.desc, name, value)
             made = replace(case, desc=next(descs))
-            assert not made.documented_violations()  # Sizes of outputs are a constraint, too.
+            assert not made.documented_violations()
         names = [each.name for each in parameters]
         values = zip(names, values_of(made, parameters), strict=True)
         assert change.items() <= set(values)
 
 
 def two_entries(path: Path) -> str:
-    """Return the entries of two cases that cover pairs which the cases of a file lack."""
+    """Return the entries of two cases that cover pairs that a file lacks."""
     entry = operator("ELEMENT_WISE_ADD")
     cases = [valid_case(each) for each in load_suite([path]).plan()]
     coverage = measure_combinations([entry], cases)[entry.name]
@@ -98,7 +96,7 @@ def test_made_cases_cover_missing_pairs(tmp_path: Path) -> None:
     plan = list(load_suite([path]).plan())
     assert len(plan) == 1 + 2
     after = measure_combinations([entry], map(valid_case, plan))[entry.name]
-    # Each of the two cases covers about 40 pairs, not only the one for which it was made.
+    # Each case covers many pairs, not only the one for which it was made.
     assert len(after.missing) < len(before.missing) - 2 * 20
     assert before.missing[0] not in after.missing
 
@@ -106,7 +104,7 @@ def test_made_cases_cover_missing_pairs(tmp_path: Path) -> None:
 def test_made_cases_are_the_same_in_every_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With another hash seed, sets of text have another order."""
+    """The hash seed of a process changes the order of sets of text."""
     path = tmp_path / "few.yaml"
     path.write_text(ADD, encoding="utf-8")
     script = (
@@ -129,14 +127,13 @@ cases:
 """
 
 
-def test_a_case_whose_data_permits_any_output_notices_only_gross_mistakes(tmp_path: Path) -> None:
+def test_infinite_data_lets_a_case_notice_only_gross_mistakes(tmp_path: Path) -> None:
     """With infinite data the scale is infinite, and any zero point is right."""
     path = tmp_path / "one.yaml"
     path.write_text(QUANTIZE, encoding="utf-8")
     finite, infinite = (valid_case(each) for each in load_suite([path]).plan())
     assert notices(finite)
     assert not notices(infinite)
-    # A scale of 0, 1 or NaN is wrong: the right one is infinite.
     assert notices_gross_mistakes(infinite)
 
 
@@ -150,7 +147,7 @@ cases:
 
 
 def test_gross_mistakes_show_unless_every_result_is_permitted(tmp_path: Path) -> None:
-    """ACOSH of 1 is 0, so 1 and NaN are mistakes that show. ACOSH of -1e6 may be anything."""
+    """ACOSH of -1e6 may be anything."""
     path = tmp_path / "one.yaml"
     path.write_text(ACOSH, encoding="utf-8")
     cases = map(valid_case, load_suite([path]).plan())
@@ -179,12 +176,12 @@ def test_recurrent_layers_with_infinite_inputs_get_weights_of_one_sign(tmp_path:
 
 
 def some_cases(name: str) -> list[Case]:
-    """Return an operator's first 40 bundled cases, enough for drafts and quickly read."""
+    """Return up to 40 bundled cases of an operator."""
     plan = bundled(f"{name.lower()}/matrix.yaml").plan()
     return [valid_case(each) for each in list(plan)[:40]]
 
 
-def test_a_made_case_of_attention_has_no_past_keys_to_read() -> None:
+def test_made_case_of_attention_reads_no_past_keys() -> None:
     entry = operator("MULTIHEAD_ATTENTION1")
     drafts, pool = starting_drafts(entry, some_cases("MULTIHEAD_ATTENTION1"))
     made = changed_to_have(entry, drafts[0], pool, {"PastSequenceLengthsTensor": "present"})
@@ -194,8 +191,7 @@ def test_a_made_case_of_attention_has_no_past_keys_to_read() -> None:
     assert notices(case_of(entry, made))
 
 
-def test_mild_data_are_of_the_same_class_as_usual_data(tmp_path: Path) -> None:
-    """Of mild data fewer elements are special, and large numbers are smaller (`Draft.mild`)."""
+def test_mild_data_keep_their_class(tmp_path: Path) -> None:
     entry = operator("ELEMENT_WISE_ADD")
     path = tmp_path / "few.yaml"
     path.write_text(ADD.replace("[2, 3]", "[40, 3]"), encoding="utf-8")
@@ -205,7 +201,7 @@ def test_mild_data_are_of_the_same_class_as_usual_data(tmp_path: Path) -> None:
 
 
 def values_in(entry: Operator, draft: Draft) -> dict[str, str | None]:
-    """Return the value of each parameter that a draft has, by the parameter's name."""
+    """Return the values of a draft's parameters, by name."""
     names = [each.name for each in parameters_of(entry)]
     return dict(zip(names, values_of(case_of(entry, draft), parameters_of(entry)), strict=True))
 
@@ -213,7 +209,7 @@ def values_in(entry: Operator, draft: Draft) -> dict[str, str | None]:
 def changed_to_have(
     entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]
 ) -> Draft | None:
-    """Return the draft changed to have all these values; None if no such draft is found."""
+    """Return the draft with all these values, or None if there is none."""
     if not values:
         return draft
     parameters = {each.name: each for each in parameters_of(entry)}
@@ -289,7 +285,7 @@ cases:
 
 
 def indices_of(path: Path, text: str) -> Array:
-    """Return the IndicesTensor of a case that is made from the one case of a file."""
+    """Return the IndicesTensor of a case that is made from a file."""
     path.write_text(text, encoding="utf-8")
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)
@@ -325,9 +321,7 @@ def test_tuples_of_indices_are_all_different(tmp_path: Path) -> None:
         ("GEMM", {"rows": "tile", "inner size": "large"}),
     ],
 )
-def test_a_valid_desc_to_start_from_has_sizes_that_the_first_case_lacks(
-    name: str, values: dict[str, str]
-) -> None:
+def test_starting_descs_have_sizes_that_the_case_lacks(name: str, values: dict[str, str]) -> None:
     entry = operator(name)
     plan = load_suite([cases_directory() / name.lower() / "matrix.yaml"]).plan()
     [first, *drafts], _ = starting_drafts(entry, [valid_case(next(iter(plan)))])

@@ -1,8 +1,7 @@
 """Give convolutions and poolings other windows, strides, padding and channels that fit.
 
-A window of W elements moves over `wide` elements in steps of the stride S, and each position gives
-one of the `narrow` elements: 7 wide elements, W = 3 and S = 2 give 3 narrow ones. With Direction
-BACKWARD the input is the narrow tensor, and the output the wide one.
+A window moves over `wide` elements, and each of its positions gives one of the `narrow` elements.
+A window of 3 elements and a stride of 2 give 3 narrow elements for 7 wide ones.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ _Sizes = tuple[int, ...]
 
 _WIDE: Final = {"InputTensor", "OutputGradientTensor"}
 _NARROW: Final = {"OutputTensor", "OutputIndicesTensor", "InputGradientTensor"}
-"""By `_roles`, with Direction BACKWARD the input is narrow and the output wide instead."""
+"""With Direction BACKWARD, the input is narrow and the output wide."""
 _STEPS: Final[Mapping[str, tuple[_Sizes, ...]]] = {
     "all 1": ((1, 1, 1),),
     "the same": ((2, 2, 2), (3, 3, 3)),
     "different": ((1, 2, 1), (1, 1, 2), (2, 3, 1)),
 }
-"""Strides or dilations to try, by class, for up to three spatial dimensions."""
+"""Strides or dilations to try, by class."""
 _PADDING: Final[Mapping[str, tuple[tuple[_Sizes, _Sizes], ...]]] = {
     "none": (((0, 0, 0), (0, 0, 0)),),
     "even": (((1, 1, 1), (1, 1, 1)), ((0, 1, 0), (0, 1, 0)), ((0, 0, 1), (0, 0, 1))),
@@ -49,16 +48,16 @@ _SIZES: Final[Mapping[str, _Sizes]] = {
     "tile + 1": (33, 17),
     "large": (1024, 1031, 1025, 1029),
 }
-"""Last sizes, and numbers of channels, to try, by class."""
+"""Last sizes and numbers of channels to try, by class."""
 _GROUPS: Final = (1, 2, 4, 3, 5, 7, 15, 16, 31, 32, 64)
 """Numbers of groups to try besides that of the desc."""
 _USUAL: Final = (1, 2, 4, 8, 16, 32)
-"""Numbers of groups that are not of the class `unusual` of the parameter `groups`."""
+"""Numbers of groups that are not `unusual`."""
 
 _CHANNELS: Final = (2, 3, 4, 6, 10, 7, 15, 31, 32, 33, 128, 64, 1024, 1)
 """Numbers of channels to try besides that of the desc."""
 _MOST_CHANNELS: Final = 120
-"""How many choices of channels and groups are tried; those that change least come first."""
+"""How many choices of channels and groups are tried."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class _Windows:
 
     @property
     def reach(self) -> _Sizes:
-        """How many elements a window extends over: a window of 3 with a dilation of 2, over 5."""
+        """The elements that a window extends over: 5 for a window of 3 with a dilation of 2."""
         return tuple((w - 1) * d + 1 for w, d in zip(self.window, self.dilations, strict=True))
 
     @property
@@ -87,7 +86,7 @@ class _Windows:
         return tuple((n + s + e - reach) // step + 1 for n, s, e, reach, step in ends)
 
     def wide_of(self, narrow: _Sizes) -> _Sizes:
-        """Return how many elements, at least 1, this number of positions needs."""
+        """Return how many elements these positions need, at least 1."""
         ends = zip(narrow, self.start, self.end, self.reach, self.strides, strict=True)
         return tuple(max(1, (n - 1) * step + reach - s - e) for n, s, e, reach, step in ends)
 
@@ -104,7 +103,7 @@ def with_other_windows(operator: Operator, desc: Desc, name: str, value: str) ->
     changed = _of_rank(operator, desc, rank)
     windows = _read(operator, changed)
     if len({len(each) for each in vars(windows).values()}) > 1:
-        return  # The desc has fewer strides or paddings than spatial dimensions.
+        return  # There are fewer strides or paddings than spatial dimensions.
     for other in _windows(windows, name, value):
         fitting = other
         if min(other.narrow) < 1:
@@ -115,7 +114,7 @@ def with_other_windows(operator: Operator, desc: Desc, name: str, value: str) ->
 
 
 def _windows(windows: _Windows, name: str, value: str) -> Iterator[_Windows]:
-    """Yield windows with which a parameter, such as `name` "strides", may have `value`."""
+    """Yield windows with which the parameter `name` may have `value`."""
     spatial = len(windows.wide)
     if name in ("strides", "dilations"):
         for steps in _STEPS.get(value, ()):
@@ -142,7 +141,7 @@ def _windows(windows: _Windows, name: str, value: str) -> Iterator[_Windows]:
 
 
 def _of_last_size(windows: _Windows, size: int) -> Iterator[_Windows]:
-    """Yield windows for which the last size of the output, or else of the input, may be `size`."""
+    """Yield windows with which the last size of the output or the input may be `size`."""
     few = (1,) * (len(windows.wide) - 1)
     for leading in dict.fromkeys((windows.narrow[:-1], few)):
         if min(leading, default=1) > 0:
@@ -175,7 +174,7 @@ def _wide(operator: Operator, desc: Desc) -> TensorDesc:
 
 
 def _read(operator: Operator, desc: Desc) -> _Windows:
-    """Return the windows of a desc, without those strides and paddings that have no dimension."""
+    """Return the windows of a desc."""
     wide = _wide(operator, desc).Sizes[2:]
     window = desc["WindowSize"] if "WindowSize" in desc else desc["FilterTensor"].Sizes[2:]
     ones = (1,) * len(wide)
@@ -185,7 +184,7 @@ def _read(operator: Operator, desc: Desc) -> _Windows:
 
 
 def _written(operator: Operator, desc: Desc, windows: _Windows) -> dict[str, Any]:
-    """Return the desc with these windows, and with tensors of the sizes that follow."""
+    """Return the desc with these windows, and with sizes that fit."""
     wide_names, narrow_names = _roles(desc)
     wide = windows.wide
     if desc.get("Direction") == "BACKWARD":
@@ -198,7 +197,7 @@ def _written(operator: Operator, desc: Desc, windows: _Windows) -> dict[str, Any
         "EndPadding": windows.end,
         "OutputPadding": (0,) * len(wide),
     }
-    # Descs of convolutions of integers have two strides also for one spatial dimension.
+    # Convolutions of integers have two strides even for one spatial dimension.
     more = max(0, len(desc["Strides"]) - len(wide))
     values = {
         name: (*value, *((0 if "Padding" in name else 1,) * more)) for name, value in values.items()
@@ -235,7 +234,7 @@ def _of_rank(operator: Operator, desc: Desc, rank: int) -> dict[str, Any]:
 
 
 def _ranked(sizes: _Sizes, rank: int, at: int, added: int) -> _Sizes:
-    """Return `rank` sizes: with `added` inserted at index `at`, or with sizes removed there."""
+    """Return `rank` sizes: insert `added` at index `at`, or remove sizes there."""
     more = rank - len(sizes)
     if more >= 0:
         return (*sizes[:at], *(added,) * more, *sizes[at:])
@@ -243,7 +242,7 @@ def _ranked(sizes: _Sizes, rank: int, at: int, added: int) -> _Sizes:
 
 
 def _channels(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield the desc, or descs with other channels and groups if the parameter is one of these."""
+    """Yield descs with other channels and groups, if the parameter `name` is one of these."""
     if name not in ("groups", "input channels", "output channels") or "GroupCount" not in desc:
         yield desc
         return
@@ -276,7 +275,7 @@ def _channels(operator: Operator, desc: Desc, name: str, value: str) -> Iterator
 
 
 def _with_channels(desc: dict[str, Any], channels: Mapping[str, _Sizes]) -> Desc:
-    """Give tensors these first two sizes; one scale or zero point for the whole filter stays."""
+    """Give tensors these first two sizes, except one scale or zero point of the whole filter."""
     for name, leading in channels.items():
         tensor = desc.get(name)
         one_for_all = name.startswith("Filter") and name != "FilterTensor"

@@ -1,4 +1,4 @@
-"""Write drafts as few entries of a case file: values that differ become columns of a matrix."""
+"""Write drafts as entries of a case file; values that differ become columns of a matrix."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def case_entries(operator: Operator, drafts: Sequence[Draft], first: int) -> str:
-    """Return entries of a case file as text, with one line for each row of a matrix.
+    """Return the text of entries of a case file.
 
     Args:
         operator: the operator.
@@ -58,7 +58,7 @@ def _flow(value: Any) -> str:
 
 
 def entries(operator: Operator, drafts: Sequence[Draft], first: int) -> list[dict[str, Any]]:
-    """Return entries of a case file; drafts with the same fields and `in_place` share one."""
+    """Return entries of a case file; drafts with the same fields share one."""
     groups: dict[str, list[_Leaves]] = {}
     for draft in drafts:
         leaves = dict(_leaves((), _entry(operator, draft)))
@@ -83,7 +83,7 @@ def _entry(operator: Operator, draft: Draft) -> dict[str, Any]:
 
 
 def _uniform(operator: Operator, name: str, tensor: dict[str, Any]) -> None:
-    """Give a tensor the keys that other tensors have, so that drafts differ in values only."""
+    """Give a tensor the keys that other tensors have."""
     strides = tensor.pop("Strides", None)
     sizes = tensor["Sizes"]
     names = [k for k, make in LAYOUTS.items() if make(sizes) == tuple(strides or ())]
@@ -112,7 +112,7 @@ def _leaves(path: tuple[str | int, ...], value: Any) -> Any:
 
 
 def _matrix(number: int, rows: list[_Leaves]) -> dict[str, Any]:
-    """Return one entry for drafts with the same fields, with a matrix if there are several."""
+    """Return one entry for drafts with the same fields."""
     if len(rows) == 1:
         return {"name": f"pairs-{number}", **_nest(rows[0])}
     columns: dict[str, str] = {}
@@ -145,7 +145,7 @@ def _column(path: tuple[str | int, ...]) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two values are written alike, which tells 1 from 1.0 and True."""
+    """Return whether two values are written alike; 1 and 1.0 are not."""
     return repr(one) == repr(other)
 
 

@@ -1,4 +1,4 @@
-"""Runs are compared case by case, and the reports and the exit code say what changed.
+"""Runs are compared case by case; reports and the exit code say what changed.
 
 The tested code is in `dmlconf/comparison/compare.py`, `dmlconf/reports/comparisons/changes.py`,
 `dmlconf/reports/comparisons/html.py`, `dmlconf/reports/comparisons/scoreboard.py`,
@@ -67,7 +67,7 @@ def verdict(
 
 
 def run(*verdicts: Verdict, **environment: str) -> RunLog:
-    """Return the log of a complete run with these verdicts, and fields of its environment."""
+    """Return the log of a complete run with these verdicts and fields of its environment."""
     log = logs.plain()
     header = replace(
         log.header,
@@ -98,7 +98,7 @@ CASE = "gather/a"
         (verdict(CASE, FAILED), verdict(CASE, PASSED), Change.FIXED),
         (verdict(CASE, FAILED), verdict(CASE, Status.UNSUPPORTED), Change.STATUS),
         (verdict(CASE, PASSED), verdict(CASE, Status.UNCHECKED), Change.STATUS),
-        # By default a margin has drifted if it grows by more than 0.1, here from 0.5.
+        # The margin grows from 0.5; the threshold is a growth of 0.1.
         (verdict(CASE, PASSED), verdict(CASE, PASSED, margin=0.61), Change.DRIFTED),
         (verdict(CASE, PASSED, margin=0.61), verdict(CASE, PASSED), Change.SAME),
         (verdict(CASE, PASSED), verdict(CASE, PASSED, digest="1" * 16), Change.BITS),
@@ -135,14 +135,14 @@ def test_the_change_of_each_case_is_named(
         (verdict(CASE, PASSED), verdict(CASE, PASSED, digest="1" * 16), "in OutputTensor"),
     ],
 )
-def test_the_detail_of_a_change_says_what_was_and_what_is(
+def test_detail_of_a_change_names_before_and_after(
     base: Verdict | None, new: Verdict | None, detail: str
 ) -> None:
     [entry] = compare(run(*filter(None, (base,))), run(*filter(None, (new,)))).changes
     assert entry.detail == detail
 
 
-def test_a_margin_that_grows_by_less_than_the_threshold_has_not_drifted() -> None:
+def test_margin_drifts_if_it_grows_beyond_the_threshold() -> None:
     base, new = run(verdict(CASE, PASSED, margin=0.5)), run(verdict(CASE, PASSED, margin=0.61))
     assert compare(base, new, 0.2).changes[0].change is Change.SAME
     assert compare(base, new, 0.1).changes[0].change is Change.DRIFTED
@@ -154,7 +154,7 @@ def test_a_comparison_lists_differences_of_the_environment() -> None:
     assert (difference.name, difference.base, difference.new) == ("driver", "31.1", "31.2")
 
 
-def test_the_log_of_new_failures_lacks_failures_of_the_base_but_no_passes() -> None:
+def test_log_of_new_failures_leaves_out_earlier_failures() -> None:
     base = run(verdict("gather/a", FAILED), verdict("gather/b", PASSED))
     new = run(verdict("gather/a", FAILED), verdict("gather/b", FAILED), verdict("gather/c", PASSED))
     comparison = compare(base, new)
@@ -170,7 +170,7 @@ def test_the_last_sentence_counts_one_new_failure_and_several() -> None:
     assert closing_sentence(compare(base, both)).startswith("FAILED: 2 new failures; ")
 
 
-def test_the_words_for_a_change_of_one_case_and_of_several_differ() -> None:
+def test_words_for_changes_agree_with_the_number_of_cases() -> None:
     assert [Change.STILL_FAILS.counted(cases) for cases in (1, 2)] == ["still fails", "still fail"]
     assert [Change.FIXED.counted(cases) for cases in (1, 2)] == ["fixed", "fixed"]
 
@@ -180,7 +180,7 @@ def test_runs_without_a_case_in_common_do_not_pass() -> None:
     assert closing_sentence(comparison).startswith("NOTHING TO COMPARE")
 
 
-def test_html_markdown_json_and_the_last_sentence_say_which_run_ended_early() -> None:
+def test_each_report_says_which_run_ended_early() -> None:
     whole = run(verdict(CASE, PASSED), verdict("tile/b", PASSED))
     early = replace(run(verdict(CASE, PASSED)), footer=None)
     comparison = compare(whole, early)
@@ -245,17 +245,17 @@ def test_hostile_names_are_shown_as_text_in_html_and_markdown() -> None:
         assert "\x1b" not in text
 
 
-def test_an_operator_that_still_fails_is_under_a_heading_that_names_unchanged_failures() -> None:
+def test_unchanged_failures_are_named_in_a_heading() -> None:
     comparison = compare(run(verdict(CASE, FAILED)), run(verdict(CASE, FAILED)))
     page = render_html([(comparison, ("base", "new"))])
     assert "<h2>Operators with new, fixed or unchanged failures</h2>" in page
 
 
-def test_a_scoreboard_of_hostile_names_has_no_control_characters_and_can_be_encoded() -> None:
+def test_scoreboard_of_hostile_names_is_printable() -> None:
     board = scoreboard([logs.hostile()] * 2, [f"a{logs.NASTY}", "b"])
     page = SCOREBOARD_FORMATS["html"].text(board)
     assert all(line.isprintable() for line in page.split("\n"))
-    page.encode()  # Surrogates would raise an error.
+    page.encode()
 
 
 def test_compare_prints_differences_of_the_environment_unless_quiet(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_a_scoreboard_has_a_column_for_each_run() -> None:
         (("1.14", "1.14"), ("a/x.jsonl", "b/x.jsonl"), ("a/x.jsonl", "b/x.jsonl")),
     ],
 )
-def test_a_scoreboard_names_runs_by_what_differs_and_else_by_their_files(
+def test_scoreboard_names_runs_by_version_or_else_by_file(
     versions: tuple[str, ...], files: tuple[str, ...], names: tuple[str, ...]
 ) -> None:
     runs = [run(verdict(CASE, PASSED), version=version) for version in versions]
@@ -342,7 +342,7 @@ def test_a_scoreboard_lists_operators_with_failures_before_the_others() -> None:
     assert table.index("TILE") < table.index("GATHER")
 
 
-def test_a_command_of_a_scoreboard_quotes_a_backend_with_blanks() -> None:
+def test_commands_on_a_scoreboard_quote_blanks() -> None:
     log = run(*(verdict(f"gather/{i}", FAILED) for i in range(101)))
     log = replace(log, header=replace(log.header, backend="recording:my runs/a.dmlrec"))
     page = SCOREBOARD_FORMATS["html"].text(scoreboard([log], ["a"]))
@@ -355,14 +355,13 @@ def test_a_share_with_failures_never_rounds_to_100_percent() -> None:
     assert board.cells["GATHER"][0].text == "99.9%, 1 fail"
 
 
-def test_certificates_and_recordings_are_compared_like_logs_and_a_cut_certificate_is_refused(
+def test_certificates_and_recordings_are_compared_like_logs(
     tmp_path: Path,
 ) -> None:
     folder = write_suite(tmp_path)
     certify(folder)
     dmlconf_here(folder, "run", "suite", "-b", BACKEND, "--log", "run.jsonl")
     done = dmlconf_here(folder, "compare", "it.dmlcert", "run.jsonl")
-    # The suite has 14 cases.
     assert (done.returncode, "14 cases in both runs" in done.stdout) == (0, True), done.stdout
     dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "right.dmlrec")
     dmlconf_here(folder, "record", "suite", "-b", "faulty:scaled", "-o", "wrong.dmlrec")

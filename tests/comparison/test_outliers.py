@@ -1,4 +1,4 @@
-"""Of three runs of the same cases, the outlier is found: the run that alone fails or passes.
+"""The outlier among runs is the one that alone fails or alone passes a case.
 
 The tested code is in `dmlconf/comparison/outliers.py`, `dmlconf/reports/comparisons/outliers.py`
 and `dmlconf/cli/commands/results/compare.py`.
@@ -23,15 +23,12 @@ RUNS = {
     "right.jsonl": "faulty:level=6_4",
     "wrong.jsonl": "faulty:negated,on=example-1",
 }
-"""Logs of three runs and their backends; only the last has wrong outputs, in some cases.
-
-`faulty:level=6_4` has no fault: it is a backend of feature level 6_4.
-"""
+"""Logs and backends of three runs; only the last has wrong outputs."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the documented cases of GATHER on each backend of `RUNS`; return the logs' folder."""
+    """Run documented cases of GATHER on each backend of RUNS; return the folder of the logs."""
     path = tmp_path_factory.mktemp("runs")
     for name, backend in RUNS.items():
         dmlconf_here(
@@ -40,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(folder: Path) -> None:
+def test_run_that_alone_fails_or_passes_is_the_outlier(folder: Path) -> None:
     reference, right, wrong = (read_log(folder / name) for name in RUNS)
     found = outliers([reference, right, wrong])
     assert found
@@ -52,7 +49,7 @@ def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(folder: 
     assert {each.case for each in passing} == failed
 
 
-def test_compare_counts_the_outliers_of_each_run_and_shows_their_verdicts(folder: Path) -> None:
+def test_compare_counts_outliers_and_shows_their_verdicts(folder: Path) -> None:
     found = outliers([read_log(folder / name) for name in RUNS])
     done = dmlconf_here(folder, "compare", *RUNS, "--quiet")
     assert done.returncode == 1
@@ -71,7 +68,7 @@ def run_of_one_case(status: Status) -> RunLog:
     return logs.run_log(logs.PASSED.judged(status=status))
 
 
-def test_an_outlier_needs_three_runs_that_pass_or_fail_and_a_verdict_in_each_run() -> None:
+def test_outlier_needs_three_runs_that_pass_or_fail() -> None:
     passed, failed, unsupported = map(
         run_of_one_case, (Status.PASSED, Status.FAILED, Status.UNSUPPORTED)
     )

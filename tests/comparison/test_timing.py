@@ -1,4 +1,4 @@
-"""Operators that are slower than in an earlier run, by more than noise allows, are named.
+"""Operators that are slower than in an earlier run, beyond noise, are named.
 
 The tested code is in `dmlconf/comparison/timing.py`, `dmlconf/cli/options/timing.py`,
 `dmlconf/cli/commands/results/compare.py`, `dmlconf/reports/comparisons/changes.py` and
@@ -27,7 +27,7 @@ from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs
 
 OPERATORS = {"GEMM": 40, "TILE": 30, "GATHER": 20, "CAST": 3, "SLICE": 1, "PADDING": 12}
-"""The number of cases of each operator."""
+"""Cases of each operator."""
 
 
 def log(
@@ -41,9 +41,9 @@ def log(
 
     Args:
         seed: the seed of the random numbers.
-        factors: by operator, how many times as long its cases take.
+        factors: by operator, a factor of its times.
         jitter: the standard deviation of the logarithm of a time.
-        large: how many times as long GEMM's first case, its longest, takes.
+        large: a factor of the time of GEMM's first case, its longest.
     """
     chance = random.Random(seed)
     verdicts = []
@@ -74,7 +74,7 @@ def test_no_operator_is_named_slower_because_of_noise_alone(seed: int, jitter: f
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_an_operator_that_takes_twice_as_long_is_named_and_no_other(seed: int) -> None:
+def test_only_an_operator_twice_as_slow_is_named(seed: int) -> None:
     (slower,) = timing(log(seed), log(seed + 100, {"TILE": 2.0})).slower
     assert slower.operator == "TILE"
     assert slower.cases == 30
@@ -99,7 +99,7 @@ def test_a_device_that_is_slower_throughout_is_reported_once() -> None:
     assert slower.sentence == f"all operators take {slower.ratio:.1f} times as long"
 
 
-def test_a_slower_device_is_reported_first_and_then_an_operator_that_slowed_even_more() -> None:
+def test_slower_device_is_reported_before_a_slower_operator() -> None:
     factors = dict.fromkeys(OPERATORS, 3.0) | {"TILE": 9.0}
     whole, tile = timing(log(1), log(2, factors)).slower
     assert (whole.operator, tile.operator) == (ALL_OPERATORS, "TILE")
@@ -107,11 +107,11 @@ def test_a_slower_device_is_reported_first_and_then_an_operator_that_slowed_even
 
 
 def log_of_a_busy_machine(seed: int, factors: Mapping[str, float] = {}) -> RunLog:
-    """Return a run of 100 operators, of which about one in eight ran while the machine was busy.
+    """Return a run of 100 operators; one in eight ran while the machine was busy.
 
     Args:
         seed: the seed of the random numbers.
-        factors: by operator, how many times as long its cases take.
+        factors: by operator, a factor of its times.
     """
     chance = random.Random(seed)
     verdicts = []
@@ -127,12 +127,12 @@ def log_of_a_busy_machine(seed: int, factors: Mapping[str, float] = {}) -> RunLo
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_operators_that_ran_while_the_machine_was_busy_are_not_named(seed: int) -> None:
+def test_operators_on_a_busy_machine_are_not_named(seed: int) -> None:
     assert timing(log_of_a_busy_machine(seed), log_of_a_busy_machine(seed + 100)).slower == ()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_operator_that_takes_20_times_as_long_is_named_despite_a_busy_machine(seed: int) -> None:
+def test_operator_20_times_slower_is_named_despite_busy_machine(seed: int) -> None:
     slower = timing(
         log_of_a_busy_machine(seed), log_of_a_busy_machine(seed + 100, {"OPERATOR_50": 20.0})
     ).slower
@@ -140,11 +140,11 @@ def test_an_operator_that_takes_20_times_as_long_is_named_despite_a_busy_machine
 
 
 @pytest.mark.parametrize(("seconds", "named"), [(5e-5, []), (5e-2, ["SLICE"])])
-def test_an_operator_of_one_case_is_named_only_if_the_case_takes_long(
+def test_single_case_names_its_operator_only_if_it_takes_long(
     seconds: float, named: list[str]
 ) -> None:
     def with_slice(run: RunLog, factor: float) -> RunLog:
-        """Return the run with another time of SLICE, which has one case."""
+        """Return the run with another time of SLICE's only case."""
         verdicts = (
             verdict.ran(dispatch_seconds=(factor * seconds,))
             if verdict.operator == "SLICE"
@@ -181,11 +181,11 @@ def test_operators_that_seem_slower_are_timed_again(factor: float, named: list[s
     slower = timing(base, retimed(base, new, again)).slower
     assert [each.operator for each in slower] == named
     assert asked[0] == {f"tile/a/{number}" for number in range(30)}
-    # TILE is timed again only while it still seems slower, and twice at most.
+    # TILE is timed again while it seems slower, at most twice.
     assert len(asked) == (2 if named else 1)
 
 
-def test_the_line_of_a_slower_operator_says_by_how_much_and_where() -> None:
+def test_line_of_a_slower_operator_names_factor_and_cases() -> None:
     (line,) = timing_lines(timing(log(1), log(2, {"TILE": 4.0})))
     assert line.startswith("TILE: 4.")
     assert "in 30 cases; most in tile/a/" in line
@@ -204,7 +204,7 @@ def test_reports_of_a_comparison_name_slower_operators() -> None:
 
 
 @pytest.mark.parametrize(("factor", "code"), [("3x", 1), ("5", 0)])
-def test_compare_fails_for_slowness_only_beyond_the_factor_of_fail_slower(
+def test_compare_fails_only_beyond_the_factor_of_fail_slower(
     tmp_path: Path, factor: str, code: int
 ) -> None:
     base = logs.write(tmp_path / "a.jsonl", log(1))
@@ -215,7 +215,7 @@ def test_compare_fails_for_slowness_only_beyond_the_factor_of_fail_slower(
     assert ("--fail-slower 3x: TILE takes 4" in done.stderr) is bool(code)
 
 
-def test_run_on_a_backend_that_measures_no_times_says_that_none_were_compared(
+def test_run_without_times_says_that_none_were_compared(
     tmp_path: Path,
 ) -> None:
     base = logs.write(tmp_path / "a.jsonl", log(1))
@@ -232,7 +232,7 @@ def test_run_on_a_backend_that_measures_no_times_says_that_none_were_compared(
         (("--fail-slower", "1x"), "'1x' is not a factor above 1, such as 3x"),
     ],
 )
-def test_run_refuses_fail_slower_without_a_baseline_or_without_a_factor_above_1(
+def test_run_refuses_fail_slower_without_baseline_or_valid_factor(
     tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     write(tmp_path, TILE)

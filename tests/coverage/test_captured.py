@@ -32,7 +32,7 @@ cases:
 """
 
 
-def test_captured_graphs_are_counted_only_if_they_have_a_chosen_operator(tmp_path: Path) -> None:
+def test_captured_graphs_without_a_chosen_operator_are_not_counted(tmp_path: Path) -> None:
     other = TWO_NODES.replace("ACTIVATION_RELU", "ACTIVATION_TANH")
     plan = list(load_suite([graph_file(tmp_path, CAPTURED + TWO_NODES, other)]).plan())
     relu = CapturedUses().coverage(plan, graph_coverage(plan, ["ACTIVATION_RELU"]))

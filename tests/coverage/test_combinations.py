@@ -1,6 +1,6 @@
-"""`dmlconf coverage --combinations` says of each pair of parameter values whether a case covers it.
+"""`dmlconf coverage --combinations` says of each pair of parameter values whether a case has it.
 
-Each pair is covered by a case, missing, or impossible for a reason.
+A pair is covered by a case, missing, or impossible for a reason.
 
 The tested code is in `dmlconf/coverage/combinations/measure.py`,
 `dmlconf/coverage/combinations/exclusions.py`, `dmlconf/coverage/combinations/parameters.py`,
@@ -61,23 +61,21 @@ def coverage_of_gemm(folder: Path) -> CombinationCoverage:
     return measure_combinations([operator("GEMM")], map(build, load_suite([path]).plan()))["GEMM"]
 
 
-def test_a_case_covers_the_pairs_of_its_values_and_no_more(tmp_path: Path) -> None:
+def test_case_covers_only_the_pairs_of_its_values(tmp_path: Path) -> None:
     row = coverage_of_gemm(tmp_path)
     assert (("TransA", "TRANSPOSE"), ("square", "yes")) in row.covered
-    # 33 rows are one more than a tile of 32.
     assert (("layout of ATensor", "padded"), ("rows", "tile + 1")) in row.covered
     assert (("data type", "FLOAT16"), ("owned inputs", "some")) in row.covered
     assert (("TransA", "NONE"), ("TransB", "TRANSPOSE")) in row.missing
     assert (("data type", "FLOAT32"), ("TransB", "TRANSPOSE")) in row.missing
-    # Without CTensor there is no layout of it, and the desc's Beta has no meaning, so that these
-    # two parameters have no value.
+    # Without CTensor, these two parameters have no value.
     valued = [each for each in row.parameters if each.name not in ("layout of CTensor", "Beta")]
     assert len(valued) == len(row.parameters) - 2
-    # The case has one value of each parameter, and any two of these make a pair.
+    # Any two values of the case are a pair.
     assert len(row.covered) == len(valued) * (len(valued) - 1) // 2
 
 
-def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Path) -> None:
+def test_each_pair_is_covered_missing_or_impossible_for_a_reason(tmp_path: Path) -> None:
     row = coverage_of_gemm(tmp_path)
     counts = [len(each.values) for each in row.parameters]
     # A pair has values of two different parameters.
@@ -90,20 +88,20 @@ def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Pa
 
 
 def exclusion(name: str, *pair: tuple[str, str]) -> str | None:
-    """Return why no case of an operator can have this pair of values; None if one can."""
+    """Return why no case of an operator can have this pair of values, or None if one can."""
     entry = operator(name)
     assigned = {each.name: each.assigned for each in parameters_of(entry)}
     return reason(entry, pair, tuple(a for each, value in pair for a in assigned[each](value)))
 
 
-def test_a_pair_that_no_table_of_tensor_support_lists_is_impossible() -> None:
+def test_pair_that_no_support_table_lists_is_impossible() -> None:
     types = exclusion("REDUCE", ("data type of InputTensor", "INT8"), ("Function", "AVERAGE"))
     assert types is not None
     assert "table" in types
     assert exclusion("REDUCE", ("data type of InputTensor", "INT32"), ("Function", "SUM")) is None
 
 
-def test_a_pair_may_be_impossible_by_the_meaning_of_its_values() -> None:
+def test_pair_of_contradictory_values_is_impossible() -> None:
     flat = exclusion("REDUCE", ("dimensions", "1"), ("layout of InputTensor", "transposed"))
     assert flat == "a transposed layout needs 2 dimensions"
     whole = exclusion("CAST", ("data type of InputTensor", "INT8"), ("data", "all -infinity"))
@@ -121,7 +119,7 @@ def test_a_pair_that_schemas_combinations_excludes_is_impossible() -> None:
     assert exclusion("CAST", ("data type of OutputTensor", "INT32"), infinite) is None
 
 
-def test_layouts_that_no_sizes_fit_are_impossible() -> None:
+def test_layouts_that_constraints_exclude_are_impossible() -> None:
     padded = "layout of AScaleTensor", "padded"
     rank = "dimensions", "3"
     assert exclusion("ELEMENT_WISE_QUANTIZED_LINEAR_ADD", padded, rank) == "constraint one-scale"
@@ -146,7 +144,7 @@ def test_a_data_type_that_a_constraint_excludes_is_impossible() -> None:
     assert exclusion("QUANTIZE", (scale, "FLOAT16"), ("dimensions", "4")) is None
 
 
-def test_no_output_shares_the_buffer_of_a_broadcast_or_owned_input() -> None:
+def test_broadcast_or_owned_input_shares_no_buffer_with_the_output() -> None:
     shared = "in place", "true"
     broadcast = exclusion("ACTIVATION_RELU", ("layout of InputTensor", "broadcast"), shared)
     assert broadcast is not None
@@ -160,7 +158,7 @@ def test_no_output_shares_the_buffer_of_a_broadcast_or_owned_input() -> None:
     assert exclusion("ELEMENT_WISE_ADD", ("owned inputs", "some"), shared) is None
 
 
-def test_tensors_that_must_have_one_data_type_share_a_parameter_and_others_have_their_own() -> None:
+def test_tensors_of_one_data_type_share_a_parameter() -> None:
     def types(name: str) -> list[str]:
         names = [each.name for each in parameters_of(operator(name))]
         return [each for each in names if each.startswith("data type")]
@@ -248,7 +246,7 @@ def test_coverage_combinations_counts_pairs_and_fails_below_a_share(tmp_path: Pa
 
 
 @pytest.mark.whole
-def test_no_case_of_the_suite_has_a_pair_that_is_called_impossible() -> None:
+def test_suite_has_no_pair_that_is_called_impossible() -> None:
     plan = load_suite([cases_directory()]).plan()
     cases = (valid_case(each) for each in plan if "model" not in each.template.tags)
     rows = measure_combinations([*map(operator, operator_names()), graph_entry()], cases)

@@ -1,4 +1,4 @@
-"""Coverage says which documented parts of an operator a suite has cases for, and which not.
+"""Coverage says for which documented parts of an operator a suite has cases.
 
 The tested code is in `dmlconf/coverage/measure.py`, `dmlconf/reports/suites/coverage.py` and
 `dmlconf/cli/commands/writing/coverage.py`.
@@ -40,7 +40,7 @@ cases:
 
 
 def coverage_of_argmin(directory: Path, text: str) -> OperatorCoverage:
-    """Return the coverage of ARGMIN by a case file, whose cases named `one` count as recorded."""
+    """Return the coverage of ARGMIN by a case file; the case `one` counts as recorded."""
     path = directory / "few.yaml"
     path.write_text(text, encoding="utf-8")
     cases = map(build, load_suite([path]).plan())
@@ -63,7 +63,7 @@ def test_a_case_covers_only_its_own_parts(tmp_path: Path) -> None:
     assert Part("attribute", "AxisDirection DECREASING") in row.missing
 
 
-def test_a_case_also_covers_the_table_of_an_older_level_that_supports_it(tmp_path: Path) -> None:
+def test_case_also_covers_the_table_of_an_older_level(tmp_path: Path) -> None:
     row = coverage_of_argmin(tmp_path, TWO_CASES.replace("INT64", "INT32"))
     assert row.parts[Part("support", "InputTensor INT32, rank 1, at 4_1")] == 1
     assert row.parts[Part("support", "InputTensor INT32, rank 1, at 3_0")] == 1
@@ -84,7 +84,7 @@ cases:
 """
 
 
-def test_a_case_does_not_cover_a_level_that_lacks_its_padding_mode(tmp_path: Path) -> None:
+def test_case_covers_no_level_that_lacks_its_padding_mode(tmp_path: Path) -> None:
     path = tmp_path / "few.yaml"
     cells = [
         Part("support", f"InputTensor FLOAT32, rank 1, at {since}") for since in ("3_1", "5_0")
@@ -97,7 +97,7 @@ def test_a_case_does_not_cover_a_level_that_lacks_its_padding_mode(tmp_path: Pat
     assert counts == {"WRAP": [0, 1], "EDGE": [1, 1]}
 
 
-def test_each_value_of_gemm_that_needs_a_higher_level_is_a_part() -> None:
+def test_values_that_need_a_higher_level_are_parts() -> None:
     parts = [part.name for part in documented_parts(operator("GEMM")) if part.kind == "level"]
     assert parts == [
         "6_1 for FusedActivation ACTIVATION_SOFTMAX",
@@ -106,7 +106,7 @@ def test_each_value_of_gemm_that_needs_a_higher_level_is_a_part() -> None:
     ]
 
 
-def test_every_data_type_and_rank_in_the_support_tables_of_argmin_is_one_part() -> None:
+def test_each_data_type_and_rank_of_argmin_is_one_part() -> None:
     entry = operator("ARGMIN")
     cells = [
         f"{tensor} {data_type}, rank {rank}, at {table.since}"
@@ -120,7 +120,7 @@ def test_every_data_type_and_rank_in_the_support_tables_of_argmin_is_one_part() 
     assert len(set(parts)) == len(parts)
 
 
-def test_the_command_lists_missing_parts_and_fails_below_the_share_of_fail_under(
+def test_command_lists_missing_parts_and_fails_below_a_share(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "few.yaml").write_text(TWO_CASES, encoding="utf-8")
@@ -152,7 +152,7 @@ def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
         ("150", {"Documented", "Invalid", "Attributes"}, {"Cases", "Missing"}),
     ],
 )
-def test_the_table_has_the_columns_that_the_terminal_has_room_for(
+def test_table_has_the_columns_that_fit_the_terminal(
     tmp_path: Path, width: str, shown: set[str], left_out: set[str]
 ) -> None:
     process = dmlconf_here(
@@ -171,13 +171,13 @@ def test_an_unknown_operator_is_refused_with_the_most_similar_name(tmp_path: Pat
     assert "did you mean TILE?" in process.stderr
 
 
-def test_values_of_roi_align_that_a_constraint_refuses_are_not_parts() -> None:
+def test_values_that_a_constraint_refuses_are_not_parts() -> None:
     parts = {part.name for part in documented_parts(operator("ROI_ALIGN"))}
     assert {"ReductionFunction AVERAGE", "ReductionFunction MAX"} <= parts
     assert "ReductionFunction SUM" not in parts
 
 
-def test_parts_that_no_case_can_cover_are_reported_with_the_reason(tmp_path: Path) -> None:
+def test_impossible_parts_are_reported_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(TWO_CASES, encoding="utf-8")
     process = dmlconf_here(
         tmp_path,

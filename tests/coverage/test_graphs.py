@@ -1,4 +1,4 @@
-"""Coverage of graphs counts nodes and neighbours, which are operators of which one feeds the other.
+"""Coverage of graphs counts nodes and neighbours: pairs of operators of which one feeds the other.
 
 The tested code is in `dmlconf/coverage/graphs.py`, `dmlconf/coverage/expressible.py`,
 `dmlconf/reports/suites/coverage.py`, `dmlconf/reports/suites/expressible.py` and
@@ -51,7 +51,7 @@ def test_the_command_coverage_lists_neighbours_as_text_and_json(tmp_path: Path) 
     ]
 
 
-def test_graphs_have_cases_that_a_target_expresses_and_no_documented_parts(tmp_path: Path) -> None:
+def test_graphs_are_expressible_and_have_no_documented_parts(tmp_path: Path) -> None:
     graph_file(tmp_path, TWO_NODES)
     done = dmlconf_here(tmp_path, "coverage", "graphs.yaml", "-q", "--target", "onnx")
     assert "1 of 1 cases expressible (100.00%), of 0 of 0 operators" in done.stdout

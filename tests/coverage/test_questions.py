@@ -77,7 +77,7 @@ def test_each_class_of_data_recognises_its_parts() -> None:
     assert parts("ends_of_half_precision", -2048, 65503, dtype=np.float64) == {"2048"}
 
 
-def test_a_question_about_descs_counts_the_cases_that_meet_its_condition(tmp_path: Path) -> None:
+def test_question_about_descs_counts_cases_that_meet_it(tmp_path: Path) -> None:
     row = asked_questions(tmp_path)
     assert row.asked["each-place-of-the-axis", "last"] == 1
     assert row.asked["each-place-of-the-axis", "first"] == 0
@@ -85,14 +85,14 @@ def test_a_question_about_descs_counts_the_cases_that_meet_its_condition(tmp_pat
     assert row.asked["every-number-of-dimensions", "1 dimensions"] == 0
 
 
-def test_an_operator_is_asked_only_about_data_types_and_mistakes_that_it_can_have() -> None:
+def test_operator_is_asked_only_what_can_concern_it() -> None:
     parts = {part for each in read_questions() for part in each.parts(operator("GEMM"))}
     assert not any("INT" in part for part in parts)
     assert {"FLOAT16: 2048", "FLOAT16: 65504"} <= parts
     assert not any(part.startswith("FLOAT16: NaN") for part in parts)
 
 
-def test_each_question_explains_the_mistake_or_names_its_known_fault() -> None:
+def test_each_question_has_an_explanation_or_known_fault() -> None:
     known = {fault.name for fault in read_known_faults()}
     questions = read_questions()
     assert questions
@@ -119,7 +119,7 @@ def test_coverage_questions_lists_missing_parts_and_fails_below_a_share(tmp_path
     assert "is below 100%" in done.stderr
 
 
-def test_the_closing_sentence_does_not_count_graphs_as_an_operator() -> None:
+def test_closing_sentence_does_not_count_graphs_as_operator() -> None:
     rows = [QuestionCoverage("GEMM", {("a", "b"): 1}), QuestionCoverage(GRAPHS, {("c", "d"): 0})]
     assert "1 of 2 parts of questions to 1 operator and graphs asked (50.00%)" in (
         render_markdown(rows)
