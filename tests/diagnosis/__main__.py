@@ -1,9 +1,8 @@
 """Measure diagnoses of planted defects: `python -m tests.diagnosis`.
 
-`python -m tests.diagnosis shared` measures the conditions of `planted.yaml` alone;
-`python -m tests.diagnosis defects [NAME]...` measures conditions, culprits and reduced cases on the
-defects of `defects.yaml` whose names contain a NAME, and prints the table of docs/diagnosis.md;
-`python -m tests.diagnosis graphs` measures how small graphs become if they must keep their nodes.
+The argument `shared` measures the conditions of `planted.yaml` alone. `defects [NAME]...` measures
+defects of `defects.yaml`, and prints the table of docs/diagnosis.md. `graphs` measures how small
+graphs become if they keep their nodes.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def measure_shared() -> None:
 
 
 def measure_defects(names: Sequence[str]) -> None:
-    """Print the table of defects, and how many are diagnosed correctly."""
+    """Print the table of defects, and how many are diagnosed right."""
     chosen = [d for d in DEFECTS if not names or any(name in d.name for name in names)]
     measured = []
     for defect in chosen:
@@ -74,7 +73,6 @@ def measure_graphs() -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure what the arguments name, or everything without arguments."""
     if arguments[:1] in ([], ["shared"]):
         measure_shared()
     if arguments[:1] in ([], ["defects"]):

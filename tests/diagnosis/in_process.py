@@ -17,12 +17,7 @@ class InProcessBench(Bench):
     """Runs cases on a backend `faulty:...` that ends no process; the reference judges them."""
 
     def __init__(self, backend: str, device: Backend | None = None) -> None:
-        """Choose what runs the cases.
-
-        Args:
-            backend: its name.
-            device: what runs the cases instead of the backend of that name.
-        """
+        """Choose the backend by its name, and perhaps another device that stands for it."""
         name = registry.parse(backend)
         super().__init__(name, timeout=10, against=reference("numpy", name))
         self._here: dict[BackendName, OpenBackend] = {}
@@ -30,7 +25,6 @@ class InProcessBench(Bench):
             self._here[name] = replace(in_process(name, device), is_reference=False)
 
     def open(self, backend: BackendName | None = None) -> OpenBackend:
-        """Return a backend that runs in this process."""
         name = backend or self.backend
         if name not in self._here:
             self._here[name] = in_process(name, registry.create(name))

@@ -25,7 +25,7 @@ from tests.diagnosis.test_planted import first_lines
 __all__ = ["LARGEST", "Measured", "measure", "table"]
 
 LARGEST: Final = 64
-"""The most elements that a reduced case may have, in inputs and outputs together."""
+"""The most elements of inputs and outputs of a small case."""
 
 _SECONDS: Final = 60.0
 """A diagnosis stops reducing its case this long after it began."""
@@ -36,14 +36,12 @@ class Measured:
     """The diagnosis of a defect.
 
     Attributes:
-        defect: the defect.
-        named: whether the first lines of the report name its condition.
+        named: whether `lines` name the condition of the defect.
         condition: the condition in the report.
         culprit: the factor that `diagnose` blames.
-        before: the elements of the case that was reduced.
+        before: the elements of the case.
         elements: the elements of the reduced case.
-        trials: the runs that the reduction took.
-        seconds: how long everything took.
+        trials: the runs of the reduction.
         lines: the first lines of the report.
     """
 
@@ -100,7 +98,6 @@ def measure(defect: Defect) -> Measured:
 
 
 def table(measured: Sequence[Measured]) -> Iterator[str]:
-    """Yield the lines of a Markdown table."""
     yield "| Defect | Named by the report | Condition of the report | Culprit | Elements | Trials |"
     yield "|---|---|---|---|---|---|"
     for each in measured:

@@ -1,4 +1,4 @@
-"""Measure how few elements the suite's graphs have once they are reduced and keep their nodes."""
+"""Measure how small the suite's graphs become if they keep their nodes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from dmlconf.resources import cases_directory
 __all__ = ["MeasuredGraph", "measured_graphs"]
 
 _MOST_NODES: Final = 8
-"""The most nodes of a graph that is measured."""
 _OF_ONE_KIND: Final = ("-element-wise/", "-activation/")
-"""Files whose graphs differ only in the operator of one node; only the first graph is measured."""
+"""Files whose graphs differ in one operator; only the first graph is measured."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class MeasuredGraph:
 
 
 def measured_graphs() -> Iterator[MeasuredGraph]:
-    """Reduce the first graph of each template, if it has at most eight nodes; yield the results."""
+    """Reduce the first graph of each template, if it has few nodes; yield the results."""
     for planned in _chosen():
         case = valid_case(planned)
         if not isinstance(case, GraphCase) or isinstance(case.expectation, ExpectedRejection):

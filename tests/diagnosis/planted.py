@@ -56,7 +56,6 @@ class PlantedBackend:
         self._when = compile(defect.when, defect.name, "eval")
 
     def meets(self, case: Case) -> bool:
-        """Return whether the defect's condition holds for the case."""
         tensors = [t for _, _, t in tensors_of(case.entry, case.desc)]
         outputs = [t for _, _, t in tensors_of(case.entry, case.desc, FieldKind.OUTPUT)]
         names: dict[str, Any] = {

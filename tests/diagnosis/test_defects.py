@@ -21,7 +21,7 @@ SAMPLE = (
     "hang on activations in place",
     "folds that leave steps out",
 )
-"""Eight of the sixty defects; `python -m tests.diagnosis defects` measures all of them."""
+"""Defects to measure here; `python -m tests.diagnosis defects` measures all."""
 
 
 def test_defects_yaml_has_sixty_defects_with_different_names() -> None:
@@ -36,7 +36,7 @@ def test_the_sample_names_defects_of_defects_yaml() -> None:
 @pytest.mark.parametrize(
     "defect", [d for d in DEFECTS if d.name in SAMPLE], ids=lambda defect: defect.name
 )
-def test_the_condition_and_the_culprit_of_a_defect_are_found_in_a_small_case(
+def test_condition_and_culprit_of_a_defect_are_found(
     defect: Defect,
 ) -> None:
     measured = measure(defect)

@@ -1,4 +1,4 @@
-"""A diagnosis reproduces a failure, names its cause (the culprit), and writes a folder of files.
+"""A diagnosis reproduces a failure, names the culprit, and writes a folder of files.
 
 The tested code is in `dmlconf/diagnosis/diagnose.py`, `dmlconf/diagnosis/factors.py`,
 `dmlconf/diagnosis/export/dxdispatch.py`, `dmlconf/diagnosis/export/cpp.py`,
@@ -39,7 +39,7 @@ def case_of(identifier: str) -> Case:
 
 
 def diagnosed(identifier: str, backend: str) -> Diagnosis:
-    """Return the diagnosis of a case of `case_of` on a backend, reduced for at most 30 seconds."""
+    """Return the diagnosis of a case on a backend; the reduction takes at most 30 seconds."""
     return diagnose(case_of(identifier), InProcessBench(backend), 30)
 
 
@@ -57,7 +57,7 @@ def diagnosed(identifier: str, backend: str) -> Diagnosis:
         ("gemm/matrix", "faulty:negated", None),
     ],
 )
-def test_the_factor_whose_change_makes_the_case_pass_is_the_culprit(
+def test_factor_that_makes_the_case_pass_is_the_culprit(
     identifier: str, backend: str, culprit: str | None
 ) -> None:
     diagnosis = diagnosed(identifier, backend)
@@ -73,13 +73,11 @@ def test_a_case_that_passes_is_not_reproduced() -> None:
 
 
 class WithoutTypes(NumpyBackend):
-    """A backend that has no data types."""
-
     def capabilities(self) -> Capabilities:
         return replace(super().capabilities(), data_types=frozenset())
 
 
-def test_a_case_that_is_unsupported_is_not_said_to_pass() -> None:
+def test_unsupported_case_is_not_said_to_pass() -> None:
     bench = InProcessBench("faulty:negated", WithoutTypes())
     diagnosis = diagnose(case_of("tile/boundary"), bench, 30)
     assert not diagnosis.reproduced
@@ -87,7 +85,7 @@ def test_a_case_that_is_unsupported_is_not_said_to_pass() -> None:
 
 
 class WrongInSomeRuns(NumpyBackend):
-    """A backend that gives wrong outputs in some runs, which are counted from 0."""
+    """A backend that gives wrong outputs in some runs, counted from 0."""
 
     def __init__(self, is_wrong: Callable[[int], bool]) -> None:
         self._runs = 0
@@ -102,8 +100,7 @@ class WrongInSomeRuns(NumpyBackend):
             yield Outputs(negated) if wrong else outcome
 
 
-def test_a_case_that_fails_in_one_of_ten_runs_is_reduced() -> None:
-    """Since the case fails only sometimes, each smaller case runs several times, until it fails."""
+def test_case_that_fails_sometimes_is_reduced() -> None:
     bench = InProcessBench("faulty:negated", WrongInSomeRuns(lambda run: run % 10 == 9))
     diagnosis = diagnose(case_of("tile/boundary"), bench, 30)
     assert (diagnosis.failures, diagnosis.runs, diagnosis.notes) == (1, 10, ())
@@ -113,8 +110,8 @@ def test_a_case_that_fails_in_one_of_ten_runs_is_reduced() -> None:
     assert element_count(diagnosis.reduced.case) < element_count(diagnosis.case)
 
 
-def test_a_failure_of_one_copy_that_does_not_recur_is_noted_and_not_reduced() -> None:
-    """Only the eighth copy of a batch, which follows ten runs of the case alone, is wrong."""
+def test_failure_that_does_not_recur_is_not_reduced() -> None:
+    """After ten runs of the case alone, only the eighth copy in a batch is wrong."""
     bench = InProcessBench("faulty:negated", WrongInSomeRuns(lambda run: run == 17))
     diagnosis = diagnose(case_of("tile/boundary"), bench, 30)
     assert diagnosis.in_batch
@@ -122,7 +119,7 @@ def test_a_failure_of_one_copy_that_does_not_recur_is_noted_and_not_reduced() ->
     assert (diagnosis.reduced, diagnosis.notes) == (None, (note,))
 
 
-def test_only_trials_in_half_precision_or_with_other_data_cannot_tell_a_culprit() -> None:
+def test_half_precision_and_other_data_tell_no_culprit() -> None:
     diagnosis = diagnosed("gemm/matrix", "faulty:negated")
     telling_nothing = [trial for trial in diagnosis.trials if not trial.experiment.tells]
     assert {trial.experiment.change for trial in telling_nothing} == {
@@ -131,7 +128,7 @@ def test_only_trials_in_half_precision_or_with_other_data_cannot_tell_a_culprit(
     }
 
 
-def test_the_folder_holds_a_case_file_a_report_and_a_program(tmp_path: Path) -> None:
+def test_folder_has_case_file_report_and_program(tmp_path: Path) -> None:
     backend = "faulty:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
     bench = InProcessBench(backend)
     case = case_of("gemm/sizes/weights[Flags=OWNED_BY_DML")
@@ -148,7 +145,7 @@ def test_the_folder_holds_a_case_file_a_report_and_a_program(tmp_path: Path) -> 
     assert "compile_graph = true" in program
 
 
-def test_a_model_of_dxdispatch_binds_owned_tensors_at_initialization_and_others_at_dispatch(
+def test_dxdispatch_model_binds_owned_tensors_at_initialization(
     tmp_path: Path,
 ) -> None:
     backend = "faulty:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
@@ -177,7 +174,7 @@ def test_a_model_of_dxdispatch_binds_owned_tensors_at_initialization_and_others_
         ("faulty:zeros", None),
     ],
 )
-def test_compilation_of_a_graph_is_the_culprit_if_its_nodes_alone_are_right(
+def test_compilation_is_the_culprit_if_nodes_alone_are_right(
     backend: str, culprit: str | None
 ) -> None:
     diagnosis = diagnose(graph_of("wiring/negated-twice"), InProcessBench(backend), 30)
@@ -186,7 +183,7 @@ def test_compilation_of_a_graph_is_the_culprit_if_its_nodes_alone_are_right(
     assert culprit_found == culprit, culprit_sentence(diagnosis)
 
 
-def test_the_folder_of_a_graph_has_its_nodes_all_failures_and_programs(tmp_path: Path) -> None:
+def test_folder_of_a_graph_has_nodes_failures_and_programs(tmp_path: Path) -> None:
     backend = "faulty:negated,where=NodeCount > 1"
     bench = InProcessBench(backend)
     case = graph_of("wiring/negated-twice")
@@ -206,7 +203,7 @@ def test_the_folder_of_a_graph_has_its_nodes_all_failures_and_programs(tmp_path:
     assert (tmp_path / "dxdispatch" / "model.json").exists()
 
 
-def test_a_reduced_case_has_a_wrong_number_and_not_only_a_wrong_sign_of_zero() -> None:
+def test_reduced_case_shows_more_than_a_sign_of_zero() -> None:
     diagnosis = diagnosed("gather/boundary/negative", "faulty:negated")
     assert diagnosis.reduced_verdict is not None
     assert diagnosis.reduced_verdict.reason is not None
@@ -214,7 +211,7 @@ def test_a_reduced_case_has_a_wrong_number_and_not_only_a_wrong_sign_of_zero() -
     assert abs(difference["expected"]) == abs(difference["actual"]) > 0
 
 
-def test_the_report_has_every_digit_of_an_integer_that_float64_lacks(tmp_path: Path) -> None:
+def test_report_has_every_digit_of_a_large_integer(tmp_path: Path) -> None:
     bench = InProcessBench("faulty:zeros")
     case = replace(case_of("cast/boundary/int64-to-float64-rounds"), expectation=None)
     diagnosis = Diagnosis(case, bench.verdict(case), 1, 1)

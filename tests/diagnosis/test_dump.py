@@ -1,4 +1,4 @@
-"""`dump_cases`, which `run --dump` calls, writes failing cases as files that run and fail again.
+"""`run --dump` writes failing cases as files that run and fail again.
 
 The tested code is in `dmlconf/diagnosis/dump.py` and `dmlconf/cases/writing/export.py`.
 """
@@ -31,20 +31,17 @@ REFERENCE = reference("numpy", ZEROS)
 
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    """The cases named by `CASES`: one with generated data, a worked example, an invalid one."""
+    """A case with generated data, a documented one and an invalid one."""
     folders = dict.fromkeys(name.partition("/")[0] for name in CASES)
     plan = {planned.identifier: planned for planned in bundled(*folders).plan()}
     return [valid_case(plan[name]) for name in CASES]
 
 
 def dump_files(cases: list[Case], folder: Path) -> list[Path]:
-    """Dump cases that ran on a backend of zeros; return the paths of their files."""
     return dump_cases(folder, cases, in_process(ZEROS, registry.create(ZEROS)), REFERENCE)
 
 
-def test_a_dumped_case_has_a_file_of_its_name_that_loads_with_the_same_desc_and_data(
-    cases: list[Case], tmp_path: Path
-) -> None:
+def test_dumped_case_loads_with_the_same_desc_and_data(cases: list[Case], tmp_path: Path) -> None:
     paths = dump_files(cases, tmp_path / "dump")
     assert [path.stem for path in paths] == [
         "gemm-matrix-DataType-FLOAT16-DimensionCount-2-TransA-NONE-TransB-NONE",
@@ -82,7 +79,7 @@ def test_a_dump_has_the_expected_permitted_and_actual_values(
     assert not arrays["OutputTensor.actual.npy"].any()
     assert (arrays["OutputTensor.lowest.npy"] <= expected).all()
     assert (expected <= arrays["OutputTensor.highest.npy"]).all()
-    # The case states no outputs, since the reference can compute them again.
+    # The reference computes the expected outputs again.
     [again] = map(valid_case, load_suite([path]).plan())
     assert again.expectation is None
 

@@ -1,6 +1,6 @@
 """`diagnose --order` finds the earlier cases without which a case would pass.
 
-Most tests start real processes, with a plugin that keeps state from one case to the next.
+A plugin keeps state from one case to the next.
 
 The tested code is in `dmlconf/diagnosis/order_dependence.py`, `dmlconf/cli/runs/diagnose_order.py`,
 `dmlconf/cli/commands/results/diagnose.py`, `dmlconf/reports/runs/remarks.py` and
@@ -61,21 +61,20 @@ CASE = """  - name: {name}
 """
 
 EARLIER = [*(f"case-{n}" for n in range(20)), "first", "mid", "second"]
-"""The first cases of a file; all pass, but together they make `fragile` crash."""
+"""Cases that pass; after `first` and `second`, `fragile` crashes."""
 
 NAMES = ["alone", *(f"case-{n}" for n in range(9)), "first", "mid", "second", "last", "victim"]
-"""The cases of the file that the fixture writes; `alone` and `victim` fail."""
+"""Cases of which `alone` and `victim` fail."""
 
 
 def write_cases(folder: Path, names: Sequence[str]) -> None:
-    """Write a file of cases with these names."""
     cases = "operator: TILE\ncases:\n" + "".join(CASE.format(name=name) for name in names)
     (folder / "tile.yaml").write_text(cases)
 
 
 @pytest.fixture
 def variables(tmp_path: Path) -> dict[str, str]:
-    """Install the plugin, write the cases, and return the variables with which it is found."""
+    """Install the plugin, write the cases NAMES, and return variables of the environment."""
     folder = tmp_path / "plugins"
     install_plugin(folder, "keeping", code=PLUGIN)
     write_cases(tmp_path, NAMES)
@@ -110,7 +109,7 @@ def test_the_smallest_sequence_is_found_and_repeats_the_failure(
 
 
 @pytest.mark.diagnosis
-def test_the_command_that_repeats_a_sequence_has_the_challenge_of_the_run(
+def test_repeating_command_has_the_challenge_of_the_run(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
     run = ("run", "-b", "keeping", "-q", "-j", "1", "--challenge", "7", "tile.yaml")
@@ -154,10 +153,10 @@ def test_cases_that_the_suite_now_lacks_are_reported(
     ("last", "together"),
     [(["fragile"], 1), ([*(f"later-{n}" for n in range(3)), "fragile", "last"], 5)],
 )
-def test_a_crash_that_needs_earlier_cases_is_reported_with_those_cases(
+def test_crash_is_reported_with_the_earlier_cases_it_needs(
     tmp_path: Path, variables: dict[str, str], last: list[str], together: int
 ) -> None:
-    # A batch has 16 cases: `first` and `second` are in the batch before that of `fragile`.
+    # A batch has 16 cases; `first` and `second` are in an earlier one than `fragile`.
     write_cases(tmp_path, [*EARLIER, *(f"more-{n}" for n in range(9)), *last])
     run = ("run", "-b", "keeping", "-j", "1", "tile.yaml")
     done = dmlconf(tmp_path, *run, "--log", "run.jsonl", **variables)
@@ -185,7 +184,7 @@ def test_a_crash_that_needs_earlier_cases_is_reported_with_those_cases(
 
 
 @pytest.mark.diagnosis
-def test_a_crash_of_a_case_alone_does_not_depend_on_the_order(
+def test_crash_of_a_case_alone_needs_no_earlier_case(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
     run = ("run", "-b", "faulty:crash,on=first", "-q", "-j", "1", "tile.yaml")
@@ -200,7 +199,7 @@ def test_a_crash_of_a_case_alone_does_not_depend_on_the_order(
     )
 
 
-def test_an_output_folder_that_cannot_be_created_is_refused_before_the_search(
+def test_impossible_output_folder_is_refused_before_the_search(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
     run = ("run", "-b", "keeping", "-q", "-j", "1", "tile.yaml", "--log", "run.jsonl")
@@ -226,7 +225,6 @@ def test_minimal_finds_exactly_the_cases_that_a_failure_needs() -> None:
             found, whole = minimal(items, partial(fails_with, needed, tried), math.inf)
             assert (sorted(found), whole) == (sorted(needed), True)
             assert list(found) == [item for item in items if item in found]
-            # One case takes about log2(count) tries; each of several takes up to six times that.
             assert len(tried) <= 6 * len(needed) * (count.bit_length() + 1)
 
 

@@ -23,17 +23,15 @@ from tests.bundled import bundled
 from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend
 
 FIRST_LINES: Final = 10
-"""The lines that have to name the cause of a failure."""
 
 SAMPLE: Final = tuple(defect for defect in DEFECTS if len(defect.operators) == 1)[::6]
-"""Every sixth of the defects with a single operator; `python -m tests.diagnosis` tries all."""
+"""Every sixth defect of one operator; `python -m tests.diagnosis` tries all."""
 
 QUICK: Final = "gather beyond the first axis"
-"""The defect that is tried by default; its cases take a third of the time of a convolution's."""
+"""The defect that is tried by default, since its cases are quick."""
 
 
 def run_log(defect: Defect) -> RunLog:
-    """Run the cases of the defect's operators on a backend that has the defect."""
     suite = bundled(*map(str.lower, defect.operators))
     plan = [planned for planned in suite.plan() if "model" not in planned.template.tags]
     backend = in_process(registry.parse("faulty:zeros"), PlantedBackend(defect))
@@ -52,15 +50,14 @@ def first_lines(log: RunLog) -> str:
 
 
 def is_named(defect: Defect, text: str) -> bool:
-    """Return whether a text names all parts of the defect's condition."""
     return all(re.search(pattern, text) for pattern in defect.named)
 
 
-def test_planted_yaml_has_at_least_thirty_defects_with_different_names() -> None:
+def test_at_least_thirty_defects_have_different_names() -> None:
     assert len({defect.name for defect in DEFECTS}) == len(DEFECTS) >= 30
 
 
-def test_the_defect_that_is_tried_by_default_is_in_the_sample() -> None:
+def test_default_defect_is_in_the_sample() -> None:
     assert QUICK in {defect.name for defect in SAMPLE}
 
 

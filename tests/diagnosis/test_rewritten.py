@@ -1,6 +1,4 @@
-"""The diagnosis names the rewrite with which a graph compiler made a graph's outputs wrong.
-
-It names a rewrite whose graph has exactly the wrong outputs of the device.
+"""The diagnosis of a graph names a rewrite that gives exactly the wrong outputs of the device.
 
 The tested code is in `dmlconf/diagnosis/rewritten.py`, `dmlconf/diagnosis/graph_mutants.py` and
 `dmlconf/reports/diagnoses/report.py`.
@@ -75,7 +73,6 @@ cases:
 
 
 def planned(folder: Path, name: str) -> PlannedCase:
-    """Return the graph of `GRAPHS` with this name."""
     path = folder / "two.yaml"
     path.write_text(GRAPHS)
     [case] = [each for each in load_suite([path]).plan() if each.identifier.endswith(name)]
@@ -83,10 +80,7 @@ def planned(folder: Path, name: str) -> PlannedCase:
 
 
 class Compiler(NumpyBackend):
-    """A backend that gives a graph of several nodes the outputs of `compiled`.
-
-    Single nodes get right outputs.
-    """
+    """A backend that gives graphs of several nodes the outputs of `compiled`."""
 
     def __init__(self, compiled: Callable[[GraphCase], dict[str, np.ndarray]]) -> None:
         self._compiled = compiled
@@ -102,10 +96,7 @@ class Compiler(NumpyBackend):
 def diagnosed(
     case: PlannedCase, compiled: Callable[[GraphCase], dict[str, np.ndarray]]
 ) -> Diagnosis:
-    """Return the diagnosis of a graph on a device that gives the outputs of `compiled`.
-
-    The diagnosis has 0 seconds to reduce the graph.
-    """
+    """Return the diagnosis, without reduction, of a graph with the outputs of `compiled`."""
     bench = InProcessBench("faulty:negated", Compiler(compiled))
     return diagnose(valid_case(case), bench, 0, own=own_mutant(case))
 
@@ -113,7 +104,6 @@ def diagnosed(
 def outputs_of_changed_graph(
     change: Callable[[Graph], Graph],
 ) -> Callable[[GraphCase], dict[str, np.ndarray]]:
-    """Return a function that evaluates a case with its graph changed."""
     return lambda case: dict(evaluate(replace(case, graph=change(case.graph))))
 
 
@@ -156,7 +146,7 @@ def test_the_rewrite_that_gives_the_same_bits_is_named(
     assert rewrite_sentence(diagnosis) == f"Equal in every bit to what you get {sentence}."
 
 
-def test_a_rewrite_whose_condition_does_not_hold_is_named_with_the_condition(
+def test_rewrite_is_named_with_the_condition_that_does_not_hold(
     tmp_path: Path,
 ) -> None:
     def without_relu(case: GraphCase) -> dict[str, np.ndarray]:
@@ -173,7 +163,7 @@ def test_a_rewrite_whose_condition_does_not_hold_is_named_with_the_condition(
     "kind",
     ["fills", "lookups", "rearrangements", "scatters", "searches", "softmaxes", "tests"],
 )
-def test_a_mutant_that_merges_nodes_has_the_name_of_the_rewrite_for_their_kind(kind: str) -> None:
+def test_merging_mutant_is_named_after_the_kind_of_node(kind: str) -> None:
     names: set[str] = set()
     for case in bundled("graphs/rewrites-attributes.yaml").plan():
         rewrite = case_rewrite(case.template)
@@ -193,7 +183,7 @@ def test_outputs_that_no_rewrite_gives_are_not_explained(tmp_path: Path) -> None
 
 
 def test_a_rewrite_with_the_devices_own_rounding_is_named(tmp_path: Path) -> None:
-    """The device's exponentials are one ULP too high, in single nodes and the rewritten graph."""
+    """All exponentials of the device are one ULP too high."""
     path = tmp_path / "exp.yaml"
     path.write_text("""\
 graph: exponentials

@@ -52,7 +52,6 @@ def convolutions(fails: Fails, operator: str = "CONVOLUTION") -> list[Verdict]:
 
 
 def only_group(*verdicts: Verdict) -> SharedProperty:
-    """Return the only group of a run's failures."""
     (shared,) = shared_properties(logs.run_log(*verdicts))
     return shared
 
@@ -86,7 +85,7 @@ def test_the_condition_that_failures_share_is_named(fails: Fails, text: str) -> 
     assert shared.condition.exact
 
 
-def test_the_report_counts_failures_and_passes_that_meet_the_condition() -> None:
+def test_report_counts_failures_and_passes_of_the_condition() -> None:
     verdicts = convolutions(lambda f: f["GroupCount"] > 1)
     failing = [index for index, each in enumerate(verdicts) if each.status is Status.FAILED]
     assert len(failing) == 64
@@ -115,12 +114,12 @@ def test_failures_of_two_causes_are_two_groups() -> None:
     assert len(texts) == 2
     assert "Bias" in texts[0]
     assert "GroupCount" in texts[1]
-    # Each group counts its own failures, without those of the other cause.
+    # A group does not count failures of the other cause.
     assert [s.condition.of for s in parts if s.condition] == [len(s.failures) for s in parts]
 
 
 def test_if_nearly_all_cases_fail_no_condition_is_named() -> None:
-    verdicts = convolutions(lambda facts: True) * 10  # 960, of which every eighth of 320 passes.
+    verdicts = convolutions(lambda facts: True) * 10
     of_one_group = [at for at, each in enumerate(verdicts) if each.facts["GroupCount"] == 1]
     for at in of_one_group[::8]:
         verdicts[at] = verdicts[at].judged(status=Status.PASSED, reason=None)
@@ -139,7 +138,7 @@ def test_several_operators_share_a_condition() -> None:
     assert shared.condition.text == "DataType == FLOAT16"
 
 
-def test_passes_of_an_operator_count_once_for_all_its_groups() -> None:
+def test_passes_count_once_for_all_groups() -> None:
     def nearly_all_of_float16(facts: Mapping[str, Any]) -> bool:
         rare = facts["Bias"] and facts["GroupCount"] == 4 and facts["Direction"] == "BACKWARD"
         return is_float16(facts) and not (rare and facts["Strides"] == [1, 2])
@@ -157,7 +156,7 @@ def test_passes_of_an_operator_count_once_for_all_its_groups() -> None:
     shared = only_group(*products, *convolutions(is_float16))
     assert shared.condition is not None
     assert (shared.condition.text, shared.condition.passes) == ("DataType == FLOAT16", passes)
-    assert shared.compared == 48 + 48 + passes  # The 48 of each operator are of FLOAT32.
+    assert shared.compared == 48 + 48 + passes  # 48 cases of each operator are of FLOAT32.
 
 
 def test_crashes_and_wrong_values_are_two_groups() -> None:
@@ -187,7 +186,7 @@ def test_logs_without_facts_give_groups_without_conditions() -> None:
     assert only_group(*verdicts).condition is None
 
 
-def test_failures_without_facts_are_a_group_of_their_own_without_a_condition() -> None:
+def test_failures_without_facts_are_their_own_group() -> None:
     verdicts = convolutions(has_bias)
     more = {"figures": logs.figures(0.0), "tags": ()}
     for name in ("a", "b", "c"):
@@ -222,7 +221,7 @@ def test_no_failure_is_shown_if_none_is_asked_for() -> None:
     assert shown_failures(logs.run_log(*convolutions(has_bias)), 0) == []
 
 
-def test_cases_that_broke_with_messages_that_differ_in_a_number_are_listed_as_one() -> None:
+def test_crashes_that_differ_in_a_number_are_listed_once() -> None:
     verdicts = [
         each.judged(status=Status.BROKEN, reason=Reason(ReasonKind.CRASH, f"died at {at:#x}"))
         for at, each in enumerate(convolutions(has_bias))
@@ -232,9 +231,7 @@ def test_cases_that_broke_with_messages_that_differ_in_a_number_are_listed_as_on
 
 
 @pytest.mark.parametrize(("passes", "named"), [(1, True), (2, False)])
-def test_a_shorter_condition_is_named_if_at_most_a_tenth_as_many_passes_meet_it(
-    passes: int, named: bool
-) -> None:
+def test_shorter_condition_is_named_if_few_passes_meet_it(passes: int, named: bool) -> None:
     failing, cases = np.arange(10), np.arange(50)
     builder = TableBuilder(50, [failing])
     builder.add("A", 5, cases < 10 + passes)
@@ -249,9 +246,7 @@ def test_a_shorter_condition_is_named_if_at_most_a_tenth_as_many_passes_meet_it(
     ("low", "high", "number"),
     [(0, 3, 0), (1, 2, 1), (3, 9, 8), (1000, 1030, 1024), (-3, -1, -2), (5, 6, 5)],
 )
-def test_a_bound_of_whole_numbers_is_a_multiple_of_the_largest_power_of_2_that_fits(
-    low: float, high: float, number: float
-) -> None:
+def test_whole_bound_has_the_largest_power_of_2(low: float, high: float, number: float) -> None:
     assert round_number(low, high, whole=True) == number
 
 
@@ -259,13 +254,11 @@ def test_a_bound_of_whole_numbers_is_a_multiple_of_the_largest_power_of_2_that_f
     ("low", "high", "number"),
     [(-0.5, 0.5, 0), (0.9, 1.5, 1), (2.1, 9.3, 6), (1.21, 1.29, 1.25), (-0.39, -0.31, -0.35)],
 )
-def test_a_bound_of_other_numbers_is_the_middle_rounded_to_the_fewest_digits_that_fit(
-    low: float, high: float, number: float
-) -> None:
+def test_other_bound_is_the_middle_in_few_digits(low: float, high: float, number: float) -> None:
     assert round_number(low, high, whole=False) == number
 
 
-def test_a_bound_that_needs_more_than_five_digits_is_the_lower_number_itself() -> None:
+def test_bound_of_over_five_digits_is_the_lower_number() -> None:
     assert round_number(1.23456781, 1.23456789, whole=False) == 1.23456781
 
 
@@ -279,11 +272,8 @@ def test_a_bound_that_needs_more_than_five_digits_is_the_lower_number_itself() -
         ("graphs/wiring.yaml", "graphs/wiring"),
     ],
 )
-def test_each_atom_holds_for_the_cases_for_which_its_expression_is_true(
-    folder: str, beginning: str
-) -> None:
+def test_each_atom_holds_where_its_expression_is_true(folder: str, beginning: str) -> None:
     plan = [each for each in bundled(folder).plan() if each.identifier.startswith(beginning)]
-    # Forty to eighty of the cases, which take a second.
     cases = [valid_case(each) for each in plan[:: max(1, len(plan) // 40)]]
     facts = [facts_of(case) for case in cases]
     verdicts = [
@@ -298,7 +288,7 @@ def test_each_atom_holds_for_the_cases_for_which_its_expression_is_true(
         assert [holds(names) for names in every] == table.holds[row].tolist(), text
 
 
-def test_a_graph_input_that_expressions_cannot_name_has_no_atoms() -> None:
+def test_graph_input_without_a_valid_name_has_no_atoms() -> None:
     facts: list[Mapping[str, Any]] = [{"x": "FLOAT32 2", "as": "FLOAT32 2"}, {"x-": "FLOAT16 3"}]
     verdicts = [
         logs.verdict(f"graphs/{at}", operator=GRAPHS, facts=each) for at, each in enumerate(facts)
@@ -331,7 +321,6 @@ def test_a_condition_that_no_failure_meets_is_not_named() -> None:
 
 
 def group_of_failures(*cases: tuple[str, str, list[str]]) -> SharedProperty:
-    """Return the group of failures of GEMM with these names, tags and tensors."""
     verdicts = [
         logs.verdict(
             f"gemm/{name}", Status.FAILED, WRONG, "GEMM", facts={"T": tensors}, tags=(tag,)
@@ -349,7 +338,7 @@ def test_the_simplest_failure_has_the_fewest_elements() -> None:
     )
 
 
-def test_a_case_that_must_be_refused_is_not_the_simplest_if_another_failed() -> None:
+def test_invalid_case_is_simplest_only_without_valid_ones() -> None:
     few, many = ["FLOAT32 1x2"], ["FLOAT32 9x9"]
     both = group_of_failures(("refused", "invalid", few), ("run", "matrix", many))
     assert both.simplest.case == "gemm/run"
@@ -358,13 +347,13 @@ def test_a_case_that_must_be_refused_is_not_the_simplest_if_another_failed() -> 
 
 @pytest.mark.whole
 def test_failures_of_88_operators_with_one_condition_are_one_group() -> None:
-    """As many operators as the catalogue has: cases of every other one fail if they have a bias."""
+    """Of 176 operators, cases of every other one fail if they have a bias."""
     verdicts = []
     for at in range(176):
         for each in convolutions(has_bias if at % 2 else lambda f: False, f"OPERATOR_{at}"):
             verdicts += [each.of_case(case=f"{each.case}/{copy}") for copy in range(3)]
     shared = only_group(*verdicts)
     assert len(shared.operators) == 88
-    assert len(shared.failures) == 88 * 48 * 3  # 48 of the 96 facts have a bias, in three copies.
+    assert len(shared.failures) == 88 * 48 * 3  # 48 cases have a bias, each in three copies.
     assert shared.condition is not None
     assert shared.condition.text == "Bias"

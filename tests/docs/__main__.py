@@ -30,7 +30,6 @@ In the Wine lab, and only if named: {", ".join(_LAB_TUTORIALS)}.
     type=click.Choice([*PAGES, *_TUTORIALS, *_LAB_TUTORIALS]),
 )
 def command(names: tuple[str, ...]) -> None:
-    """Write pages."""
     write(names or (*PAGES, *_TUTORIALS))
 
 

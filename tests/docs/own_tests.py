@@ -41,7 +41,7 @@ commit `{wpt}` of web-platform-tests, on the CPU in Chromium {chromium}:
 
 
 def own_tests_sections() -> str:
-    """Return the two sections, from the files that the runs of these tests wrote."""
+    """Return the two sections, from files with the results of these tests."""
     onnx = _section("ONNX", _ONNX, _BACKENDS / "onnxruntime" / "node_results.yaml")
     webnn = _section("WebNN", _WEBNN, _BACKENDS / "webnn" / "wpt_results.yaml")
     return onnx + webnn

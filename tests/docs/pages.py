@@ -25,7 +25,7 @@ __all__ = ["DOCS", "PAGES", "write"]
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 
 _WIDTH: Final = 96
-"""Columns of help texts; fixed, so that pages do not depend on the terminal."""
+"""Columns of help texts."""
 
 
 def write(names: Iterable[str]) -> None:
@@ -37,7 +37,6 @@ def write(names: Iterable[str]) -> None:
 
 
 def command_line() -> str:
-    """Return the page of the commands, each with its `--help`."""
     lines = ["# Command line", "", "Every command with what `--help` prints for it.", ""]
     for name, command in _commands(cli, "dmlconf", None):
         context = click.Context(
@@ -69,7 +68,7 @@ def _trimmed(text: str) -> str:
 
 
 def formats() -> str:
-    """Return the page of the formats of logs, reports and recordings, from their schemas."""
+    """Return the page of formats, from their schemas."""
     lines = [
         "# Formats of logs, reports and recordings",
         "",
@@ -91,7 +90,6 @@ def formats() -> str:
 
 
 def _table(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a table of a schema's fields; fields of list items are `NAME[].FIELD`."""
     yield "| Field | Type | Meaning |"
     yield "|---|---|---|"
     required = schema.get("required", ())
@@ -107,7 +105,6 @@ def _table(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _type(schema: Any) -> str:
-    """Return the type that a schema permits, in words."""
     if not isinstance(schema, dict):
         return "any"
     if "$ref" in schema:
@@ -126,7 +123,6 @@ def _type(schema: Any) -> str:
 
 
 def operators() -> str:
-    """Return the page of the operators, with a row for each."""
     begin = (
         "# Operators\n\nWhat the catalogue has, as `dmlconf operators --markdown` prints it.\n\n"
     )
@@ -134,12 +130,10 @@ def operators() -> str:
 
 
 def faults() -> str:
-    """Return the page of DirectML's own faults."""
     return render_markdown(read_known_faults())
 
 
 def findings() -> str:
-    """Return the page of what other runtimes do wrong."""
     return findings_page(all_findings())
 
 

@@ -25,7 +25,7 @@ def test_the_example_is_valid_and_passes(tmp_path: Path) -> None:
     assert "to relu.InputTensor, the output before" in shown.stdout
 
 
-def test_the_page_lists_every_rule_of_wiring_and_no_other() -> None:
+def test_page_lists_exactly_the_rules_of_wiring() -> None:
     _, _, table = PAGE.partition("| Constraint | Requires |\n|---|---|\n")
     rows = table.partition("\n\n")[0].splitlines()
     assert rows == [f"| `{name}` | {meaning} |" for name, meaning in WIRING_RULES.items()]

@@ -19,30 +19,30 @@ from tests.each import for_each
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_that_the_program_writes_is_up_to_date(name: str) -> None:
+def test_page_written_by_the_program_is_up_to_date(name: str) -> None:
     # `python -m tests.docs NAME` writes it again.
     assert (DOCS / name).read_text("utf-8") == PAGES[name]()
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
-def test_the_commands_of_a_tutorial_print_what_the_tutorial_shows(tutorial: Path) -> None:
+def test_tutorial_shows_what_its_commands_print(tutorial: Path) -> None:
     page = tutorial.read_text("utf-8")
     assert stable_lines(rerun(page)) == stable_lines(page)
-    # Without a run that fails and one that passes, a tutorial would show little.
+    # A tutorial shows a run that fails and one that passes.
     assert re.search("^(BROKEN|FAILED): ", page, re.M)
     assert re.search("^PASSED: ", page, re.M)
 
 
 @pytest.mark.lab
 @pytest.mark.parametrize("tutorial", LAB_TUTORIALS, ids=lambda path: path.stem)
-def test_the_commands_of_a_lab_tutorial_print_what_the_tutorial_shows(tutorial: Path) -> None:
+def test_lab_tutorial_shows_what_its_commands_print(tutorial: Path) -> None:
     page = tutorial.read_text("utf-8")
     assert stable_lines(rerun(page)) == stable_lines(page)
     assert re.search("^PASSED: ", page, re.M)
 
 
-def test_the_command_that_writes_pages_lists_all_of_them_in_its_help_and_refuses_others() -> None:
+def test_command_lists_its_pages_and_refuses_others() -> None:
     shown = CliRunner().invoke(command, ["--help"])
     assert shown.exit_code == 0
     missing = [

@@ -1,4 +1,4 @@
-"""README.md shows what `dmlconf` prints; if the output changes, README.md must follow.
+"""README.md shows what `dmlconf` prints.
 
 The tested code is in the page `README.md`, and in `dmlconf/reports/runs/terminal.py`.
 """
@@ -15,14 +15,14 @@ from tests.cli.process import dmlconf_here
 
 README = Path(__file__).parents[2] / "README.md"
 BLOCK = re.compile(r"```text\n\$ dmlconf (.*?[^\\])\n(.*?)```", re.DOTALL)
-"""A command, whose lines but the last end with a backslash, and its output."""
+"""A command, perhaps of several lines, and its output."""
 
 WIDTH = 46
-"""The columns of the terminal for which the output is shown, so that it fits a narrow page."""
+"""Columns of the shown output."""
 
 
 @pytest.mark.whole
-def test_each_line_shown_of_a_failing_run_is_a_line_that_the_command_prints(tmp_path: Path) -> None:
+def test_readme_shows_lines_that_the_command_prints(tmp_path: Path) -> None:
     match = BLOCK.search(README.read_text("utf-8"))
     assert match is not None
     words = shlex.split(match[1].replace("\\\n", " "))

@@ -35,7 +35,7 @@ def test_the_page_has_the_lowest_version_of_each_dependency() -> None:
     assert {name: rows.get(name) for name in declared} == declared
 
 
-def test_the_page_has_the_oldest_and_newest_python_of_the_classifiers() -> None:
+def test_page_has_the_oldest_and_newest_python() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     versions = re.findall(r"Python :: 3\.(\d+)", " ".join(project["classifiers"]))
     page = (ROOT / "docs" / "requirements.md").read_text("utf-8")
@@ -43,15 +43,10 @@ def test_the_page_has_the_oldest_and_newest_python_of_the_classifiers() -> None:
 
 
 CLICK = ".".join(version("click").split(".")[:2])
-"""The installed version of click, as the page shows versions."""
 
 
 def versions_script(folder: Path, page: str, *arguments: str) -> tuple[int, str, str]:
-    """Run a copy of `.ci/versions.py`, which compares this page with the installed versions.
-
-    Returns:
-        the exit code, what the script prints, and the page afterwards.
-    """
+    """Run a copy of `.ci/versions.py`; return its exit code, its output and the new page."""
     for part in (".ci", "docs"):
         (folder / part).mkdir(exist_ok=True)
     script, compared = folder / ".ci" / "versions.py", folder / "docs" / "requirements.md"
@@ -63,7 +58,7 @@ def versions_script(folder: Path, page: str, *arguments: str) -> tuple[int, str,
     return done.returncode, done.stdout, compared.read_text("utf-8")
 
 
-def test_the_script_of_ci_reports_a_wrong_newest_version_and_corrects_it_on_demand(
+def test_script_of_ci_reports_and_corrects_newest_versions(
     tmp_path: Path,
 ) -> None:
     page = f"# Page\n| click | 8.1 | 7.9 |\n| numpy | 1.0 | {version('numpy')} |\n"
@@ -78,7 +73,7 @@ def test_the_script_of_ci_reports_a_wrong_newest_version_and_corrects_it_on_dema
 
 
 @pytest.mark.parametrize(("lowest", "expected"), [(CLICK, 0), ("7.8", 1)])
-def test_the_script_of_ci_fails_only_if_another_lowest_version_is_installed(
+def test_script_of_ci_fails_for_another_lowest_version(
     tmp_path: Path, lowest: str, expected: int
 ) -> None:
     code, printed, _ = versions_script(tmp_path, f"| click | {lowest} | 99.0 |\n", "lowest")
@@ -87,7 +82,7 @@ def test_the_script_of_ci_fails_only_if_another_lowest_version_is_installed(
     assert "99.0" not in printed
 
 
-def test_the_script_of_ci_finds_every_dependency_in_the_page(tmp_path: Path) -> None:
+def test_script_of_ci_finds_every_dependency_in_the_page(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "requirements.md").read_text("utf-8")
     _, printed, _ = versions_script(tmp_path, page, "newest")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

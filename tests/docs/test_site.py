@@ -46,13 +46,13 @@ MKDOCS: Final = (ROOT / "mkdocs.yml").read_text("utf-8")
         ("[x](#directml)", "backends.md", "[x](#directml)"),
     ],
 )
-def test_links_between_files_become_links_between_pages_of_the_site(
+def test_links_between_files_become_links_between_pages(
     link: str, page: str, expected: str
 ) -> None:
     assert site_markdown(link, page) == expected
 
 
-def test_links_to_folders_lead_to_the_repository_if_its_address_is_known() -> None:
+def test_links_to_folders_lead_to_a_known_repository() -> None:
     address = "https://example.com/o/dmlconf"
     page = site_markdown("[profile](../schemas/profiles)", "certification.md", address)
     assert page == f"[profile]({address}/blob/HEAD/schemas/profiles)"
@@ -82,12 +82,12 @@ def test_the_navigation_has_every_operator_in_its_family() -> None:
     )
 
 
-def test_the_name_of_an_operator_alone_between_tags_may_break_after_underscores() -> None:
+def test_operator_name_alone_between_tags_may_break() -> None:
     heading = '<h1 id="TOP_K1">TOP_K1<a class="A_B" href="#TOP_K1">x</a></h1><p>see TOP_K1 a_b</p>'
     assert breakable_names(heading) == heading.replace(">TOP_K1<", ">TOP_<wbr>K1<")
 
 
-def test_lists_of_more_than_20_items_are_folded_and_stay_complete() -> None:
+def test_lists_of_more_than_20_items_are_folded() -> None:
     short, long = ("".join(f"- item {i}\n  more\n" for i in range(n)) for n in (20, 21))
     assert folded_lists(f"text\n\n{short}\nend\n") == f"text\n\n{short}\nend\n"
     page = folded_lists(f"text\n\n{long}\nend\n")
@@ -95,7 +95,7 @@ def test_lists_of_more_than_20_items_are_folded_and_stay_complete() -> None:
     assert page.index("item 20") < page.index("</details>") < page.index("end")
 
 
-def test_links_to_files_that_do_not_exist_stay_for_the_strict_build_to_find() -> None:
+def test_links_to_missing_files_are_unchanged() -> None:
     assert site_markdown("[x](../absent.md)", "backends.md") == "[x](../absent.md)"
 
 
@@ -104,7 +104,7 @@ def test_the_file_name_of_a_code_block_becomes_its_title() -> None:
     assert page == '```yaml title="tile.yaml"\noperator: TILE\n```\n'
 
 
-def test_every_operator_of_the_table_has_a_link_to_its_page() -> None:
+def test_every_operator_is_linked_to_its_page() -> None:
     page = linked_operators((ROOT / "docs" / "operators.md").read_text("utf-8"))
     links = re.findall(r"^\| \[(\w+)\]\(operators/(\w+)\.md\)", page, re.M)
     assert links == [(name, name.lower()) for name in operator_names()]
@@ -119,7 +119,7 @@ def test_every_operator_of_the_table_has_a_link_to_its_page() -> None:
         '<iframe src="https://example.com"></iframe>',
     ],
 )
-def test_what_a_browser_would_load_from_another_host_is_reported(element: str) -> None:
+def test_resources_of_other_hosts_are_reported(element: str) -> None:
     assert len(foreign_resources(f"<p>text</p>{element}")) == 1
 
 
@@ -138,7 +138,7 @@ def test_the_navigation_has_every_page(page: Path) -> None:
     assert re.search(rf"[-:] {re.escape(name)}$", navigation, re.M), "add it to mkdocs.yml"
 
 
-def test_the_section_on_coverage_names_the_parts_that_no_case_has() -> None:
+def test_section_on_coverage_names_missing_parts() -> None:
     cell, option = Part("support", "InputTensor FLOAT16"), Part("optional", "BiasTensor absent")
     row = OperatorCoverage("GEMM", total=1_200, recorded=7, parts={cell: 3, option: 0})
     section = coverage_section(row)
@@ -173,7 +173,7 @@ STRENGTH: Final = """\
 """A page like docs/strength.md, with weaknesses of GEMM and RNN."""
 
 
-def test_the_section_on_strength_lists_unnoticed_mistakes_of_the_operator() -> None:
+def test_section_on_strength_lists_unnoticed_mistakes() -> None:
     lists = weaknesses(STRENGTH)
     section = strength_section("GEMM", lists, 36)
     assert "- 4 ULP in FLOAT16: notices 10 of 13; not in gemm/a OutputTensor" in section
@@ -190,7 +190,7 @@ def test_a_list_of_weaknesses_in_another_form_is_refused() -> None:
         weaknesses(STRENGTH.replace("- 4 ULP", "- GEMM is weak\n- 4 ULP"))
 
 
-def test_the_stored_weaknesses_are_those_of_graphs_and_catalogued_operators() -> None:
+def test_stored_weaknesses_are_of_known_operators_or_graphs() -> None:
     perturbed, surviving = kept_weaknesses()
     named = {weakness.operator for weakness in (*perturbed, *surviving)}
     assert perturbed

@@ -30,23 +30,21 @@ TUTORIALS: Final = tuple(
         "gating-ci.md",
     )
 )
-"""Pages whose commands are run in an empty folder."""
+"""Pages whose commands are run."""
 
 LAB_TUTORIALS: Final = (_DOCS / "first-run-on-windows.md",)
-"""Pages whose commands are run in an empty folder of the Wine lab."""
 
 _FOLDERS_OF_TESTS: Final = ("DMLCONF_CACHE", "DMLCONF_LOG_DIRECTORY")
-"""Variables with folders of the tests, which programs in the Wine lab cannot use."""
+"""Variables with folders that programs in the Wine lab cannot use."""
 
 _LAB: Final = _DOCS.parent / "lab" / "lab.py"
 
 _BLOCK: Final = re.compile(
     r"^```(?:(yaml|toml|python|diff) (\S+)|console)\n(.*?)^```$", re.M | re.S
 )
-"""A block of a tutorial: a file to write, a change to a file, or a command and its output."""
+"""A file to write, a change to a file, or a command and its output."""
 
 _PROGRESS: Final = re.compile(r"[0-9,]+ of [0-9,]+ cases, .*[0-9] (s|min)\b.*")
-"""Lines of progress, which a terminal overwrites."""
 
 _CHANGING: Final = re.compile(r"(tested|run) ")
 """Lines of a report that name the machine and the time."""
@@ -55,14 +53,14 @@ _STAND_INS: Final = (
     (r"(run logs|cache) +[0-9,]+ (files )?in (\S+), [0-9.]+ MB", r"\1 in \3"),
     (r" +[0-9.]+ (m|µ)?s\b", " TIME"),
     (r"run-[0-9T.]+-[0-9]+\.jsonl", "LOG"),
-    (r"\b([0-9],[0-9])[0-9]{2}\b", r"\g<1>00"),  # Counts of cases, which grow with the suite.
-    (r" +", " "),  # Columns are wider if times are longer.
+    (r"\b([0-9],[0-9])[0-9]{2}\b", r"\g<1>00"),  # Counts grow with the suite.
+    (r" +", " "),  # Longer times have wider columns.
     (r"─+|-{3,}", "─"),
 )
 
 
 def rerun(page: str) -> str:
-    """Run a page's commands in order in an empty folder; return the page with the new output."""
+    """Run a page's commands in an empty folder; return the page with their output."""
     with TemporaryDirectory() as name:
         folder = Path(name).resolve() / "here"
         folder.mkdir()
@@ -76,7 +74,7 @@ _Run = Callable[[Path, Sequence[str]], str]
 
 
 def _rerun_block(folder: Path, block: re.Match[str], run: _Run) -> str:
-    """Write or change the file of a block, or run its command; return it with the new output."""
+    """Write or change the file of a block, or run its command; return the new block."""
     language, file, content = block.groups()
     if language == "diff":
         _change(folder / file, content.splitlines())
@@ -99,7 +97,7 @@ def _rerun_block(folder: Path, block: re.Match[str], run: _Run) -> str:
 
 
 def _change(file: Path, lines: Sequence[str]) -> None:
-    """Replace the lines that begin with a minus by those that begin with a plus."""
+    """Replace lines that begin with a minus by those that begin with a plus."""
     old, new = (
         "".join(f"{line[1:]}\n" for line in lines if line[0] == sign) for sign in ("-", "+")
     )
@@ -109,13 +107,12 @@ def _change(file: Path, lines: Sequence[str]) -> None:
 
 
 def _run_here(folder: Path, arguments: Sequence[str]) -> str:
-    """Return what dmlconf prints, run in this process."""
     done = dmlconf_here(folder, *arguments, COLUMNS="80", HOME=str(folder))
     return done.stdout + done.stderr
 
 
 def _run_in_lab(folder: Path, arguments: Sequence[str]) -> str:
-    """Return dmlconf's standard output in the Wine lab, to which the checkout is `Z:\\checkout`."""
+    """Return what dmlconf prints to standard output in the Wine lab."""
     done = subprocess.run(
         [sys.executable, _LAB, "run", "--", *arguments],
         cwd=folder,
@@ -128,7 +125,7 @@ def _run_in_lab(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _run_installed(folder: Path, arguments: Sequence[str]) -> str:
-    """Return what dmlconf prints in the environment of `_installed`, in the order on a screen."""
+    """Return what dmlconf prints, with errors, in the environment of `_installed`."""
     packages = environment(folder)["PYTHONPATH"] + ":" + sysconfig.get_path("purelib")
     more = {"COLUMNS": "80", "PYTHONPATH": packages, "PYTHONUNBUFFERED": "1"}
     return subprocess.run(
@@ -143,7 +140,7 @@ def _run_installed(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _installed(folder: Path, arguments: Sequence[str]) -> str:
-    """Run a command of pip in a Python environment of its own, which is next to the folder."""
+    """Run a command of pip in a new Python environment beside the folder."""
     python = _python_beside(folder)
     uv = [sys.executable, "-m", "uv"]
     subprocess.run(
@@ -158,10 +155,9 @@ def _python_beside(folder: Path) -> Path:
 
 
 def stable_lines(page: str) -> list[str]:
-    """Return the lines without what differs from run to run and is no mistake of the page.
+    """Return the lines without what differs from run to run, such as times and the machine.
 
-    These are times, versions, the machine, and the last two digits of counts of thousands of cases:
-    a page may say 7,247 until there are 7,300.
+    Counts of thousands of cases lose their last two digits.
     """
     lines = [line for line in page.splitlines() if not _CHANGING.match(line)]
     for pattern, stands_for in _STAND_INS:

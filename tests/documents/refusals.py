@@ -12,7 +12,7 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.documents.problems import InvalidFilesError
 
 NAME = "f.yaml"
-"""The name with which expected messages begin."""
+"""The name of a file; expected messages begin with it."""
 
 
 def write(directory: Path, content: str | bytes, name: str = NAME) -> Path:
@@ -23,7 +23,7 @@ def write(directory: Path, content: str | bytes, name: str = NAME) -> Path:
 
 
 def refusal(call: Callable[[], object], directory: Path) -> str:
-    """Return the message with which a call refuses files; paths are relative to the directory."""
+    """Return the message with which a call refuses files, without the directory."""
     with pytest.raises(InvalidFilesError) as caught:
         call()
     message = str(caught.value)
@@ -32,10 +32,9 @@ def refusal(call: Callable[[], object], directory: Path) -> str:
 
 
 def refused(path: Path) -> str:
-    """Return the message with which a case file is refused."""
     return refusal(lambda: load_suite([path]), path.parent)
 
 
 def shown(message: str) -> str:
-    """Return an expected message without the indentation that all of its rows have."""
+    """Return an expected message without common indentation."""
     return dedent(message).strip("\n")

@@ -17,7 +17,6 @@ VALUES = {"b": {"sizes": [1, 2.5, None, float("inf")]}, "a": ["text" * 100]}
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return the path of an archive of VALUES."""
     path = tmp_path / "checked.archive"
     path.write_bytes(archive_content(VALUES))
     return path
@@ -33,9 +32,7 @@ def test_the_same_values_in_another_order_give_the_same_bytes() -> None:
     assert archive_content(VALUES) == archive_content(dict(sorted(VALUES.items())))
 
 
-def test_new_values_go_to_the_store_and_replace_no_value_of_the_archive(
-    path: Path, tmp_path: Path
-) -> None:
+def test_new_values_go_to_the_store_and_replace_none(path: Path, tmp_path: Path) -> None:
     archive = Archive(path, Store(tmp_path / "cache"))
     archive.put("a", "another")
     archive.put("c", "mine")
@@ -52,7 +49,6 @@ def test_without_a_store_nothing_is_written(path: Path) -> None:
 
 
 def test_a_changed_byte_never_gives_another_value(path: Path) -> None:
-    """Either the checksum of zlib or the digest of the value shows the change."""
     content = path.read_bytes()
     for offset in range(len(content)):
         path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
@@ -67,8 +63,8 @@ def test_a_file_that_is_cut_off_never_gives_another_value(path: Path) -> None:
         assert Archive(path).get("b") in (None, VALUES["b"])
 
 
-def test_a_number_that_is_cut_off_is_not_taken_for_a_smaller_one(path: Path) -> None:
-    """The beginning of a number is valid JSON too, so only the digest shows that it is cut off."""
+def test_cut_off_number_is_not_taken_for_a_smaller_one(path: Path) -> None:
+    """The beginning of a number is valid JSON, too."""
     number = 1234567890123456789
     content = archive_content({"number": number})
     for length in range(len(content)):
@@ -89,9 +85,7 @@ def test_a_number_that_is_cut_off_is_not_taken_for_a_smaller_one(path: Path) -> 
         '{"form": 1, "entries": {"a": ["0", null]}}',
     ],
 )
-def test_a_file_whose_header_is_not_that_of_an_archive_has_no_values(
-    path: Path, header: str
-) -> None:
+def test_file_with_another_header_has_no_values(path: Path, header: str) -> None:
     path.write_text(header + "\n", "utf-8")
     assert Archive(path).get("a") is None
 
@@ -109,6 +103,6 @@ def test_a_missing_file_has_no_values(tmp_path: Path) -> None:
 
 def test_a_value_that_is_too_large_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "checked.archive"
-    # Two quotation marks make the value larger than the largest.
+    # With its quotation marks, the text is too large.
     path.write_bytes(archive_content({"large": "x" * LARGEST_ENTRY, "small": 1}))
     assert (Archive(path).get("large"), Archive(path).get("small")) == (None, 1)

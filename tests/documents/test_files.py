@@ -13,23 +13,23 @@ import pytest
 from dmlconf.documents.files import UnreadableFileError, read_bytes, resolved
 
 PROC_STATUS = Path("/proc/self/status")
-"""A file that has content although its size is 0 according to `stat`."""
+"""A file with content; `stat` says that its size is 0."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
-def test_a_file_that_is_longer_than_the_size_it_claims_is_read_to_its_end() -> None:
+def test_file_is_read_beyond_the_size_it_claims() -> None:
     assert PROC_STATUS.stat().st_size == 0
     assert b"\nVmRSS:" in read_bytes(PROC_STATUS, 1 << 20)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
-def test_a_file_that_is_longer_than_the_limit_is_refused_whatever_size_it_claims() -> None:
+def test_file_beyond_the_limit_is_refused_whatever_it_claims() -> None:
     with pytest.raises(UnreadableFileError, match="at most 20 are read"):
         read_bytes(PROC_STATUS, 20)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
-def test_a_path_that_is_a_loop_of_links_is_its_own_resolved_path(tmp_path: Path) -> None:
+def test_loop_of_links_resolves_to_itself(tmp_path: Path) -> None:
     loop = tmp_path.resolve() / "loop"
     loop.symlink_to(loop)
     assert resolved(loop) == loop

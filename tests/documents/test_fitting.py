@@ -1,6 +1,6 @@
 """The quick check of data against a JSON Schema accepts only what the package jsonschema accepts.
 
-For schemas with some parts, it is in doubt, and refuses valid data too.
+With some parts of schemas, it refuses valid data, too.
 
 The tested code is in `dmlconf/documents/fitting.py`.
 """
@@ -52,7 +52,6 @@ VALUES: Final[tuple[Any, ...]] = (
     {"Axis": 1},
     {"Axis": [1, 2]},
 )
-"""Data of every type; each of the small schemas accepts some of them and refuses others."""
 
 SMALL_SCHEMAS: Final[tuple[dict[str, Any], ...]] = (
     {"type": "integer"},
@@ -116,21 +115,21 @@ def test_the_quick_check_accepts_only_values_that_jsonschema_accepts(
 
 
 @pytest.mark.parametrize("schema", WITHOUT_DOUBT, ids=json.dumps)
-def test_the_quick_check_of_a_schema_without_doubtful_parts_accepts_what_jsonschema_accepts(
+def test_quick_check_without_doubt_accepts_what_jsonschema_accepts(
     schema: dict[str, Any],
 ) -> None:
     checker, check = Draft202012Validator(schema), fits(schema)
     assert [value for value in VALUES if checker.is_valid(value) and not check(value)] == []
 
 
-def test_the_quick_check_of_a_schema_with_an_unknown_reference_refuses_everything() -> None:
+def test_schema_with_an_unknown_reference_refuses_everything() -> None:
     assert not any(map(fits({"$ref": "#/$defs/none", "$defs": {}}), VALUES))
 
 
 @pytest.mark.parametrize(
     "other", [{"const": "any"}, {"enum": ["a", "b"]}, {"$ref": "#/$defs/word"}], ids=json.dumps
 )
-def test_the_quick_check_decides_between_a_word_and_a_list_of_words(other: dict[str, Any]) -> None:
+def test_quick_check_decides_between_word_and_list_of_words(other: dict[str, Any]) -> None:
     words = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
     check = fits({"oneOf": [other, words], "$defs": {"word": {"enum": ["any"]}}})
     assert check(["any", "a"])
@@ -138,7 +137,7 @@ def test_the_quick_check_decides_between_a_word_and_a_list_of_words(other: dict[
 
 
 def positions(data: Any) -> list[tuple[Any, Any]]:
-    """Return each list and mapping in the data, once with each of its indices or keys."""
+    """Return each list and mapping in the data, with each of its indices or keys."""
     items = data.items() if isinstance(data, dict) else enumerate(data)
     return [
         position
@@ -148,7 +147,6 @@ def positions(data: Any) -> list[tuple[Any, Any]]:
 
 
 def schemas_with_data() -> list[tuple[dict[str, Any], Any]]:
-    """Return schemas of case files, descs and expectations, each with valid data of the suite."""
     result: list[tuple[dict[str, Any], Any]] = []
     for name, stem in (("GATHER", "matrix"), ("TILE", "documented"), ("JOIN", "invalid")):
         file = cases_directory() / name.lower() / f"{stem}.yaml"
@@ -165,7 +163,7 @@ SCHEMAS_WITH_DATA: Final = schemas_with_data()
 
 
 @given(st.data())
-def test_the_quick_check_agrees_with_jsonschema_on_case_files_with_one_change(
+def test_quick_check_agrees_with_jsonschema_on_changed_case_files(
     data: st.DataObject,
 ) -> None:
     schema, sound = data.draw(st.sampled_from(SCHEMAS_WITH_DATA))
@@ -180,7 +178,7 @@ def test_the_quick_check_agrees_with_jsonschema_on_case_files_with_one_change(
 
 
 @pytest.mark.parametrize("definition", ["verdictLine", "attemptLine"])
-def test_the_quick_check_accepts_lines_of_verdicts_and_attempts_in_run_logs(
+def test_quick_check_accepts_lines_of_run_logs(
     definition: str,
 ) -> None:
     schema = bundled_schema("run-log")

@@ -15,7 +15,7 @@ from dmlconf.reference.evaluation import evaluate
 from tests.diagnosis.export.graph_cases import graph_of
 
 
-def test_an_element_whose_stated_value_is_wrong_permits_only_this_value() -> None:
+def test_wrong_stated_value_is_the_only_permitted_one() -> None:
     case = graph_of("wiring/outputs-in-another-order")
     name, right = next(iter(evaluate(case).items()))
     wrong = np.array(right)
@@ -26,7 +26,7 @@ def test_an_element_whose_stated_value_is_wrong_permits_only_this_value() -> Non
     assert any(low.ravel()[1] <= right.ravel()[1] <= high.ravel()[1] for low, high in permitted)
 
 
-def test_the_expected_values_of_a_graph_lie_within_the_permitted_ones() -> None:
+def test_expected_values_of_a_graph_are_permitted() -> None:
     case = graph_of("attention/")
     outputs = expected_of(case)
     assert outputs.keys() == case.graph.outputs.keys()

@@ -1,7 +1,5 @@
 """C++ programs have the nodes and edges of graphs, and say whether 4-bit numbers have signs.
 
-`tests/lab/test_programs.py` runs such programs.
-
 The tested code is in `dmlconf/diagnosis/export/cpp.py`.
 """
 
@@ -17,7 +15,7 @@ from tests.diagnosis.export.graph_cases import graph_of
 
 
 @pytest.mark.parametrize("beginning", ["wiring/two-users", "views/", "recurrent/"])
-def test_a_program_has_every_node_of_a_graph_and_as_many_edges_of_each_kind(beginning: str) -> None:
+def test_program_has_all_nodes_and_edges_of_a_graph(beginning: str) -> None:
     graph = graph_of(beginning).graph
     source = cpp_program(graph_of(beginning), beginning)
     assert "compile_graph = true" in source
@@ -38,7 +36,7 @@ def test_only_a_program_with_constant_nodes_defines_has_constants() -> None:
     assert "#define HAS_CONSTANTS" not in cpp_program(graph_of("constants/owned-input"), "")
 
 
-def test_a_program_distinguishes_zeros_by_their_sign_if_the_rule_does() -> None:
+def test_program_compares_signs_of_zeros_if_the_rule_does() -> None:
     plan = {each.identifier: each for each in bundled("element_wise_floor/boundary.yaml").plan()}
     for name, signed_zeros in (("without-scale-bias", "true"), ("bias-after-scale", "false")):
         case = with_own_data(valid_case(plan[f"element_wise_floor/boundary/{name}"]))
@@ -47,7 +45,7 @@ def test_a_program_distinguishes_zeros_by_their_sign_if_the_rule_does() -> None:
 
 
 @pytest.mark.parametrize(("data_type", "signed"), [("INT4", "true"), ("UINT4", "false")])
-def test_a_program_says_whether_elements_of_4_bits_have_a_sign(data_type: str, signed: str) -> None:
+def test_program_says_whether_4_bit_elements_are_signed(data_type: str, signed: str) -> None:
     beginning = f"quantize/sizes/four-bits[DataType={data_type}"
     plan = bundled("quantize/sizes.yaml").plan()
     planned = next(each for each in plan if each.identifier.startswith(beginning))

@@ -1,7 +1,5 @@
 """Models for DxDispatch dispatch the nodes of graphs in order, on the right resources.
 
-`tests/diagnosis/test_diagnose.py` tests models of single operators.
-
 The tested code is in `dmlconf/diagnosis/export/dxdispatch.py`.
 """
 
@@ -22,7 +20,6 @@ from tests.graphs.suites import graph_case
 
 
 def model_of(folder: Path, case: GraphCase) -> Any:
-    """Write the model of a graph into a folder; return what its file says."""
     write_model(folder / "model.json", case)
     return json.loads((folder / "model.json").read_text())
 

@@ -37,14 +37,11 @@ CONDITIONS = [
     ("constants/constant-node", "ConstantCount > 0", 8),
     ("quantization/", "NodeCount > 1", 8),
 ]
-"""Beginning of a graph's identifier, condition of its failure, most elements once it is reduced.
-
-Reductions reach between a quarter of this number and all of it.
-"""
+"""Beginning of a graph's identifier, condition of its failure, most elements once reduced."""
 
 
 def reduce_graph(beginning: str, condition: str, tried: list[Case]) -> Reduced:
-    """Reduce a graph that "fails" where it meets a condition; add each candidate to `tried`."""
+    """Reduce a graph that fails if it meets a condition; add each candidate to `tried`."""
     expression = Expression(condition)
     case = graph_of(beginning)
     assert expression.evaluate(names_of(case)), beginning
@@ -57,7 +54,7 @@ def reduce_graph(beginning: str, condition: str, tried: list[Case]) -> Reduced:
 
 
 @pytest.mark.parametrize(("beginning", "condition", "elements"), CONDITIONS)
-def test_the_reduced_graph_meets_the_condition_with_few_elements_and_candidates_are_valid(
+def test_reduced_graph_is_small_and_candidates_are_valid(
     beginning: str, condition: str, elements: int
 ) -> None:
     tried: list[Case] = []
@@ -76,7 +73,7 @@ def test_the_reduced_graph_meets_the_condition_with_few_elements_and_candidates_
             assert constant.data.shape == constant.tensor.Sizes
 
 
-def test_a_reduced_graph_is_a_file_that_loads_as_the_same_graph(tmp_path: Path) -> None:
+def test_exported_reduced_graph_loads_as_the_same_graph(tmp_path: Path) -> None:
     case = reduce_graph("gemm-activation/", "NodeCount > 1", []).case
     path = tmp_path / "reduced.yaml"
     export_case(path, case, None, case.inputs(), listed=64, note="Reduced.")
@@ -97,7 +94,7 @@ def test_a_reduced_graph_has_only_zeros_and_ones_as_data() -> None:
     assert set(np.concatenate([array.ravel() for array in arrays]).tolist()) <= {0.0, 1.0}
 
 
-def test_a_new_size_spreads_along_edges_to_all_tensors_that_depend_on_it() -> None:
+def test_new_size_spreads_along_edges() -> None:
     graph = graph_of("gemm-activation/").graph
     gemm = graph.by_name[graph.in_order()[0].name]
     [node] = [each for each in graph.operator_nodes if each.name == gemm.name]
@@ -120,9 +117,7 @@ def test_two_new_sizes_that_contradict_each_other_give_no_graph() -> None:
 
 
 @pytest.mark.parametrize("indices_of_x", ["-1, -1", "1, -2"])
-def test_indices_of_each_candidate_are_within_the_size_of_its_axis(
-    tmp_path: Path, indices_of_x: str
-) -> None:
+def test_indices_of_candidates_are_within_their_axis(tmp_path: Path, indices_of_x: str) -> None:
     """An axis of one element has the index -1, but neither 1 nor -2."""
     graph = """
 inputs:
@@ -152,4 +147,4 @@ outputs: {y: relu}
         size = gather.inputs["InputTensor"].Sizes[gather.desc["Axis"]]
         assert np.all((at >= -size) & (at < size))
         sizes.add(size)
-    assert sizes >= {1, 2}  # Some candidates keep the axis of two elements, and some shorten it.
+    assert sizes >= {1, 2}

@@ -36,14 +36,10 @@ CONDITIONS = [
     ("element_wise_exp/combinations/pairs-4", "OutputElements % 4 == 0", 8),
     ("reduce/", "len(Axes) > 1", 4),
 ]
-"""Beginning of a case's identifier, condition of its failure, most elements once it is reduced.
-
-Reductions reach between a quarter of this number and all of it.
-"""
+"""Beginning of a case's identifier, condition of its failure, most elements once reduced."""
 
 
 def case_that_meets(beginning: str, condition: str) -> Case:
-    """Return the first valid case of the suite with this beginning that meets a condition."""
     operator = beginning.partition("/")[0]
     expression = Expression(condition)
     for planned in bundled(operator).plan():
@@ -55,7 +51,7 @@ def case_that_meets(beginning: str, condition: str) -> Case:
 
 
 def meets(case: Case, condition: Expression) -> bool:
-    """Return whether a case meets a condition; it does not if the condition has no value for it."""
+    """Return whether a case meets a condition; one without a value is not met."""
     try:
         return bool(condition.evaluate(names_of(case)))
     except ExpressionError:
@@ -63,7 +59,7 @@ def meets(case: Case, condition: Expression) -> bool:
 
 
 @pytest.mark.parametrize(("beginning", "condition", "elements"), CONDITIONS)
-def test_the_reduced_case_meets_the_condition_with_few_elements_and_candidates_are_valid(
+def test_reduced_case_is_small_and_candidates_are_valid(
     beginning: str, condition: str, elements: int
 ) -> None:
     case, expression = case_that_meets(beginning, condition), Expression(condition)
@@ -93,7 +89,7 @@ def test_each_reduced_case_is_smaller_than_the_previous_one() -> None:
     assert all(cost(b) < cost(a) for a, b in zip([case, *smaller], smaller, strict=False))
 
 
-def test_data_become_zeros_except_for_the_nan_that_the_failure_needs() -> None:
+def test_data_become_zeros_except_for_a_needed_nan() -> None:
     case = case_that_meets("element_wise_max/", "NAN in Data")
     reduced = reduce_case(case, lambda c: "NAN" in names_of(c)["Data"]).case
     values = np.concatenate([array.ravel() for array in reduced.inputs().values()])
@@ -101,7 +97,7 @@ def test_data_become_zeros_except_for_the_nan_that_the_failure_needs() -> None:
     assert not np.any(values[~np.isnan(values)])
 
 
-def test_a_case_that_must_be_rejected_keeps_breaking_the_same_constraints() -> None:
+def test_invalid_case_keeps_breaking_the_same_constraints() -> None:
     suite = bundled("gemm")
     plan = [p for p in suite.plan() if "invalid" in p.template.tags]
     case = with_own_data(valid_case(plan[0]))
@@ -146,14 +142,14 @@ def test_a_reduction_whose_time_is_over_tries_no_case() -> None:
     assert reduce_case(case, lambda c: True, stopped=lambda: True).trials == 0
 
 
-def test_a_reduced_case_is_exported_to_a_file_that_loads_with_the_same_inputs(
+def test_exported_reduced_case_loads_with_the_same_inputs(
     tmp_path: Path,
 ) -> None:
     case = case_that_meets("gather/", "NEGATIVE_INDEX in Data and Axis > 0")
     reduced = reduce_case(case, lambda c: "NEGATIVE_INDEX" in names_of(c)["Data"]).case
     path = tmp_path / "reduced.yaml"
     export_case(path, reduced, None, reduced.inputs(), listed=64, note="Reduced.")
-    assert not path.with_suffix("").exists()  # No array is in a file of its own.
+    assert not path.with_suffix("").exists()  # The folder of arrays.
     [planned] = load_suite([path]).plan()
     read: dict[str, Any] = valid_case(planned).inputs()
     assert {name: array.tolist() for name, array in read.items()} == {
@@ -161,7 +157,7 @@ def test_a_reduced_case_is_exported_to_a_file_that_loads_with_the_same_inputs(
     }
 
 
-def test_a_repair_changes_the_other_size_that_a_constraint_compares() -> None:
+def test_repair_changes_the_size_that_a_constraint_compares() -> None:
     case = case_that_meets("scatter_elements/", "Rank > 1")
     axis, rank = case.desc["Axis"], case.desc["InputTensor"].DimensionCount
     ref = NumberRef("InputTensor", None, next(at for at in range(rank) if at != axis))
@@ -177,7 +173,7 @@ def test_a_repair_changes_the_other_size_that_a_constraint_compares() -> None:
 def test_a_repair_makes_no_offset_negative() -> None:
     case = case_that_meets("slice/", "Rank == 4 and min(Offsets) == 0")
     at = case.desc["Offsets"].index(0)
-    # In this dimension the window becomes 99 elements longer, so the input lacks its end.
+    # The window becomes 99 elements longer, and reaches beyond the input.
     sizes = tuple(
         size + 99 * (dimension == at) for dimension, size in enumerate(case.desc["Sizes"])
     )
@@ -188,7 +184,7 @@ def test_a_repair_makes_no_offset_negative() -> None:
     )
     assert "window-within-input" in violations(case.operator, desc, documented=True)
     assert repaired(case.operator, desc, fixed) is None
-    # If the input may change, it grows, and the window still begins where it did.
+    # The input grows if it may change.
     valid = repaired(case.operator, desc, fixed - {NumberRef("InputTensor", None, at)})
     assert valid is not None
     assert valid["Offsets"] == case.desc["Offsets"]
