@@ -62,7 +62,6 @@ def _forked_workers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def bundled_suite() -> Suite:
-    """The suite in `cases/`."""
     return load_suite([cases_directory()], store=user_store())
 
 
@@ -86,7 +85,6 @@ def share(text: str) -> tuple[int, int]:
 
 @pytest.hookimpl(trylast=True)  # Runs after `-m` has selected tests.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that are not in the share."""
     if config.option.share is None:
         return
     k, n = config.option.share
@@ -105,7 +103,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say which seed repeats the examples of `explore`."""
     if config.getoption("--hypothesis-profile", None) != "explore":
         return None
     return f"explore: repeat with --hypothesis-seed={config.getoption('--hypothesis-seed')}"

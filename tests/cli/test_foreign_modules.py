@@ -1,7 +1,7 @@
 """The script `dmlconf` and its processes execute no module of the working folder.
 
-This holds even for `click.py`, which has the name of a module that dmlconf imports.
-It does not hold for `python -m dmlconf`: Python then searches the working folder first.
+Such a module may have the name of one that dmlconf imports, as `click.py` has.
+`python -m dmlconf` does execute it.
 
 The tested code is in `dmlconf/cli/entry_point.py`; `dmlconf/workers/spawning.py` starts the
 processes.
@@ -63,7 +63,6 @@ def run_installed(folder: Path, *arguments: str | Path) -> subprocess.CompletedP
 
 
 def executed(folder: Path) -> str:
-    """Return the names of the folder's modules that were executed."""
     trace = folder / "executed"
     return trace.read_text("utf-8") if trace.exists() else ""
 
@@ -89,7 +88,7 @@ def test_comparing_recordings_executes_no_module_of_the_working_folder(
     assert "judging the outcomes" in done.stderr
 
 
-def test_processes_of_strength_execute_no_module_of_the_working_folder(
+def test_strength_executes_no_module_of_the_working_folder(
     working_folder: Path,
 ) -> None:
     write(working_folder)

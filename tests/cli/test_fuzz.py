@@ -106,7 +106,7 @@ def test_a_run_limited_by_time_ends_with_a_consistent_log(tmp_path: Path) -> Non
 
 
 @pytest.mark.fuzz
-def test_option_max_failures_2_stops_a_run_after_two_failures(tmp_path: Path) -> None:
+def test_max_failures_2_ends_a_run_after_two_failures(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, *FUZZ, "--cases", "60", "--max-failures", "2", "--log", "run.jsonl")
     statuses = [verdict["status"] for verdict in verdicts(tmp_path / "run.jsonl")]
     assert statuses.count("failed") == 2
@@ -139,7 +139,6 @@ def test_the_reference_compared_with_itself_proves_nothing(tmp_path: Path) -> No
 
 
 def verdicts(log: Path) -> list[dict[str, object]]:
-    """Return the verdicts of a log, in the order of the plan."""
     lines = map(json.loads, log.read_text("utf-8").splitlines())
     records = [line for line in lines if line["record"] == "verdict"]
     return sorted(records, key=lambda record: int(record["place"]))

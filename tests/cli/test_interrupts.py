@@ -36,14 +36,12 @@ CHOSEN_CASES = ("--operator", "TILE", "-k", "matrix/layouts")
 
 
 def start(directory: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start dmlconf with a new folder `temporary` for temporary files."""
     temporary = directory / "temporary"
     temporary.mkdir()
     return beginning(directory, *arguments, TMPDIR=str(temporary))
 
 
 def run_until(directory: Path, lines: int, backend: str, *more: str) -> subprocess.Popen[str]:
-    """Start a run, and return it as soon as its log has that many lines."""
     process = start(directory, "run", *CHOSEN_CASES, "-b", backend, "--log", LOG, *more)
     log = directory / LOG
     while text_of(log).count("\n") < lines:
@@ -53,10 +51,7 @@ def run_until(directory: Path, lines: int, backend: str, *more: str) -> subproce
 
 
 def press_ctrl_c(process: subprocess.Popen[str], pauses: Sequence[float] = ()) -> tuple[str, str]:
-    """Press Ctrl-C once, and again after each pause; return what the process printed.
-
-    This waits for the workers, too, since they hold standard output open.
-    """
+    """Press Ctrl-C once and after each pause; return output when process and workers have ended."""
     os.killpg(process.pid, signal.SIGINT)
     for pause in pauses:
         time.sleep(pause)
@@ -96,7 +91,7 @@ def test_one_ctrl_c_leaves_a_verdict_for_every_case(
 def test_second_ctrl_c_ends_the_run_and_keeps_its_log(tmp_path: Path, pause: float) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     _, actual = press_ctrl_c(process, [pause])
-    # If the second Ctrl-C arrives while Python ends, the signal itself may end Python.
+    # The second signal itself may end Python.
     assert process.returncode in (6, -signal.SIGINT), actual
     records = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
     assert [record["record"] for record in records[:3]] == ["header", "verdict", "verdict"]
@@ -118,7 +113,7 @@ def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))
 
 
-def test_sigterm_ends_a_run_as_incomplete_with_exit_code_6(tmp_path: Path) -> None:
+def test_sigterm_gives_an_incomplete_run_and_exit_code_6(tmp_path: Path) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     process.terminate()
     out, _ = process.communicate(timeout=60)
@@ -203,7 +198,7 @@ def test_ctrl_c_during_an_import_gives_exit_code_6(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (6, "\ninterrupted\n")
 
 
-def test_ctrl_c_while_an_error_is_printed_gives_exit_code_6(tmp_path: Path) -> None:
+def test_ctrl_c_during_an_error_message_gives_exit_code_6(tmp_path: Path) -> None:
     text = INTERRUPTED_IMPORT.replace("MODULE", "dmlconf.run_log.log")
     arguments = ("devices", "--directml", "missing.dll")
     done = dmlconf(tmp_path, *arguments, PYTHONPATH=python_path_with(tmp_path, text))
@@ -266,12 +261,10 @@ def test_outcomes_before_a_signal_get_verdicts(tmp_path: Path, number: int) -> N
 
 
 def scratch_folders(path: Path) -> list[Path]:
-    """Return the scratch folders of dmlconf in `temporary`."""
     return [each for each in (path / "temporary").glob("dmlconf-*") if each.is_dir()]
 
 
 def children(process: int) -> list[int]:
-    """Return the worker processes of a process."""
     listed = Path(f"/proc/{process}/task/{process}/children").read_text("utf-8").split()
     names = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in listed}
     return [int(pid) for pid, name in names.items() if b"spawn_main" in name]

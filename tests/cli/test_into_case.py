@@ -98,7 +98,6 @@ def refused(directory: Path, text: str, backend: str = RIGHT) -> tuple[int, str]
 
 
 def recorded_by(text: str) -> str:
-    """Return the version of the backend in the field `recorded` of a case file."""
     return str(yaml.safe_load(text)["cases"][0]["recorded"]).partition(" ")[2]
 
 

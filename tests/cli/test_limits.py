@@ -37,8 +37,6 @@ cases:
 
 
 def run_with_limits(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run dmlconf with 1 GiB of memory and 30 seconds of processor time."""
-
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
         resource.setrlimit(resource.RLIMIT_CPU, (30, 30))

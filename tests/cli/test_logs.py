@@ -14,7 +14,7 @@ from dmlconf.cli.common import logs
 from dmlconf.cli.common.logs import DIRECTORY_VARIABLE, latest_log, new_log
 
 
-def test_old_log_that_cannot_be_removed_is_kept(
+def test_old_log_that_cannot_be_removed_causes_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path))

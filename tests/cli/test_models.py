@@ -62,7 +62,7 @@ def test_failure_counts_if_another_backend_runs_no_case(
     assert process.returncode == 1
 
 
-def test_a_run_whose_cases_are_all_left_out_says_so(tmp_path: Path) -> None:
+def test_run_without_remaining_cases_says_so(tmp_path: Path) -> None:
     write_suite(tmp_path)
     (tmp_path / "negate" / "matrix.yaml").unlink()
     process = dmlconf_here(tmp_path, "run", "negate")

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def name_not_utf8(tmp_path: Path) -> str:
-    """Write a case file whose name is not UTF-8, and return the name."""
     name = os.fsdecode(b"odd-\xff.yaml")
     (tmp_path / name).write_text(TILE, encoding="utf-8")
     return name
@@ -94,7 +93,7 @@ def test_deleted_working_folder_gives_ordinary_exit_codes(tmp_path: Path) -> Non
     assert codes == expected_codes
 
 
-def test_a_report_into_a_pipe_without_reader_fails_at_once(tmp_path: Path) -> None:
+def test_report_into_a_pipe_without_reader_fails(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     os.mkfifo(tmp_path / "pipe")
     done = dmlconf(tmp_path, "run", "case.yaml", "--report", "json:pipe")

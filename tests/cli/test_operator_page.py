@@ -22,7 +22,6 @@ from tests.each import for_each
 
 @cache
 def page(name: str) -> str:
-    """Return what `dmlconf operators NAME --markdown` prints."""
     result = CliRunner().invoke(cli, ["operators", name, "--markdown"])
     assert result.exit_code == 0
     return result.output

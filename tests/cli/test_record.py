@@ -43,13 +43,11 @@ cases:
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A recording of the cases in MIXED."""
     directory = tmp_path_factory.mktemp("recorded")
     return record(directory, write(directory, MIXED)).read_bytes()
 
 
 def record(directory: Path, *arguments: str | Path) -> Path:
-    """Record a suite, and return the file."""
     path = directory / "x.dmlrec"
     done = dmlconf_here(directory, "record", *arguments, "-b", RIGHT, "-o", path)
     assert done.returncode == 0, done.stderr
@@ -57,14 +55,12 @@ def record(directory: Path, *arguments: str | Path) -> Path:
 
 
 def write_recording(directory: Path, recording: bytes) -> Path:
-    """Write a recording to `x.dmlrec`, and return its path."""
     path = directory / "x.dmlrec"
     path.write_bytes(recording)
     return path
 
 
 def names_in(directory: Path) -> list[str]:
-    """Return the sorted names of the files in a folder."""
     return sorted(path.name for path in directory.iterdir())
 
 
@@ -130,7 +126,6 @@ def test_a_run_with_wrong_results_fails_and_names_the_recording(
 
 
 def recorded_suite(directory: Path, recording: bytes) -> Path:
-    """Make the suite MIXED in the folder `suite`, with the recording beside it."""
     folder = directory / "suite"
     (folder / "recordings").mkdir(parents=True)
     write(folder, MIXED)
@@ -297,7 +292,7 @@ def test_unsupported_cases_are_not_recorded(tmp_path: Path) -> None:
     assert list(entries) == ["tile/matrix/every-axis-at-once[DataType=FLOAT16,DimensionCount=4]"]
 
 
-def test_failures_that_limits_of_a_substrate_excuse_are_not_recorded(tmp_path: Path) -> None:
+def test_failures_excused_by_a_substrate_are_not_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path)
     limits = tmp_path / "limits.yaml"
     limits.write_text(

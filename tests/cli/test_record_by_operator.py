@@ -26,7 +26,6 @@ cases:
       Repeats: [2]
   - {name: b, desc: *tile}
 """
-"""Two cases with the same desc."""
 
 JOIN = """
 operator: JOIN
@@ -50,7 +49,6 @@ OTHER = TILE.replace(
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """Return a suite of two cases of TILE and one of JOIN, each in its operator's folder."""
     for operator, text in (("tile", TILE), ("join", JOIN)):
         folder = tmp_path / "suite" / operator
         folder.mkdir(parents=True)
@@ -59,7 +57,6 @@ def suite(tmp_path: Path) -> Path:
 
 
 def record(suite: Path, *arguments: str | Path, backend: str = RIGHT) -> str:
-    """Record into the suite, and return what the command prints."""
     done = dmlconf_here(
         suite.parent, "record", *arguments, "-b", backend, "-o", "suite", "--name", "r"
     )
@@ -68,12 +65,10 @@ def record(suite: Path, *arguments: str | Path, backend: str = RIGHT) -> str:
 
 
 def recorded_cases(suite: Path, operator: str) -> list[str]:
-    """Return the identifiers of the cases in the recording of an operator."""
     return list(read_recording(suite / operator / "r.dmlrec").entries)
 
 
 def recordings(suite: Path) -> dict[str, tuple[bytes, int]]:
-    """Return the content and the time of change of each recording, by its folder."""
     return {
         path.parent.name: (path.read_bytes(), path.stat().st_mtime_ns)
         for path in suite.glob("*/r.dmlrec")
@@ -198,7 +193,7 @@ def test_cases_that_were_removed_are_removed_from_the_recording(suite: Path) -> 
     assert recorded_cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
 
 
-def test_recording_the_folder_of_an_operator_includes_its_shared_cases(suite: Path) -> None:
+def test_recording_an_operator_includes_its_shared_cases(suite: Path) -> None:
     shared = suite / "shared" / "tiles" / "x.yaml"
     shared.parent.mkdir(parents=True)
     text = TILE.replace("operator: TILE", "operators: [TILE]")
@@ -212,9 +207,7 @@ def test_recording_the_folder_of_an_operator_includes_its_shared_cases(suite: Pa
 
 
 @pytest.mark.parametrize("own_files", [True, False], ids=["own-files", "shared-files-only"])
-def test_recording_other_cases_keeps_the_recorded_cases_of_shared_files(
-    suite: Path, own_files: bool
-) -> None:
+def test_recording_other_cases_keeps_those_of_shared_files(suite: Path, own_files: bool) -> None:
     for name in ("y", "z"):
         shared = suite / "shared" / name / f"{name}.yaml"
         shared.parent.mkdir(parents=True)

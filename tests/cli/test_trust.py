@@ -31,7 +31,6 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def configured(folder: Path, text: str) -> None:
-    """Write a configuration file: a line that names the case file, and the text."""
     (folder / "dmlconf.toml").write_text(f'paths = ["tile.yaml"]\n{text}\n', encoding="utf-8")
 
 
@@ -128,7 +127,7 @@ def test_recording_into_cases_elsewhere_must_be_allowed(checkout: Path, text: st
     assert "outside the file's folder: paths, line " in allowed.stdout
 
 
-def test_recordings_beside_the_folder_of_an_operator_must_be_allowed(checkout: Path) -> None:
+def test_recordings_beside_an_operators_folder_must_be_allowed(checkout: Path) -> None:
     """For `tile/tile.yaml`, `record` writes beside the folder `tile`."""
     folder = checkout / "tile"
     folder.mkdir()
@@ -140,7 +139,7 @@ def test_recordings_beside_the_folder_of_an_operator_must_be_allowed(checkout: P
     assert not list(checkout.glob("*.dmlrec"))
 
 
-def test_an_option_that_the_command_line_overrides_needs_no_permission(checkout: Path) -> None:
+def test_overridden_option_needs_no_permission(checkout: Path) -> None:
     configured(checkout, 'report = "json:../elsewhere/x.json"')
     assert run(checkout, "--report", "json:x.json").returncode == 0
 
@@ -157,7 +156,7 @@ def test_a_permission_holds_until_the_file_changes(checkout: Path) -> None:
     assert run(checkout).returncode == 3
 
 
-def test_an_allowed_file_that_is_moved_is_no_longer_allowed(checkout: Path) -> None:
+def test_permission_does_not_follow_a_moved_file(checkout: Path) -> None:
     configured(checkout, 'report = "json:../elsewhere/x.json"')
     assert run(checkout, "allow", command="config").returncode == 0
     other = checkout.parent / "other"

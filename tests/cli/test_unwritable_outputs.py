@@ -28,12 +28,11 @@ FULL = "/dev/full"
 """A device on which every write fails, as on a full disk."""
 
 LIMITED = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
-"""Shell commands that limit files to 16 KiB, and disable compiled modules, which may be larger."""
+"""Limit files to 16 KiB, and write no compiled modules, which may be larger."""
 
 
 @pytest.fixture
 def case(tmp_path: Path) -> Path:
-    """Return the path of a file with one case."""
     path = tmp_path / "case.yaml"
     path.write_text(TILE, encoding="utf-8")
     return path

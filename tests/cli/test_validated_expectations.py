@@ -148,14 +148,14 @@ def test_case_too_large_for_memory_is_not_cached_as_valid(tmp_path: Path) -> Non
     ):
         settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
         write(tmp_path, content, "reduce.yaml")
-        # A process reads the limit once, so this needs a new one.
+        # A process reads the limit only once; this one has read it.
         little = dmlconf(tmp_path, "validate", "reduce.yaml", DMLCONF_MEMORY_MIB="1", **settings)
         assert little.returncode == 0, little.stderr
         done = dmlconf_here(tmp_path, "validate", "reduce.yaml", **settings)
         assert (done.returncode, complaint in done.stderr) == (3, True), done.stderr
 
 
-def test_a_valid_file_is_not_checked_again_until_it_changes(tmp_path: Path) -> None:
+def test_valid_file_is_checked_only_after_changes(tmp_path: Path) -> None:
     right, wrong = MEAN, MATRIX
     store = Store(tmp_path / "cache")
     settings = {"DMLCONF_CACHE": str(store.folder)}

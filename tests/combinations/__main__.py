@@ -22,7 +22,6 @@ from tests.combinations.search import covering
 from tests.combinations.writing import case_entries
 
 _MOST = 220
-"""The largest number of cases made for an operator."""
 
 _NUMBER = re.compile(r"^  - name: pairs-(\d+)$", re.MULTILINE)
 _HEAD = """\

@@ -51,7 +51,6 @@ _SIZES: Final = {
     "tile + 1": (33, 17),
     "large": (1024,),
 }
-"""Numbers of queries to try, by class."""
 
 _HEADS: Final = {
     "1": ((1, 1),),
@@ -73,11 +72,8 @@ class _Attention:
         others: the other optional tensors, without the mask.
         mask: the value of MaskType.
         rank: the dimensions of the output.
-        batches: the batches.
-        queries: the queries of a batch.
         keys: the keys of a batch, without those of PastKeyTensor.
         past: the keys of PastKeyTensor.
-        heads: the heads of queries.
         shared: the heads of keys and values; `heads` or a divisor of it.
         head: the elements of a query in one head.
         value: the elements of a value in one head.
@@ -103,7 +99,6 @@ class _Attention:
 
 
 def is_attention(operator: Operator) -> bool:
-    """Return whether an operator is multi-head attention."""
     return operator.name.startswith("MULTIHEAD_ATTENTION")
 
 
@@ -132,7 +127,6 @@ def _of_five_sizes(tensor: Any) -> Any:
 
 
 def _of_other_sizes(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs of the sizes of `_others`, and of larger ones."""
     now = _read(desc)
     for other in _others(now, name, value):
         for sized in (other, replace(other, batches=max(2, other.batches))):
@@ -193,7 +187,6 @@ def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
 
 
 def _with_tensor(now: _Attention, tensor: str) -> Iterator[_Attention]:
-    """Yield sizes of descs that have a tensor."""
     forms = [form for form in _FORMS if tensor in form]
     for form in (now.form,) if now.form in forms else forms:
         yield replace(now, form=form)
@@ -211,7 +204,6 @@ def _with_tensor(now: _Attention, tensor: str) -> Iterator[_Attention]:
 
 
 def _without_tensor(now: _Attention, tensor: str) -> Iterator[_Attention]:
-    """Yield sizes of descs that lack a tensor."""
     if tensor in now.form:
         for form in _FORMS:
             if tensor not in form:
@@ -238,7 +230,6 @@ def _fitting(operator: Operator, now: _Attention) -> _Attention:
 
 
 def _read(desc: Desc) -> _Attention:
-    """Return the numbers from which the sizes of a desc follow."""
     form = next(form for form in _FORMS if all(desc.get(name) is not None for name in form))
     others = {*_PAST, *_PRESENT, "BiasTensor", _POSITIONS, _LENGTHS}
     heads = desc.get("HeadCount") or desc["QueryHeadCount"]
@@ -270,7 +261,6 @@ def _read(desc: Desc) -> _Attention:
 
 
 def _with_sizes(operator: Operator, desc: Desc, now: _Attention) -> Desc:
-    """Return the desc with these tensors and sizes."""
     changed: dict[str, Any] = dict(desc)
     names = {*now.form, *now.others, "OutputTensor"}
     if now.mask != "NONE":

@@ -19,11 +19,7 @@ _FROM_INFINITY: Final = 4
 def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[str, Any]:
     """Return the fill that gives a tensor data of a class, as a case file has it.
 
-    Args:
-        tensor: the tensor.
-        data_class: `special`, `all -infinity`, `fractions`, `small`, `large`; others give integers.
-        mild: 0 to 2; a higher value gives fewer special numbers, and others that are no larger.
-        seed: the seed of the fill.
+    The higher `mild` (0 to 2), the fewer numbers are special. From 1 on, most others are smaller.
     """
     data_type = tensor.DataType
     signed = data_type.is_signed

@@ -53,7 +53,6 @@ _WEIGHTS: Final = ("WeightTensor", "RecurrenceTensor")
 """Tensors by which recurrent networks multiply their inputs and states."""
 
 INFINITE: Final = ("special", "all -infinity")
-"""Classes of data with infinities or NaN."""
 
 _WITHOUT_SIZES: Final = "owned inputs", "base alignment", "in place"
 """Parameters on which no size depends."""
@@ -70,8 +69,7 @@ class Draft:
     """A case that is being made.
 
     Attributes:
-        desc: its desc.
-        data: entries of a case file for the data of inputs; that of `data_input` is ignored.
+        data: entries of a case file for inputs; that of `data_input` is ignored.
         data_class: the class of the data of `data_input`.
         in_place: whether outputs share the buffers of inputs.
         mild: 0 to 2, as in `fill_of`.
@@ -86,19 +84,13 @@ class Draft:
 
 @dataclass(frozen=True)
 class Pool:
-    """Values that fields have in cases of the operator.
-
-    Attributes:
-        values: values of attributes, by the attribute's name.
-        nested: descs of nested operators, by the operator's name.
-    """
+    """Values of attributes and descs of nested operators in cases of the operator, by name."""
 
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     nested: Mapping[str, Any] = field(default_factory=dict)
 
 
 def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
-    """Return the entry of a case file for the data of each input."""
     classed = data_input(operator)
     entries: dict[str, dict[str, Any]] = {}
     for seed, (name, each, tensor) in enumerate(
@@ -136,7 +128,6 @@ def _repeated(entry: Mapping[str, Any], tensor: TensorDesc) -> dict[str, Any]:
 
 
 def _filled(entry: str | Mapping[str, Any], tensor: TensorDesc) -> Array:
-    """Return the data that a fill gives a tensor; `ValueError` if it is too large."""
     if tensor.ElementCount > MOST_ELEMENTS:
         raise ValueError("too large")
     kind, arguments = _kind_and_arguments(entry)
@@ -144,7 +135,6 @@ def _filled(entry: str | Mapping[str, Any], tensor: TensorDesc) -> Array:
 
 
 def _kind_and_arguments(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name and the arguments of a fill, such as `{integers: {low: 0}}`."""
     if isinstance(entry, str):
         return entry, {}
     [(kind, arguments)] = entry.items()
@@ -180,11 +170,7 @@ def _fitting(
 
 
 def case_of(operator: Operator, draft: Draft) -> Case:
-    """Return the draft as a case.
-
-    Raises:
-        ValueError: numbers of the draft do not fit the types of its tensors or scalars.
-    """
+    """Return the draft as a case; ValueError if numbers do not fit their types."""
     require_scalars(operator, draft.desc)
     data: dict[str, Any] = {}
     tensors = {name: t for name, _, t in tensors_of(operator, draft.desc, FieldKind.INPUT)}
@@ -246,7 +232,6 @@ def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def _kept(case: Case, name: str) -> dict[str, Any] | None:
-    """Return the entry of a case file for an input's data, or None if it would be too long."""
     data = case.data[name]
     if isinstance(data, Fill):
         return {"fill": {data.name: dict(data.arguments)} if data.arguments else data.name}
@@ -323,7 +308,6 @@ def _sized(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) 
 
 
 def _sizes_follow(operator: Operator) -> bool:
-    """Return whether a module of this folder computes all sizes of the operator."""
     named = is_recurrent(operator) or is_attention(operator) or moves_windows(operator)
     return named or operator.name == "SCATTER_ND"
 
@@ -348,7 +332,6 @@ def _refitted(operator: Operator, draft: Draft, desc: Desc) -> Draft:
 
 
 def _with_layout(operator: Operator, draft: Draft, tensor: str, layout: str) -> Draft:
-    """Return the draft with a layout of one tensor, and of those that share its buffer."""
     names = {tensor}
     if draft.in_place:
         pairs = shared_buffers(operator, draft.desc).items()
@@ -405,7 +388,6 @@ def _reshaped(
 
 
 def _spread(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return strides with a gap after each element."""
     return tuple(2 * stride for stride in packed_strides(sizes))
 
 
@@ -451,8 +433,6 @@ def _owners(operator: Operator, desc: Desc) -> list[set[str]]:
 
 
 def _owned(operator: Operator, desc: Desc, owned: set[str]) -> Desc:
-    """Return the desc in which DirectML owns these inputs and no others."""
-
     def change(each: Field, tensor: TensorDesc) -> TensorDesc:
         flags = ("OWNED_BY_DML",) if each.name in owned else ()
         return replace(tensor, Flags=flags) if each.kind is FieldKind.INPUT else tensor
@@ -461,7 +441,6 @@ def _owned(operator: Operator, desc: Desc, owned: set[str]) -> Desc:
 
 
 def _typed(operator: Operator, draft: Draft, parameter: Parameter, value: str) -> Draft:
-    """Return the draft with another data type of the parameter's tensors and of attributes."""
     tensors = {each.field for each in parameter.assigned(value)}
     before = {t.DataType for n, f, t in tensors_of(operator, draft.desc) if f.name in tensors}
     desc = with_tensors(
@@ -497,7 +476,6 @@ def _attribute(
 
 
 def _element(draft: Draft, slot: TensorRef, value: str, pool: Pool) -> Iterator[Draft]:
-    """Yield the draft with another nested operator in a slot of an array, if it has the slot."""
     values = draft.desc.get(slot.field)
     nested = pool.nested.get(value)
     if nested is None or slot.index is None or not isinstance(values, tuple):
@@ -580,13 +558,9 @@ def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
 def _resized(
     operator: Operator, draft: Draft, sizes: Sequence[int], leading: int | None = None
 ) -> Iterator[Draft]:
-    """Yield drafts with one size replaced, in one dimension or wherever it occurs.
+    """Yield drafts with a size replaced, in one dimension or wherever it occurs.
 
-    Args:
-        operator: the operator.
-        draft: the draft.
-        sizes: the sizes to try.
-        leading: how many leading dimensions to try; by default all.
+    Only the first `leading` dimensions are tried; by default all.
     """
     tensors = [t for _, _, t in tensors_of(operator, draft.desc)]
     seen: set[tuple[Any, ...]] = set()

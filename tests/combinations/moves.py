@@ -32,7 +32,6 @@ _FIELDS: Final = {
 
 
 def moves_windows(operator: Operator) -> bool:
-    """Return whether an operator is a slice or pads a tensor."""
     return operator.name in _FIELDS
 
 
@@ -52,7 +51,6 @@ def with_other_moves(operator: Operator, desc: Desc, name: str, value: str) -> I
 
 
 def _tensors(operator: Operator, desc: Desc) -> tuple[str, str]:
-    """Return the names of the tensor to slice or pad, and of the result."""
     if operator.name == "SLICE_GRAD":
         return "OutputGradientTensor", "InputGradientTensor"
     return "InputTensor", "OutputTensor"

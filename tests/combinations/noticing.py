@@ -19,7 +19,6 @@ _SEEDS: Final = 3
 """How often each perturbation is tried, each time at other elements."""
 
 _LEAST: Final = 0.95
-"""The share of perturbations that a case must notice."""
 
 
 def notices(case: Case) -> bool:
@@ -38,10 +37,7 @@ def notices(case: Case) -> bool:
 
 
 def notices_gross_mistakes(case: Case) -> bool:
-    """Return whether the case fails if all elements of an output become 0, become 1, or become NaN.
-
-    This must hold for one output.
-    """
+    """Return whether a case fails if one output becomes all 0, all 1 or all NaN."""
     right = evaluate(case)
     recorded = Recorded(Outputs(right))
     allowances = CaseAllowances(case)

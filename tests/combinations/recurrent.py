@@ -17,10 +17,10 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["is_recurrent", "with_other_networks"]
 
 _GATES: Final = {"GRU": 3, "LSTM": 4, "RNN": 1}
-"""The gates of an operator."""
+"""How many gates an operator has."""
 
 _ACTIVATIONS: Final = {"GRU": 2, "LSTM": 3, "RNN": 1}
-"""The activations of an operator in each direction."""
+"""How many activations an operator has in each direction."""
 
 _HIDDEN: Final = {
     "prime": (3, 5),
@@ -36,8 +36,8 @@ class _Network:
     """The numbers from which all sizes follow.
 
     Attributes:
-        steps: the number of steps in a sequence.
-        batches: the number of sequences.
+        steps: the steps of a sequence.
+        batches: the sequences.
         inputs: the elements of an input at each step.
         hidden: the elements of the hidden state.
         direction: the value of Direction.
@@ -55,7 +55,6 @@ class _Network:
 
 
 def is_recurrent(operator: Operator) -> bool:
-    """Return whether an operator is a recurrent network."""
     return operator.name in _GATES
 
 
@@ -85,13 +84,11 @@ def with_other_networks(operator: Operator, desc: Desc, name: str, value: str) -
 
 
 def _read(desc: Desc) -> _Network:
-    """Return the numbers from which the sizes of a desc follow."""
     _, steps, batches, inputs = desc["InputTensor"].Sizes
     return _Network(steps, batches, inputs, desc["RecurrenceTensor"].Sizes[3], desc["Direction"])
 
 
 def _with_sizes(operator: Operator, desc: Desc, network: _Network, added: set[str]) -> Desc:
-    """Return the desc with a network's sizes, and with the tensors of `added`."""
     gates, count = _GATES[operator.name], network.directions
     state = (1, count, network.batches, network.hidden)
     sizes = {

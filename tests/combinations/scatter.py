@@ -18,7 +18,6 @@ from tests.combinations.sizes import SIZES
 __all__ = ["distinct_indices", "with_other_tuples"]
 
 _MOST_LISTED: Final = 96
-"""The most indices that an entry lists."""
 
 _LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
 """Sizes of the input before its last one; a shape takes the first ones."""
@@ -31,11 +30,7 @@ _TUPLES: Final = ((2, 3), (1, 3), (3,), (2, 1, 2), ())
 
 
 def distinct_indices(operator: Operator, desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
-    """Return the entry of a case file for indices that write no element twice.
-
-    Raises:
-        ValueError: there are no such indices, or too many to list.
-    """
+    """Return the entry for indices that write no element twice; ValueError if there are none."""
     count = tensor.ElementCount
     if operator.name == "SCATTER_ND":
         return _tuples(desc, tensor)
@@ -105,14 +100,9 @@ def with_other_tuples(desc: Desc, name: str, value: str) -> Iterator[Desc]:
 def _with_sizes(
     desc: Desc, shape: tuple[int, ...], indices: tuple[int, ...], count: int | None = None
 ) -> Desc:
-    """Return a desc with these sizes.
+    """Return a desc with these sizes of the input and the indices.
 
-    Args:
-        desc: the desc.
-        shape: the shape of the input.
-        indices: the sizes of the indices.
-        count: InputDimensionCount. By default all dimensions of the input count, and leading sizes
-            of 1 give all tensors the same number of dimensions.
+    `count` is InputDimensionCount. Without it, all tensors get the same number of dimensions.
     """
     chosen = indices[-1]
     if count is None:

@@ -56,12 +56,9 @@ _Values = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class _MadeDraft:
-    """A draft that has a missing pair.
+    """A draft with a missing pair, and the values of all parameters.
 
-    Attributes:
-        draft: the draft.
-        values: the values of all parameters.
-        gross: whether its outputs show only gross mistakes (`notices_gross_mistakes`).
+    If it is `gross`, its outputs show only gross mistakes.
     """
 
     draft: Draft
@@ -73,10 +70,8 @@ class _Search:
     """The drafts found so far, and the pairs that are still missing.
 
     Attributes:
-        operator: the operator.
-        parameters: its parameters.
         at: the index of each parameter, by name.
-        missing: the missing pairs, in order, as keys.
+        missing: the missing pairs, as keys.
         pool: values that drafts may take.
         drafts: drafts to start from, with the values of their parameters.
     """
@@ -130,8 +125,8 @@ class _Search:
     def pairs(self, pair: Combination, made: _MadeDraft) -> list[Combination]:
         """Return which missing pairs count as covered by a case that was made for `pair`.
 
-        Inputs of -infinity alone often give only NaN; then pairs with these data count. If outputs
-        show only gross mistakes, `pair` counts, or the pairs with its class of data.
+        For data of -infinity alone, only pairs with these data count. If the outputs show only
+        gross mistakes, `pair` counts, or the pairs with its class of data.
         """
         names = (each.name for each in self.parameters)
         present = [(name, v) for name, v in zip(names, made.values, strict=True) if v]
@@ -144,7 +139,6 @@ class _Search:
     def changed(
         self, draft: Draft, values: _Values, parameter: Parameter, value: str, kept: set[str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with another value of a parameter; `kept` parameters do not change."""
         for other in changes(self.operator, draft, parameter, value, self.pool):
             found = self.values(other)
             if found is None or found[self.at[parameter.name]] != value:
@@ -197,7 +191,6 @@ class _Search:
     def having(
         self, draft: Draft, values: _Values, wanted: Mapping[str, str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with the wanted values."""
         had = {name for name, value in wanted.items() if values[self.at[name]] == value}
         for kept in (had, set[str]()) if had else (had,):
             current: tuple[Draft, _Values] | None = draft, values
@@ -213,7 +206,6 @@ class _Search:
     def varied(
         self, draft: Draft, values: _Values, kept: set[str]
     ) -> Iterator[tuple[Draft, _Values]]:
-        """Yield drafts with another value of one parameter that is not in `kept`."""
         for parameter in self.parameters:
             old_value = values[self.at[parameter.name]]
             if parameter.name not in kept and not parameter.name.startswith("layout of "):
@@ -229,7 +221,6 @@ class _Search:
     def with_other_data(
         self, draft: Draft, values: _Values, kept: set[str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with data that show mistakes; IS_NAN, for example, needs a NaN."""
         parameter = next((each for each in self.parameters if each.name == "data"), None)
         for value in _TELLING if parameter is not None else ():
             if parameter is not None and value in parameter.values:
@@ -250,7 +241,6 @@ class _Search:
         return not judges_nothing(case) and fails_wrong_results(case, changes) and notices(case)
 
     def shows_gross_mistakes(self, draft: Draft) -> bool:
-        """Return whether the data of a draft fit its tensors and show gross mistakes."""
         try:
             case = case_of(self.operator, draft).with_inputs()
         except (ValueError, OverflowError):
@@ -287,7 +277,6 @@ class _Search:
     def gain(
         self, parameter: Parameter, value: str, others: Sequence[tuple[str, str | None]]
     ) -> int:
-        """Return how many missing pairs a value of a parameter makes with other values."""
         index = self.at[parameter.name]
         count = 0
         for name, other in others:

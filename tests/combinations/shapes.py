@@ -31,11 +31,7 @@ def with_other_shapes(
 ) -> Iterator[Desc]:
     """Yield the desc with other sizes, unless its tensors differ in their sizes.
 
-    Args:
-        operator: the operator.
-        desc: the desc.
-        rank: the number of dimensions; by default that of the desc.
-        last: the last sizes to try; by default that of the desc, and 5.
+    It gets `rank` dimensions, and each last size in `last`.
     """
     tensors = [tensor for _, _, tensor in tensors_of(operator, desc)]
     shapes = {tensor.Sizes for tensor in tensors if tensor.ElementCount > 1}

@@ -37,12 +37,7 @@ _MOST_PRODUCTS: Final = 60_000
 
 
 def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
-    """Yield descs with other sizes and no strides; some may be invalid.
-
-    Args:
-        operator: the operator; for most, nothing is yielded.
-        desc: a desc of the operator; its data types stay the same.
-    """
+    """Yield descs with other sizes and no strides; some may be invalid."""
     make = _STARTS.get(operator.name)
     if make is None:
         return
@@ -64,24 +59,20 @@ def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
 
 
 def _first_tensor(value: Any) -> TensorDesc | None:
-    """Return the tensor of a field, or the first of its array; None for other fields."""
     value = value[0] if isinstance(value, tuple) and value else value
     return value if isinstance(value, TensorDesc) else None
 
 
 def _shapes(most: int = 8, least: int = 1) -> Iterator[_Sizes]:
-    """Yield shapes of `least` to `most` dimensions."""
     for rank, last in product(range(least, most + 1), _LASTS):
         yield (*_LEADING[: rank - 1], last)
 
 
 def _with_size(shape: _Sizes, at: int, size: int) -> _Sizes:
-    """Return the shape with another size of the dimension `at`."""
     return (*shape[:at], size, *shape[at + 1 :])
 
 
 def _axes(shape: _Sizes) -> list[int]:
-    """Return the first, the middle and the last axis of a shape."""
     return sorted({0, len(shape) // 2, len(shape) - 1})
 
 
@@ -137,7 +128,6 @@ def _scatter_elements() -> Iterator[_Sized]:
 
 
 def _tuples() -> Iterator[_Sized]:
-    """Yield sizes of GATHER_ND."""
     for rank, last in product(range(1, 9), _LASTS):
         for lead in ((3, *(1,) * (rank - 4), 2)[: max(0, rank - 2)], (2, 3), (3,), (2, 1, 3), ()):
             for source in ((4, 3, last), (4, last), (last,)):
@@ -159,7 +149,6 @@ def _tuples() -> Iterator[_Sized]:
 
 
 def _with_leading_ones(shape: _Sizes, rank: int) -> _Sizes:
-    """Return a shape with leading sizes of 1 and `rank` dimensions."""
     return (*(1,) * (rank - len(shape)), *shape)
 
 
@@ -220,7 +209,6 @@ def _reduced() -> Iterator[_Sized]:
 
 
 def _regions() -> Iterator[_Sized]:
-    """Yield sizes of ROI_ALIGN and of its gradient."""
     nearest = {"InterpolationMode": "NEAREST_NEIGHBOR"}
     for others, last, regions, rank, channels in product(
         ({}, nearest), _LASTS, (4, 3, 1), (2, 3, 4), (3, 1)
@@ -409,11 +397,9 @@ _SINGLE: Final = (
     *("InputScaleTensor", "FilterScaleTensor", "OutputScaleTensor"),
     *("InputZeroPointTensor", "FilterZeroPointTensor", "OutputZeroPointTensor"),
 )
-"""Tensors of one element."""
 
 
 def _convolved() -> Iterator[_Sized]:
-    """Yield sizes of convolutions of one spatial dimension."""
     for last, inputs, outputs, groups in product(
         _LASTS, _LASTS, (3, 6, 128, *_LASTS), (1, 3, 5, 7, 11, 17, 31, 64)
     ):
@@ -446,7 +432,6 @@ def _softmax() -> Iterator[_Sized]:
 
 
 def _equal_along_axes() -> Iterator[_Sized]:
-    """Yield equal sizes of the input and the output, for several axes."""
     for shape in _shapes():
         sizes = dict.fromkeys(("InputTensor", "OutputTensor"), shape)
         for axis in _axes(shape):

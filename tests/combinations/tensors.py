@@ -11,7 +11,6 @@ from dmlconf.catalogue.model import FieldKind, Operator
 __all__ = ["KINDS", "with_tensors"]
 
 KINDS: Final = FieldKind.INPUT, FieldKind.OUTPUT
-"""The kinds of fields that are tensors."""
 
 
 def with_tensors(

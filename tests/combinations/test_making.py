@@ -166,7 +166,7 @@ cases:
 """
 
 
-def test_recurrent_layers_with_infinite_inputs_get_weights_of_one_sign(tmp_path: Path) -> None:
+def test_recurrent_layers_of_infinite_inputs_get_positive_weights(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text(RNN_OF_INFINITE_INPUTS, encoding="utf-8")
     [case] = [valid_case(each) for each in load_suite([path]).plan()]
@@ -176,7 +176,6 @@ def test_recurrent_layers_with_infinite_inputs_get_weights_of_one_sign(tmp_path:
 
 
 def some_cases(name: str) -> list[Case]:
-    """Return up to 40 bundled cases of an operator."""
     plan = bundled(f"{name.lower()}/matrix.yaml").plan()
     return [valid_case(each) for each in list(plan)[:40]]
 
@@ -201,7 +200,6 @@ def test_mild_data_keep_their_class(tmp_path: Path) -> None:
 
 
 def values_in(entry: Operator, draft: Draft) -> dict[str, str | None]:
-    """Return the values of a draft's parameters, by name."""
     names = [each.name for each in parameters_of(entry)]
     return dict(zip(names, values_of(case_of(entry, draft), parameters_of(entry)), strict=True))
 

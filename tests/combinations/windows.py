@@ -26,7 +26,6 @@ _STEPS: Final[Mapping[str, tuple[_Sizes, ...]]] = {
     "the same": ((2, 2, 2), (3, 3, 3)),
     "different": ((1, 2, 1), (1, 1, 2), (2, 3, 1)),
 }
-"""Strides or dilations to try, by class."""
 _PADDING: Final[Mapping[str, tuple[tuple[_Sizes, _Sizes], ...]]] = {
     "none": (((0, 0, 0), (0, 0, 0)),),
     "even": (((1, 1, 1), (1, 1, 1)), ((0, 1, 0), (0, 1, 0)), ((0, 0, 1), (0, 0, 1))),
@@ -39,7 +38,6 @@ _WINDOWS: Final[Mapping[str, tuple[_Sizes, ...]]] = {
     "even": ((2, 2, 2), (4, 4, 4)),
     "not square": ((1, 3, 2), (2, 1, 3)),
 }
-"""Windows to try, by class."""
 _SIZES: Final[Mapping[str, _Sizes]] = {
     "1": (1,),
     "prime": (7, 5, 3),
@@ -50,12 +48,10 @@ _SIZES: Final[Mapping[str, _Sizes]] = {
 }
 """Last sizes and numbers of channels to try, by class."""
 _GROUPS: Final = (1, 2, 4, 3, 5, 7, 15, 16, 31, 32, 64)
-"""Numbers of groups to try besides that of the desc."""
 _USUAL: Final = (1, 2, 4, 8, 16, 32)
 """Numbers of groups that are not `unusual`."""
 
 _CHANNELS: Final = (2, 3, 4, 6, 10, 7, 15, 31, 32, 33, 128, 64, 1024, 1)
-"""Numbers of channels to try besides that of the desc."""
 _MOST_CHANNELS: Final = 120
 """How many choices of channels and groups are tried."""
 
@@ -92,7 +88,6 @@ class _Windows:
 
 
 def has_windows(operator: Operator) -> bool:
-    """Return whether an operator moves windows over a tensor, or is the gradient of one."""
     names = {each.name for each in operator.fields}
     return "Strides" in names and bool(names & {"WindowSize", "FilterTensor"})
 
@@ -159,14 +154,12 @@ def _of_last_size(windows: _Windows, size: int) -> Iterator[_Windows]:
 
 
 def _roles(desc: Desc) -> tuple[set[str], set[str]]:
-    """Return the names of the wide and of the narrow tensors."""
     if desc.get("Direction") == "BACKWARD":
         return {"OutputTensor"}, {"InputTensor"}
     return _WIDE, _NARROW
 
 
 def _wide(operator: Operator, desc: Desc) -> TensorDesc:
-    """Return the first wide tensor that the desc has."""
     names = _roles(desc)[0]
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     tensors = (desc[each.name] for each in operator.of_kind(*kinds) if each.name in names)
@@ -174,7 +167,6 @@ def _wide(operator: Operator, desc: Desc) -> TensorDesc:
 
 
 def _read(operator: Operator, desc: Desc) -> _Windows:
-    """Return the windows of a desc."""
     wide = _wide(operator, desc).Sizes[2:]
     window = desc["WindowSize"] if "WindowSize" in desc else desc["FilterTensor"].Sizes[2:]
     ones = (1,) * len(wide)

@@ -30,13 +30,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def case_entries(operator: Operator, drafts: Sequence[Draft], first: int) -> str:
-    """Return the text of entries of a case file.
-
-    Args:
-        operator: the operator.
-        drafts: the drafts to write.
-        first: the number in the name of the first entry: 7 for `pairs-7`.
-    """
+    """Return the text of entries of a case file; the first has the name `pairs-FIRST`."""
     lines = []
     for entry in entries(operator, drafts, first):
         lines.append(f"  - name: {entry.pop('name')}")
@@ -52,7 +46,6 @@ def case_entries(operator: Operator, drafts: Sequence[Draft], first: int) -> str
 
 
 def _flow(value: Any) -> str:
-    """Return a value as YAML in flow style, on one line."""
     text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=1 << 20, sort_keys=False)
     return text.removesuffix("\n").removesuffix("\n...")
 
@@ -69,7 +62,6 @@ def entries(operator: Operator, drafts: Sequence[Draft], first: int) -> list[dic
 
 
 def _entry(operator: Operator, draft: Draft) -> dict[str, Any]:
-    """Return the entry of one draft, without a name."""
     desc = desc_entry(operator, draft.desc, entry_of(operator, draft))
     for name, value in desc.items():
         tensors = value if isinstance(value, list) else [value]
@@ -112,7 +104,6 @@ def _leaves(path: tuple[str | int, ...], value: Any) -> Any:
 
 
 def _matrix(number: int, rows: list[_Leaves]) -> dict[str, Any]:
-    """Return one entry for drafts with the same fields."""
     if len(rows) == 1:
         return {"name": f"pairs-{number}", **_nest(rows[0])}
     columns: dict[str, str] = {}
@@ -140,7 +131,6 @@ def _matrix(number: int, rows: list[_Leaves]) -> dict[str, Any]:
 
 
 def _column(path: tuple[str | int, ...]) -> str:
-    """Return the name of the first field that a column fills, such as `ATensor.Sizes`."""
     return ".".join(str(key) for key in path[1:] or path)
 
 
@@ -150,7 +140,6 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _nest(leaves: _Leaves) -> dict[str, Any]:
-    """Return the nested dictionaries and lists whose leaves these are."""
     root: dict[str, Any] = {}
     for path, value in leaves.items():
         node: Any = root

@@ -50,12 +50,7 @@ def verdict(
     margin: float = 0.5,
     digest: str = "0" * 16,
 ) -> Verdict:
-    """Return the verdict of a case with one output.
-
-    Args:
-        margin: the share of its limit that the output's error uses.
-        digest: the digest of the output.
-    """
+    """Return the verdict of a case with one output; `margin` is the share of the limit it uses."""
     reason = None if status is Status.PASSED else Reason(kind, str(kind))
     figures = {"OutputTensor": Figures(1, 0, 1.0, "ulp", 2.0, margin)}
     digests = {"OutputTensor": digest}
@@ -67,7 +62,6 @@ def verdict(
 
 
 def run(*verdicts: Verdict, **environment: str) -> RunLog:
-    """Return the log of a complete run with these verdicts and fields of its environment."""
     log = logs.plain()
     header = replace(
         log.header,

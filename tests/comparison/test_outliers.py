@@ -64,7 +64,6 @@ def test_compare_counts_outliers_and_shows_their_verdicts(folder: Path) -> None:
 
 
 def run_of_one_case(status: Status) -> RunLog:
-    """Return the log of a run whose only case has this status."""
     return logs.run_log(logs.PASSED.judged(status=status))
 
 

@@ -27,7 +27,7 @@ from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs
 
 OPERATORS = {"GEMM": 40, "TILE": 30, "GATHER": 20, "CAST": 3, "SLICE": 1, "PADDING": 12}
-"""Cases of each operator."""
+"""How many cases each operator has."""
 
 
 def log(
@@ -40,7 +40,6 @@ def log(
     """Return a run of OPERATORS whose times vary at random.
 
     Args:
-        seed: the seed of the random numbers.
         factors: by operator, a factor of its times.
         jitter: the standard deviation of the logarithm of a time.
         large: a factor of the time of GEMM's first case, its longest.
@@ -82,7 +81,7 @@ def test_only_an_operator_twice_as_slow_is_named(seed: int) -> None:
     assert 1 < slower.least < slower.ratio  # The part that noise does not explain.
 
 
-def test_one_large_slower_case_is_enough_to_name_its_operator() -> None:
+def test_one_large_slower_case_names_its_operator() -> None:
     (slower,) = timing(log(1), log(2, large=5)).slower
     assert slower.operator == "GEMM"
     assert slower.slowest == "gemm/a/0"
@@ -107,12 +106,7 @@ def test_slower_device_is_reported_before_a_slower_operator() -> None:
 
 
 def log_of_a_busy_machine(seed: int, factors: Mapping[str, float] = {}) -> RunLog:
-    """Return a run of 100 operators; one in eight ran while the machine was busy.
-
-    Args:
-        seed: the seed of the random numbers.
-        factors: by operator, a factor of its times.
-    """
+    """Return a run of 100 operators; about one in eight ran while the machine was busy."""
     chance = random.Random(seed)
     verdicts = []
     for operator in (f"OPERATOR_{number}" for number in range(100)):
@@ -144,7 +138,6 @@ def test_single_case_names_its_operator_only_if_it_takes_long(
     seconds: float, named: list[str]
 ) -> None:
     def with_slice(run: RunLog, factor: float) -> RunLog:
-        """Return the run with another time of SLICE's only case."""
         verdicts = (
             verdict.ran(dispatch_seconds=(factor * seconds,))
             if verdict.operator == "SLICE"

@@ -55,7 +55,6 @@ cases:
 
 
 def coverage_of_gemm(folder: Path) -> CombinationCoverage:
-    """Return the coverage of GEMM by CASES."""
     path = folder / "few.yaml"
     path.write_text(CASES, encoding="utf-8")
     return measure_combinations([operator("GEMM")], map(build, load_suite([path]).plan()))["GEMM"]

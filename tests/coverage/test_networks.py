@@ -41,7 +41,6 @@ def test_a_layer_in_several_cases_is_one_layer(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def plan() -> list[PlannedCase]:
-    """Return the cases of `cases/*/model.yaml`."""
     files = sorted(cases_directory().glob("*/model.yaml"))
     return list(load_suite(files, store=user_store()).plan())
 

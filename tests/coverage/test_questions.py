@@ -45,13 +45,12 @@ cases:
 
 
 def asked_questions(folder: Path, text: str = CASES, name: str = "ARGMIN") -> QuestionCoverage:
-    """Return which questions a case file asks of an operator."""
     path = folder / "few.yaml"
     path.write_text(text, encoding="utf-8")
     return measure_questions([operator(name)], map(build, load_suite([path]).plan()))[name]
 
 
-def test_a_case_asks_only_questions_that_its_data_can_answer(tmp_path: Path) -> None:
+def test_case_asks_only_what_its_data_can_answer(tmp_path: Path) -> None:
     row = asked_questions(tmp_path)
     ends = {part for (name, part), count in row.asked.items() if name == "ends-of-words" and count}
     assert ends == {"INT64: from 2^31", "INT64: from 2^32"}
