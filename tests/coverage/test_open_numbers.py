@@ -61,7 +61,9 @@ from dmlconf.expressions import Expression, namespace
         ("1 if Any == 2 else 0", True),
     ],
 )
-def test_impossible_condition_is_false_for_every_value(condition: str, expected: bool) -> None:
+def test_only_conditions_that_are_always_false_are_impossible(
+    condition: str, expected: bool
+) -> None:
     answers = Answers()
     names = {
         "Any": OpenNumber(answers, 1),
