@@ -66,7 +66,6 @@ def bundled_suite() -> Suite:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--share K/N`, which runs a part of the tests."""
     parser.addoption(
         "--share",
         type=share,
@@ -95,7 +94,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose a seed for the examples of `explore`."""
     explored = config.getoption("--hypothesis-profile", None) == "explore"
     if explored and config.getoption("--hypothesis-seed", None) is None:
         seed = os.environ.setdefault("DMLCONF_EXPLORE_SEED", str(secrets.randbelow(1 << 32)))

@@ -27,7 +27,6 @@ LEFT_OUT = "1 case with the tag `model` left out"
 
 
 def write_suite(folder: Path) -> None:
-    """Write a case with the tag `model` and one with the tag `matrix`."""
     (folder / "negate").mkdir()
     for name in ("model", "matrix"):
         (folder / "negate" / f"{name}.yaml").write_text(CASES)

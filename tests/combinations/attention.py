@@ -94,7 +94,6 @@ class _Attention:
 
     @property
     def total(self) -> int:
-        """The keys of a batch, with those of PastKeyTensor."""
         return self.past + self.keys
 
 
@@ -144,7 +143,6 @@ def _of_other_sizes(operator: Operator, desc: Desc, name: str, value: str) -> It
 
 
 def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
-    """Yield sizes and tensors with which the parameter `name` may have `value`."""
     tensor = name.removeprefix("layout of ")
     if tensor.endswith("Tensor") and tensor != "OutputTensor":
         yield from _without_tensor(now, tensor) if value == "absent" else _with_tensor(now, tensor)
@@ -286,7 +284,6 @@ def _with_sizes(operator: Operator, desc: Desc, now: _Attention) -> Desc:
 
 
 def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
-    """Return the sizes of each possible tensor, by its name."""
     lead = (1,) * (now.rank - 3)
     batches, queries, keys, total = now.batches, now.queries, now.keys, now.total
     masks = {

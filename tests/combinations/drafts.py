@@ -344,7 +344,6 @@ def _with_layout(operator: Operator, draft: Draft, tensor: str, layout: str) -> 
 
 
 def _resized_alone(operator: Operator, draft: Draft, name: str, layout: str) -> Iterator[Draft]:
-    """Yield drafts in which one tensor has other sizes, and the given layout."""
     tensor = draft.desc.get(name)
     if isinstance(tensor, TensorDesc):
         for rank in dict.fromkeys((tensor.DimensionCount, 3, 4, 2, 1)):
@@ -370,7 +369,6 @@ def shared_buffers(operator: Operator, desc: Desc) -> dict[str, str]:
 
 
 def _of_one_layout(operator: Operator, draft: Draft) -> Iterator[Draft]:
-    """Yield drafts in place: with the strides of the output, and with those of the input."""
     for pair in operator.in_place:
         output, source = draft.desc[pair.output], draft.desc[pair.input]
         if isinstance(output, TensorDesc) and isinstance(source, TensorDesc):
@@ -382,7 +380,6 @@ def _of_one_layout(operator: Operator, draft: Draft) -> Iterator[Draft]:
 def _reshaped(
     operator: Operator, draft: Draft, rank: int | None = None, last: Sequence[int] = ()
 ) -> Iterator[Draft]:
-    """Yield the draft with other sizes, in its present layouts."""
     for desc in with_other_shapes(operator, draft.desc, rank, last):
         yield replace(draft, desc=with_tensors(operator, desc, partial(_laid_out, draft.desc)))
 
@@ -409,7 +406,6 @@ def _laid_out(before: Desc, each: Field, tensor: TensorDesc) -> TensorDesc:
 
 
 def layout_name(tensor: TensorDesc) -> str:
-    """Return the name of a tensor's layout, such as `implicit` or `spread`."""
     if tensor.Strides is None:
         return "implicit"
     return next(k for k, make in _LAYOUTS.items() if make(tensor.Sizes) == tensor.Strides)
@@ -460,7 +456,6 @@ def _typed(operator: Operator, draft: Draft, parameter: Parameter, value: str) -
 def _attribute(
     operator: Operator, draft: Draft, name: str, value: str, pool: Pool
 ) -> Iterator[Draft]:
-    """Yield the draft with another value of a field, which may become absent."""
     desc = draft.desc
     if value == ABSENT:
         data = {k: v for k, v in draft.data.items() if TensorRef.of(k).field != name}

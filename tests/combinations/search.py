@@ -230,7 +230,6 @@ class _Search:
         return None
 
     def judges(self, draft: Draft) -> bool:
-        """Return whether the data of a draft fit its tensors, and a case of it notices mistakes."""
         case = case_of(self.operator, draft)
         try:
             case = case.with_inputs()

@@ -21,7 +21,6 @@ _Sized = tuple[Mapping[str, _Sizes], Mapping[str, Any]]
 """Sizes of tensors by name, and values of other fields and of arrays of tensors."""
 
 _LEADING: Final = (2, 3, 2, 1, 1, 1, 1)
-"""Sizes before the last one."""
 
 _LASTS: Final = (5, 1, 7, 15, 16, 17, 1031)
 """Last sizes of each class of the parameter `last size`."""

@@ -109,7 +109,6 @@ def with_other_windows(operator: Operator, desc: Desc, name: str, value: str) ->
 
 
 def _windows(windows: _Windows, name: str, value: str) -> Iterator[_Windows]:
-    """Yield windows with which the parameter `name` may have `value`."""
     spatial = len(windows.wide)
     if name in ("strides", "dilations"):
         for steps in _STEPS.get(value, ()):
@@ -176,7 +175,6 @@ def _read(operator: Operator, desc: Desc) -> _Windows:
 
 
 def _written(operator: Operator, desc: Desc, windows: _Windows) -> dict[str, Any]:
-    """Return the desc with these windows, and with sizes that fit."""
     wide_names, narrow_names = _roles(desc)
     wide = windows.wide
     if desc.get("Direction") == "BACKWARD":

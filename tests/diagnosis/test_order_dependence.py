@@ -211,7 +211,6 @@ def test_impossible_output_folder_is_refused_before_the_search(
 
 
 def fails_with(needed: Sequence[str], tried: list[Sequence[str]], part: Sequence[str]) -> bool:
-    """Return whether a part has all cases that the failure needs, and add it to `tried`."""
     tried.append(part)
     return set(needed) <= set(part)
 

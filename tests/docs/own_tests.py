@@ -56,7 +56,6 @@ def _section(title: str, begin: str, results: Path) -> str:
 
 
 def _rows(title: str, data: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield what became of tests, and of how many."""
     total = sum(data["passed"].values())
     yield f"pass: {len(data['passed'])} operators", total
     if "passed_graphs" in data:

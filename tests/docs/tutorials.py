@@ -74,7 +74,6 @@ _Run = Callable[[Path, Sequence[str]], str]
 
 
 def _rerun_block(folder: Path, block: re.Match[str], run: _Run) -> str:
-    """Write or change the file of a block, or run its command; return the new block."""
     language, file, content = block.groups()
     if language == "diff":
         _change(folder / file, content.splitlines())
@@ -112,7 +111,6 @@ def _run_here(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _run_in_lab(folder: Path, arguments: Sequence[str]) -> str:
-    """Return what dmlconf prints to standard output in the Wine lab."""
     done = subprocess.run(
         [sys.executable, _LAB, "run", "--", *arguments],
         cwd=folder,
@@ -125,7 +123,6 @@ def _run_in_lab(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _run_installed(folder: Path, arguments: Sequence[str]) -> str:
-    """Return what dmlconf prints, with errors, in the environment of `_installed`."""
     packages = environment(folder)["PYTHONPATH"] + ":" + sysconfig.get_path("purelib")
     more = {"COLUMNS": "80", "PYTHONPATH": packages, "PYTHONUNBUFFERED": "1"}
     return subprocess.run(
