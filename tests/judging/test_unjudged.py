@@ -133,3 +133,32 @@ def test_a_case_whose_elements_are_all_open_fails_for_a_fault(tmp_path: Path) ->
 def test_cases_with_an_exact_rule_or_an_expected_rejection_are_judged(tmp_path: Path) -> None:
     for name in ("stated", "invalid"):
         assert not judges_nothing(build(plan(tmp_path, name)[0]))
+
+
+def test_a_region_of_too_many_samples_is_not_called_unjudged(tmp_path: Path) -> None:
+    """An infinite region has 2^32 - 1 samples along each axis."""
+    file = write(
+        tmp_path,
+        """
+operator: ROI_ALIGN1
+cases:
+  - name: infinite
+    desc:
+      InputTensor: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [1, 2, 3, 4]}
+      ROITensor: {Sizes: [1, 4], DataType: FLOAT32, values: [0, 0, .inf, .inf]}
+      BatchIndicesTensor: {Sizes: [1], DataType: UINT32, values: [0]}
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
+      ReductionFunction: AVERAGE
+      InterpolationMode: LINEAR
+      SpatialScaleX: 1
+      SpatialScaleY: 1
+      InputPixelOffset: 0
+      OutputPixelOffset: 0
+      OutOfBoundsInputValue: 0
+      MinimumSamplesPerOutput: 1
+      MaximumSamplesPerOutput: 4294967295
+      AlignRegionsToCorners: false
+""",
+    )
+    [planned] = load_suite([file]).plan()
+    assert not judges_nothing(build(planned))
