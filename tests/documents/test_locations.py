@@ -1,4 +1,4 @@
-"""The line and column of each value in a YAML file are known, and problems point there.
+"""Problems point at the line and column of a value in a YAML file, or of its key.
 
 The tested code is in `dmlconf/documents/reader.py` and `dmlconf/documents/problems.py`.
 """
@@ -13,7 +13,7 @@ from dmlconf.documents.reader import read_document
 from tests.documents.refusals import write
 
 
-def test_the_line_of_each_item_of_the_lists_at_the_top_is_known(tmp_path: Path) -> None:
+def test_items_of_top_level_lists_have_lines(tmp_path: Path) -> None:
     text = "# head\ntags: [a, b]\ncases:\n  - x: [1, 2]\n    y: 2\n\n  - x: 3\n  # more\n  - z\n"
     document = read_document(write(tmp_path, text))
     assert document.item_lines == {"tags": [2, 2], "cases": [4, 7, 9]}
@@ -50,7 +50,7 @@ again: *s
         (("top", "none", "at all"), False, (2, 6), "5"),
     ],
 )
-def test_a_problem_points_at_a_value_or_its_key_or_the_nearest_enclosing_value(
+def test_problem_points_at_value_key_or_enclosing_value(
     tmp_path: Path,
     where: tuple[str | int, ...],
     key: bool,

@@ -16,14 +16,14 @@ from dmlconf.documents.problems import InvalidFilesError, Problem, nearest, prin
 
 
 @given(st.text())
-def test_printed_text_has_no_characters_that_move_the_cursor_or_reorder_text(text: str) -> None:
-    # The categories C are control and format characters, and Z are spaces and separators.
+def test_printable_text_has_only_visible_characters_and_spaces(text: str) -> None:
+    # Unicode categories C*: control and format characters; Z*: spaces and separators.
     for character in printable(text):
         assert character == " " or unicodedata.category(character)[0] not in "CZ"
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
-def test_printable_ascii_text_is_printed_unchanged(text: str) -> None:
+def test_printable_ascii_is_unchanged(text: str) -> None:
     assert printable(text) == text
 
 
@@ -40,9 +40,7 @@ def test_printable_ascii_text_is_printed_unchanged(text: str) -> None:
         ("größer 数 ✓", "größer 数 ✓"),
     ],
 )
-def test_only_characters_that_a_terminal_obeys_or_cannot_show_are_escaped(
-    text: str, printed: str
-) -> None:
+def test_only_unprintable_characters_are_escaped(text: str, printed: str) -> None:
     assert printable(text) == printed
 
 
@@ -58,40 +56,38 @@ def test_only_characters_that_a_terminal_obeys_or_cannot_show_are_escaped(
         ("", None),
     ],
 )
-def test_the_most_similar_name_is_found_in_upper_or_lower_case(
-    name: str, expected: str | None
-) -> None:
+def test_nearest_finds_a_similar_name_in_any_case(name: str, expected: str | None) -> None:
     assert nearest(name, ["Axis", "Axes", "InputTensor", "OutputTensor"]) == expected
 
 
-def test_an_empty_list_has_no_most_similar_name() -> None:
+def test_nearest_of_no_names_is_none() -> None:
     assert nearest("name", []) is None
 
 
-def test_a_problem_in_a_line_shows_the_line_a_caret_and_a_hint() -> None:
+def test_problem_shows_line_caret_and_hint() -> None:
     problem = Problem(Path("a.yaml"), "is wrong", 12, 4, "  - bad value", 3, "mend it")
     assert str(problem) == (
         "a.yaml:12:4: is wrong\n    12 |   - bad value\n       |    ^^^\n    hint: mend it"
     )
 
 
-def test_a_problem_of_a_whole_file_shows_no_line() -> None:
+def test_problem_of_a_whole_file_shows_no_line() -> None:
     assert str(Problem(Path("a.yaml"), "is empty")) == "a.yaml: is empty"
 
 
-def test_the_caret_stands_under_its_column_after_escaped_characters() -> None:
+def test_caret_stands_under_its_column_after_escaped_characters() -> None:
     rows = str(Problem(Path("a"), "m", 1, 3, "\x1b\u202eX", 1)).split("\n")
     assert rows[1] == r"     1 | \x1b\u202eX"
     assert rows[1][rows[2].index("^")] == "X"
 
 
-def test_the_caret_does_not_extend_beyond_the_line() -> None:
+def test_caret_does_not_extend_beyond_the_line() -> None:
     rows = str(Problem(Path("a"), "m", 1, 4, "abcdef", 99)).split("\n")
     assert rows[2] == "       |    ^^^"
 
 
 @pytest.mark.parametrize("column", [1, 49, 51, 500, 1000])
-def test_only_the_part_of_a_long_line_around_the_caret_is_shown(column: int) -> None:
+def test_long_line_is_cut_around_the_caret(column: int) -> None:
     source = "".join(chr(ord("a") + i % 26) for i in range(1000))
     _, excerpt, caret = str(Problem(Path("a"), "m", 1, column, source)).split("\n")
     assert len(excerpt) <= len("     1 | ") + 100
@@ -103,7 +99,7 @@ def test_messages_paths_and_hints_are_escaped() -> None:
     assert str(problem) == "a\\x1b.yaml: m\\u202e\n    hint: h\\x07"
 
 
-def test_the_error_of_invalid_files_has_all_problems_in_order() -> None:
+def test_invalid_files_error_lists_all_problems_in_order() -> None:
     problems = [Problem(Path("a"), "one"), Problem(Path("b"), "two", 1, 1, "x")]
     error = InvalidFilesError(problems)
     assert error.problems == tuple(problems)

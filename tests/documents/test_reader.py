@@ -1,4 +1,4 @@
-"""YAML files are read by a part of YAML's core schema, within limits; all else is refused.
+"""The reader takes a safe subset of YAML, and refuses tags, merge keys and huge files.
 
 The tested code is in `dmlconf/documents/reader.py`, `dmlconf/documents/files.py` and
 `dmlconf/documents/problems.py`.
@@ -22,7 +22,7 @@ from tests.documents.refusals import refusal, shown, write
 
 
 def read(directory: Path, content: str | bytes) -> Any:
-    """Return the data of a file with this content."""
+    """Write this content to a file, and return what is read."""
     return read_document(write(directory, content)).data
 
 
@@ -93,13 +93,11 @@ SCALAR_VALUES: list[tuple[str, Any]] = [
     ('""', ""),
     ("'~'", "~"),
 ]
-"""Scalars as written, and the values that are read."""
+"""Scalars as written, and their values."""
 
 
 @pytest.mark.parametrize(("text", "value"), SCALAR_VALUES)
-def test_a_scalar_is_read_as_the_core_schema_says_and_as_text_if_it_says_nothing(
-    tmp_path: Path, text: str, value: Any
-) -> None:
+def test_scalars_follow_the_core_schema(tmp_path: Path, text: str, value: Any) -> None:
     actual = read(tmp_path, f"a: {text}\n")["a"]
     assert actual == value
     assert type(actual) is type(value)
@@ -111,7 +109,7 @@ def test_nan_is_read(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["-0", "-00", "-0.0", "-0e5"])
-def test_negative_zero_is_read_as_a_float_with_its_sign(tmp_path: Path, text: str) -> None:
+def test_negative_zero_is_read_as_a_float(tmp_path: Path, text: str) -> None:
     actual = read(tmp_path, f"a: {text}\n")["a"]
     assert isinstance(actual, float)
     assert math.copysign(1, actual) == -1
@@ -131,7 +129,7 @@ VALUES = st.recursive(
 
 
 def in_flow_style(value: Any) -> str:
-    """Write a value in YAML's flow style, all text in double quotes."""
+    """Return a value in YAML's flow style, with text in double quotes."""
     if isinstance(value, dict):
         return (
             "{"
@@ -154,11 +152,11 @@ def test_values_written_as_yaml_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, values: dict[str, Any]
 ) -> None:
     directory = tmp_path_factory.getbasetemp()
-    # Of equal values such as 1, 1.0 and true, `repr` tells which was read.
+    # Unlike ==, `repr` tells 1 from 1.0 and True.
     assert repr(read(directory, in_flow_style(values))) == repr(values)
 
 
-def test_keys_are_text_even_if_they_look_like_numbers_or_null(tmp_path: Path) -> None:
+def test_keys_are_always_text(tmp_path: Path) -> None:
     actual = read(tmp_path, "1: a\nnull: b\ntrue: c\n0x10: d\n")
     assert actual == {"1": "a", "null": "b", "true": "c", "0x10": "d"}
 
@@ -167,23 +165,23 @@ def test_keys_keep_their_order(tmp_path: Path) -> None:
     assert list(read(tmp_path, "b: 1\na: 2\nc: 3\n")) == ["b", "a", "c"]
 
 
-def test_an_alias_stands_for_the_value_of_its_anchor(tmp_path: Path) -> None:
+def test_alias_stands_for_the_value_of_its_anchor(tmp_path: Path) -> None:
     actual = read(tmp_path, "a: &x {b: [1, 2]}\nc: *x\nd: [*x, *x]\n")
     assert actual == {"a": {"b": [1, 2]}, "c": {"b": [1, 2]}, "d": [{"b": [1, 2]}] * 2}
 
 
-def test_a_file_that_windows_wrote_is_read(tmp_path: Path) -> None:
+def test_byte_order_mark_and_crlf_are_read(tmp_path: Path) -> None:
     document = read_document(write(tmp_path, b"\xef\xbb\xbfa: 1\r\nb:\r\n  - 2\r\n  - x y\r\n"))
     assert document.data == {"a": 1, "b": [2, "x y"]}
     assert document.item_lines == {"b": [3, 4]}
 
 
-def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
+def test_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
     text = "a: 1\n#".ljust(LARGEST_DOCUMENT, "x")
     assert read(tmp_path, text) == {"a": 1}
 
 
-def test_lists_at_the_deepest_permitted_level_are_read(tmp_path: Path) -> None:
+def test_lists_at_the_deepest_level_are_read(tmp_path: Path) -> None:
     value = read(tmp_path, "[" * DEEPEST_DOCUMENT + "]" * DEEPEST_DOCUMENT)
     levels = 1
     while value:
@@ -196,10 +194,10 @@ BILLION_LAUGHS = "a: &a [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
-"""Each list has 9 times the values of the one before: `g` would have 9^7, about 4.8 million."""
+"""Each list but the first holds the one before it 9 times, so `g` expands to 9**7 values."""
 
 LADDER = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 3000))
-"""Lists that nest 3,000 levels deep, each in an alias."""
+"""3,000 lists; each but the first holds an alias of the one before it."""
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a duplicate key": (
@@ -527,17 +525,17 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         """,
     ),
 }
-"""Contents of files, and the messages with which these are refused."""
+"""Contents of files, and the messages that refuse them."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_yaml_outside_the_core_schema_or_the_limits_is_refused(tmp_path: Path, name: str) -> None:
+def test_unsupported_or_invalid_yaml_is_refused(tmp_path: Path, name: str) -> None:
     content, message = REFUSED[name]
     path = write(tmp_path, content)
     assert refusal(lambda: read_document(path), tmp_path) == shown(message)
 
 
-def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+def test_too_large_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "f.yaml"
     with path.open("wb") as file:
         file.truncate(LARGEST_DOCUMENT + 1)
@@ -549,26 +547,26 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_million_open_brackets_are_refused_without_a_crash(tmp_path: Path) -> None:
+def test_million_open_brackets_are_refused_without_a_crash(tmp_path: Path) -> None:
     path = write(tmp_path, "[" * 1_000_000)
     message = refusal(lambda: read_document(path), tmp_path)
-    # Some versions of PyYAML read ahead to a limit of their own.
+    # The column depends on the version of PyYAML.
     assert re.match(r"f\.yaml:1:(41|1001): nested deeper than 40 levels\n", message)
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "none.yaml"
     message = refusal(lambda: read_document(path), tmp_path)
     assert message == "none.yaml: cannot be read: No such file or directory"
 
 
-def test_a_folder_is_refused(tmp_path: Path) -> None:
+def test_folder_is_refused(tmp_path: Path) -> None:
     message = "is a folder, not a regular file"
     assert message in refusal(lambda: read_document(tmp_path), tmp_path.parent)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_a_pipe_is_refused_at_once_although_nothing_writes_to_it(tmp_path: Path) -> None:
+def test_named_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     path = tmp_path / "pipe.yaml"
     os.mkfifo(path)
     message = refusal(lambda: read_document(path), tmp_path)

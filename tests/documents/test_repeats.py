@@ -22,7 +22,7 @@ TREES = st.recursive(
 
 
 @given(TREES)
-def test_a_tree_is_read_back_as_json_would_read_it(tree: Any) -> None:
+def test_tree_is_read_back_as_from_plain_json(tree: Any) -> None:
     read = json.loads(json.dumps(without_repeats(tree)))
     assert repr(with_repeats(read)) == repr(json.loads(json.dumps(tree)))
 
@@ -34,10 +34,10 @@ def test_equal_numbers_of_different_types_stay_different() -> None:
     assert math.isnan(nan)
 
 
-def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
+def test_equal_parts_are_written_once() -> None:
     tensor = {"DataType": "FLOAT32", "Sizes": [1, 2]}
     parts = without_repeats([tensor, {"DataType": "FLOAT32", "Sizes": [1, 2]}, [1, 2]])
-    # In a list or mapping, 0 is the first part, -1 the part just before, and -2 the one before it.
+    # Within a part, 0 stands for the first part, and -1 for the part just before this one.
     assert parts == ["FLOAT32", 1, 2, [1, 2], {"DataType": 0, "Sizes": -1}, [-1, -1, -2]]
     first, second, sizes = with_repeats(parts)
     assert first == tensor
@@ -45,8 +45,7 @@ def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
     assert sizes is first["Sizes"]
 
 
-def test_equal_parts_with_29_others_between_them_are_written_once() -> None:
-    # Only the ten parts just before have negative indices, so these lists have positive ones.
+def test_distant_equal_parts_are_written_once() -> None:
     tree = [[number % 30] for number in range(90)]
     parts = without_repeats(tree)
     assert len(parts) == 30 + 30 + 1  # The numbers, the lists of one number, and the whole.
@@ -54,6 +53,6 @@ def test_equal_parts_with_29_others_between_them_are_written_once() -> None:
 
 
 @pytest.mark.parametrize("damaged", [[], [[0]], [1, [2]], [{"a": "b"}], [1, [None]]])
-def test_parts_that_name_no_part_before_them_raise_an_error(damaged: list[Any]) -> None:
+def test_damaged_parts_raise_an_error(damaged: list[Any]) -> None:
     with pytest.raises((LookupError, TypeError)):
         with_repeats(damaged)

@@ -264,11 +264,11 @@ most, parts, version, pair, either
         """,
     ),
 }
-"""Documents that SCHEMA refuses, and the messages."""
+"""Documents that break SCHEMA, and the messages."""
 
 
 def problems(directory: Path, text: str) -> str:
-    """Return the messages of a document with this text that SCHEMA refuses; "" if it is valid."""
+    """Return the messages about a document with this text; "" if it is valid."""
     document = read_document(write(directory, text))
     reports = schema_problems(document, validator(SCHEMA), document.data)
     return (
@@ -276,7 +276,7 @@ def problems(directory: Path, text: str) -> str:
     )
 
 
-def test_a_valid_document_has_no_problems(tmp_path: Path) -> None:
+def test_valid_document_has_no_problems(tmp_path: Path) -> None:
     assert problems(tmp_path, VALID) == ""
 
 
@@ -286,7 +286,7 @@ def test_each_problem_is_reported_with_its_line_and_column(tmp_path: Path, name:
     assert problems(tmp_path, text) == shown(message)
 
 
-def test_a_problem_points_into_the_checked_part_of_the_document(tmp_path: Path) -> None:
+def test_problem_in_part_of_a_document_has_its_line(tmp_path: Path) -> None:
     document = read_document(write(tmp_path, "a: 1\nparts:\n  - x: 1\n  - x: true\n"))
     checker = validator({"properties": {"x": {"type": "integer"}}})
     where = ("parts", 1)
@@ -299,7 +299,7 @@ BUNDLED = sorted(path.name for path in schemas_directory().glob("*.schema.json")
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_a_bundled_schema_is_valid_json_schema(name: str) -> None:
+def test_bundled_schema_is_valid_json_schema(name: str) -> None:
     schema = bundled_schema(name.removesuffix(".schema.json"))
     validator(schema).check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"

@@ -1,4 +1,4 @@
-"""The cache of JSON files gives back what was stored, and ignores files that are damaged or unsafe.
+"""The cache of JSON files returns what was stored, and ignores damaged or unsafe files.
 
 The tested code is in `dmlconf/documents/store.py`.
 """
@@ -28,7 +28,7 @@ def stored_file(store: Store, key: str = "a") -> Path:
     return store.folder / f"{key}.json"
 
 
-def test_get_returns_the_value_that_was_put_and_none_for_another_key(store: Store) -> None:
+def test_get_returns_the_stored_value(store: Store) -> None:
     value = {"sizes": [1, 2.5, -0.0, float("inf"), None, True, "text", 1 << 70]}
     store.put("a", value)
     assert repr(store.get("a")) == repr(value)
@@ -36,7 +36,7 @@ def test_get_returns_the_value_that_was_put_and_none_for_another_key(store: Stor
 
 
 @needs_file_modes
-def test_a_folder_created_above_a_store_is_usable_if_the_umask_lets_a_group_write(
+def test_folder_made_under_a_loose_umask_is_usable(
     store: Store,
 ) -> None:
     umask = os.umask(0o002)
@@ -55,9 +55,9 @@ def test_get_returns_the_latest_value_of_a_key(store: Store) -> None:
     assert [path.name for path in store.folder.iterdir()] == ["a.json"]
 
 
-# A file has a digest of 64 characters, a line feed, and JSON.
+# A stored file is a digest of 64 characters, a line feed, and JSON.
 @pytest.mark.parametrize("offset", [0, 64, 65, 70, -1])
-def test_a_value_whose_file_has_a_changed_byte_is_unknown(store: Store, offset: int) -> None:
+def test_file_with_a_changed_byte_is_ignored(store: Store, offset: int) -> None:
     store.put("a", {"key": "value", "other": [1, 2, 3]})
     content = bytearray(stored_file(store).read_bytes())
     content[offset] ^= 1
@@ -68,29 +68,27 @@ def test_a_value_whose_file_has_a_changed_byte_is_unknown(store: Store, offset: 
 
 
 @pytest.mark.parametrize("length", [0, 10, 64, 65, 80])
-def test_a_value_whose_file_is_cut_off_is_unknown(store: Store, length: int) -> None:
+def test_truncated_file_is_ignored(store: Store, length: int) -> None:
     store.put("a", {"key": "value", "other": [1, 2, 3]})
     stored_file(store).write_bytes(stored_file(store).read_bytes()[:length])
     assert store.get("a") is None
 
 
-def test_a_value_that_nests_too_deeply_is_unknown(store: Store) -> None:
+def test_too_deeply_nested_file_is_ignored(store: Store) -> None:
     store.put("a", 1)
     content = b"[" * 1_000_000
     stored_file(store).write_bytes(sha256(content).hexdigest().encode() + b"\n" + content)
     assert store.get("a") is None
 
 
-def test_a_value_above_the_limit_is_not_stored(store: Store) -> None:
+def test_too_large_value_is_not_stored(store: Store) -> None:
     assert store.put("a", "x") is True
     assert store.put("a", "x" * LARGEST_ENTRY) is False
     assert store.get("a") == "x"
 
 
 @pytest.mark.parametrize(("size", "known"), [(LARGEST_ENTRY, True), (LARGEST_ENTRY + 1, False)])
-def test_a_value_whose_file_is_above_the_limit_is_unknown(
-    store: Store, size: int, known: bool
-) -> None:
+def test_too_large_file_is_ignored(store: Store, size: int, known: bool) -> None:
     store.put("a", 1)
     text = "x" * (size - 2)  # JSON adds two quotation marks.
     content = json.dumps(text).encode()
@@ -107,7 +105,7 @@ def test_only_the_user_can_read_the_stored_files(store: Store) -> None:
 
 @needs_file_modes
 @pytest.mark.parametrize("mode", [0o720, 0o702], ids=["its group", "everyone"])
-def test_a_folder_that_others_can_write_to_is_not_used(store: Store, mode: int) -> None:
+def test_folder_writable_by_others_is_not_used(store: Store, mode: int) -> None:
     store.put("a", 1)
     store.folder.chmod(mode)
     other = Store(store.folder)
@@ -118,14 +116,14 @@ def test_a_folder_that_others_can_write_to_is_not_used(store: Store, mode: int) 
 
 @needs_file_modes
 @pytest.mark.parametrize("mode", [0o620, 0o602], ids=["its group", "everyone"])
-def test_a_file_that_others_can_write_to_is_not_used(store: Store, mode: int) -> None:
+def test_file_writable_by_others_is_not_used(store: Store, mode: int) -> None:
     store.put("a", 1)
     stored_file(store).chmod(mode)
     assert store.get("a") is None
 
 
 @needs_file_modes
-def test_a_folder_or_a_file_of_another_user_is_not_used(
+def test_folder_or_file_of_another_user_is_not_used(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.put("a", 1)
@@ -138,7 +136,7 @@ def test_a_folder_or_a_file_of_another_user_is_not_used(
     assert not stored_file(store, "b").exists()
 
 
-def test_a_link_in_place_of_the_folder_is_not_used(store: Store, tmp_path: Path) -> None:
+def test_link_instead_of_the_folder_is_not_used(store: Store, tmp_path: Path) -> None:
     store.put("a", 1)
     link = tmp_path / "link"
     link.symlink_to(store.folder, target_is_directory=True)
@@ -146,13 +144,13 @@ def test_a_link_in_place_of_the_folder_is_not_used(store: Store, tmp_path: Path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(store: Store) -> None:
+def test_named_pipe_is_not_waited_for(store: Store) -> None:
     store.put("a", 1)
     os.mkfifo(stored_file(store, "b"))
     assert store.get("b") is None
 
 
-def test_a_cache_folder_that_cannot_be_created_causes_no_error(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_no_error(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     store = Store(file / "cache")
@@ -172,6 +170,6 @@ def test_pruning_removes_the_oldest_files_until_the_rest_fit(store: Store) -> No
     assert [path.name for path in store.folder.iterdir()] == ["d.json"]
 
 
-def test_a_stored_file_has_json_that_a_person_can_read(store: Store) -> None:
+def test_stored_file_has_readable_json(store: Store) -> None:
     store.put("a", {"operator": "GATHER"})
     assert json.loads(stored_file(store).read_text().partition("\n")[2]) == {"operator": "GATHER"}

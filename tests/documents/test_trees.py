@@ -15,7 +15,7 @@ from dmlconf.documents.trees import TreeError, parsed_json, parsed_toml
 NESTED: list[Any] = []
 for _ in range(99):
     NESTED = [NESTED]
-"""An empty list within 99 lists, which makes 100 levels."""
+"""100 levels of lists."""
 
 
 @pytest.mark.parametrize(
@@ -42,25 +42,24 @@ def test_json_within_the_limits_is_read(content: bytes, value: Any) -> None:
         (b"9" * 401, "a number of more than 400 characters"),
         (b"9" * 5000, "a number of more than 400 characters"),
         (b"1." + b"9" * 5000, "a number of more than 400 characters"),
-        # 199 + 1 + 199 + 3 = 402 characters.
         (b"9" * 199 + b"." + b"9" * 199 + b"e99", "a number of more than 400 characters"),
         (b"[NaN]", "NaN is not JSON"),
         (b"[-Infinity]", "-Infinity is not JSON"),
         (b"[1e999]", "1e999 is larger than FLOAT64 holds"),
         (b"[-1E+0309]", "-1E+0309 is larger than FLOAT64 holds"),
-        # About 10^349; the largest FLOAT64 is about 1.8 * 10^308.
+        # About 10**349.
         (b"[" + b"9" * 250 + b"e99]", "is larger than FLOAT64 holds"),
         (b"{", "Expecting property name"),
         (b"\xff", "codec can't decode"),
         (b"", "Expecting value"),
     ],
 )
-def test_json_that_is_invalid_or_beyond_the_limits_is_refused(content: bytes, problem: str) -> None:
+def test_json_invalid_or_beyond_the_limits_is_refused(content: bytes, problem: str) -> None:
     with pytest.raises(TreeError, match=re.escape(problem)):
         parsed_json(content)
 
 
-def test_duplicate_keys_and_fractions_in_json_are_refused_only_on_demand() -> None:
+def test_json_duplicate_keys_and_fractions_are_refused_on_demand() -> None:
     twice = b'{"a": 1, "a": 2.5}'
     assert parsed_json(twice) == {"a": 2.5}
     with pytest.raises(TreeError, match="duplicate key"):
@@ -87,7 +86,7 @@ def test_toml_beyond_the_limits_is_refused(text: str, problem: str) -> None:
 
 def test_toml_within_the_limits_is_read() -> None:
     assert parsed_toml("a = 1\n[b.c]\n") == {"a": 1, "b": {"c": {}}}
-    # The file is the first level.
+    # The table of the file is level 1.
     text = "a = " + "[" * 39 + "]" * 39
     value, levels = parsed_toml(text)["a"], 2
     while value:
@@ -98,7 +97,7 @@ def test_toml_within_the_limits_is_read() -> None:
     assert parsed_toml("a = 0x" + "f" * 400) == {"a": 16**400 - 1}
 
 
-def test_the_error_of_a_mistake_in_toml_names_its_line_and_column() -> None:
+def test_toml_error_has_line_and_column() -> None:
     with pytest.raises(TreeError) as caught:
         parsed_toml("a = 1\nb = ?\n")
     assert (caught.value.line, caught.value.column) == (2, 5)

@@ -14,18 +14,18 @@ from dmlconf.documents.wording import counted, first_lines, first_names
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1234, "1,234 cases")]
 )
-def test_a_noun_agrees_with_its_count(count: int, text: str) -> None:
+def test_noun_agrees_with_its_count(count: int, text: str) -> None:
     assert counted(count, "case") == text
 
 
-def test_a_list_that_is_cut_off_says_how_many_more_there_are() -> None:
+def test_shortened_list_counts_the_rest() -> None:
     assert first_names("abc", 3) == "a, b, c"
     assert first_names("abc", 2) == "a, b and 1 more"
     assert first_lines("abc", 3) == ["  a", "  b", "  c"]
     assert first_lines("abc", 2) == ["  a", "  b", "  and 1 more"]
 
 
-def test_a_hint_gives_the_most_similar_name_or_all_names_if_none_is_similar() -> None:
+def test_hint_gives_a_similar_name_or_all_names() -> None:
     assert name_hint("GEM", ["GRU", "GAM", "GEMM"]) == "did you mean GEMM?"
     assert name_hint("axis", ["Axis"], mark="`") == "did you mean `Axis`?"
     assert name_hint("zzz", ["GRU", "GEMM"]) == "one of GRU, GEMM"

@@ -14,13 +14,12 @@ import pytest
 
 from dmlconf.documents.zip_members import DamagedArchiveError, opened_archive
 
-SUPPORTED = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]
-UNSUPPORTED = [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
-"""Methods of compression."""
+SUPPORTED_METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]
+UNSUPPORTED_METHODS = [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
 
 
 def archive(path: Path, method: int, **members: bytes) -> bytes:
-    """Write an archive of these members, and return its content."""
+    """Write an archive of these members, and return its bytes."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", method) as opened:
         for name, content in members.items():
@@ -30,13 +29,13 @@ def archive(path: Path, method: int, **members: bytes) -> bytes:
 
 
 def read(path: Path, largest: int = 1 << 20) -> bytes:
-    """Return the member `a`, which may have `largest` bytes."""
+    """Return the member `a`; more than `largest` bytes are refused."""
     with opened_archive(path, largest) as members:
         return members.read("a")
 
 
-@pytest.mark.parametrize("method", SUPPORTED)
-def test_a_whole_member_and_the_beginning_of_a_member_are_read(tmp_path: Path, method: int) -> None:
+@pytest.mark.parametrize("method", SUPPORTED_METHODS)
+def test_member_and_its_beginning_are_read(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.zip"
     archive(path, method, a=b"abc" * 1000, b=b"")
     assert read(path) == b"abc" * 1000
@@ -46,7 +45,7 @@ def test_a_whole_member_and_the_beginning_of_a_member_are_read(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("required", [("a",), ("a", "b", "c"), ("a", "c")])
-def test_an_archive_with_fewer_more_or_other_members_than_required_is_refused(
+def test_archive_with_other_members_than_required_is_refused(
     tmp_path: Path, required: tuple[str, ...]
 ) -> None:
     path = tmp_path / "x.zip"
@@ -58,20 +57,16 @@ def test_an_archive_with_fewer_more_or_other_members_than_required_is_refused(
         members.require(required)
 
 
-@pytest.mark.parametrize("method", UNSUPPORTED)
-def test_methods_of_compression_other_than_deflate_and_none_are_refused(
-    tmp_path: Path, method: int
-) -> None:
+@pytest.mark.parametrize("method", UNSUPPORTED_METHODS)
+def test_unsupported_compression_is_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.zip"
     archive(path, method, a=b"abc" * 1000)
     with pytest.raises(DamagedArchiveError, match="a uses an unsupported compression method"):
         read(path)
 
 
-@pytest.mark.parametrize("method", [*SUPPORTED, *UNSUPPORTED])
-def test_a_damaged_byte_raises_no_other_error_than_damaged_archive_error(
-    tmp_path: Path, method: int
-) -> None:
+@pytest.mark.parametrize("method", [*SUPPORTED_METHODS, *UNSUPPORTED_METHODS])
+def test_damaged_byte_raises_only_damaged_archive_error(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.zip"
     content = archive(path, method, a=bytes(range(256)) * 3)
     refused = 0
@@ -83,10 +78,10 @@ def test_a_damaged_byte_raises_no_other_error_than_damaged_archive_error(
             read(path)
         except DamagedArchiveError:
             refused += 1
-    assert refused > len(content) / 2  # More than half of the bytes are checked.
+    assert refused > len(content) / 2
 
 
-def test_a_member_with_a_false_size_does_not_fill_the_memory(tmp_path: Path) -> None:
+def test_false_size_of_a_member_does_not_fill_memory(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     size = 64 << 20
     content = archive(path, zipfile.ZIP_DEFLATED, a=b"0" * size)
@@ -100,7 +95,7 @@ def test_a_member_with_a_false_size_does_not_fill_the_memory(tmp_path: Path) -> 
     tracemalloc.stop()
 
 
-def test_a_member_beyond_the_limit_is_refused_even_if_only_its_beginning_is_read(
+def test_member_beyond_the_limit_is_refused(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "x.zip"

@@ -1,7 +1,4 @@
-"""Small case files, and functions that plan and build their cases.
-
-Tests of the engine use them, and tests of what the engine calls.
-"""
+"""Small case files, and functions that plan and build their cases."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ cases:
       Repeats: [2]
     expect: {OutputTensor: [1, 1]}
 """
-"""Four cases; no page lists the data type of the last, so a backend may refuse it."""
+"""Four cases; the page of TILE lists no FLOAT64, so a backend may refuse the last case."""
 
 FIRST_CASE_BUILDS = """
 operator: TILE
@@ -46,7 +43,7 @@ cases:
       OutputTensor: {Sizes: "=(Count,)", DataType: INT32}
       Repeats: [1]
 """
-"""A matrix whose first case alone can be built: one value is too few for Sizes [2] and [3]."""
+"""Three cases, of which only the first can be built: the others lack values."""
 
 
 def write(directory: Path, text: str = TILE, name: str = "mixed.yaml") -> Path:
@@ -68,7 +65,7 @@ def case(directory: Path, name: str) -> Case:
 
 
 def numbered_cases(directory: Path, count: int) -> list[PlannedCase]:
-    """Return a plan of `count` cases such as `many[Number=7]`, which state what they expect."""
+    """Return a plan of `count` cases such as `many[Number=7]`, with expectations."""
     text = f"""
 operator: TILE
 cases:

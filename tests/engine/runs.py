@@ -1,4 +1,4 @@
-"""Make runs for tests, send them through the engine, write the log, and read it back."""
+"""Make runs, execute them, and read their logs."""
 
 from __future__ import annotations
 
@@ -66,12 +66,10 @@ def logged_run(
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
     judge: JudgePlan | None = None,
 ) -> RunLog:
-    """Run, and return the log as read back.
+    """Execute a run, and return its log as read back.
 
     Args:
-        directory: where the log goes.
-        run: what runs.
-        on_verdict: is called with each verdict after the log has it.
+        on_verdict: is called with each verdict after it is logged.
         judge: yields the verdicts; by default the run's backend runs the cases.
     """
     path = directory / "run.jsonl"

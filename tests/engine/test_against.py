@@ -33,7 +33,7 @@ from tests.backends.recordings import ENVIRONMENT, recording
 from tests.engine.cases import plan, write
 
 STALE_DIGEST = "0" * 64
-"""No case has this digest, so a case that was recorded with it is stale."""
+"""No case has this digest, so a recorded case with it is stale."""
 
 REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": None, "driver": None}
 """The environment of a recording of the reference."""
@@ -46,12 +46,12 @@ cases:
       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
       OutputTensor: {Sizes: [2], DataType: FLOAT32}
 """
-"""A case of another operator than TILE, which states no outputs."""
+"""A case that states no outputs."""
 
 
 @contextmanager
 def opened_backend(backend: str) -> Iterator[OpenBackend]:
-    """Open the backend of this name, and close it in the end."""
+    """Open a backend, and close it at the end."""
     result = open_backend(registry.parse(backend), Limits())
     try:
         yield result
@@ -67,9 +67,9 @@ def unstated(directory: Path) -> Case:
 def write_recording(
     path: Path, case: Case, outcome: Outcome | None = None, digest: str = "", **environment: Any
 ) -> Path:
-    """Write a recording of one case: by default of DirectML, with the reference's outcome.
+    """Write a recording of one case, by default with the reference's outcome and the case's digest.
 
-    It has the case's digest unless another is given.
+    Its environment is DirectML's, but for the given fields.
     """
     outcome = outcome or run_case(case)
     assert isinstance(outcome, Outputs | Rejection)
@@ -89,7 +89,7 @@ def chosen(
         return expectations(source, tested, suite, plan(directory, *names), [directory])
 
 
-def test_a_recording_of_directml_gives_recorded_expectations(tmp_path: Path) -> None:
+def test_recording_of_directml_gives_recorded_expectations(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = write_recording(tmp_path / "x.dmlrec", case)
     actual = chosen(tmp_path, f"recording:{path}").against(case)
@@ -98,7 +98,7 @@ def test_a_recording_of_directml_gives_recorded_expectations(tmp_path: Path) -> 
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.RECORDED)
 
 
-def test_a_recorded_rejection_is_the_expected_outcome(tmp_path: Path) -> None:
+def test_recorded_rejection_is_the_expected_outcome(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = write_recording(tmp_path / "x.dmlrec", case, Rejection("CreateOperator", "E_INVALIDARG"))
     against = chosen(tmp_path, f"recording:{path}").against
@@ -109,15 +109,13 @@ def test_a_recorded_rejection_is_the_expected_outcome(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hresult", ["E_FAIL", "E_OUTOFMEMORY", "DXGI_ERROR_UNSUPPORTED"])
-def test_a_recorded_failure_of_the_device_is_not_an_expected_outcome(
-    tmp_path: Path, hresult: str
-) -> None:
+def test_recorded_device_failure_is_no_expected_outcome(tmp_path: Path, hresult: str) -> None:
     case = unstated(tmp_path)
     path = write_recording(tmp_path / "x.dmlrec", case, Rejection("CompileOperator", hresult))
     assert chosen(tmp_path, f"recording:{path}").against(case) is None
 
 
-def test_a_case_that_the_recording_lacks_has_no_expected_outcome(tmp_path: Path) -> None:
+def test_unrecorded_case_has_no_expected_outcome(tmp_path: Path) -> None:
     path = write_recording(tmp_path / "x.dmlrec", unstated(tmp_path))
     stated = build(plan(tmp_path, "stated")[0])
     expected = chosen(tmp_path, f"recording:{path}", names=("stated", "unstated"))
@@ -125,7 +123,7 @@ def test_a_case_that_the_recording_lacks_has_no_expected_outcome(tmp_path: Path)
     assert expected.note is None
 
 
-def test_a_recording_with_a_stale_case_is_refused_and_the_case_named(tmp_path: Path) -> None:
+def test_recording_with_a_stale_case_is_refused(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = write_recording(tmp_path / "x.dmlrec", case, digest=STALE_DIGEST)
     with pytest.raises(BackendError) as caught:
@@ -135,14 +133,14 @@ def test_a_recording_with_a_stale_case_is_refused_and_the_case_named(tmp_path: P
     assert f"dmlconf record {tmp_path} -b directml -o {path}" in message
 
 
-def test_a_recording_of_another_suite_is_refused(tmp_path: Path) -> None:
+def test_recording_of_another_suite_is_refused(tmp_path: Path) -> None:
     case = replace(unstated(tmp_path), identifier="tile/another/case")
     path = write_recording(tmp_path / "x.dmlrec", case)
     with pytest.raises(BackendError, match=r"another suite: it has none of the 1 selected case$"):
         chosen(tmp_path, f"recording:{path}", names=("stated",))
 
 
-def test_a_recording_that_lacks_all_chosen_cases_is_accepted_if_it_has_others_of_the_suite(
+def test_recording_of_other_cases_of_the_suite_is_accepted(
     tmp_path: Path,
 ) -> None:
     path = write_recording(tmp_path / "x.dmlrec", unstated(tmp_path))
@@ -150,7 +148,7 @@ def test_a_recording_that_lacks_all_chosen_cases_is_accepted_if_it_has_others_of
     assert expected.against(build(plan(tmp_path, "stated")[0])) is None
 
 
-def test_a_recording_of_other_operators_gives_a_note_and_no_expected_outcome(
+def test_recording_of_other_operators_gives_only_a_note(
     tmp_path: Path,
 ) -> None:
     write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path))
@@ -163,7 +161,7 @@ def test_a_recording_of_other_operators_gives_a_note_and_no_expected_outcome(
     assert str(expected.note).startswith(f"{path} has no recording of the selected operators")
 
 
-def test_a_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -> None:
+def test_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE)
     expected = chosen(tmp_path, f"recording:{path}")
@@ -178,7 +176,7 @@ def test_the_reference_never_judges_a_recording_of_itself(tmp_path: Path) -> Non
         assert chosen(tmp_path, given, f"recording:{path}").against(case) is None
 
 
-def test_a_recording_of_the_reference_counts_as_the_reference_for_other_backends(
+def test_recording_of_the_reference_counts_as_the_reference(
     tmp_path: Path,
 ) -> None:
     case = unstated(tmp_path)
@@ -189,10 +187,10 @@ def test_a_recording_of_the_reference_counts_as_the_reference_for_other_backends
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
 
 
-def test_a_recording_of_the_tested_device_never_judges_it(tmp_path: Path) -> None:
+def test_recording_of_the_tested_device_never_judges_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     first = write_recording(tmp_path / "one.dmlrec", case)
-    # Neither a further detail nor the platform makes another device.
+    # It is the same device, with a further detail and on another platform.
     same = write_recording(
         tmp_path / "same.dmlrec",
         case,
@@ -211,7 +209,7 @@ def test_a_recording_of_the_tested_device_never_judges_it(tmp_path: Path) -> Non
         {"details": {"directml_sha256": "2" * 64}},
     ],
 )
-def test_a_recording_of_another_device_gives_expected_outcomes(
+def test_recording_of_another_device_gives_expected_outcomes(
     tmp_path: Path, other: dict[str, Any]
 ) -> None:
     case = unstated(tmp_path)
@@ -221,11 +219,11 @@ def test_a_recording_of_another_device_gives_expected_outcomes(
     assert isinstance(actual, Recorded)
 
 
-def test_auto_uses_the_recordings_of_the_suite_and_for_other_cases_the_reference(
+def test_auto_uses_the_reference_for_unrecorded_cases(
     tmp_path: Path,
 ) -> None:
     case = unstated(tmp_path)
-    # TILE gives [1, 2, 1, 2], so the recording contradicts the reference, and the case fails.
+    # TILE of [1, 2] is [1, 2, 1, 2], so the recording contradicts the reference.
     recorded = Outputs({"OutputTensor": np.array([2, 4, 2, 4], np.float32)})
     path = write_recording(tmp_path / "recordings" / "x.dmlrec", case, recorded)
     expected = chosen(tmp_path, AUTO, "faulty:zeros")
@@ -264,7 +262,7 @@ def test_auto_ignores_recordings_of_the_tested_backend(tmp_path: Path) -> None:
     assert [each.path for each in of_replay.recordings] == [tmp_path / "recordings" / "a.dmlrec"]
 
 
-def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -> None:
+def test_auto_notes_a_stale_case_and_uses_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = write_recording(tmp_path / "recordings" / "x.dmlrec", case, digest=STALE_DIGEST)
     expected = chosen(tmp_path, AUTO)
@@ -279,7 +277,7 @@ def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
 
 
-def test_a_stale_case_that_runs_twice_is_noted_once(tmp_path: Path) -> None:
+def test_stale_case_that_runs_twice_is_noted_once(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     write_recording(tmp_path / "recordings" / "x.dmlrec", case, digest=STALE_DIGEST)
     expected = chosen(tmp_path, AUTO)
@@ -297,7 +295,7 @@ def test_auto_reports_a_damaged_recording_of_the_suite(tmp_path: Path) -> None:
         chosen(tmp_path, AUTO)
 
 
-def test_recordings_of_a_suite_are_found_from_its_folders_and_files_but_not_from_above(
+def test_recordings_are_found_from_parts_of_a_suite(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "cases" / "tile").mkdir(parents=True)
@@ -312,14 +310,14 @@ def test_recordings_of_a_suite_are_found_from_its_folders_and_files_but_not_from
     assert suite_recordings([tmp_path]) == []
 
 
-def test_recordings_by_operator_are_found_from_a_suites_folders_and_files_but_not_from_above(
+def test_recordings_by_operator_are_found_from_parts_of_a_suite(
     tmp_path: Path,
 ) -> None:
     suite = tmp_path / "cases"
     write_recording(suite / "tile" / "x.dmlrec", unstated(tmp_path))
     (suite / "join").mkdir()
     (suite / "join" / "y.dmlrec").touch()
-    (suite / "notes").mkdir()  # No operator has this name, so its file does not count.
+    (suite / "notes").mkdir()  # No operator has this name.
     (suite / "notes" / "z.dmlrec").touch()
     part = write(suite / "tile")
     for path in (suite, suite / "tile", part):
@@ -330,7 +328,7 @@ def test_recordings_by_operator_are_found_from_a_suites_folders_and_files_but_no
 def test_auto_reads_only_the_recording_of_the_cases_operator(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     write_recording(tmp_path / "tile" / "x.dmlrec", case)
-    # A file of another operator, which must not be read.
+    # This file must not be read.
     (tmp_path / "join").mkdir()
     (tmp_path / "join" / "x.dmlrec").write_bytes(b"no recording")
     expected = chosen(tmp_path, AUTO)
@@ -340,7 +338,7 @@ def test_auto_reads_only_the_recording_of_the_cases_operator(tmp_path: Path) -> 
     assert expected.against(of_gather) is None
 
 
-def test_a_damaged_file_of_an_operator_is_reported_before_the_run(tmp_path: Path) -> None:
+def test_auto_reports_a_damaged_file_of_an_operator(tmp_path: Path) -> None:
     path = write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path))
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(BackendError, match="a damaged one"):
@@ -355,7 +353,7 @@ def test_against_accepts_a_folder_of_recordings_by_operator(tmp_path: Path, name
     assert isinstance(expected.against(case), Recorded)
 
 
-def test_the_message_about_a_stale_case_in_a_folder_gives_the_command_for_its_operator(
+def test_message_about_a_stale_case_gives_the_record_command(
     tmp_path: Path,
 ) -> None:
     write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path), digest=STALE_DIGEST)
@@ -368,13 +366,13 @@ def test_the_message_about_a_stale_case_in_a_folder_gives_the_command_for_its_op
     assert str(expected.recordings[0].stale_note([tmp_path])).endswith(command)
 
 
-def test_a_recording_by_operator_of_the_tested_device_never_judges_it(
+def test_recording_by_operator_never_judges_its_own_device(
     tmp_path: Path,
 ) -> None:
     case = unstated(tmp_path)
     first = write_recording(tmp_path / "one.dmlrec", case)
     write_recording(tmp_path / "tile" / "x.dmlrec", case)
-    # GATHER's file is of another driver, but only that of the case's operator counts.
+    # Another driver, but the file of GATHER does not count for TILE.
     write_recording(tmp_path / "gather" / "x.dmlrec", case, driver="32.0")
     assert (
         chosen(tmp_path, f"recording:{tmp_path / 'x.dmlrec'}", f"recording:{first}").against(case)

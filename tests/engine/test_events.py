@@ -29,12 +29,12 @@ from tests.engine.runs import run_of
 from tests.reports.logs import everything, run_log, text_of, write
 
 HELPER_PROCESS = re.compile(r"multiprocessing\.(resource_tracker|forkserver) import main")
-"""In the command lines of Python's own helper processes, which outlive an engine."""
+"""Matches command lines of Python's helper processes, which outlive an engine."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugin-api.md"
 
 
-def test_a_run_yields_opened_then_a_verdict_on_each_case_then_finished(tmp_path: Path) -> None:
+def test_run_yields_opened_then_verdicts_then_finished(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     with Engine(run_of(tmp_path, planned)) as engine:
         events = list(engine.execute())
@@ -47,7 +47,7 @@ def test_a_run_yields_opened_then_a_verdict_on_each_case_then_finished(tmp_path:
     assert finished.footer.complete
 
 
-def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> None:
+def test_stopped_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
     planned = numbered_cases(tmp_path, 6)
     events: list[Event] = []
     with Engine(run_of(tmp_path, planned)) as engine:
@@ -56,7 +56,7 @@ def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> N
             if len(events) == 3:
                 engine.stop()
     judged = [event.verdict for event in events if isinstance(event, Judged)]
-    # The run stopped at its third event: after Opened and two of the six verdicts.
+    # It stopped after Opened and two of the six verdicts.
     assert [each.status for each in judged].count(Status.NOT_RUN) == 4
     assert len(judged) == 6
     assert Interrupted(ReasonKind.INTERRUPTED) in events
@@ -64,7 +64,7 @@ def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> N
     assert not events[-1].footer.complete
 
 
-def test_a_run_for_outcomes_yields_no_verdicts_but_the_outcomes_of_cases_not_left_out(
+def test_unjudged_run_yields_outcomes_of_cases_not_left_out(
     tmp_path: Path,
 ) -> None:
     planned = numbered_cases(tmp_path, 6)
@@ -85,7 +85,7 @@ def test_a_run_for_outcomes_yields_no_verdicts_but_the_outcomes_of_cases_not_lef
     assert finished.footer.complete
 
 
-def test_a_stopped_run_for_outcomes_raises_keyboard_interrupt(tmp_path: Path) -> None:
+def test_stopped_unjudged_run_raises_keyboard_interrupt(tmp_path: Path) -> None:
     planned = numbered_cases(tmp_path, 6)
     reached: list[Event] = []
     with Engine(replace(run_of(tmp_path, planned), judged=False)) as engine:
@@ -103,7 +103,7 @@ def test_a_stopped_run_for_outcomes_raises_keyboard_interrupt(tmp_path: Path) ->
     assert reached[-1].footer.summary["not run"] == 4
 
 
-def test_a_run_whose_events_are_not_read_to_the_end_closes_its_backend(tmp_path: Path) -> None:
+def test_closing_the_events_closes_the_backend(tmp_path: Path) -> None:
     with Engine(run_of(tmp_path, numbered_cases(tmp_path, 6), "faulty:slow,seconds=30")) as engine:
         events = engine.execute()
         assert isinstance(next(events), Opened)
@@ -138,14 +138,11 @@ def test_no_verdict_is_lost_if_a_consumer_raises(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "limits",  # The sizes of runs beyond which verdicts are packed, and kept in columns.
+    "limits",  # Verdicts of larger runs are packed, or kept in columns.
     [(10_000, 10_000), (0, 10_000), (0, 0)],
     ids=["as they are", "packed", "in columns"],
 )
-def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
-    tmp_path: Path, limits: tuple[int, int]
-) -> None:
-    """The run has verdicts of every status, in another order than the plan's, as from workers."""
+def test_log_in_memory_equals_log_in_a_file(tmp_path: Path, limits: tuple[int, int]) -> None:
     every = everything().verdicts
     verdicts = [
         each.of_case(case=f"case/{n}/{each.case}").ran(seconds=n / 7, sequence=n or None)
@@ -155,6 +152,7 @@ def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
     written = run_log(*verdicts, options={"tags": ("a", "b")})
     keeper = LogKeeper(*limits)
     keeper(Opened(written.header, len(verdicts)))
+    # Verdicts from worker processes do not follow the order of the plan.
     places = sorted(range(len(verdicts)), key=lambda place: place % 7)
     for place in places:
         keeper(Judged(verdicts[place], place))
@@ -186,7 +184,7 @@ def kept_log(names: Sequence[str]) -> RunLog:
     return kept
 
 
-def test_a_verdict_kept_in_columns_takes_less_than_150_bytes() -> None:
+def test_verdict_in_columns_takes_less_than_150_bytes() -> None:
     names = [f"tile/large[Number={number}]" for number in range(2000)]
     kept_log(names)  # Fills the caches that all logs share.
     tracemalloc.start()
@@ -194,11 +192,10 @@ def test_a_verdict_kept_in_columns_takes_less_than_150_bytes() -> None:
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [each.case for each in kept.verdicts] == names
-    # 23 bytes of an identifier, 56 of columns (run_log/columns.py), and spare room of lists.
     assert taken < 150 * len(names)
 
 
-def test_the_log_of_a_resumed_run_is_not_kept_in_memory() -> None:
+def test_log_of_a_resumed_run_is_not_kept() -> None:
     written = everything()
     keeper = LogKeeper()
     keeper(Opened(written.header, 1, resumed=True))
@@ -206,14 +203,14 @@ def test_the_log_of_a_resumed_run_is_not_kept_in_memory() -> None:
     assert keeper.take_log() is None
 
 
-def test_the_script_in_docs_plugin_api_runs(tmp_path: Path) -> None:
+def test_script_in_docs_plugin_api_runs(tmp_path: Path) -> None:
     [code, *_] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert '"directml"' in code
     code = code.replace('"directml"', '"faulty:zeros"')
     write_file(tmp_path, code, "script.py")
     folder = tmp_path / "cases"
     folder.mkdir()
-    # 3 * 3 = 9, and `faulty:zeros` returns 0.
+    # GEMM gives 9, and `faulty:zeros` gives 0.
     suite = "operator: GEMM\ncases:\n  - name: one\n    desc:\n"
     tensor = "{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}"
     suite += f"      ATensor: {tensor}\n      BTensor: {tensor}\n"

@@ -1,4 +1,4 @@
-"""Scripts make runs by `plan_run`; they may import it by the name that its module had in 0.2.0.
+"""Scripts make runs with `plan_run`, and may import it from the former module `planning`.
 
 The tested code is in `dmlconf/engine/making_runs.py` and `dmlconf/engine/planning.py`.
 """
@@ -12,7 +12,7 @@ from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Status
 
 
-def test_a_script_runs_cases_by_name() -> None:
+def test_script_runs_cases_by_name() -> None:
     run = making_runs.plan_run([cases_directory() / "tile"], cases=["tile/documented/example-1*"])
     with Engine(run) as engine:
         judged = [event.verdict for event in engine.execute() if isinstance(event, Judged)]
@@ -21,6 +21,6 @@ def test_a_script_runs_cases_by_name() -> None:
     assert {verdict.status for verdict in judged} == {Status.PASSED}
 
 
-def test_plan_run_and_outcomes_of_can_be_imported_from_the_former_module_planning() -> None:
+def test_former_module_planning_still_has_its_functions() -> None:
     assert planning.plan_run is making_runs.plan_run
     assert planning.outcomes_of is making_runs.outcomes_of
