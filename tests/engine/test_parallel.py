@@ -50,13 +50,8 @@ def logged(
     """Run the plan on the reference, and return the log as read back.
 
     Args:
-        directory: where the log and the suite are.
-        planned: the plan.
         expected: gives expected outcomes; by default what `--against auto` chooses.
-        jobs: how many worker processes run side by side.
         timeout: seconds that one case may take.
-        most_failures: stop after so many failures; by default never.
-        on_verdict: is called with each verdict.
     """
     run = run_of(
         directory,
@@ -78,7 +73,7 @@ def without_time(log: RunLog) -> list[Verdict]:
     return [verdict.ran(seconds=0.0) for verdict in log.verdicts]
 
 
-def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Path) -> None:
+def test_two_processes_give_the_log_of_one(tmp_path: Path) -> None:
     planned = [*plan(tmp_path), *numbered_cases(tmp_path, 200)]
     alone = logged(tmp_path, planned, jobs=1)
     together = logged(tmp_path, planned)
@@ -87,7 +82,7 @@ def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Pat
     assert together.complete
 
 
-def test_a_worker_process_that_has_grown_beyond_the_memory_limit_is_replaced(
+def test_worker_beyond_the_memory_limit_is_replaced(
     tmp_path: Path,
 ) -> None:
     planned = numbered_cases(tmp_path, 200)
@@ -116,7 +111,7 @@ def test_worker_processes_report_stale_cases_of_a_recording(tmp_path: Path) -> N
     assert recording.stale == ["tile/mixed/unstated"]
 
 
-def test_a_recording_that_worker_processes_cannot_read_is_reported(tmp_path: Path) -> None:
+def test_recording_that_workers_cannot_read_is_reported(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     path = write_recording(tmp_path / "recordings" / "x.dmlrec", build(planned[1]))
     suite = load_suite([write(tmp_path)])
@@ -152,14 +147,14 @@ cases:
       OutputTensor: {Sizes: [2], DataType: INT32}
       Repeats: [2]
 """
-"""Fifty cases that state no outputs, so that workers ask for the expected outcome of each."""
+"""Cases that state no outputs, so that workers ask for the expected outcome of each."""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize(
     ("fault", "kind"), [("crash", ReasonKind.CRASH), ("hang", ReasonKind.HANG)]
 )
-def test_a_process_that_crashes_or_hangs_breaks_one_case(
+def test_process_that_crashes_or_hangs_breaks_one_case(
     tmp_path: Path, fault: str, kind: ReasonKind
 ) -> None:
     planned = list(load_suite([write(tmp_path, UNSTATED)]).plan())
@@ -173,7 +168,7 @@ def test_a_process_that_crashes_or_hangs_breaks_one_case(
     assert log.complete
 
 
-def test_an_error_of_dmlconf_in_a_worker_breaks_one_case(tmp_path: Path) -> None:
+def test_error_of_dmlconf_in_a_worker_breaks_one_case(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, UNSTATED)]).plan())
     log = logged(tmp_path, planned, Expectations("nothing", Fatal("raise", "=40]")))
     [broken] = [verdict for verdict in log.verdicts if verdict.status is Status.BROKEN]
@@ -185,7 +180,7 @@ def test_an_error_of_dmlconf_in_a_worker_breaks_one_case(tmp_path: Path) -> None
     assert log.complete
 
 
-def test_a_case_that_cannot_be_built_is_reported_as_in_one_process(tmp_path: Path) -> None:
+def test_unbuildable_case_is_reported_as_in_one_process(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, FIRST_CASE_BUILDS, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError) as alone:
         logged(tmp_path, planned, jobs=1)
@@ -197,7 +192,7 @@ def test_a_case_that_cannot_be_built_is_reported_as_in_one_process(tmp_path: Pat
     assert statuses == [Status.UNCHECKED, Status.NOT_RUN, Status.NOT_RUN]
 
 
-def test_an_unpickled_error_about_invalid_files_has_the_same_problems_and_message(
+def test_invalid_files_error_survives_pickling(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(InvalidFilesError) as actual:
@@ -206,7 +201,7 @@ def test_an_unpickled_error_about_invalid_files_has_the_same_problems_and_messag
     assert (copied.problems, str(copied)) == (actual.value.problems, str(actual.value))
 
 
-def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
+def test_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
     interrupt = Interrupt(5)
     planned = numbered_cases(tmp_path, 400)
     log = logged(tmp_path, planned, on_verdict=interrupt)
@@ -224,12 +219,10 @@ WRONG_VALUES = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements of OutputTensor 
 def out_of_order(
     directory: Path, order: Sequence[int], *, most_failures: int | None = None
 ) -> tuple[list[str], RunLog]:
-    """Run five cases, of which the third fails, and interrupt the run after the last verdict.
+    """Run five cases, of which number 2 fails, and interrupt the run after the last verdict.
 
     Args:
-        directory: where the log goes.
         order: the numbers of the cases, from 0, in the order of their verdicts.
-        most_failures: stop after so many failures; by default never.
 
     Returns:
         the numbers of the cases in the order of the log's lines, and the log as read back.
@@ -252,7 +245,7 @@ def out_of_order(
     return [line["case"][-2] for line in lines if line["record"] == "verdict"], log
 
 
-def test_verdicts_are_logged_as_they_are_reached_and_read_in_the_order_of_the_plan(
+def test_log_is_written_as_reached_and_read_as_planned(
     tmp_path: Path,
 ) -> None:
     written, log = out_of_order(tmp_path, [3, 2, 0])
@@ -266,7 +259,7 @@ def test_verdicts_are_logged_as_they_are_reached_and_read_in_the_order_of_the_pl
     ]
 
 
-def test_a_run_that_may_have_one_failure_stops_at_it_whatever_the_order_of_verdicts(
+def test_run_stops_at_a_failure_that_comes_early(
     tmp_path: Path,
 ) -> None:
     written, log = out_of_order(tmp_path, [3, 2, 0, 1], most_failures=1)

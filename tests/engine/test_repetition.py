@@ -17,11 +17,11 @@ from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())
-"""A plan of a few cases; `Flaky` invents their verdicts."""
+"""Cases of which `Flaky` invents the verdicts."""
 
 
 class Flaky:
-    """Judges all cases as passed, except that `case` fails in one repetition."""
+    """Passes all cases in all repetitions, but for one case in one repetition."""
 
     def __init__(self, case: str, in_round: int) -> None:
         self.orders: list[list[str]] = []
@@ -38,7 +38,7 @@ class Flaky:
 
 
 @pytest.mark.parametrize("in_round", [1, 2, 3])
-def test_each_case_has_one_verdict_and_does_not_run_again_after_a_failure(in_round: int) -> None:
+def test_repeated_case_has_one_verdict_and_stops_at_failure(in_round: int) -> None:
     first, *others = [planned.identifier for planned in PLAN]
     judge = Flaky(first, in_round)
     stream = list(repeated(PLAN, judge, 3))
@@ -52,7 +52,7 @@ def test_each_case_has_one_verdict_and_does_not_run_again_after_a_failure(in_rou
     assert judge.orders == [[first, *others]] * in_round + [others] * (3 - in_round)
 
 
-def test_a_case_that_runs_once_gets_its_verdict_unchanged_and_no_repetition_is_announced() -> None:
+def test_one_repetition_is_like_a_plain_run() -> None:
     first = PLAN[0].identifier
     stream = list(repeated(PLAN, Flaky(first, 1), 1))
     assert stream == list(Flaky(first, 1)(PLAN))
@@ -65,12 +65,12 @@ def test_no_repetition_begins_after_all_cases_have_failed() -> None:
     assert len(judge.orders) == 1
 
 
-def test_a_shuffled_run_takes_each_case_in_an_order_that_the_seed_determines() -> None:
+def test_seed_determines_the_shuffled_order() -> None:
     assert sorted(map(id, shuffled(PLAN, 7))) == sorted(map(id, PLAN))
     orders = [[planned.identifier for planned in shuffled(PLAN, seed)] for seed in range(9)]
     assert orders[7] == [planned.identifier for planned in shuffled(PLAN, 7)]
     assert len({tuple(order) for order in orders}) > 1
     judge = Flaky("", 0)  # No case fails.
     list(repeated(PLAN, judge, 2, seed=7))
-    # The second repetition has the order of the next seed.
+    # The second repetition has seed 8.
     assert judge.orders == orders[7:9]

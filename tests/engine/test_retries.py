@@ -15,19 +15,15 @@ from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())[:3]
-"""A plan of three cases; `Judge` invents their verdicts."""
+"""Three cases, of which `Judge` invents the verdicts."""
 
 FIRST, *OTHERS = [planned.identifier for planned in PLAN]
-
 
 STATUSES = {"b": Status.BROKEN, "f": Status.FAILED, "p": Status.PASSED, "w": Status.WAIVED}
 
 
 class Judge:
-    """Judges one case by a letter for each of its runs, and all others as passed.
-
-    The letter b stands for broken, f for failed, p for passed, and w for waived.
-    """
+    """Judges each run of one case by a letter of STATUSES, and passes all other cases."""
 
     def __init__(self, case: str, statuses: str) -> None:
         self.orders: list[list[str]] = []
@@ -46,14 +42,14 @@ class Judge:
 
 
 def verdicts(retries: Retries, judge: Judge, max_failures: int | None = None) -> dict[str, Verdict]:
-    """Return the verdicts of a run of PLAN by case; no case may have two."""
+    """Return the verdicts of a run of PLAN, by case."""
     stream = retries.run(PLAN, judge, max_failures)
     reached = [each for each in stream if isinstance(each, Verdict)]
     assert len({verdict.case for verdict in reached}) == len(reached)
     return {verdict.case: verdict for verdict in reached}
 
 
-def test_a_case_that_fails_and_then_passes_is_failed_and_the_reason_counts_its_passes() -> None:
+def test_case_that_fails_and_then_passes_is_failed() -> None:
     judge = Judge(FIRST, "fpfp")
     reached = verdicts(Retries(3), judge)
     assert set(reached) == {FIRST, *OTHERS}
@@ -70,20 +66,20 @@ def test_a_case_that_fails_and_then_passes_is_failed_and_the_reason_counts_its_p
     assert judge.orders == [[FIRST, *OTHERS], [FIRST], [FIRST], [FIRST]]
 
 
-def test_a_case_that_is_broken_and_then_passes_is_failed() -> None:
+def test_case_that_breaks_and_then_passes_is_failed() -> None:
     verdict = verdicts(Retries(1), Judge(FIRST, "bp"))[FIRST]
     assert verdict.status is Status.FAILED
     assert verdict.judgement.attempts == (Status.BROKEN, Status.PASSED)
 
 
-def test_a_waived_attempt_does_not_count_as_passed() -> None:
+def test_waived_attempt_does_not_count_as_passed() -> None:
     verdict = verdicts(Retries(2), Judge(FIRST, "fwp"))[FIRST]
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
     assert verdict.reason.message.startswith("did not fail in 2 of 3 runs; the first failure: ")
 
 
-def test_a_case_that_fails_each_time_keeps_its_reason() -> None:
+def test_case_that_fails_each_time_keeps_its_reason() -> None:
     verdict = verdicts(Retries(2), Judge(FIRST, "fff"))[FIRST]
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.WRONG_VALUES
@@ -94,7 +90,7 @@ def test_without_retries_a_failure_has_no_attempts() -> None:
     assert verdicts(Retries(0), Judge(FIRST, "f"))[FIRST].judgement.attempts == ()
 
 
-def test_a_failure_is_announced_before_its_case_runs_again() -> None:
+def test_failure_is_announced_before_its_case_runs_again() -> None:
     judge = Judge(FIRST, "fp")
     retries = Retries(1)
     announced = [
@@ -106,7 +102,7 @@ def test_a_failure_is_announced_before_its_case_runs_again() -> None:
     assert retries.attempts == {}, "attempts of a case with a verdict are not kept"
 
 
-def test_attempts_of_an_earlier_part_of_a_resumed_run_count() -> None:
+def test_attempts_before_a_resumption_count() -> None:
     failure = next(Judge(FIRST, "f")(PLAN))
     judge = Judge(FIRST, "p")
     verdict = verdicts(Retries(1, earlier={FIRST: [failure]}), judge)[FIRST]
@@ -115,7 +111,7 @@ def test_attempts_of_an_earlier_part_of_a_resumed_run_count() -> None:
     assert judge.orders == [OTHERS, [FIRST]]
 
 
-def test_a_case_with_all_attempts_in_an_earlier_part_does_not_run_again() -> None:
+def test_case_without_attempts_left_is_not_resumed() -> None:
     failure = next(Judge(FIRST, "f")(PLAN))
     judge = Judge(FIRST, "")
     verdict = verdicts(Retries(1, earlier={FIRST: [failure, failure]}), judge)[FIRST]
@@ -123,7 +119,7 @@ def test_a_case_with_all_attempts_in_an_earlier_part_does_not_run_again() -> Non
     assert judge.begun == OTHERS
 
 
-def test_failures_of_an_earlier_part_count_for_the_maximum_number_of_failures() -> None:
+def test_failures_before_a_resumption_count_toward_max_failures() -> None:
     failure = next(Judge(FIRST, "f")(PLAN))
     judge = Judge(FIRST, "f")
     retries = Retries(1, earlier={FIRST: [failure]})
@@ -131,7 +127,7 @@ def test_failures_of_an_earlier_part_count_for_the_maximum_number_of_failures() 
     assert judge.begun == [FIRST]
 
 
-def test_no_other_case_begins_after_the_maximum_number_of_failures() -> None:
+def test_no_other_case_begins_after_max_failures() -> None:
     judge = Judge(FIRST, "ff")
     assert list(verdicts(Retries(1), judge, max_failures=1)) == [FIRST]
     assert judge.begun == [FIRST, FIRST]

@@ -51,7 +51,7 @@ def statuses(log: RunLog) -> list[str]:
     return [f"{verdict.case.split('/')[-1]}: {verdict.status}" for verdict in log.verdicts]
 
 
-def test_the_reference_is_never_judged_by_itself(tmp_path: Path) -> None:
+def test_reference_is_never_judged_by_itself(tmp_path: Path) -> None:
     log = run_and_read_log(tmp_path, plan(tmp_path))
     assert statuses(log) == [
         "stated: passed",
@@ -62,12 +62,12 @@ def test_the_reference_is_never_judged_by_itself(tmp_path: Path) -> None:
     assert log.complete
 
 
-def test_the_reference_in_workers_is_never_judged_by_itself(tmp_path: Path) -> None:
+def test_reference_in_workers_is_never_judged_by_itself(tmp_path: Path) -> None:
     log = run_and_read_log(tmp_path, plan(tmp_path), limits=Limits(jobs=2))
     assert "unstated: unchecked" in statuses(log)
 
 
-def test_the_log_has_the_process_of_each_case_and_its_number_among_the_cases_of_the_process(
+def test_log_numbers_processes_and_their_cases(
     tmp_path: Path,
 ) -> None:
     in_workers = run_and_read_log(tmp_path, plan(tmp_path), "faulty:crash,on=unstated")
@@ -76,7 +76,6 @@ def test_the_log_has_the_process_of_each_case_and_its_number_among_the_cases_of_
         for each in in_workers.verdicts
     }
     processes = [process or 0 for process, _ in ran.values()]
-    # If the crash comes before the outcome of "stated" is sent, that case runs in a second process.
     assert min(processes) >= 1
     assert len(set(processes)) > 1  # The crash ended one process.
     for process in {*processes}:
@@ -88,33 +87,31 @@ def test_the_log_has_the_process_of_each_case_and_its_number_among_the_cases_of_
     }
 
 
-def test_a_backend_that_returns_zeros_fails_every_case(tmp_path: Path) -> None:
+def test_backend_that_returns_zeros_fails_every_case(tmp_path: Path) -> None:
     log = run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros")
     assert {verdict.status for verdict in log.verdicts} == {Status.FAILED}
 
 
-def test_a_backend_of_the_first_level_leaves_a_newer_case_unsupported(tmp_path: Path) -> None:
+def test_case_above_the_level_of_a_backend_is_unsupported(tmp_path: Path) -> None:
     log = run_and_read_log(tmp_path, plan(tmp_path, "stated"), "faulty:first-level")
     assert statuses(log) == ["stated: unsupported"]
     assert log.complete
 
 
 @pytest.mark.parametrize("backend", ["numpy", "faulty:first-level"])
-def test_each_case_that_a_run_reaches_has_its_feature_level_and_facts(
-    tmp_path: Path, backend: str
-) -> None:
+def test_reached_case_has_feature_level_and_facts(tmp_path: Path, backend: str) -> None:
     [verdict] = run_and_read_log(tmp_path, plan(tmp_path, "stated"), backend).verdicts
     assert verdict.identity.feature_level == "3_1"
     assert verdict.facts["InputTensor"].startswith("FLOAT32")
 
 
-def test_a_case_that_a_run_never_reaches_has_no_feature_level(tmp_path: Path) -> None:
+def test_unreached_case_has_no_feature_level(tmp_path: Path) -> None:
     log = run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
     levels = {verdict.status: verdict.identity.feature_level for verdict in log.verdicts}
     assert levels == {Status.FAILED: "3_1", Status.NOT_RUN: None}
 
 
-def test_an_error_while_judging_a_case_breaks_only_this_case(tmp_path: Path) -> None:
+def test_judging_error_breaks_only_its_case(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     name = registry.parse("faulty:zeros")
     known = reference("numpy", name)
@@ -139,7 +136,7 @@ def test_an_error_while_judging_a_case_breaks_only_this_case(tmp_path: Path) -> 
     assert {each.status for each in verdicts.values()} == {Status.FAILED}
 
 
-def test_a_run_that_stops_at_its_first_failure_leaves_the_rest_not_run(tmp_path: Path) -> None:
+def test_run_stopped_at_first_failure_leaves_rest_not_run(tmp_path: Path) -> None:
     log = run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
     assert [verdict.status for verdict in log.verdicts].count(Status.FAILED) == 1
     rest = [verdict for verdict in log.verdicts if verdict.status is Status.NOT_RUN]
@@ -148,7 +145,7 @@ def test_a_run_that_stops_at_its_first_failure_leaves_the_rest_not_run(tmp_path:
     assert not log.complete
 
 
-def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
+def test_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
     interrupt = Interrupt(5)
     log = run_and_read_log(tmp_path, numbered_cases(tmp_path, 20), on_verdict=interrupt)
     assert [verdict.status for verdict in log.verdicts].count(Status.PASSED) == 5
@@ -156,7 +153,7 @@ def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None
     assert not log.complete
 
 
-def test_a_case_that_cannot_be_built_is_reported_and_the_log_stays_readable(tmp_path: Path) -> None:
+def test_unbuildable_case_leaves_a_readable_log(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, FIRST_CASE_BUILDS, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError, match=r"1 value is given where Sizes \{2\} ask for 2"):
         run_and_read_log(tmp_path, planned)
@@ -168,7 +165,7 @@ def test_a_case_that_cannot_be_built_is_reported_and_the_log_stays_readable(tmp_
     ]
 
 
-def test_every_line_of_a_log_fits_the_schema(tmp_path: Path) -> None:
+def test_lines_of_a_log_fit_the_schema(tmp_path: Path) -> None:
     run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros")
     checker = jsonschema.Draft202012Validator(bundled_schema("run-log"))
     lines = (tmp_path / "run.jsonl").read_text("utf-8").splitlines()
@@ -177,11 +174,11 @@ def test_every_line_of_a_log_fits_the_schema(tmp_path: Path) -> None:
         checker.validate(json.loads(line))
 
 
-def test_a_log_that_ends_within_a_line_has_the_verdicts_before_this_line(tmp_path: Path) -> None:
+def test_log_cut_within_a_line_keeps_earlier_verdicts(tmp_path: Path) -> None:
     run_and_read_log(tmp_path, plan(tmp_path))
     path = tmp_path / "run.jsonl"
     lines = path.read_text("utf-8").splitlines(keepends=True)
-    # The header, two verdicts and a part of the third.
+    # The header, two verdicts, and part of the third.
     path.write_text("".join(lines[:3]) + lines[3][:20], encoding="utf-8")
     log = read_log(path)
     assert len(log.verdicts) == 2
@@ -204,7 +201,7 @@ def test_a_log_that_ends_within_a_line_has_the_verdicts_before_this_line(tmp_pat
         ("x" * (1 << 24) + "y\n", "a line of more than 16,777,216 bytes"),
     ],
 )
-def test_a_file_that_is_no_log_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_file_that_is_no_log_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidLogError, match=message):
@@ -221,7 +218,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path, text: str, message: st
         ('"record":"verdict"', '"record":"verdicts"', "not a record of a run log"),
     ],
 )
-def test_a_line_that_does_not_fit_the_schema_is_refused(
+def test_log_line_that_breaks_the_schema_is_refused(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     run_and_read_log(tmp_path, plan(tmp_path))
@@ -234,7 +231,7 @@ def test_a_line_that_does_not_fit_the_schema_is_refused(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_a_log_that_is_a_named_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+def test_named_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "log.jsonl")
     with pytest.raises(InvalidLogError, match="is a named pipe, not a regular file"):
         read_log(tmp_path / "log.jsonl")
@@ -250,12 +247,12 @@ cases:
       OutputTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT16}
       Axes: [3]
 """
-"""Two sums near 1,024, where FLOAT16 numbers are at least 1/2 apart, so that additions round."""
+"""Two sums of many terms, which additions in FLOAT16 round."""
 
 
 @dataclass
 class HalfSums(NumpyBackend):
-    """Adds up in FLOAT16, one term after another; its capabilities say so if `half_precision`."""
+    """Adds terms one by one in FLOAT16; its capabilities say so if `half_precision`."""
 
     half_precision: bool
 
@@ -270,9 +267,7 @@ class HalfSums(NumpyBackend):
 
 
 @pytest.mark.parametrize("permitted", [True, False])
-def test_float16_sums_pass_only_if_the_backend_reports_half_precision(
-    tmp_path: Path, permitted: bool
-) -> None:
+def test_float16_sums_pass_only_with_half_precision(tmp_path: Path, permitted: bool) -> None:
     planned = list(load_suite([write(tmp_path, LONG_SUMS, "sums.yaml")]).plan())
     tested = registry.parse("faulty:zeros")
     backend = in_process(tested, HalfSums(permitted))

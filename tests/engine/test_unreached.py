@@ -15,14 +15,13 @@ from dmlconf.engine.unreached import Unreached
 from tests.engine.cases import numbered_cases
 
 COUNT = 2000
-"""Enough cases that what does not grow with their number hardly counts."""
+"""Enough cases that fixed costs hardly count."""
 
-MOST_BYTES = 20
-"""The most bytes that a case may take; in a dictionary it takes more than 70."""
+MOST_BYTES_OF_A_CASE = 20
 
 
-class SameDigest(str):
-    """An identifier whose digest is that of any other."""
+class SameHash(str):
+    """An identifier with the same hash as all others."""
 
     __slots__ = ()
 
@@ -30,14 +29,14 @@ class SameDigest(str):
         return 7
 
 
-@pytest.fixture(params=[str, SameDigest])
+@pytest.fixture(params=[str, SameHash])
 def cases(request: pytest.FixtureRequest, tmp_path: Path) -> list[PlannedCase]:
-    """Return eight cases, with identifiers of different digests or all of one digest."""
+    """Return eight cases, with identifiers of different hashes or of one hash."""
     planned = numbered_cases(tmp_path, 8)
     return [PlannedCase(request.param(each.identifier), each.template, {}) for each in planned]
 
 
-def test_each_case_is_reached_once_in_any_order_and_the_rest_is_listed_in_the_plans_order(
+def test_each_case_is_reached_once_in_any_order(
     cases: list[PlannedCase],
 ) -> None:
     unreached = Unreached()
@@ -54,7 +53,7 @@ def test_each_case_is_reached_once_in_any_order_and_the_rest_is_listed_in_the_pl
         unreached.reach(names[3])
 
 
-def test_cases_that_are_expected_later_are_listed_after_earlier_unreached_ones(
+def test_cases_expected_later_are_listed_last(
     cases: list[PlannedCase],
 ) -> None:
     unreached = Unreached()
@@ -68,11 +67,11 @@ def test_cases_that_are_expected_later_are_listed_after_earlier_unreached_ones(
     assert not len(unreached)
 
 
-def test_an_unreached_case_takes_less_than_20_bytes(tmp_path: Path) -> None:
+def test_unreached_case_takes_little_memory(tmp_path: Path) -> None:
     planned = numbered_cases(tmp_path, COUNT)
     unreached = Unreached()
     tracemalloc.start()
     unreached.expect(planned, range(COUNT))
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert taken < MOST_BYTES * COUNT
+    assert taken < MOST_BYTES_OF_A_CASE * COUNT

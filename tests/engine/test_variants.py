@@ -42,14 +42,11 @@ cases:
 """A case whose rule permits small errors."""
 
 NO_FAULT = "faulty:level=6_4"
-"""A backend without a fault that supports every case of TILE and EXP."""
+"""A backend that is right in every case of TILE and EXP."""
 
 
 def opened(**backends: str) -> OpenBackend:
-    """Return a backend with a variant `half=NAME` for each argument NAME=BACKEND.
-
-    All of them run in this process.
-    """
+    """Return a backend with a variant `half=NAME` for each argument NAME=BACKEND."""
     variants = {}
     for label, name in backends.items():
         parsed = registry.parse(name)
@@ -58,14 +55,14 @@ def opened(**backends: str) -> OpenBackend:
 
 
 def verdicts(directory: Path, *names: str, **backends: str) -> list[Verdict]:
-    """Return the verdicts on cases of TILE, which run in the variants that `opened` returns."""
+    """Return the verdicts on cases of TILE, which run in the variants of `opened`."""
     tested = registry.parse("faulty:zeros")
     return list(
         judged_variants(plan(directory, *names), opened(**backends), reference("numpy", tested))
     )
 
 
-def test_the_value_both_of_an_option_stands_for_all_its_values_in_their_order() -> None:
+def test_both_stands_for_all_values_of_an_option() -> None:
     choices = {"metacommands": ("on", "off"), "half": ("off", "on")}
     assert variants_of("adapter=1,half=both", choices) == {
         "half=off": "adapter=1,half=off",
@@ -77,11 +74,11 @@ def test_the_value_both_of_an_option_stands_for_all_its_values_in_their_order() 
         "metacommands=off,half=off",
         "metacommands=off,half=on",
     ]
-    # `adapter` has no list of values, so `both` is the name of an adapter.
+    # `adapter` has no list of values: `both` is the name of an adapter.
     assert variants_of("adapter=both,half=on", choices) == {}
 
 
-def test_of_an_option_that_is_given_twice_the_last_value_decides_on_variants() -> None:
+def test_last_value_of_an_option_decides_on_variants() -> None:
     choices = {"half": ("off", "on")}
     assert variants_of("half=both,half=off", choices) == {}
     variants = variants_of("half=off,half=both", choices)
@@ -91,7 +88,7 @@ def test_of_an_option_that_is_given_twice_the_last_value_decides_on_variants() -
     }
 
 
-def test_the_option_compile_both_of_directml_makes_two_variants() -> None:
+def test_compile_both_of_directml_makes_two_variants() -> None:
     backend = registry.parse("directml:compile=both,path=x.dll")
     assert {label: str(name) for label, name in registry.variants(backend).items()} == {
         "compile=operator": "directml:compile=operator,path=x.dll",
@@ -114,7 +111,7 @@ def test_opening_several_variants_as_one_backend_is_an_error() -> None:
         ("faulty:error", "faulty:error", "in every variant: "),
     ],
 )
-def test_a_verdict_says_which_variant_is_wrong(
+def test_verdict_says_which_variant_is_wrong(
     tmp_path: Path, off: str, on: str, message: str
 ) -> None:
     verdict, *_ = verdicts(tmp_path, "stated", off=off, on=on)
@@ -136,8 +133,7 @@ def test_variants_that_fail_in_different_ways_are_all_named(tmp_path: Path) -> N
     assert [result.status for result in verdict.judgement.variants.values()] == ["failed", "broken"]
 
 
-def test_a_breakdown_is_said_only_of_the_variant_that_breaks_down(tmp_path: Path) -> None:
-    """Both variants with `half=on` fail, but only that with `compile=graph` breaks down."""
+def test_breakdown_is_said_only_of_its_variant(tmp_path: Path) -> None:
     right = {"off,compile=graph": NO_FAULT, "off,compile=operator": NO_FAULT}
     wrong = {"on,compile=graph": "faulty:error", "on,compile=operator": "faulty:zeros"}
     (verdict,) = verdicts(tmp_path, "stated", **wrong, **right)
@@ -146,7 +142,7 @@ def test_a_breakdown_is_said_only_of_the_variant_that_breaks_down(tmp_path: Path
     assert "; half=on,compile=operator is failed; " in verdict.reason.message
 
 
-def test_variants_of_one_status_with_different_messages_are_named_with_their_messages(
+def test_different_messages_of_variants_are_all_shown(
     tmp_path: Path,
 ) -> None:
     (verdict,) = verdicts(tmp_path, "stated", off="faulty:zeros", on="faulty:rejects")
@@ -158,12 +154,12 @@ def test_variants_of_one_status_with_different_messages_are_named_with_their_mes
     )
 
 
-def test_a_case_whose_variants_differ_in_bits_within_the_rule_passes_and_these_are_counted(
+def test_differing_bits_within_the_rule_pass_and_are_counted(
     tmp_path: Path,
 ) -> None:
     planned = load_suite([write(tmp_path, EXP, "exp.yaml")]).plan()
     tested = registry.parse("faulty:zeros")
-    # 1.0000001 is about 1 + 2^-23: it changes last bits only.
+    # This factor changes last bits only.
     backend = opened(off=NO_FAULT, on="faulty:scaled,by=1.0000001")
     (verdict,) = judged_variants(planned, backend, reference("numpy", tested))
     assert verdict.status is Status.PASSED
@@ -176,7 +172,7 @@ def test_a_case_whose_variants_differ_in_bits_within_the_rule_passes_and_these_a
     ]
 
 
-def test_every_case_has_one_verdict_in_the_order_of_the_plan(tmp_path: Path) -> None:
+def test_each_case_has_one_verdict_in_plan_order(tmp_path: Path) -> None:
     reached = verdicts(tmp_path, off=NO_FAULT, on="faulty:rejects,on=undocumented")
     assert [verdict.case.rpartition("/")[2] for verdict in reached] == [
         "stated",
@@ -192,7 +188,7 @@ def test_every_case_has_one_verdict_in_the_order_of_the_plan(tmp_path: Path) -> 
     ]
 
 
-def test_a_log_keeps_the_result_of_each_variant(tmp_path: Path) -> None:
+def test_log_keeps_the_result_of_each_variant(tmp_path: Path) -> None:
     (verdict,) = verdicts(tmp_path, "stated", off=NO_FAULT, on="faulty:zeros")
     data = json.loads(json.dumps(verdict_data(verdict)))
     assert data["variants"]["half=on"]["reason"] == "wrong values"
@@ -231,9 +227,7 @@ def test_a_log_keeps_the_result_of_each_variant(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_failing_variants_are_named_as_briefly_as_possible_if_all_others_pass(
-    statuses: dict[str, Status], named: str
-) -> None:
+def test_failing_variants_are_named_briefly(statuses: dict[str, Status], named: str) -> None:
     assert failing_variants({n: VariantResult(status) for n, status in statuses.items()}) == named
 
 

@@ -1,7 +1,6 @@
-"""A backend of a plugin; it notes which cases' outcomes a worker has taken.
+"""A plugin's backend, which lists the cases of which a worker has taken the outcome.
 
-A note is a line in the file that the environment variable FILE names. The note is written when the
-worker asks for the next outcome, because then it has taken the previous one.
+It appends their identifiers to the file that the environment variable DMLCONF_TEST_WITNESS names.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = ["CASES", "COUNT", "FILE", "Witness", "create", "install"]
 FILE: Final = "DMLCONF_TEST_WITNESS"
 
 COUNT: Final = 400
-"""Many batches, so that an interrupt after the first outcomes leaves cases that were not run."""
+"""Enough cases that an early interrupt leaves some that were not run."""
 
 CASES: Final = f"""
 operator: TILE
@@ -37,7 +36,7 @@ cases:
       OutputTensor: {{Sizes: [60000], DataType: FLOAT32}}
       Repeats: [2]
 """
-"""A file of COUNT cases; each takes longer to judge than to run, so that outcomes wait in pipes."""
+"""Cases that take longer to judge than to run, so that outcomes wait in pipes."""
 
 
 class Witness:
@@ -60,7 +59,7 @@ class Witness:
             if case.identifier.endswith(("00]", "50]")):
                 time.sleep(0.3)
             yield run_case(case)
-            # A batch's last case gets no note: workers ask for a further outcome before taking it.
+            # The last of a batch is not listed: it is taken after the next outcome is asked for.
             if number < len(cases):
                 os.write(self._notes, f"{case.identifier}\n".encode())
 

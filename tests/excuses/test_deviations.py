@@ -37,7 +37,7 @@ FORWARD_GRU: Final = "DataType=FLOAT32,Direction=FORWARD,LinearBeforeReset=False
 
 
 def case(name: str) -> Case:
-    """Return the case of the suite that has this identifier, with its inputs in memory."""
+    """Return the bundled case with this identifier."""
     operator, rest = name.split("/", 1)
     file = rest.partition("[")[0].partition("/")[0]
     plan = bundled(f"{operator}/{file}.yaml").plan()
@@ -45,7 +45,7 @@ def case(name: str) -> Case:
 
 
 def verdict(tested: Case, outcome: Outcome, deviations: Deviations = ONNX) -> Verdict:
-    """Return the verdict on an outcome, which these deviations may waive."""
+    """Return the verdict on an outcome that deviations may waive."""
     conclusion = Conclusion(run_case, deviations=deviations)
     return conclusion.excused(tested, outcome, conclusion.judge(tested, outcome))
 
@@ -60,7 +60,7 @@ def reference_output(tested: Case) -> Array:
 MAXIMUM: Final = "element_wise_max/matrix/special-values[DataType=FLOAT32]"
 
 
-def test_a_maximum_of_nan_may_be_nan_and_a_wrong_maximum_of_numbers_fails() -> None:
+def test_only_a_maximum_of_nan_may_be_nan() -> None:
     tested = case(MAXIMUM)
     output = reference_output(tested)
     nan = np.isnan(tested.input("ATensor")) | np.isnan(tested.input("BTensor"))
@@ -75,7 +75,7 @@ def test_a_maximum_of_nan_may_be_nan_and_a_wrong_maximum_of_numbers_fails() -> N
     assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED
 
 
-def test_onnx_runtime_has_the_deviations_of_onnx_and_directml_has_none() -> None:
+def test_only_onnx_runtime_has_the_deviations_of_onnx() -> None:
     assert deviations_of(Environment("directml", "1.15.4")) == Deviations()
     details = {"target": "onnx"}
     assert deviations_of(Environment("directml", "1.15.4", details=details)) == Deviations()
@@ -85,7 +85,7 @@ def test_onnx_runtime_has_the_deviations_of_onnx_and_directml_has_none() -> None
     assert verdict(tested, Outputs({"OutputTensor": output}), Deviations()).status is Status.FAILED
 
 
-def test_sigmoids_are_waived_only_within_the_error_of_the_deviation() -> None:
+def test_sigmoids_are_waived_up_to_an_error() -> None:
     tested = case("activation_sigmoid/matrix/element-counts[Count=65,DataType=FLOAT32]")
     # The deviation waives relative errors of up to 0.001.
     for factor, status in ((1.0005, Status.WAIVED), (1.01, Status.FAILED)):
@@ -110,8 +110,7 @@ def test_sigmoids_are_waived_only_within_the_error_of_the_deviation() -> None:
         (f"gru/boundary/sequence-of-length-0[{FORWARD_GRU}]", Status.FAILED),
     ],
 )
-def test_a_refusal_is_waived_only_for_inputs_that_may_be_refused(name: str, status: Status) -> None:
-    # The message alone does not decide: the specification must allow refusing these inputs.
+def test_refusal_is_waived_only_for_refusable_inputs(name: str, status: Status) -> None:
     refusal = Rejection("Run", "Fail", message="indices element out of data bounds; by zero")
     assert verdict(case(name), refusal).status is status
 
@@ -126,7 +125,7 @@ def test_a_refusal_is_waived_only_for_inputs_that_may_be_refused(name: str, stat
         "lp_normalization/boundary/root-of-squares",
     ],
 )
-def test_nan_is_not_waived_for_elements_whose_inputs_are_ordinary_numbers(name: str) -> None:
+def test_nan_of_ordinary_numbers_is_not_waived(name: str) -> None:
     tested = case(name)
     output = reference_output(tested)
     others = [a for a in tested.inputs().values() if a.shape == output.shape]
@@ -159,7 +158,7 @@ def test_only_a_fused_activation_of_nan_may_be_nan(tmp_path: Path) -> None:
     [planned] = load_suite([file]).plan()
     tested = valid_case(planned).with_inputs()
     output = reference_output(tested)
-    # The activation turns infinity - infinity, which is NaN, into 0; 7 - 6 stays 1.
+    # infinity - infinity is NaN, and DirectML's CELU of NaN is 0.
     assert output.reshape(-1).tolist() == [0, 1]
     output[0, 0, 0] = np.nan
     assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
@@ -188,9 +187,7 @@ def test_only_the_average_of_no_element_may_be_0(name: str, status: Status) -> N
         ("rnn/boundary/saturated[DataType=FLOAT32,Direction=FORWARD]", Status.FAILED),
     ],
 )
-def test_only_a_recurrent_layer_of_an_infinite_input_may_be_infinite(
-    name: str, status: Status
-) -> None:
+def test_only_a_layer_of_infinite_input_may_be_infinite(name: str, status: Status) -> None:
     tested = case(name)
     outcome = run_case(tested)
     assert isinstance(outcome, Outputs)
@@ -198,7 +195,7 @@ def test_only_a_recurrent_layer_of_an_infinite_input_may_be_infinite(
     assert verdict(tested, Outputs(infinite)).status is status
 
 
-def test_a_remainder_by_zero_may_be_another_number_and_one_by_1_may_not() -> None:
+def test_only_remainders_by_0_may_differ() -> None:
     tested = case("element_wise_modulus_floor/questions/ends-of-words[DataType=UINT8,Seed=0]")
     for divisor, status in ((0, Status.WAIVED), (1, Status.FAILED)):
         output = reference_output(tested)
@@ -210,7 +207,7 @@ def test_a_remainder_by_zero_may_be_another_number_and_one_by_1_may_not() -> Non
 
 def test_interpolated_integers_may_be_rounded_to_the_nearest() -> None:
     tested = case("resample/boundary/interpolated-integers-lose-their-fraction")
-    # What the exact numbers round to; DirectML truncates them.
+    # The interpolated numbers, rounded; DirectML truncates them.
     nearest = np.array([0, -1, -2, -4, -8, 18, 73, 100], np.int8)
     assert (nearest != reference_output(tested)).any()
     assert verdict(tested, Outputs({"OutputTensor": nearest})).status is Status.WAIVED
@@ -226,8 +223,8 @@ def test_attributes_of_float16_operators_may_be_rounded_to_float16() -> None:
         assert verdict(tested, Outputs({"OutputTensor": output})).status is status
 
 
-def test_a_clamped_output_may_be_nan_only_where_infinity_minus_infinity_was_clamped() -> None:
-    """Element 0 is 7 * -3.4e38 + infinity before it is clamped; element 1 is a finite product."""
+def test_only_clamped_infinity_minus_infinity_may_be_nan() -> None:
+    # Only the product of element 0 overflows: -infinity + infinity is NaN before it is clamped.
     tested = case("activation_hard_sigmoid/boundary/product-that-overflows-beside-an-infinite-beta")
     output = reference_output(tested)
     for at, status in ((0, Status.WAIVED), (1, Status.FAILED)):
@@ -236,7 +233,7 @@ def test_a_clamped_output_may_be_nan_only_where_infinity_minus_infinity_was_clam
         assert verdict(tested, Outputs({"OutputTensor": wrong})).status is status
 
 
-def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() -> None:
+def test_only_inputs_with_nan_may_be_quantized_differently() -> None:
     for name, status in (
         ("nan-counts-for-no-range", Status.WAIVED),
         ("halves-to-even", Status.FAILED),
@@ -257,7 +254,7 @@ def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() 
     ],
     ids=["relu", "max"],
 )
-def test_a_maximum_may_be_nan_in_a_graph_only_where_a_node_made_nan(
+def test_maximum_in_a_graph_may_be_nan_only_after_nan(
     tmp_path: Path, after: str, values: str, status: Status
 ) -> None:
     inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
@@ -269,7 +266,7 @@ def test_a_maximum_may_be_nan_in_a_graph_only_where_a_node_made_nan(
 
 
 @pytest.mark.parametrize("scale", ["1.0e+30", ".inf"])
-def test_a_scale_beyond_all_integers_excuses_no_wrong_integer(tmp_path: Path, scale: str) -> None:
+def test_huge_scale_excuses_no_wrong_integer(tmp_path: Path, scale: str) -> None:
     fields = f"""InputTensor: {{Sizes: [4], DataType: INT32, values: [1, 2, -3, 0]}},
         OutputTensor: {{Sizes: [4], DataType: INT32}}, ScaleBias: {{Scale: {scale}, Bias: 0}}"""
     tested = single(tmp_path, "ELEMENT_WISE_IDENTITY", fields)
@@ -295,7 +292,7 @@ DEQUANTIZED: Final = f"""{QUANTIZED}
 @pytest.mark.parametrize(
     ("values", "status"), [(".nan, 3", Status.WAIVED), ("1, 3", Status.FAILED)]
 )
-def test_dequantized_elements_may_be_nan_only_if_nan_was_quantized(
+def test_dequantized_nan_is_waived_only_after_nan(
     tmp_path: Path, values: str, status: Status
 ) -> None:
     inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
@@ -314,7 +311,7 @@ def test_dequantized_elements_may_be_nan_only_if_nan_was_quantized(
         ("OutputScaleTensor", np.full((1, 1, 1, 1), 0.5, np.float32), Status.FAILED),
     ],
 )
-def test_integers_quantized_from_nan_may_have_any_value_and_their_scale_must_be_nan(
+def test_nan_may_become_any_integer_but_its_scale_is_nan(
     tmp_path: Path, tensor: str, given: Array, status: Status
 ) -> None:
     inputs = "\n  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [.nan, 3]}"
@@ -325,7 +322,7 @@ def test_integers_quantized_from_nan_may_have_any_value_and_their_scale_must_be_
 @pytest.mark.parametrize(
     "file", sorted((schemas_directory() / "targets").glob("*.yaml")), ids=lambda path: path.stem
 )
-def test_each_file_of_a_target_fits_its_schema_and_names_known_operators(file: Path) -> None:
+def test_file_of_a_target_is_valid(file: Path) -> None:
     data = read_document(file).data
     assert not list(Checker(bundled_schema("target")).iter_errors(data))
     known = {*operator_names(), GRAPHS}
@@ -371,7 +368,7 @@ PADDED: Final = (
 )
 
 
-def test_output_padding_may_only_hold_the_elements_that_end_padding_removes() -> None:
+def test_output_padding_may_hold_removed_elements() -> None:
     tested = case(PADDED)
     output = reference_output(tested)
     assert not output[..., -1].any(), "DirectML leaves output padding 0"
@@ -390,15 +387,14 @@ def test_elements_gathered_beyond_the_axis_may_have_any_value() -> None:
         assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
 
 
-def test_wrong_elements_fail_if_rows_of_the_input_have_indices_of_their_own() -> None:
-    """ONNX has no counterpart; a backend that claims its target may run such a case anyway."""
+def test_gather_with_indices_for_each_row_excuses_nothing() -> None:
     tested = case("gather/boundary/own-indices-for-leading-dimensions")
     outcome = Outputs({"OutputTensor": np.full_like(reference_output(tested), 77)})
     assert verdict(tested, outcome).status is Status.FAILED
 
 
 @pytest.mark.parametrize(("index", "status"), [(0, Status.FAILED), (2, Status.WAIVED)])
-def test_a_wrong_element_is_waived_only_if_its_single_index_is_beyond_the_axis(
+def test_single_index_excuses_only_beyond_the_axis(
     tmp_path: Path, index: int, status: Status
 ) -> None:
     tested = described(
@@ -412,8 +408,8 @@ def test_a_wrong_element_is_waived_only_if_its_single_index_is_beyond_the_axis(
     assert verdict(tested, outcome).status is status
 
 
-def test_an_attribute_that_overflows_gives_no_warning(tmp_path: Path) -> None:
-    """A Bias of 3e38 is infinite in FLOAT16; a warning of NumPy would fail this test."""
+def test_attribute_that_overflows_gives_no_warning(tmp_path: Path) -> None:
+    """A Bias of 3e38 is infinite in FLOAT16; pytest turns warnings into errors."""
     tested = described(
         tmp_path,
         "ACTIVATION_SHRINK",
@@ -425,7 +421,7 @@ def test_an_attribute_that_overflows_gives_no_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("batches", [1, 2])
-def test_indices_within_the_axes_after_the_batches_excuse_no_element(batches: int) -> None:
+def test_valid_indices_of_batches_excuse_no_element(batches: int) -> None:
     tested = case(
         f"gather_nd1/boundary/negative-indices-of-batches[Batch={batches},IndexType=INT32]"
     )
@@ -436,16 +432,16 @@ def test_indices_within_the_axes_after_the_batches_excuse_no_element(batches: in
         assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED, at
 
 
-def test_zero_to_the_power_of_zero_may_be_1_in_a_graph_but_not_0() -> None:
+def test_zero_to_the_power_of_zero_may_be_1() -> None:
     tested = case("graphs/rewrites-conditions/replace-power-by-one-or-zero--x-is-not-zero")
     powers = np.ones((1, 1, 1, 5), np.float32)
-    # Of the numbers 1, 0, 3, -4 and 0 to the power of 0, DirectML makes 1, 0, 1, 1 and 0.
+    # For x = 1, 0, 3, -4 and 0, DirectML's x ** 0 is 1, 0, 1, 1 and 0.
     assert verdict(tested, Outputs({"y": powers})).status is Status.WAIVED
     powers[..., 2] = 0
     assert verdict(tested, Outputs({"y": powers})).status is Status.FAILED
 
 
-def test_a_softplus_may_be_infinite_only_if_its_product_overflows() -> None:
+def test_softplus_may_be_infinite_only_if_its_product_overflows() -> None:
     tested = case(
         "element_wise_add1/combinations/pairs-1[Values=1x31x1x5x31xFLOAT32x0x1:5xchannels-lastxnone"
         "x-300:100:5xchannels-lastxchannels-lastxACTIVATION_SOFTPLUS:1.5]"

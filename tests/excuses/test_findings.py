@@ -39,25 +39,25 @@ FILES = sorted((schemas_directory() / "findings").glob("*.yaml"))
 
 
 def reason_of_failure(environment: Environment, name: str, outcome: Outputs | Rejection) -> str:
-    """Return the reason of a failure in an environment, which the findings there may explain."""
+    """Return the reason of a failure of a bundled case in an environment."""
     return reason_of_case(environment, case(name), outcome)
 
 
 def reason_of_case(environment: Environment, failing: Case, outcome: Outputs | Rejection) -> str:
-    """Return the reason of a failure of a case that need not be in the suite."""
+    """Return the reason of a failure of any case in an environment."""
     conclusion = Conclusion(run_case, deviations=ONNX, findings=findings_of(environment))
     verdict = conclusion.excused(failing, outcome, conclusion.judge(failing, outcome))
-    assert verdict.status is Status.FAILED  # A finding explains a failure, but does not excuse it.
+    assert verdict.status is Status.FAILED  # It is explained, but not excused.
     assert verdict.reason is not None
     return verdict.reason.message
 
 
 def reason(name: str, outcome: Outputs | Rejection) -> str:
-    """Return the reason of a failure on the CPU provider."""
+    """Return the reason of a failure of a bundled case on the CPU provider."""
     return reason_of_failure(CPU, name, outcome)
 
 
-def test_a_finding_explains_its_failures_and_no_others_of_the_same_operator() -> None:
+def test_finding_explains_only_its_own_failures() -> None:
     name = "element_wise_if/boundary/float32-special-numbers"
     output = reference_output(case(name))
     zeros = np.signbit(output) & (output == 0)
@@ -73,15 +73,13 @@ def test_a_finding_explains_its_failures_and_no_others_of_the_same_operator() ->
     ("message", "named"),
     [("pads[dim] < kernel_shape[dim] was false", True), ("no memory", False)],
 )
-def test_a_finding_explains_a_refusal_only_if_its_message_has_the_known_cause(
-    message: str, named: bool
-) -> None:
+def test_finding_explains_a_refusal_by_its_message(message: str, named: bool) -> None:
     refusal = Rejection("InferenceSession", "Fail", message=message)
     found = reason("max_pooling/boundary/nothing-but-padding", refusal)
     assert found.startswith("known finding padding-as-wide-as-a-window ") is named
 
 
-# Sigmoids of ONNX Runtime are off by up to 2.4e-7: an error of 2.3e-7 is explained, 1e-5 is not.
+# Sigmoids of ONNX Runtime are off by up to 2.4e-7.
 
 X_TIMES_SIGMOID = """
   sigmoid: {operator: ACTIVATION_SIGMOID, desc: {InputTensor: x, OutputTensor: {}}}
@@ -90,7 +88,7 @@ X_TIMES_SIGMOID = """
 
 
 @pytest.mark.parametrize(("error", "named"), [(2.3e-7, True), (1e-5, False)])
-def test_an_error_of_a_graph_as_large_as_that_of_its_sigmoids_is_explained(
+def test_error_from_a_sigmoid_in_a_graph_is_explained(
     tmp_path: Path, error: float, named: bool
 ) -> None:
     failing = graph(
@@ -100,7 +98,7 @@ def test_an_error_of_a_graph_as_large_as_that_of_its_sigmoids_is_explained(
         "node",
     )
     outputs = evaluate(failing)
-    # -15 times its sigmoid is off by 15 times the error of the sigmoid.
+    # x is -15, so the product is off by 15 times the error of the sigmoid.
     wrong = {"y": outputs["y"] + np.asarray([15 * error, 0], np.float32)}
     found = reason_of_case(CPU, failing, Outputs(wrong))
     assert found.startswith("known finding sigmoid-far-below-zero ") is named
@@ -128,7 +126,7 @@ NEGATED_LAYER = """
         ("ACTIVATION_RELU", 2.3e-7, False),
     ],
 )
-def test_an_error_of_a_sigmoid_in_a_layer_of_a_graph_is_explained(
+def test_error_from_a_sigmoid_in_a_layer_is_explained(
     tmp_path: Path, activation: str, error: float, named: bool
 ) -> None:
     inputs = """
@@ -141,7 +139,7 @@ def test_an_error_of_a_sigmoid_in_a_layer_of_a_graph_is_explained(
     assert found.startswith("known finding sigmoid-far-below-zero ") is named
 
 
-def test_an_error_of_an_output_that_no_sigmoid_reaches_is_not_explained(tmp_path: Path) -> None:
+def test_error_without_a_sigmoid_is_not_explained(tmp_path: Path) -> None:
     nodes = "\n  node: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: x, OutputTensor: {}}}"
     failing = graph(tmp_path, "\n  x: {Sizes: [1], DataType: FLOAT32, values: [1]}", nodes, "node")
     right = evaluate(failing)["y"]
@@ -177,7 +175,7 @@ COMPUTED = [
 
 
 @pytest.mark.parametrize(("name", "finding", "given", "other"), COMPUTED)
-def test_a_finding_explains_the_wrong_result_of_the_runtime_and_no_other(
+def test_finding_explains_only_the_result_of_onnx_runtime(
     name: str, finding: str, given: list[float], other: list[float]
 ) -> None:
     output = reference_output(case(name))
@@ -196,8 +194,7 @@ WITH_FORMULA = [
 
 
 @pytest.mark.parametrize("finding", WITH_FORMULA, ids=lambda finding: finding.name)
-def test_the_result_that_a_finding_describes_is_not_permitted(finding: Finding) -> None:
-    """A rule that permitted it would turn the finding's failures into passes."""
+def test_result_that_a_finding_describes_is_not_permitted(finding: Finding) -> None:
     example = case(finding.example)
     assert finding.wrong.formula is not None
     conclusion = Conclusion(run_case, deviations=ONNX)
@@ -211,9 +208,9 @@ def test_the_result_that_a_finding_describes_is_not_permitted(finding: Finding) 
 RECIPROCALS = "element_wise_recip/combinations/pairs-7[Values=1x1x31xFLOAT16x1:5x62x62x2x0.5x0]"
 
 
-def test_an_infinity_of_the_other_sign_is_explained_by_a_bias_of_0_that_is_not_added() -> None:
+def test_infinity_of_the_other_sign_is_explained() -> None:
     output = reference_output(case(RECIPROCALS))
-    assert output[0, 0, 0] == np.inf  # The reciprocal of -0 * 0.5 + 0, which is +0.
+    assert output[0, 0, 0] == np.inf  # 1 / (-0 * 0.5 + 0); it is -infinity if 0 is not added.
     output[0, 0, 0] = -np.inf
     found = reason(RECIPROCALS, Outputs({"OutputTensor": output}))
     assert found.startswith("known finding optimised-sums-with-0 ")
@@ -221,7 +218,7 @@ def test_an_infinity_of_the_other_sign_is_explained_by_a_bias_of_0_that_is_not_a
     assert not reason(RECIPROCALS, Outputs({"OutputTensor": output})).startswith("known finding")
 
 
-def test_findings_are_those_of_the_provider_and_directml_has_none() -> None:
+def test_findings_depend_on_the_provider() -> None:
     assert findings_of(CPU).title == "ONNX Runtime 1.32.0, CPU provider"
     other = {"provider": "OpenVINOExecutionProvider"}
     assert "OpenVINO" in findings_of(Environment("onnxruntime", "1.24", details=other)).title
@@ -230,7 +227,7 @@ def test_findings_are_those_of_the_provider_and_directml_has_none() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_file_fits_its_schema_and_names_known_operators_formulas_and_elements(
+def test_file_of_findings_is_valid(
     file: Path,
 ) -> None:
     data = read_document(file).data
@@ -262,7 +259,7 @@ findings:
 """A finding of one operator."""
 
 
-def test_a_finding_may_name_an_operator_as_the_header_does_or_in_small_letters(
+def test_finding_names_an_operator_in_another_spelling(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "mine.yaml"
@@ -284,7 +281,7 @@ def test_a_finding_of_an_unknown_operator_is_refused_with_a_suggestion(
         read_findings(path)
 
 
-def test_the_expectation_of_a_failing_graph_is_asked_for_only_once(tmp_path: Path) -> None:
+def test_expectation_of_a_failing_graph_is_asked_for_once(tmp_path: Path) -> None:
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-15, 1]}"
     failing = graph(tmp_path, inputs, X_TIMES_SIGMOID, "node")
     asked: list[str] = []
@@ -297,7 +294,7 @@ def test_the_expectation_of_a_failing_graph_is_asked_for_only_once(tmp_path: Pat
         for item in items:
             outcome = run_case(item)
             assert isinstance(outcome, Outputs)
-            # Less than 15 times the 2.4e-7 by which the sigmoid of -15 may be off.
+            # Errors of the product up to 15 * 2.4e-7 are explained.
             off = {name: array + np.float32(2e-6) for name, array in outcome.arrays.items()}
             yield item, Outputs(off)
 

@@ -43,10 +43,7 @@ def described(directory: Path, operator: str, desc: str) -> Case:
 
 
 def verdict(of: Case, values: list[float], target: str = "onnx") -> Verdict:
-    """Return the verdict on an output with these elements.
-
-    Findings of ONNX Runtime's CPU provider explain failures only if the target is `onnx`.
-    """
+    """Return the verdict on these elements of an output; failures of `onnx` may have findings."""
     [(name, tensor)] = of.outputs().items()
     with np.errstate(invalid="ignore"):
         output = np.array(values, np.float64).astype(tensor.DataType.dtype).reshape(tensor.Sizes)
@@ -72,7 +69,7 @@ ADDED: Final = (
     f"{tensor('BTensor', '1, -2', sizes='[1, 1, 1, 2]')}, "
     "OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, "
 )
-"""The desc of a sum without its activation; the sums are 3 and -3."""
+"""The desc of the sums 3 and -3, without its activation."""
 
 LAYER: Final = (
     f"{tensor('InputTensor', '1, 1', sizes='[1, 2, 1, 1]')}, "
@@ -222,7 +219,7 @@ WRITTEN: Final = [
 
 
 @pytest.mark.parametrize(("target", "name", "operator", "desc", "given", "other"), WRITTEN)
-def test_what_the_formula_gives_is_waived_and_another_wrong_result_is_not(
+def test_only_the_result_of_the_formula_is_waived(
     tmp_path: Path,
     target: str,
     name: str,
@@ -239,10 +236,10 @@ def test_what_the_formula_gives_is_waived_and_another_wrong_result_is_not(
     assert verdict(of, other, target).status is Status.FAILED
 
 
-def test_a_copy_of_an_input_is_not_waived_though_it_is_within_the_tolerance_of_the_target(
+def test_copy_of_an_input_is_not_waived(
     tmp_path: Path,
 ) -> None:
-    """The hyperbolic tangent of 0.003 is 0.003 - 9e-9, so near that ONNX would permit the copy."""
+    """0.003 is the hyperbolic tangent of 0.003 within the tolerance of ONNX."""
     numbers = [0.003 + 1e-5 * place for place in range(16)]
     desc = f"{tensor('InputTensor', ', '.join(map(str, numbers)))}, {output(16)}"
     of = described(tmp_path, "ACTIVATION_TANH", desc)
@@ -323,7 +320,7 @@ FOUND: Final = [
 
 
 @pytest.mark.parametrize(("name", "operator", "desc", "given", "other"), FOUND)
-def test_a_finding_explains_what_onnx_runtime_gives_and_no_other_wrong_result(
+def test_finding_explains_only_what_onnx_runtime_gives(
     tmp_path: Path,
     name: str,
     operator: str,
@@ -339,7 +336,7 @@ def test_a_finding_explains_what_onnx_runtime_gives_and_no_other_wrong_result(
         assert found.reason.message.startswith(f"known finding {name} ") is named
 
 
-def test_the_sum_with_a_zero_point_is_rounded_to_float32_or_not_before_it_becomes_an_integer(
+def test_sum_with_a_zero_point_may_be_rounded_to_float32(
     tmp_path: Path,
 ) -> None:
     desc = (
@@ -349,6 +346,6 @@ def test_the_sum_with_a_zero_point_is_rounded_to_float32_or_not_before_it_become
     first = zero_point_before_rounding(described(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", desc))
     assert first is not None
     assert first.others is not None
-    # 12.50000006 becomes 13; FLOAT32 rounds the sum to 12.5, which becomes the even number 12.
+    # 12.50000006 rounds to 13; FLOAT32 makes it 12.5, which rounds to the even number 12.
     computed = [each.outputs["OutputTensor"].tolist() for each in (first, *first.others())]
     assert computed == [[13], [12]]

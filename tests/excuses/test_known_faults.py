@@ -105,7 +105,7 @@ def fault_names(environment: Environment) -> set[str]:
     return {fault.name for fault in known_faults(environment).faults}
 
 
-def test_a_failure_that_a_fault_explains_is_waived_with_its_differences(tmp_path: Path) -> None:
+def test_failure_of_a_known_fault_is_waived(tmp_path: Path) -> None:
     stated = case(tmp_path)
     waived = verdict(FAULT, stated, WRONG)
     assert waived.status is Status.WAIVED
@@ -119,7 +119,7 @@ def test_a_failure_that_a_fault_explains_is_waived_with_its_differences(tmp_path
     assert waived.figures == failed.figures
 
 
-def test_unknown_elements_may_have_any_value_in_a_sample_of_an_output(tmp_path: Path) -> None:
+def test_unknown_elements_may_have_any_value(tmp_path: Path) -> None:
     predicted = np.array([1, 2, 0, 0], np.float32)
     unknown = {"OutputTensor": np.array([False, False, False, True])}
     fault = replace(
@@ -134,21 +134,21 @@ def test_unknown_elements_may_have_any_value_in_a_sample_of_an_output(tmp_path: 
             assert verdict(fault, case(tmp_path), outcome).status is status
 
 
-def test_a_waived_crash_keeps_the_messages_of_its_process(tmp_path: Path) -> None:
+def test_waived_crash_keeps_the_messages_of_its_process(tmp_path: Path) -> None:
     waived = verdict(replace(FAULT, outcome="crash"), case(tmp_path), CRASHED)
     assert waived.status is Status.WAIVED
     assert waived.reason is not None
     assert waived.reason.diagnostics == "its process died\nit said this"
 
 
-def test_a_fault_that_removes_the_device_does_not_waive_a_crash(tmp_path: Path) -> None:
+def test_fault_that_removes_the_device_waives_no_crash(tmp_path: Path) -> None:
     removed_device = Breakdown(BreakdownKind.DEVICE_REMOVED, "the device was removed")
     fault = replace(FAULT, outcome="device removed")
     assert verdict(fault, case(tmp_path), removed_device).status is Status.WAIVED
     assert verdict(fault, case(tmp_path), CRASHED).status is Status.BROKEN
 
 
-def test_a_changed_input_is_waived_only_by_a_fault_that_changes_inputs(
+def test_changed_input_is_waived_only_by_its_fault(
     tmp_path: Path,
 ) -> None:
     changed = Fault(FaultKind.INPUT, "InputTensor changed")
@@ -163,7 +163,7 @@ def test_a_changed_input_is_waived_only_by_a_fault_that_changes_inputs(
     assert verdict(unwritten, case(tmp_path), both).status is Status.FAILED
 
 
-def test_a_case_that_passes_despite_the_fault_has_passed(tmp_path: Path) -> None:
+def test_case_that_passes_despite_the_fault_has_passed(tmp_path: Path) -> None:
     assert verdict(FAULT, case(tmp_path), RIGHT).status is Status.PASSED
 
 
@@ -175,20 +175,20 @@ def test_a_case_that_passes_despite_the_fault_has_passed(tmp_path: Path) -> None
         (Breakdown(BreakdownKind.HANG, "no result"), Status.BROKEN),
     ],
 )
-def test_outcomes_that_the_fault_does_not_describe_are_not_waived(
+def test_outcomes_of_another_kind_are_not_waived(
     tmp_path: Path, outcome: Outcome, status: Status
 ) -> None:
     assert verdict(FAULT, case(tmp_path), outcome).status is status
 
 
-def test_a_refusal_is_waived_by_stage_and_hresult(tmp_path: Path) -> None:
+def test_refusal_is_waived_by_stage_and_hresult(tmp_path: Path) -> None:
     fault = replace(FAULT, outcome="E_UNEXPECTED by CreateOperator")
     assert verdict(fault, case(tmp_path), REFUSED).status is Status.WAIVED
     for call, error in (("CompileOperator", "E_UNEXPECTED"), ("CreateOperator", "E_FAIL")):
         assert verdict(fault, case(tmp_path), Rejection(call, error)).status is Status.FAILED
 
 
-def test_a_fault_of_compile_operator_also_waives_a_refusal_by_compile_graph(
+def test_fault_of_compile_operator_waives_refusal_by_compile_graph(
     tmp_path: Path,
 ) -> None:
     fault = replace(FAULT, outcome="E_UNEXPECTED by CompileOperator")
@@ -207,18 +207,16 @@ def test_a_fault_of_compile_operator_also_waives_a_refusal_by_compile_graph(
         replace(FAULT, when=Expression("NoSuchTensor.DimensionCount == 1")),
     ],
 )
-def test_a_case_that_the_fault_does_not_concern_is_not_waived(
-    tmp_path: Path, other: KnownFault
-) -> None:
+def test_case_that_no_fault_concerns_is_not_waived(tmp_path: Path, other: KnownFault) -> None:
     assert verdict(other, case(tmp_path), WRONG).status is Status.FAILED
 
 
-def test_a_fault_with_a_condition_waives_a_case_whose_desc_meets_it(tmp_path: Path) -> None:
+def test_fault_waives_a_case_that_meets_its_condition(tmp_path: Path) -> None:
     fault = replace(FAULT, cases=None, when=Expression("Repeats == (2,)"))
     assert verdict(fault, case(tmp_path), WRONG).status is Status.WAIVED
 
 
-def test_a_fault_of_a_node_concerns_only_graphs_with_such_a_node(tmp_path: Path) -> None:
+def test_fault_of_a_node_concerns_graphs_with_the_node(tmp_path: Path) -> None:
     def meets(operator: str, when: str) -> bool:
         node = NodeCondition(frozenset({operator}), Expression(when))
         fault = replace(FAULT, operators=frozenset({"GRAPHS"}), cases=None, node=node)
@@ -232,7 +230,7 @@ def test_a_fault_of_a_node_concerns_only_graphs_with_such_a_node(tmp_path: Path)
     assert not replace(FAULT, node=anywhere).concerns(case(tmp_path))
 
 
-def test_a_fault_with_a_circumstance_waives_only_failures_in_that_circumstance(
+def test_fault_of_a_circumstance_waives_only_failures_in_it(
     tmp_path: Path,
 ) -> None:
     fault = replace(FAULT, circumstance="aliased")
@@ -254,7 +252,7 @@ def test_only_cases_of_a_harmful_fault_run_alone(tmp_path: Path) -> None:
     assert not harmful.harms_others(other)
 
 
-def test_faults_apply_to_their_range_of_versions_and_to_untested_versions_beside_it(
+def test_faults_apply_to_their_range_of_versions(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "faults.yaml"
@@ -278,13 +276,13 @@ def test_faults_apply_to_their_range_of_versions_and_to_untested_versions_beside
     assert names_in("1.14.2") == set()
 
 
-def test_known_faults_state_the_version_and_whether_operators_are_compiled_as_graphs() -> None:
+def test_known_faults_state_version_and_compilation() -> None:
     assert not known_faults(directml("1.9.0")).as_graph
     assert known_faults(directml("1.9.0", compile="graph")).as_graph
     assert known_faults(directml("1.9.0")).version == "1.9.0"
 
 
-def test_known_faults_apply_to_recordings_of_directml_but_to_no_other_backend() -> None:
+def test_known_faults_apply_to_directml_and_its_recordings() -> None:
     tested: Mapping[str, Any] = {"backend": "directml", "version": "1.15.4", "details": {}}
     recording = Environment("recording", "directml 1.15.4", details={"recorded": tested})
     assert fault_names(recording) == fault_names(directml("1.15.4"))
@@ -319,7 +317,7 @@ def test_known_faults_apply_to_recordings_of_directml_but_to_no_other_backend() 
         ("reason:", "reasn:", "did you mean `reason`?"),
     ],
 )
-def test_an_invalid_list_of_known_faults_is_refused(
+def test_invalid_list_of_known_faults_is_refused(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     path = tmp_path / "faults.yaml"
@@ -332,7 +330,7 @@ def test_an_invalid_list_of_known_faults_is_refused(
 
 
 @pytest.mark.parametrize("name", ["tile", "DML_OPERATOR_TILE"])
-def test_a_fault_may_name_an_operator_as_the_header_does_or_in_small_letters(
+def test_fault_names_an_operator_in_another_spelling(
     tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / "faults.yaml"
@@ -345,11 +343,11 @@ def test_a_fault_may_name_an_operator_as_the_header_does_or_in_small_letters(
     assert first.node.operators == frozenset({"TILE"})
 
 
-def test_the_bundled_list_of_known_faults_is_valid() -> None:
+def test_bundled_list_of_known_faults_is_valid() -> None:
     assert lint_known_faults() == []
 
 
-def test_cases_that_faults_name_are_in_the_suite_unless_fuzzing_makes_them(
+def test_cases_that_faults_name_are_in_the_suite(
     bundled_suite: Suite,
 ) -> None:
     faults = read_known_faults()
@@ -366,7 +364,7 @@ def test_cases_that_faults_name_are_in_the_suite_unless_fuzzing_makes_them(
 
 
 @pytest.mark.whole
-def test_the_condition_of_each_fault_holds_for_some_cases_but_not_for_all() -> None:
+def test_condition_of_each_fault_holds_for_some_cases() -> None:
     conditional = [fault for fault in read_known_faults() if fault.when is not None]
     assert conditional
     for fault in conditional:
@@ -376,7 +374,7 @@ def test_the_condition_of_each_fault_holds_for_some_cases_but_not_for_all() -> N
         assert concerned == {False, True}, fault.name
 
 
-def test_the_tested_versions_are_those_that_the_lab_runs() -> None:
+def test_measured_versions_are_those_of_the_lab() -> None:
     lab = Path(__file__).resolve().parents[2] / "lab" / "versions.toml"
     releases = tomllib.loads(lab.read_text("utf-8"))["release"]
     tried = [parse_version(release["version"]) for release in releases]

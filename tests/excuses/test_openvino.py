@@ -38,15 +38,15 @@ QUICK_GELU: Final = (
 
 
 def reason(name: str, outcome: Outputs | Rejection) -> str:
-    """Return the reason of a failure of a case on OpenVINO."""
+    """Return the reason of a failure of a bundled case on OpenVINO."""
     return reason_of_failure(OPENVINO, name, outcome)
 
 
-def test_only_a_product_that_is_replaced_by_that_with_a_transposed_b_is_explained() -> None:
+def test_product_merged_with_the_transposed_one_is_explained() -> None:
     outcome = run_case(case(MERGED))
     assert isinstance(outcome, Outputs)
     y = outcome.arrays["y"]
-    # y is a0 @ b0.T + c0, and z is -(a0 @ b0 + c0). If OpenVINO merges the products, z is -y.
+    # y is a0 @ b0.T + c0, and z is -(a0 @ b0 + c0). OpenVINO's z is -y.
     found = reason(MERGED, Outputs({"y": y, "z": -y}))
     assert found.startswith("known finding openvino-products-merged-with-the-transposed ")
     wrong = -y
@@ -201,7 +201,7 @@ GIVEN: Final = [
 
 
 @pytest.mark.parametrize(("name", "finding", "given"), GIVEN)
-def test_outputs_that_openvino_gives_are_explained_unless_an_element_is_changed(
+def test_only_the_outputs_of_openvino_are_explained(
     name: str, finding: str, given: list[float]
 ) -> None:
     [(output, tensor)] = case(name).outputs().items()
@@ -226,17 +226,17 @@ outputs: {sum: first, difference: second}
 """
 
 
-def test_combined_constants_explain_no_difference_if_the_first_sum_is_an_output(
+def test_constants_are_not_combined_across_an_output(
     tmp_path: Path,
 ) -> None:
-    """x + (c - d) is 1; (x + c) - d is 0, since FLOAT32 rounds the first sum to c."""
+    """In FLOAT32, (x + c) - d is 0, and x + (c - d) is 1."""
     sums = graph_case(tmp_path, TWO_SUMS)
     outputs = evaluate(sums)
     wrong = Outputs({**outputs, "difference": np.ones(1, np.float32)})
     assert "known finding" not in reason_of_case(OPENVINO, sums, wrong)
 
 
-def test_operands_that_the_model_does_not_hold_are_not_combined_first() -> None:
+def test_inputs_of_a_graph_are_not_combined() -> None:
     name = "graphs/rewrites-patterns/merge-factors--factors-do-not-overflow[Held=input]"
     wrong = np.array([INFINITE, INFINITE, -INFINITE], np.float32).reshape(1, 1, 1, 3)
     assert "known finding" not in reason(name, Outputs({"y": wrong}))
@@ -247,12 +247,12 @@ SQUARES: Final = (
 )
 
 
-def test_sums_rounded_by_steps_are_explained_and_others_are_not() -> None:
+def test_sums_rounded_by_steps_are_explained() -> None:
     given = [-(2**31), -986318720, -1739051008, -(2**31), 2134611200]
     given += [-(2**31), 1897443072, -1284491776, 1781603456, 284721792]
     array = np.array(given, np.int64).reshape(1, 5, 2, 1)
     assert " openvino-sums-by-steps (" in reason(SQUARES, Outputs({"OutputTensor": array}))
-    # The formula gives 1 ULP of FLOAT32, 128, more than OpenVINO; 4 ULP more are explained.
+    # The formula gives 1 ULP of FLOAT32 (128) more than OpenVINO; up to 4 ULP more are explained.
     for ulps, explained in ((5, True), (6, False)):
         other = array.copy()
         other[0, 4, 0, 0] += ulps * 128
@@ -261,7 +261,7 @@ def test_sums_rounded_by_steps_are_explained_and_others_are_not() -> None:
 
 
 @pytest.mark.parametrize("bias", [INFINITE, -INFINITE, NAN])
-def test_a_bias_that_has_no_whole_part_explains_no_difference(bias: float) -> None:
+def test_infinite_or_nan_bias_explains_no_difference(bias: float) -> None:
     name = (
         "local_response_normalization/matrix/parameters"
         "[DataType=FLOAT16,CrossChannel=True,LocalSize=3,Alpha=0.0001,Beta=2,Bias=0.5]"
@@ -276,8 +276,6 @@ JOINED: Final = (
     "graphs/rewrites-reported/replace-reduction-of-join--each-has-one-element-there"
     "[DataType=FLOAT32,Held=input]"
 )
-
-
 JOINED_AND_CUT: Final = """
 inputs:
   p: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1, -2, 3, 9, -8, 7]}
@@ -289,16 +287,16 @@ nodes:
     desc: {Function: MAX, InputTensor: cut, OutputTensor: {Sizes: [1, 1, 1, 3]}, Axes: [2]}
 outputs: {y: y}
 """
-"""A graph whose reduction does not read its join, but the join's positive part."""
+"""A graph whose reduction reads an activation of the join."""
 
 
-def test_an_output_of_other_sizes_is_explained_only_if_a_reduction_reads_a_join() -> None:
+def test_output_of_other_sizes_is_explained_by_a_reduced_join() -> None:
     more = Outputs({"y": np.zeros((1, 1, 2, 3), np.float32)})
     assert reason(JOINED, more).startswith("known finding openvino-extremes-of-joins ")
     assert "known finding" not in reason(MERGED, Outputs({"y": more.arrays["y"], "z": np.zeros(4)}))
 
 
-def test_an_output_of_other_sizes_is_not_explained_if_an_activation_is_between_join_and_reduction(
+def test_activation_before_a_reduction_prevents_its_finding(
     tmp_path: Path,
 ) -> None:
     more = Outputs({"y": np.zeros((1, 1, 2, 3), np.float32)})
@@ -309,7 +307,7 @@ def test_an_output_of_other_sizes_is_not_explained_if_an_activation_is_between_j
 LSTM: Final = "lstm/matrix/without-bias[DataType=FLOAT16,Direction=FORWARD]"
 
 
-def test_an_lstm_result_without_peepholes_is_explained_but_without_a_state_is_not() -> None:
+def test_lstm_without_peepholes_is_explained() -> None:
     lstm = case(LSTM)
     for left_out, named in (("PeepholeTensor", True), ("CellMemInitTensor", False)):
         other = replace(
@@ -324,7 +322,7 @@ def test_an_lstm_result_without_peepholes_is_explained_but_without_a_state_is_no
 TOP: Final = "top_k1/sizes/long-axis[DataType=INT16,K=1025]"
 
 
-def test_top_k_may_swap_the_indices_of_equal_numbers_but_of_no_others() -> None:
+def test_top_k_may_swap_only_indices_of_equal_numbers() -> None:
     outcome = run_case(case(TOP))
     assert isinstance(outcome, Outputs)
     values, indices = outcome.arrays["OutputValueTensor"], outcome.arrays["OutputIndexTensor"]
@@ -342,7 +340,7 @@ def test_top_k_may_swap_the_indices_of_equal_numbers_but_of_no_others() -> None:
         assert found.startswith("known finding openvino-order-of-equal-numbers ") is named
 
 
-def test_a_refusal_is_explained_only_if_its_message_has_the_known_cause() -> None:
+def test_refusal_is_explained_by_its_message() -> None:
     cause = "Arguments do not have the same element type (arg0 element type: f32, arg1 element type"
     for message, named in ((f"FAIL ... {cause}: f16).", True), ("FAIL ... no memory", False)):
         found = reason(QUICK_GELU, Rejection("InferenceSession", "Fail", message=message))
@@ -361,7 +359,7 @@ outputs: {y: m}
 """
 
 
-def test_wrong_integers_of_max_pooling_in_a_graph_have_no_finding(tmp_path: Path) -> None:
+def test_wrong_integers_of_max_pooling_have_no_finding(tmp_path: Path) -> None:
     tested = graph_case(tmp_path, POOLED).with_inputs()
     outcome = Outputs({"y": np.full((1, 1, 1, 1), 7, np.uint32)})
     assert not reason_of_case(OPENVINO, tested, outcome).startswith("known finding ")

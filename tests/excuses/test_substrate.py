@@ -54,14 +54,12 @@ def substrate(tmp_path: Path) -> Substrate:
 
 
 def status(substrate: Substrate, case: Case, outcome: Outcome) -> Status:
-    """Return the status of a case with this outcome on a substrate."""
+    """Return the status of an outcome on a substrate."""
     verdict = judge(case, outcome, lambda case: None)
     return substrate.excuse(case, outcome, verdict).status
 
 
-def test_a_failure_that_a_limit_explains_is_unsupported(
-    tmp_path: Path, substrate: Substrate
-) -> None:
+def test_failure_that_a_limit_explains_is_unsupported(tmp_path: Path, substrate: Substrate) -> None:
     stated = case(tmp_path, "stated")
     verdict = substrate.excuse(stated, NO_KERNEL, judge(stated, NO_KERNEL, lambda case: None))
     assert verdict.status is Status.UNSUPPORTED
@@ -71,7 +69,7 @@ def test_a_failure_that_a_limit_explains_is_unsupported(
     assert status(substrate, stated, WRONG) is Status.UNSUPPORTED
 
 
-def test_a_limit_explains_the_refusal_of_one_operator_compiled_as_a_graph_but_of_no_graph_case(
+def test_limit_explains_refusal_of_an_operator_compiled_as_graph(
     tmp_path: Path, substrate: Substrate
 ) -> None:
     as_graph = Rejection("CompileGraph", "E_FAIL")
@@ -89,7 +87,7 @@ def test_a_limit_explains_the_refusal_of_one_operator_compiled_as_a_graph_but_of
 
 
 @pytest.mark.parametrize("name", ["tile", "DML_OPERATOR_TILE"])
-def test_a_limit_may_name_an_operator_as_the_header_does_or_in_small_letters(
+def test_limit_names_an_operator_in_another_spelling(
     tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / "other-name.yaml"
@@ -98,11 +96,11 @@ def test_a_limit_may_name_an_operator_as_the_header_does_or_in_small_letters(
     assert status(read_substrate(path), stated, WRONG) is Status.UNSUPPORTED
 
 
-def test_a_case_that_passes_stays_passed(tmp_path: Path, substrate: Substrate) -> None:
+def test_passing_case_stays_passed(tmp_path: Path, substrate: Substrate) -> None:
     assert status(substrate, case(tmp_path, "stated"), RIGHT) is Status.PASSED
 
 
-def test_failures_that_no_limit_explains_stay_failed(tmp_path: Path, substrate: Substrate) -> None:
+def test_unexplained_failures_stay_failed(tmp_path: Path, substrate: Substrate) -> None:
     stated = case(tmp_path, "stated")
     for stage, error in (("CreateOperator", "E_FAIL"), ("CompileOperator", "E_INVALIDARG")):
         assert status(substrate, stated, Rejection(stage, error)) is Status.FAILED
@@ -110,20 +108,20 @@ def test_failures_that_no_limit_explains_stay_failed(tmp_path: Path, substrate: 
     assert status(substrate, invalid, WRONG) is Status.FAILED
 
 
-def test_a_file_with_an_unknown_field_is_refused(tmp_path: Path) -> None:
+def test_file_with_an_unknown_field_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "substrate.yaml"
     path.write_text(FILE.replace("reason:", "reasn:"), encoding="utf-8")
     with pytest.raises(InvalidFilesError, match="did you mean `reason`"):
         read_substrate(path)
 
 
-def test_the_file_with_the_limits_of_the_lab_is_valid() -> None:
+def test_file_of_the_limits_of_the_lab_is_valid() -> None:
     lab = Path(__file__).resolve().parents[2] / "lab" / "substrate.yaml"
     names = [limit.name for limit in read_substrate(lab).limits]
     assert "kernels-in-dxil-only" in names
 
 
-def test_a_limit_of_a_circumstance_excuses_no_plain_run(tmp_path: Path) -> None:
+def test_limit_of_a_circumstance_excuses_no_plain_run(tmp_path: Path) -> None:
     path = tmp_path / "substrate.yaml"
     text = FILE.replace("    cases: [tile/mixed/stated]\n", "    circumstance: volatile\n")
     path.write_text(text, encoding="utf-8")
@@ -136,7 +134,7 @@ def test_a_limit_of_a_circumstance_excuses_no_plain_run(tmp_path: Path) -> None:
     assert substrate.excuse(stated, WRONG, other) is other
 
 
-def test_a_limit_with_a_condition_excuses_only_the_cases_that_meet_it(tmp_path: Path) -> None:
+def test_limit_excuses_only_cases_that_meet_its_condition(tmp_path: Path) -> None:
     path = tmp_path / "substrate.yaml"
     stated = case(tmp_path, "stated")
     failed = judge(stated, NO_KERNEL, lambda _: None)
@@ -159,7 +157,7 @@ def test_a_limit_with_a_condition_excuses_only_the_cases_that_meet_it(tmp_path: 
         ("operators: [TILE]", "operators: [relu]", "relu; did you mean ACTIVATION_RELU"),
     ],
 )
-def test_a_limit_with_a_wrong_condition_or_an_unknown_operator_is_refused(
+def test_wrong_condition_or_unknown_operator_is_refused(
     tmp_path: Path, before: str, after: str, message: str
 ) -> None:
     path = tmp_path / "substrate.yaml"
@@ -169,7 +167,7 @@ def test_a_limit_with_a_wrong_condition_or_an_unknown_operator_is_refused(
         read_substrate(path)
 
 
-def test_a_condition_on_a_graph_may_name_any_tensor(tmp_path: Path) -> None:
+def test_condition_on_a_graph_may_name_any_tensor(tmp_path: Path) -> None:
     path = tmp_path / "substrate.yaml"
     where = "cases: [graphs/mine/one]\n    where: MyTensor.Sizes[0] > 1"
     path.write_text(FILE.replace("cases: [tile/mixed/stated]", where).replace("[TILE]", "any"))

@@ -69,7 +69,7 @@ SCALED = "faulty:scaled"
 
 
 def waiver(**fields: Any) -> dict[str, Any]:
-    """Return a waiver of `two` for being 10% off, with these fields replaced; None omits one."""
+    """Return a waiver of the case `two`, with these fields replaced; None omits one."""
     fields = {
         "name": "a-tenth-off",
         "reason": "All is a tenth too much.",
@@ -84,10 +84,10 @@ def waiver(**fields: Any) -> dict[str, Any]:
 
 
 def run(folder: Path, backend: str, *waivers: dict[str, Any], **options: str) -> dict[str, Any]:
-    """Run the suite; return verdicts by case, the exit code as `code`, and `output`."""
+    """Run SUITE; return the verdicts by case, the exit code as `code`, and `output`."""
     (folder / "tile").mkdir(exist_ok=True)
     (folder / "tile" / "small.yaml").write_text(SUITE)
-    # JSON is YAML, too, and quotes texts such as dates that YAML would not read as texts.
+    # JSON is YAML in which dates are quoted.
     (folder / "w.yaml").write_text(json.dumps({"format": 1, "waivers": waivers}, indent=1))
     more = [text for key, value in options.items() for text in (f"--{key}", value)]
     done = dmlconf_here(
@@ -115,7 +115,7 @@ def status_and_kind(result: dict[str, Any], case: str = TWO) -> tuple[str, str |
     return verdict["status"], verdict["reason"] and verdict["reason"]["kind"]
 
 
-def test_a_failure_within_the_bound_is_waived_and_named(tmp_path: Path) -> None:
+def test_failure_within_the_bound_is_waived_and_named(tmp_path: Path) -> None:
     result = run(tmp_path, f"{SCALED},on=two", waiver())
     assert status_and_kind(result) == ("waived", "waiver")
     assert result["code"] == 0
@@ -138,7 +138,7 @@ def test_a_failure_within_the_bound_is_waived_and_named(tmp_path: Path) -> None:
         ({"cases": ["*/two", "tile/small/types[DataType=?*]"]}, "1"),
     ],
 )
-def test_a_waiver_names_cases_by_identifier_pattern_operator_or_condition(
+def test_waiver_names_cases_by_pattern_operator_or_condition(
     tmp_path: Path, scope: dict[str, Any], jobs: str
 ) -> None:
     result = run(tmp_path, SCALED, waiver(**scope), jobs=jobs)
@@ -147,7 +147,7 @@ def test_a_waiver_names_cases_by_identifier_pattern_operator_or_condition(
     assert status_and_kind(result, REFUSED) == ("passed", None)
 
 
-def test_a_condition_waives_only_cases_that_meet_it(tmp_path: Path) -> None:
+def test_condition_waives_only_cases_that_meet_it(tmp_path: Path) -> None:
     only = waiver(cases=None, operators=["TILE"], where="InputTensor.DataType == 'INT32'")
     result = run(tmp_path, SCALED, only)
     assert status_and_kind(result, INT32) == ("waived", "waiver")
@@ -155,7 +155,7 @@ def test_a_condition_waives_only_cases_that_meet_it(tmp_path: Path) -> None:
     assert result["code"] == 1
 
 
-def test_a_waived_case_that_passes_is_stale(tmp_path: Path) -> None:
+def test_waived_case_that_passes_is_stale(tmp_path: Path) -> None:
     result = run(tmp_path, "numpy", waiver())
     assert status_and_kind(result) == ("stale", "passes though waived")
     assert "Remove the case from the waiver" in result[TWO]["reason"]["message"]
@@ -163,15 +163,13 @@ def test_a_waived_case_that_passes_is_stale(tmp_path: Path) -> None:
     assert result["code"] == 1
 
 
-def test_an_intermittent_failure_may_pass(tmp_path: Path) -> None:
+def test_intermittent_failure_may_pass(tmp_path: Path) -> None:
     assert status_and_kind(run(tmp_path, "numpy", waiver(intermittent=True))) == ("passed", None)
     assert status_and_kind(run(tmp_path, SCALED, waiver(intermittent=True))) == ("waived", "waiver")
 
 
 @pytest.mark.parametrize("backend", ["faulty:zeros", "faulty:wrong-type", "faulty:crash"])
-def test_a_failure_other_than_the_one_that_the_waiver_names_is_stale(
-    tmp_path: Path, backend: str
-) -> None:
+def test_failure_of_another_kind_is_stale(tmp_path: Path, backend: str) -> None:
     other = waiver(failure="hang", bound=None)
     result = run(tmp_path, f"{backend},on=two", other)
     assert status_and_kind(result) == ("stale", "fails otherwise than waived")
@@ -186,7 +184,7 @@ def test_a_failure_other_than_the_one_that_the_waiver_names_is_stale(
         ({"elements": 4, "ulp": 1}, "ULP"),
     ],
 )
-def test_a_failure_beyond_the_bound_is_stale(
+def test_failure_beyond_the_bound_is_stale(
     tmp_path: Path, bound: dict[str, float], excess: str
 ) -> None:
     result = run(tmp_path, f"{SCALED},on=two", waiver(bound=bound))
@@ -204,7 +202,7 @@ def test_wrong_integers_are_within_no_bound_in_ulp(tmp_path: Path) -> None:
 
 
 def test_conditions_of_waivers_share_one_budget_of_steps(tmp_path: Path) -> None:
-    # Each condition takes 4,000 steps, and all together may take 10,000: two, but not four.
+    # A condition takes 4,000 steps, and all conditions together may take 10,000.
     long = "any(i < 0 for i in range(4000)) or DataType == INT32"
     many = [waiver(name=f"w{i}", cases=None, where=long) for i in range(4)]
     result = run(tmp_path, SCALED, *many[:2])
@@ -220,7 +218,7 @@ def test_more_than_1000_patterns_are_refused(tmp_path: Path) -> None:
     assert "1,001 patterns with * or ?; at most 1,000" in result["output"]
 
 
-def test_a_multiple_of_the_permitted_error_can_be_the_bound(tmp_path: Path) -> None:
+def test_share_of_the_limit_can_be_the_bound(tmp_path: Path) -> None:
     folder = tmp_path / "gemm"
     folder.mkdir()
     (folder / "small.yaml").write_text("""
@@ -253,7 +251,7 @@ cases:
         ("numpy", "passes though waived", "Remove the case from the waiver"),
     ],
 )
-def test_a_case_with_an_expired_waiver_is_stale(
+def test_case_with_an_expired_waiver_is_stale(
     tmp_path: Path, backend: str, kind: str, message: str
 ) -> None:
     result = run(tmp_path, backend, waiver(until="2020-02-29"))
@@ -261,7 +259,7 @@ def test_a_case_with_an_expired_waiver_is_stale(
     assert message in result[TWO]["reason"]["message"]
 
 
-def test_a_waiver_holds_on_its_last_day_and_expires_the_day_after(tmp_path: Path) -> None:
+def test_waiver_expires_after_its_last_day(tmp_path: Path) -> None:
     run(tmp_path, SCALED, waiver(until="2026-11-22"))
     case = valid_case(next(iter(load_suite([tmp_path / "tile"]).plan())))
     outcome = Outputs({"OutputTensor": np.array([1.1, 2.2, 1.1, 2.2], np.float32)})
@@ -282,7 +280,7 @@ def test_one_of_several_waivers_suffices(tmp_path: Path) -> None:
 
 
 @pytest.mark.breakdown
-def test_a_crash_a_wrong_type_and_a_refusal_by_the_stated_call_can_be_waived(
+def test_crash_wrong_type_and_refusal_can_be_waived(
     tmp_path: Path,
 ) -> None:
     crash = waiver(failure="crash", bound=None)
@@ -299,7 +297,7 @@ def test_a_crash_a_wrong_type_and_a_refusal_by_the_stated_call_can_be_waived(
 
 
 def test_waivers_of_other_devices_do_not_apply(tmp_path: Path) -> None:
-    # The backend `faulty` names the fault, here `scaled`, as its adapter.
+    # The adapter of the backend `faulty:scaled` is `scaled`.
     own = waiver(devices={"adapters": ["Scal*"]})
     assert status_and_kind(run(tmp_path, f"{SCALED},on=two", own)) == ("waived", "waiver")
     for devices in (
@@ -335,7 +333,7 @@ DEVICE = Environment(
         ({"adapters": ["*9000"], "directml": {"first": "1.16.0"}}, False),
     ],
 )
-def test_a_waiver_names_devices_by_patterns_and_ranges_of_versions(
+def test_waiver_names_devices_by_patterns_and_versions(
     tmp_path: Path, devices: dict[str, Any], included: bool
 ) -> None:
     path = tmp_path / "w.yaml"
@@ -386,7 +384,7 @@ def test_a_waiver_names_devices_by_patterns_and_ranges_of_versions(
         ({"severity": 1}, "severity", "unknown field `severity`"),
     ],
 )
-def test_a_wrong_waiver_file_is_refused_with_the_line_of_the_mistake(
+def test_wrong_waiver_file_is_refused_with_its_line(
     tmp_path: Path, change: dict[str, Any], spot: str, message: str
 ) -> None:
     """The mistake is in the first line with `spot`; `{` stands for the beginning of the waiver."""
@@ -411,14 +409,14 @@ def test_waivers_may_name_bundled_cases_in_runs_of_other_cases(tmp_path: Path) -
     assert result["code"] == 0
 
 
-def test_a_file_that_is_no_waiver_file_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_no_waiver_file_is_refused(tmp_path: Path) -> None:
     for text in ("", "[]", "format: 2\nwaivers: []", "format: 1\nwaivers: {}", "\x00"):
         (tmp_path / "w.yaml").write_text(text)
         with pytest.raises(InvalidFilesError):
             read_waivers(tmp_path / "w.yaml")
 
 
-def test_a_range_of_versions_includes_its_ends() -> None:
+def test_range_of_versions_includes_its_ends() -> None:
     versions = VersionRange((1, 8), (1, 15))
     inside = ("1.8.0", "1.8", "1.15.4", "1.15")
     assert all(versions.holds(parse_version(text) or ()) for text in inside)
@@ -431,7 +429,7 @@ def test_text_that_is_no_version_is_not_parsed(text: str) -> None:
 
 
 def with_reasons(text: str) -> str:
-    """Return the text of a drafted file with a reason in place of each TODO."""
+    """Return the text of a drafted file with a reason for each TODO."""
     return text.replace(UNEXPLAINED, "The driver scales.")
 
 
@@ -458,7 +456,7 @@ def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) 
     (tmp_path / "first.yaml").write_text(with_reasons(text), "utf-8")
     again = dmlconf_here(tmp_path, *command)
     assert again.returncode == 0
-    # Three cases have outputs; some faults also fail the fourth, which a backend must reject.
+    # Some faults also fail the case that a backend must reject.
     expected = 4 if fault in ("crash", "error", "zeros") else 3
     assert f"{expected} waived" in again.stdout
     assert "failed" not in again.stdout
@@ -479,7 +477,7 @@ def test_waivers_made_from_a_log_apply_only_to_its_device(tmp_path: Path) -> Non
     assert only.reason.startswith("The driver scales.")
 
 
-def test_waive_drafts_a_waiver_of_the_case_with_the_given_name_or_handle(tmp_path: Path) -> None:
+def test_waive_drafts_a_waiver_of_one_case(tmp_path: Path) -> None:
     run(tmp_path, SCALED, waiver(**NO_CASE), log="log.jsonl")
     log = read_log(tmp_path / "log.jsonl")
     first, *others = [each.case for each in log.verdicts if each.status == "failed"]
@@ -493,7 +491,7 @@ def test_waive_drafts_a_waiver_of_the_case_with_the_given_name_or_handle(tmp_pat
     assert "no such case failed" in done.stderr
 
 
-def test_the_command_waive_says_that_nothing_failed_and_replaces_no_file(tmp_path: Path) -> None:
+def test_waive_reports_no_failures_and_replaces_no_file(tmp_path: Path) -> None:
     run(tmp_path, "numpy", waiver(**NO_CASE), log="right.jsonl")
     done = dmlconf_here(tmp_path, "waive", "right.jsonl", "-o", "none.yaml")
     assert done.returncode == 5

@@ -49,10 +49,9 @@ GEMM: Final = (
 )
 
 FLUSHED: Final[Mapping[int, float]] = {}
-"""Stands for zeros in place of the last two subnormal elements of the right output."""
+"""Stands for zeros in place of the last two subnormal elements."""
 
-# A case, a finding, the wrong elements that Chromium gives (by index), and another wrong element,
-# which it does not give.
+# A case, a finding, the wrong elements of Chromium by index, and another wrong element.
 FINDINGS: Final = [
     (
         "average_pooling/boundary/not-a-number-and-infinities",
@@ -112,7 +111,7 @@ FINDINGS: Final = [
 
 
 @pytest.mark.parametrize(("name", "finding", "of_chromium", "other"), FINDINGS)
-def test_a_finding_explains_the_wrong_elements_of_chromium_but_not_another_one_among_them(
+def test_finding_explains_only_the_elements_of_chromium(
     name: str, finding: str, of_chromium: Mapping[int, float], other: Mapping[int, float]
 ) -> None:
     if of_chromium is FLUSHED:
@@ -129,7 +128,7 @@ def test_a_finding_explains_the_wrong_elements_of_chromium_but_not_another_one_a
     assert not verdict.reason.message.startswith("known finding"), verdict
 
 
-def test_a_finding_explains_an_activation_of_clamped_products() -> None:
+def test_finding_explains_an_activation_of_clamped_products() -> None:
     tested = case(GEMM)
     before = reference_output(tested)
     # Chromium clamps infinite products to the greatest numbers; LEAKY_RELU divides negatives by 4.
@@ -150,20 +149,19 @@ ROWS_OF_1031: Final = (
     "argmin/combinations/pairs-4[Values=1x3x2x1x2x1031xFLOAT32x1:5xchannels-lastx1x1x2x1x2x1031x1"
     "xINCREASING]"
 )
-# A case, wrong elements that the specification permits, and one that it does not; None where it
-# permits every value, since the only element is that of NaN, or no index is within the axis.
+# A case, wrong elements that the specification permits, and one that it does not permit, if any.
 DEVIATIONS: Final = [
     ("argmax/boundary/nan-first-keeps-its-place", {0: 2}, None),
-    (ROWS_OF_1031, {50: 2, 115: 1}, {49: 2}),  # [50] is the minimum of NaN, -0.44 and -0.62.
-    ("cast/boundary/floats-are-clamped-to-int32", {9: 2147483647}, {0: 1}),  # [9] is that of NaN.
-    (SPECIALS, {9: 127, 22: 127, 35: 127}, {2: -128}),  # Those of NaN; [2] is that of infinity.
+    (ROWS_OF_1031, {50: 2, 115: 1}, {49: 2}),  # Element 50 is of NaN, -0.44 and -0.62.
+    ("cast/boundary/floats-are-clamped-to-int32", {9: 2147483647}, {0: 1}),  # Element 9 is of NaN.
+    (SPECIALS, {9: 127, 22: 127, 35: 127}, {2: -128}),  # Elements of NaN; 2 is of infinity.
     ("gather_nd1/boundary/beyond-the-axis-into-the-next-row", {0: 3}, None),
     ("gather/boundary/index-keeps-low-32-bits", {0: 3}, None),
 ]
 
 
 @pytest.mark.parametrize(("name", "permitted", "other"), DEVIATIONS)
-def test_only_results_that_the_specification_leaves_open_are_waived(
+def test_only_results_that_webnn_leaves_open_are_waived(
     name: str, permitted: Mapping[int, float], other: Mapping[int, float] | None
 ) -> None:
     assert verdict_on_changed(name, permitted).status is Status.WAIVED
@@ -174,12 +172,12 @@ def test_only_results_that_the_specification_leaves_open_are_waived(
 @pytest.mark.parametrize(
     "name", ["gather/boundary/indices-int64", "gather_nd1/boundary/whole-rows"]
 )
-def test_a_wrong_result_of_an_index_within_the_axis_is_not_waived(name: str) -> None:
+def test_index_within_the_axis_excuses_no_wrong_result(name: str) -> None:
     assert verdict_on_changed(name, {0: 77}).status is Status.FAILED
 
 
-def test_a_result_that_two_findings_give_alike_is_explained(tmp_path: Path) -> None:
-    """Beta is 0, so Chromium leaves out the NaN of C; and its softplus of NaN is 0, as of -inf."""
+def test_result_that_two_findings_give_alike_is_explained(tmp_path: Path) -> None:
+    """Chromium leaves out C if Beta is 0, and its softplus of -infinity and of NaN is 0."""
     desc = (
         f"{tensor('ATensor', '1', sizes='[1, 1]')}, "
         f"{tensor('BTensor', '-.inf', sizes='[1, 1]')}, "
@@ -197,8 +195,8 @@ def test_a_result_that_two_findings_give_alike_is_explained(tmp_path: Path) -> N
         assert verdict.reason.message.startswith("known finding ") is named
 
 
-def test_a_resampling_of_rows_and_channels_has_no_finding(tmp_path: Path) -> None:
-    """The resized axes are the second and the third, and not the last two."""
+def test_resampling_of_rows_and_channels_has_no_finding(tmp_path: Path) -> None:
+    """The resized axes are 1 and 2, and not 2 and 3."""
     desc = (
         f"{tensor('InputTensor', '1, 2, 3, 4', sizes='[1, 2, 2, 1]')}, "
         "OutputTensor: {Sizes: [1, 4, 4, 1], DataType: FLOAT32}, InterpolationMode: LINEAR, "
