@@ -1,12 +1,10 @@
-"""A known fault is recognised by the wrong values that it computes, whatever the case's data.
+"""A known fault is recognised by the wrong values that it gives in cases of users.
 
-The waived outputs are those of DirectML 1.15.4, or of the release that a test names, in the Wine
-lab.
+The waived outputs were measured on DirectML 1.15.4, or on the release that a test names.
 
 The tested code is in the modules of `dmlconf/faults/`, one for each kind of fault, and in
 `dmlconf/faults/prediction.py`, `dmlconf/excuses/known_faults.py`, `dmlconf/judging/conclusion.py`,
 `dmlconf/judging/circumstances.py` and `schemas/known-faults.yaml`.
-The function of a fault is that of its entry's `computed_by`, as `dmlconf/faults/formulas.py` says.
 """
 
 from __future__ import annotations
@@ -44,9 +42,7 @@ class Observed:
     """A case that is not in the suite, and the wrong outputs that DirectML gives.
 
     Attributes:
-        fault: the name of the known fault, which `schemas/known-faults.yaml` explains.
-        operator: the operator of the case.
-        desc: the entry `desc` of the case.
+        fault: the name of the known fault.
         wrong: the elements of each output.
         version: the release of DirectML that gave them.
     """
@@ -59,7 +55,7 @@ class Observed:
 
 
 def case_of(folder: Path, operator: str, desc: str) -> Case:
-    """Return the case of a file with one entry, whose `desc` this is."""
+    """Return a case of an operator with this desc."""
     path = folder / "of-a-user.yaml"
     path.write_text(f"operator: {operator}\ncases:\n  - name: mine\n    desc: {desc}\n", "utf-8")
     return build(next(load_suite([path]).plan()))
@@ -79,7 +75,7 @@ def status_and_fault(
     version: str,
     other_faults: tuple[Fault, ...] = (),
 ) -> tuple[str, str]:
-    """Return the status and, if the verdict is waived, the fault's name, else an empty text."""
+    """Return the status, and the name of the fault that waives the verdict, or ""."""
     faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
     outcome = Outputs(arrays, faults=other_faults)
     verdict = judge(case, outcome, reference("numpy", parse("directml")))
@@ -92,10 +88,10 @@ INT64_INPUT = "{Sizes: [1, 3], DataType: INT64, values: [2147483648, 5, 42949672
 INT64_OUTPUT = "{Sizes: [1, 1], DataType: INT64}"
 INDEX_OUTPUT = "{Sizes: [1, 1], DataType: UINT32}"
 TWO_HALVES = "{Sizes: [1, 1, 1, 1, 2], DataType: FLOAT16"
-"""The beginning of a tensor of two numbers; values and a brace follow."""
+"""A tensor of two numbers without its values and its closing brace."""
 
 OBSERVED = [
-    # The high words are 1. As signed numbers, the low words 2^31 and 2^32 - 1 are negative.
+    # All high words are 1. As signed numbers, the low words 2**31 and 2**32 - 1 are negative.
     Observed(
         LOW_WORDS,
         "ELEMENT_WISE_MAX",
@@ -166,7 +162,7 @@ OBSERVED = [
         "HeadCount: 1, MaskType: BOOLEAN}",
         {"OutputTensor": [math.nan]},
     ),
-    # The first element's moment is truncated by 0.0004, and then read as the parameter.
+    # The first moment is truncated to FLOAT16, and then read as the parameter.
     Observed(
         "moments-written-before-the-parameters-are-read",
         "ADAM_OPTIMIZER",
@@ -185,7 +181,7 @@ OBSERVED = [
             "OutputSecondMomentTensor": [4.71875, 1.0576171875],
         },
     ),
-    # The least INT64 has the low word 0, which as a signed number exceeds one with bit 31 set.
+    # The least INT64 has the low word 0, which exceeds the low words of the inputs as signed ones.
     Observed(
         LOW_WORDS,
         "MAX_POOLING",
@@ -228,7 +224,7 @@ OBSERVED = [
         "InputWindowSizes: [2, 3, 1], InputWindowStrides: [1, 1, -2]}",
         {"OutputGradientTensor": [0, 2, 0, 4, 0, 6, 0, 8, 0, 0, 0, 0]},
     ),
-    # 3 * 7 + 5 * 97 + 7 * 187, as if the dilation were 1. Right is 3 * 7 + 7 * 97.
+    # The output is computed as if the dilation were 1.
     Observed(
         "filter-as-large-as-the-input",
         "CONVOLUTION",
@@ -237,9 +233,9 @@ OBSERVED = [
         "OutputTensor: {Sizes: [1, 1, 1], DataType: FLOAT32}, Mode: CROSS_CORRELATION, "
         "Direction: FORWARD, Strides: [1], Dilations: [2], StartPadding: [0], EndPadding: [2], "
         "OutputPadding: [0], GroupCount: 1}",
-        {"OutputTensor": [1815]},
+        {"OutputTensor": [3 * 7 + 5 * 97 + 7 * 187]},
     ),
-    # The groups after the first one have their bias only: 2 * 4000 + 1 and so on.
+    # The groups after the first one have their bias only, such as 2 * 4000 + 1.
     Observed(
         "groups-of-a-filter-as-large-as-the-input",
         "CONVOLUTION",
@@ -310,7 +306,7 @@ OBSERVED = [
         {"OutputTensor": [0, 4, 9223372036854775808]},
         "1.8.0",
     ),
-    # FLOAT32 rounds the largest INT32 to 2147483648, which no INT32 is.
+    # FLOAT32 rounds the largest INT32 to 2**31, which INT32 does not hold.
     Observed(
         "infinite-bounds-of-integers",
         "ELEMENT_WISE_CLIP",
@@ -328,7 +324,7 @@ OBSERVED = [
         {"OutputGradientTensor": [7, 8, 0]},
         "1.12.1",
     ),
-    # FLOAT32 rounds 2 * 33554434 + 1.5, which is 67108869.5, to 67108864 or 67108872.
+    # 67108864 is the FLOAT32 number below 2 * 33554434 + 1.5.
     Observed(
         "infinite-bounds-of-integers",
         "ELEMENT_WISE_CLIP",
@@ -338,7 +334,7 @@ OBSERVED = [
         {"OutputTensor": [67108864, 7]},
         "1.12.1",
     ),
-    # A bound beyond INT32 bounds nothing as Min; as Max it makes all elements the least number.
+    # A bound beyond INT32 bounds nothing as Min; as Max it makes all elements the least INT32.
     Observed(
         "infinite-bounds-of-integers",
         "ELEMENT_WISE_CLIP1",
@@ -366,8 +362,7 @@ OBSERVED = [
         "LocalSize: 16, Alpha: 1, Beta: 1, Bias: 1}",
         {"OutputGradientTensor": [1.5]},
     ),
-    # The kernel takes the first 64 of the window's 144 elements, which hold only the tensor's first
-    # row.
+    # The kernel takes 64 of the window's 144 elements, with only the first row of the tensor.
     Observed(
         "gradient-of-a-normalization-over-a-large-window",
         "LOCAL_RESPONSE_NORMALIZATION_GRAD",
@@ -467,9 +462,7 @@ OBSERVED = [
 
 
 @pytest.mark.parametrize("observed", OBSERVED, ids=lambda each: f"{each.operator}-{each.fault}")
-def test_a_fault_is_named_for_the_release_that_has_it_and_not_for_a_newer_one(
-    observed: Observed, tmp_path: Path
-) -> None:
+def test_fault_is_waived_in_its_release_and_not_later(observed: Observed, tmp_path: Path) -> None:
     case = case_of(tmp_path, observed.operator, observed.desc)
     wrong = outputs_of(case, observed.wrong)
     assert status_and_fault(case, wrong, observed.version) == (Status.WAIVED, observed.fault)
@@ -478,9 +471,7 @@ def test_a_fault_is_named_for_the_release_that_has_it_and_not_for_a_newer_one(
 
 
 @pytest.mark.parametrize("observed", OBSERVED, ids=lambda each: f"{each.operator}-{each.fault}")
-def test_another_wrong_last_element_of_any_output_fails_the_case(
-    observed: Observed, tmp_path: Path
-) -> None:
+def test_another_wrong_element_fails_the_case(observed: Observed, tmp_path: Path) -> None:
     case = case_of(tmp_path, observed.operator, observed.desc)
     for name in case.outputs():
         wrong = outputs_of(case, observed.wrong)
@@ -489,7 +480,7 @@ def test_another_wrong_last_element_of_any_output_fails_the_case(
         assert status_and_fault(case, wrong, observed.version) == (Status.FAILED, "")
 
 
-def test_a_case_that_is_waived_fails_if_known_faults_are_switched_off(tmp_path: Path) -> None:
+def test_known_faults_can_be_switched_off(tmp_path: Path) -> None:
     observed = OBSERVED[0]
     case = case_of(tmp_path, observed.operator, observed.desc)
     outcome = Outputs(outputs_of(case, observed.wrong))
@@ -501,7 +492,7 @@ def test_a_case_that_is_waived_fails_if_known_faults_are_switched_off(tmp_path: 
         assert conclusion.excused(case, outcome, verdict).status is status
 
 
-def test_right_outputs_pass_although_a_fault_is_known(tmp_path: Path) -> None:
+def test_right_outputs_of_a_faulty_operator_pass(tmp_path: Path) -> None:
     observed = OBSERVED[0]
     case = case_of(tmp_path, observed.operator, observed.desc)
     right = outputs_of(case, {"OutputTensor": [6442450944, 8589934591]})
@@ -542,10 +533,10 @@ outputs:
 
 @pytest.mark.parametrize("is_graph", [False, True])
 @pytest.mark.parametrize("where", ["in the dispatch", "in the case", "nowhere"])
-def test_wrong_parameters_under_a_circumstance_are_waived_only_if_a_moment_is_in_place(
+def test_aliased_parameters_are_waived_if_a_moment_overwrites_them(
     where: str, is_graph: bool, tmp_path: Path
 ) -> None:
-    """The new first moment, [1, 2], overwrites the parameters before DirectML reads them.
+    """DirectML writes the first moment before it reads the parameters.
 
     A dispatch whose `in_place` is None shares the buffers that the case shares.
     """
@@ -595,9 +586,9 @@ outputs: {y: sum}
 """
 
 
-def test_a_fault_of_a_node_is_carried_through_the_graph(tmp_path: Path) -> None:
+def test_fault_of_a_node_is_carried_through_the_graph(tmp_path: Path) -> None:
     case = graph_case(tmp_path, LOW_WORDS_GRAPH)
-    # The minimum by low words as signed numbers, plus b.
+    # The minimum of a and b by low words as signed numbers, plus b.
     wrong = [2147483648 + 7, 2147483649 * 2, 4294967295 + 1]
     assert status_and_fault(case, outputs_of(case, {"y": wrong}), "1.15.4") == (
         Status.WAIVED,
@@ -629,8 +620,8 @@ outputs: {y: y}
 """
 
 
-def test_a_single_element_used_as_its_variance_is_recognised_in_a_graph(tmp_path: Path) -> None:
-    """0 / sqrt(x + 0.5) is NaN for the elements -3 and -0.5, and 0 for the others."""
+def test_element_used_as_its_variance_is_waived(tmp_path: Path) -> None:
+    """0 / sqrt(x + 0.5) is NaN for the elements -3 and -0.5, and 0 for -0.25 and 3."""
     case = graph_case(tmp_path, SINGLE_ELEMENTS)
     nan = float("nan")
     for values, expected in (
@@ -678,25 +669,22 @@ BETWEEN = (
     "{Sizes: [2, 1], Strides: [STEP, AT], DataType: INT8, values: [5, 6]}, "
     "OutputTensor: {Sizes: [3, 2], DataType: INT8}, Axis: 0}"
 )
-"""With strides [2, 1] the buffer is the bytes 5, any, 6, any.
-
-DirectML reads the second of the two values at the byte `AT`, and not at `STEP`.
-"""
+"""The second value, 6, is stored at byte STEP, but DirectML reads it at byte AT."""
 
 
 @pytest.mark.parametrize(
     ("step", "at", "second", "unwritten", "named"),
     [
-        (2, 1, -51, [0, 5], True),  # between the elements; the output was filled with -51
+        (2, 1, -51, [0, 5], True),  # between the values; the output was filled with -51
         (2, 1, 17, [], True),
-        (2, 3, -51, [0, 5], True),  # in the word that holds the last element
+        (2, 3, -51, [0, 5], True),  # in the 4 bytes with the last value
         (2, 1, -51, [0, 4, 5], False),
-        (2, 4, 0, [], True),  # behind the buffer
+        (2, 4, 0, [], True),  # behind the buffer, where there are zeros
         (2, 4, -51, [0, 5], False),
         (2, 4, 17, [], False),
     ],
 )
-def test_bytes_that_one_hot_reads_between_elements_may_be_anything_and_behind_them_only_0(
+def test_one_hot_may_read_any_byte_between_its_values(
     step: int, at: int, second: int, unwritten: list[int], named: bool, tmp_path: Path
 ) -> None:
     case = case_of(tmp_path, "ONE_HOT", BETWEEN.replace("STEP", str(step)).replace("AT", str(at)))
@@ -722,7 +710,7 @@ outputs: {y: n}
 """
 
 
-def test_in_a_graph_all_updates_go_to_the_first_of_two_tuples(tmp_path: Path) -> None:
+def test_graph_scatters_all_updates_by_the_first_indices(tmp_path: Path) -> None:
     case = graph_case(tmp_path, SCATTERED)
     wrong = np.zeros((5, 3, 2), np.int32)
     wrong[3] = np.arange(7, 13).reshape(3, 2)
@@ -745,11 +733,8 @@ outputs: {y: n}
 """
 
 
-def test_in_a_graph_an_index_along_a_dimension_of_size_1_counts_as_0(tmp_path: Path) -> None:
-    """The first column of updates goes to (0, 3), and the second to (3, 0), read one index later.
-
-    The first dimension has size 1, so 3 counts as 0 there.
-    """
+def test_graph_takes_an_index_beyond_size_1_as_0(tmp_path: Path) -> None:
+    """Column 0 of the updates goes to (0, 3), and column 1 to (3, 0), where 3 counts as 0."""
     case = graph_case(tmp_path, TUPLES)
     wrong = np.array([[[0, 4], [0, 0], [0, 0], [3, 0]]], np.int32)
     fault = "scattered-by-strides-of-0-in-a-graph"
@@ -769,10 +754,10 @@ BETWEEN_INDICES = (
 
 
 @pytest.mark.parametrize(("last", "status"), [(2, Status.WAIVED), (3, Status.FAILED)])
-def test_an_update_may_be_anywhere_only_if_its_index_is_read_between_two_indices(
+def test_update_may_be_anywhere_if_its_index_is_unknown(
     last: int, status: Status, tmp_path: Path
 ) -> None:
-    """The second index is stored at offset 3, but read at the offset of the last stride, 2 or 3."""
+    """The second index is stored at offset 3, but DirectML reads it at offset LAST."""
     case = case_of(tmp_path, "SCATTER_ND", BETWEEN_INDICES.replace("LAST", str(last)))
     arrays = outputs_of(case, {"OutputTensor": [1, 2, 3, 4, 5, 77]})
     assert status_and_fault(case, arrays, "1.15.4")[0] is status
@@ -792,14 +777,14 @@ BEHIND_UPDATES = (
     ("size", "value", "status"),
     [
         (336, 77, Status.WAIVED),
-        (48, 0, Status.WAIVED),  # Behind the memory there are zeros.
+        (48, 0, Status.WAIVED),
         (48, 77, Status.FAILED),
     ],
 )
-def test_memory_behind_the_updates_may_be_written_as_0_and_within_the_buffer_as_anything(
+def test_update_read_behind_the_buffer_is_0(
     size: int, value: float, status: Status, tmp_path: Path
 ) -> None:
-    """The second update is read at byte 10 * 8, within 336 bytes of memory and behind 48."""
+    """DirectML reads the second update at byte 10 * 8, where a buffer of 48 bytes has ended."""
     case = case_of(tmp_path, "SCATTER_ND", BEHIND_UPDATES.replace("BYTES", str(size)))
     assert (
         status_and_fault(case, outputs_of(case, {"OutputTensor": [value]}), "1.15.4")[0] is status
@@ -819,7 +804,7 @@ outputs: {y: n}
 """
 
 
-def test_in_a_graph_updates_with_strides_are_read_at_the_first_address(tmp_path: Path) -> None:
+def test_graph_reads_strided_updates_at_the_first_address(tmp_path: Path) -> None:
     case = graph_case(tmp_path, STRIDED)
     wrong = np.array([[1, 10], [3, 4]], np.float32)
     fault = "scattered-by-strides-of-0-in-a-graph"
@@ -828,8 +813,8 @@ def test_in_a_graph_updates_with_strides_are_read_at_the_first_address(tmp_path:
     assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.FAILED, "")
 
 
-def test_in_a_graph_packed_updates_are_read_with_strides_of_0(tmp_path: Path) -> None:
-    """All of three updates go to one element, and the first one is read three times."""
+def test_graph_reads_packed_updates_with_strides_of_0(tmp_path: Path) -> None:
+    """Three updates go to one element, and the first one is read three times."""
     indices = "i: {Sizes: [3, 1, 1, 1, 2], DataType: UINT32, values: [0, 1, 0, 1, 0, 1]}"
     updates = "u: {Sizes: [3, 1, 1, 1], DataType: FLOAT32, values: [10, 20, 30]}"
     first, second = STRIDED.splitlines()[3:5]
@@ -858,21 +843,15 @@ outputs: {y: n}
 
 
 @pytest.mark.parametrize("last", [0, 26])
-def test_a_graph_may_have_the_outputs_of_either_of_two_kernels_with_the_fault(
-    last: int, tmp_path: Path
-) -> None:
-    """All updates go to the first element, and the last of them stays.
-
-    One kernel reads it behind the memory, where there are zeros. Another kernel packs the updates
-    first, and reads 26.
-    """
+def test_graph_may_have_the_outputs_of_either_kernel(last: int, tmp_path: Path) -> None:
+    """One kernel reads the last update behind the buffer, as 0; another kernel reads 26."""
     case = graph_case(tmp_path, PACKED_OR_NOT)
     wrong = np.array([last, 6], np.float64).reshape(1, 1, 1, 2)
     assert status_and_fault(case, {"y": wrong}, "1.13.1")[0] is Status.WAIVED
     assert status_and_fault(case, {"y": wrong + 1}, "1.13.1") == (Status.FAILED, "")
 
 
-def test_parts_of_a_region_may_be_left_out_if_it_begins_at_the_least_int32_but_not_below(
+def test_region_from_the_least_int32_loses_its_parts(
     tmp_path: Path,
 ) -> None:
     desc = (
@@ -881,19 +860,19 @@ def test_parts_of_a_region_may_be_left_out_if_it_begins_at_the_least_int32_but_n
         "OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, SpatialScale: 1, "
         "PooledSize: {Width: 2, Height: 1}}"
     )
-    least = case_of(tmp_path, "ROI_POOLING", desc.replace("CORNER", "-2147483648"))
+    least = case_of(tmp_path, "ROI_POOLING", desc.replace("CORNER", str(-(2**31))))
     predicted = parts_beyond_32_bits_left_out(least)
     assert predicted is not None
     assert predicted.outputs["OutputTensor"].ravel().tolist() == [0, 0]
-    # The next FLOAT32 below -2^31, which is 2^8 less.
-    beyond = case_of(tmp_path, "ROI_POOLING", desc.replace("CORNER", "-2147483904"))
+    below = str(-(2**31) - 2**8)  # The next FLOAT32.
+    beyond = case_of(tmp_path, "ROI_POOLING", desc.replace("CORNER", below))
     assert parts_beyond_32_bits_left_out(beyond) is None
 
 
-def test_a_part_of_a_region_may_hold_elements_if_its_begin_and_end_wrap_around(
+def test_part_of_a_region_may_wrap_around_to_elements(
     tmp_path: Path,
 ) -> None:
-    """As measured on five releases: 4 * 1073741825 is 4 in 32 bits, so part 4 begins at row 0."""
+    """Part 4 begins at row 4 * 1073741825 // 5, whose product is 4 in 32 bits."""
     desc = """{InputTensor: {Sizes: [1, 1, 5, 1], DataType: FLOAT32, values: [9, 8, 1, 2, 3]},
       ROITensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32, values: [0, 0, 0, 0, 1073741824]},
       OutputTensor: {Sizes: [1, 1, 5, 1], DataType: FLOAT32}, SpatialScale: 1,

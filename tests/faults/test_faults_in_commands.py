@@ -50,13 +50,10 @@ WRONG = {"of-a-user": [1, 7, 4294967295], "of-another": [2]}
 
 
 def suite_in(folder: Path, defect: int = 0) -> tuple[Path, str]:
-    """Write a suite and a recording of it.
+    """Return the path of SUITE, and the backend of a recording of WRONG.
 
     Args:
-        defect: a number that is added to the last element of each output.
-
-    Returns:
-        The path of the suite, and the name of the backend that replays the recording.
+        defect: is added to the last element of each output.
     """
     path = folder / "suite.yaml"
     path.write_text(SUITE, "utf-8")
@@ -70,7 +67,7 @@ def suite_in(folder: Path, defect: int = 0) -> tuple[Path, str]:
     return path, directml_recording(folder / "made.dmlrec", outcomes)
 
 
-def test_a_run_names_the_known_fault_once_for_all_cases(tmp_path: Path) -> None:
+def test_run_names_the_known_fault_once(tmp_path: Path) -> None:
     path, backend = suite_in(tmp_path)
     done = dmlconf_here(tmp_path, "run", path, "-b", backend)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -79,14 +76,14 @@ def test_a_run_names_the_known_fault_once_for_all_cases(tmp_path: Path) -> None:
     assert named[0].strip().startswith(f"2 {LOW_WORDS}, in DirectML 1.15.4"), named
 
 
-def test_a_defect_in_addition_to_the_known_fault_fails_the_run(tmp_path: Path) -> None:
+def test_further_defect_fails_the_run(tmp_path: Path) -> None:
     path, backend = suite_in(tmp_path, defect=1)
     done = dmlconf_here(tmp_path, "run", path, "-b", backend)
     assert done.returncode == 1, done.stdout
     assert "2 failed" in done.stdout
 
 
-def test_the_option_no_known_faults_makes_the_run_fail(tmp_path: Path) -> None:
+def test_no_known_faults_makes_the_run_fail(tmp_path: Path) -> None:
     path, backend = suite_in(tmp_path)
     done = dmlconf_here(tmp_path, "run", path, "-b", backend, "--no-known-faults")
     assert done.returncode == 1, done.stdout + done.stderr
@@ -94,18 +91,17 @@ def test_the_option_no_known_faults_makes_the_run_fail(tmp_path: Path) -> None:
     assert LOW_WORDS not in done.stdout
 
 
-def test_a_diagnosis_names_the_known_fault_and_does_not_reduce_the_case(tmp_path: Path) -> None:
+def test_diagnosis_names_the_known_fault_and_reduces_nothing(tmp_path: Path) -> None:
     path, backend = suite_in(tmp_path)
     case = "element_wise_max/suite/of-a-user"
     done = dmlconf_here(tmp_path, "diagnose", case, path, "-b", backend)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"A known fault of DirectML: {LOW_WORDS}, in DirectML 1.15.4" in done.stdout
     assert "Not reduced" in done.stdout
-    # More runs of the case would tell that it does not fail.
     assert "The case does not fail" not in done.stdout
 
 
-def test_a_diagnosis_without_known_faults_proposes_a_folder_unless_there_is_one(
+def test_diagnosis_without_known_faults_proposes_a_folder(
     tmp_path: Path,
 ) -> None:
     path, backend = suite_in(tmp_path)
@@ -120,7 +116,7 @@ def test_a_diagnosis_without_known_faults_proposes_a_folder_unless_there_is_one(
 
 
 @pytest.mark.parametrize(("known", "status"), [(True, "waived"), (False, "failed")])
-def test_a_worker_of_a_fleet_waives_known_faults_only_if_the_run_does(
+def test_worker_waives_known_faults_only_if_the_run_does(
     tmp_path: Path, known: bool, status: str
 ) -> None:
     path, backend = suite_in(tmp_path)
@@ -162,23 +158,23 @@ def wrong_maxima(case: Case) -> Array:
     return np.array([wrong_maximum(*pair) for pair in pairs], np.int64).reshape(inputs[0].shape)
 
 
-def random_case_that_meets_the_fault(seed: int) -> tuple[int, Case]:
-    """Return the first random case, and its number, whose maximum of INT64 would be wrong."""
+def random_case_with_the_fault(seed: int) -> tuple[int, Case]:
+    """Return the first random case that the fault affects, and its number."""
     for number in range(1000):
         case = valid_case(operator_case("ELEMENT_WISE_MAX", seed, number))
         if case.desc["OutputTensor"].DataType is not DataType.INT64 or case.in_place:
             continue
         if (wrong_maxima(case) != evaluate(case)["OutputTensor"]).any():
             return number, case
-    raise AssertionError("no case meets the fault")
+    raise AssertionError("no case has the fault")
 
 
 @pytest.mark.parametrize(("defect", "code"), [(0, 0), (1, 1)])
-def test_fuzzing_names_the_known_fault_and_fails_for_a_further_defect(
+def test_fuzzing_names_the_known_fault_or_finds_a_defect(
     tmp_path: Path, defect: int, code: int
 ) -> None:
-    seed = 44  # One with such a case among its first 1,000.
-    number, case = random_case_that_meets_the_fault(seed)
+    seed = 44  # It has such a case.
+    number, case = random_case_with_the_fault(seed)
     wrong = wrong_maxima(case)
     wrong.reshape(-1)[0] += defect
     outcome = Outputs({"OutputTensor": wrong})

@@ -43,7 +43,7 @@ READ_SEQUENCE = f"nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n"
 
 
 def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -> str:
-    """Return the name of the fault that waives the graph; an empty text if it fails."""
+    """Return the name of the fault that waives the graph; "" if it fails."""
     case = graph_case(folder, graph)
     faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
     verdict = judge(case, outcome, reference("numpy", parse("directml")))
@@ -66,7 +66,7 @@ def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.
             BreakdownKind.DEVICE_REMOVED,
             "sequence-that-is-an-output-too",
         ),
-        # A FILL_VALUE_CONSTANT is no input. Without inputs, a sequence as output 0 is right.
+        # The node FILL_VALUE_CONSTANT is no input of the graph.
         (
             f"nodes:\n  c: {CONSTANT}\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n  m: {NEGATE % 'c'}\n"
             "outputs: {z: n, y: f, w: m}\n",
@@ -85,7 +85,7 @@ def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.
         ),
     ],
 )
-def test_breakdowns_by_a_sequence_that_is_an_output_are_waived_but_hangs_are_not(
+def test_breakdowns_by_sequences_are_waived_but_hangs_are_not(
     tmp_path: Path, graph: str, kind: BreakdownKind, name: str
 ) -> None:
     gone = Breakdown(kind, "it is gone")
@@ -94,7 +94,7 @@ def test_breakdowns_by_a_sequence_that_is_an_output_are_waived_but_hangs_are_not
     assert waiving_fault(tmp_path, graph, Breakdown(BreakdownKind.HANG, "no result")) == ""
 
 
-def test_the_refusal_of_a_sequence_beside_a_split_is_waived(tmp_path: Path) -> None:
+def test_refusal_of_a_sequence_beside_a_split_is_waived(tmp_path: Path) -> None:
     refused = Rejection("CompileGraph", "E_INVALIDARG")
     parts = "[{Sizes: [2], DataType: FLOAT32}, {Sizes: [3], DataType: FLOAT32}]"
     split = f"{{operator: SPLIT, desc: {{InputTensor: x, OutputTensors: {parts}, Axis: 0}}}}"
@@ -143,7 +143,7 @@ outputs: {y: n}
 @pytest.mark.parametrize(
     ("count", "size", "name"), [(5, 1, "gather-that-writes-a-part-of-its-output"), (1, 4, "")]
 )
-def test_wrong_outputs_computed_from_a_gather_that_leaves_elements_unwritten_are_waived(
+def test_wrong_outputs_of_a_partly_written_gather_are_waived(
     tmp_path: Path, count: int, size: int, name: str
 ) -> None:
     graph = GATHER.replace("COUNT", str(count)).replace("SIZE", str(size))
@@ -181,10 +181,10 @@ outputs: {y: last}
         ([-8, -22], ""),
     ],
 )
-def test_only_the_sum_that_is_added_before_the_activation_of_a_product_is_waived(
+def test_sum_added_before_an_activation_is_waived(
     tmp_path: Path, values: list[float], name: str
 ) -> None:
-    # The product is [-2, 1], its RELU [0, 1], and the right sum [10, 21].
+    # The product is [-2, 1]. Right is -(RELU([-2, 1]) + [10, 20]), which is [-10, -21].
     wrong = Outputs({"y": np.array(values, np.float32).reshape(1, 1, 1, 2)})
     assert waiving_fault(tmp_path, PRODUCT, wrong, "1.13.1") == name
     assert waiving_fault(tmp_path, PRODUCT, wrong) == ""
@@ -200,11 +200,11 @@ outputs: {{y: sums}}""",
 )
 
 
-def test_two_sums_in_a_graph_may_both_be_added_before_the_activations_of_their_products(
+def test_two_sums_may_both_be_added_before_activations(
     tmp_path: Path,
 ) -> None:
-    # With the fault the first sum is RELU([-2 - 5, 1 + 20]) = [0, 21]. The second one adds its
-    # negative: RELU([-2 - 0, 1 - 21]) = [0, 0]. With one fault alone it is [0, -20] or [3, 0].
+    # The first sum is RELU([-2 - 5, 1 + 20]) = [0, 21], and the second RELU([-2 - 0, 1 - 21]).
+    # If only one of them had the fault, the output would be [0, -20] or [3, 0].
     wrong = Outputs({"y": np.zeros((1, 1, 1, 2), np.float32)})
     name = "sum-before-the-activation-of-a-product-in-a-graph"
     assert waiving_fault(tmp_path, TWO_PRODUCTS, wrong, "1.13.1") == name
@@ -230,13 +230,10 @@ outputs: {count: last.OutputCountTensor, places: last.OutputCoordinatesTensor}""
         ([3, 4, 5, 6, 7], ""),
     ],
 )
-def test_only_rows_that_no_element_fills_with_the_fault_may_be_unwritten(
+def test_coordinates_of_lost_elements_may_be_unwritten(
     tmp_path: Path, unwritten: list[int], name: str
 ) -> None:
-    """The sum is [-1, 20] + RELU([-2, 1]), but with the fault RELU([-2 - 1, 1 + 20]).
-
-    So [-1, 21] becomes [0, 21], and the second row of coordinates holds old numbers, here 7.
-    """
+    """The sum is [-1, 21], and [0, 21] with the fault, which has no second row of coordinates."""
     places = np.array([0, 0, 0, 1, 7, 7, 7, 7], np.uint32).reshape(1, 1, 2, 4)
     fault = Fault(FaultKind.NOT_WRITTEN, "not written", "places", np.array(unwritten))
     wrong = Outputs(
@@ -259,7 +256,7 @@ outputs: {{y: a}}
 
 
 def sliced(data_type: str, offsets: str, sizes: str, strides: str = "[1, 1, 1, 1]") -> str:
-    """Return a graph that slices a tensor of 80 rows and 2 columns between two other nodes."""
+    """Return a graph with a SLICE of 80 rows and 2 columns between two other nodes."""
     values = ", ".join(str(number % 7) for number in range(160))
     return SLICED.format(
         type=data_type, values=values, offsets=offsets, sizes=sizes, strides=strides
@@ -279,7 +276,7 @@ def sliced(data_type: str, offsets: str, sizes: str, strides: str = "[1, 1, 1, 1
         ("FLOAT32", "[0, 0, 4, 0]", "[1, 1, 2, 1]", False),  # not next to each other
     ],
 )
-def test_the_refusal_of_adjacent_elements_that_begin_at_a_multiple_of_16_bytes_is_waived(
+def test_refusal_of_a_slice_depends_on_its_first_byte(
     tmp_path: Path, data_type: str, offsets: str, sizes: str, refused: bool
 ) -> None:
     graph = sliced(data_type, offsets, sizes)
@@ -300,11 +297,11 @@ def by_window(graph: str, sizes: str) -> str:
 
 
 WINDOWS = {"[1, 1, 1, 2]": "[1, 1, 1, 2]", "[1, 1, 2, 2]": "[1, 1, 3, 2]"}
-"""For the sizes of an output, those of a window with as many rows at a stride of 2."""
+"""The sizes of an output, and of the window that has as many rows at a stride of 2."""
 
 
 @pytest.mark.parametrize(("sizes", "refused"), [("[1, 1, 1, 2]", True), ("[1, 1, 2, 2]", False)])
-def test_the_refusal_of_a_slice_with_a_row_stride_is_waived_only_for_one_row(
+def test_refusal_with_a_row_stride_is_waived_for_one_row(
     tmp_path: Path, sizes: str, refused: bool
 ) -> None:
     graph = sliced("FLOAT32", "[0, 0, 2, 0]", sizes, "[1, 1, 2, 1]")

@@ -1,6 +1,6 @@
-"""The known fault of GRU in DirectML 1.8.0 is recognised: its activations get finite numbers only.
+"""The known fault of GRU in DirectML 1.8.0 is recognised: activations get finite numbers only.
 
-All outputs but those called wrong are what DirectML 1.8.0 gave.
+The outputs called measured are those of DirectML 1.8.0.
 
 The tested code is in `dmlconf/faults/gates.py` and `schemas/known-faults.yaml`.
 """
@@ -29,10 +29,10 @@ STEP = (
 
 @pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize(("weight", "measured"), [(".inf", 1), ("-.inf", -1)])
-def test_a_softsign_of_infinity_that_is_1_or_minus_1_instead_of_nan_is_waived(
+def test_finite_softsign_of_infinity_is_waived(
     weight: str, measured: float, data_type: str, tmp_path: Path
 ) -> None:
-    """SOFTSIGN is x / (1 + |x|), which is NaN for an infinite x and 1 for the greatest number."""
+    """SOFTSIGN is x / (1 + |x|), which is NaN for an infinite x."""
     desc = STEP.replace("TYPE", data_type).replace("WEIGHTS", f"[0, 0, {weight}]")
     case = case_of(tmp_path, "GRU", desc)
     arrays = outputs_of(case, {"OutputSingleTensor": [measured]})
@@ -43,8 +43,8 @@ def test_a_softsign_of_infinity_that_is_1_or_minus_1_instead_of_nan_is_waived(
         assert status_and_fault(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong
 
 
-def test_nan_is_replaced_by_the_lowest_number_of_which_tanh_is_minus_1(tmp_path: Path) -> None:
-    """No verdict tells: where the right output is NaN for a weight of NaN, any value is right."""
+def test_nan_is_replaced_by_the_lowest_number(tmp_path: Path) -> None:
+    """The hyperbolic tangent of the lowest number is -1."""
     desc = STEP.replace("TYPE", "FLOAT32").replace("WEIGHTS", "[0, 0, .nan]")
     case = case_of(tmp_path, "GRU", desc.replace("SOFTSIGN", "TANH"))
     computed = bounded_before_activations(case)

@@ -1,7 +1,7 @@
 """A known fault is waived: DirectML writes the sequences of a graph to each other's outputs.
 
 A sequence is the output of a node FILL_VALUE_SEQUENCE. The waived outputs were measured on DirectML
-1.13.1 to 1.15.4 in the Wine lab.
+1.13.1 to 1.15.4.
 
 The tested code is in `dmlconf/faults/sequences.py` and `schemas/known-faults.yaml`.
 """
@@ -63,7 +63,7 @@ def floats(*values: float) -> Array:
 
 
 def fault_of(folder: Path, text: str, outcome: Outcome, version: str = "1.15.4") -> str:
-    """Return the name of the fault that waives the graph; an empty text if it fails."""
+    """Return the name of the fault that waives the graph; "" if it fails."""
     faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
     case = graph_case(folder, text)
     verdict = judge(case, outcome, reference("numpy", parse("directml")))
@@ -72,7 +72,7 @@ def fault_of(folder: Path, text: str, outcome: Outcome, version: str = "1.15.4")
     return verdict.reason.message.partition(",")[0] if verdict.status is Status.WAIVED else ""
 
 
-# Sequences of two elements, such as 1 and 3, each with a node that negates it.
+# Sequences of two elements, such as 1 and 3.
 A, B, C = sequence("a", 1, 2), sequence("b", 10, 2), sequence("c", 20, 2)
 NEGATED_SEQUENCES = {"na": floats(-1, -3), "nb": floats(-10, -12), "nc": floats(-20, -22)}
 NEGATED_INPUT = {"m": floats(-1, -2)}
@@ -96,9 +96,7 @@ NEGATED_INPUT = {"m": floats(-1, -2)}
         (graph(A + B + C, "c na a nb nc"), {"c": floats(1, 3), "a": floats(20, 22)}),
     ],
 )
-def test_sequences_that_are_written_to_each_others_outputs_are_waived(
-    tmp_path: Path, text: str, wrong: dict[str, Array]
-) -> None:
+def test_exchanged_sequences_are_waived(tmp_path: Path, text: str, wrong: dict[str, Array]) -> None:
     names = graph_case(tmp_path, text).outputs()
     arrays = {name: {**NEGATED_SEQUENCES, **wrong}[name] for name in names}
     assert fault_of(tmp_path, text, Outputs(arrays)) == EXCHANGED
@@ -110,9 +108,7 @@ def test_sequences_that_are_written_to_each_others_outputs_are_waived(
 
 
 @pytest.mark.parametrize("outputs", ["na nb a b", "a na b nb", "b na a nb"])
-def test_exchanged_sequences_are_not_waived_for_an_order_without_the_fault(
-    tmp_path: Path, outputs: str
-) -> None:
+def test_exchanged_sequences_of_another_order_are_not_waived(tmp_path: Path, outputs: str) -> None:
     right = {**NEGATED_SEQUENCES, "a": floats(1, 3), "b": floats(10, 12)}
     names = outputs.split()
     arrays = {name: right[name] for name in names}
@@ -122,17 +118,17 @@ def test_exchanged_sequences_are_not_waived_for_an_order_without_the_fault(
         assert fault_of(tmp_path, graph(A + B, outputs), Outputs(wrong)) == ""
 
 
-def test_sequences_are_numbered_after_the_inputs_and_constants_of_the_graph(
+def test_sequences_are_numbered_after_inputs_and_constants(
     tmp_path: Path,
 ) -> None:
-    """The input is 0, the constant 1 and sequence `a` 2, which is left out: it is no output."""
+    """The input has number 0, the constant 1, and sequence `a`, which is no output, 2."""
     constant = "constants: {k: {Sizes: [2], DataType: FLOAT32, values: [3, 4]}}\n"
     add = "  m: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: k, OutputTensor: {}}}\n"
     case = graph_case(tmp_path, graph(A + B + add, "m na b nb", INPUT + constant))
     assert numbers_written(case.graph, "FILL_VALUE_SEQUENCE") == {"b": 3}
 
 
-def test_a_lost_device_is_not_waived_as_exchanged_sequences(tmp_path: Path) -> None:
+def test_lost_device_is_not_waived_as_exchanged_sequences(tmp_path: Path) -> None:
     removed_device = Breakdown(BreakdownKind.DEVICE_REMOVED, "it is gone")
     assert fault_of(tmp_path, graph(A + B, "b a na nb"), removed_device) == ""
     removed = "sequence-that-is-an-output-too"
@@ -140,10 +136,7 @@ def test_a_lost_device_is_not_waived_as_exchanged_sequences(tmp_path: Path) -> N
 
 
 LONG = graph(sequence("a", 1, 3) + B, "b a na nb")
-"""Sequence `a` has one element more than the output `b` that it is written to.
-
-Sequence `b` has one element less than the output `a` that it is written to.
-"""
+"""Sequence `a`, which has 3 elements, is written to output `b`, which has 2, and vice versa."""
 
 SPILT = Fault(FaultKind.GUARD_BAND, "4 bytes of a guard band changed")
 LAST_UNWRITTEN = Fault(FaultKind.NOT_WRITTEN, "not written", "a", np.array([2]))
@@ -158,16 +151,16 @@ LAST_UNWRITTEN = Fault(FaultKind.NOT_WRITTEN, "not written", "a", np.array([2]))
         ((SPILT, Fault(FaultKind.INPUT, "an input changed")), ""),
     ],
 )
-def test_only_damage_past_the_end_of_the_shorter_sequence_or_output_is_waived(
+def test_only_damage_past_the_shorter_end_is_waived(
     tmp_path: Path, faults: tuple[Fault, ...], name: str
 ) -> None:
-    # Nothing is written to the last element of `a`: -7e8 was in memory before.
+    # The last element of `a` is not written: -7e8 was in memory before.
     arrays = {"b": floats(1, 3), "a": floats(10, 12, -7e8)}
     nodes = {"na": floats(-1, -3, -5), "nb": floats(-10, -12)}
     assert fault_of(tmp_path, LONG, Outputs({**arrays, **nodes}, faults=faults)) == name
 
 
-def test_a_touched_guard_band_is_not_waived_if_all_outputs_have_the_same_size(
+def test_guard_band_is_not_waived_for_equal_sizes(
     tmp_path: Path,
 ) -> None:
     arrays = {
@@ -180,7 +173,7 @@ def test_a_touched_guard_band_is_not_waived_if_all_outputs_have_the_same_size(
     assert fault_of(tmp_path, text, Outputs(arrays, faults=(SPILT,))) == ""
 
 
-def test_sequences_of_two_data_types_are_waived_if_bits_and_not_values_are_exchanged(
+def test_sequences_of_two_data_types_exchange_bits(
     tmp_path: Path,
 ) -> None:
     text = graph(A + sequence("b", 10, 2, "INT32"), "b a na nb")
