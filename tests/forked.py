@@ -1,8 +1,6 @@
-"""Start worker processes as copies of one that has imported what they need.
+"""Start worker processes fast, as copies of one that has imported dmlconf.
 
-A new process imports NumPy and dmlconf first, which takes ten times as long as the work that most
-tests have for it. Only processes that tests start through `multiprocessing`, on Linux, are copies.
-A command that a test starts is a new process, and its workers are new processes too.
+Only processes that tests start through `multiprocessing`, on Linux, are copies.
 """
 
 from __future__ import annotations
@@ -44,12 +42,10 @@ if sys.platform == "linux":
         """A process with the environment variables, working folder and `sys.path` of this one."""
 
         def __init__(self, process: BaseProcess) -> None:
-            # The fork server keeps the variables with which it starts. OpenBLAS may start no
-            # threads in it, since a process with threads cannot be copied safely.
+            # OpenBLAS may start no threads: a process with threads cannot be copied safely.
             with patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):
                 forkserver.ensure_running()
-            # The variables are unpickled first: importing the module of the process's function,
-            # which follows, may read them.
+            # The variables are unpickled first, since modules that are imported next may read them.
             process.__dict__ = {"_environment": _Environment(), **process.__dict__}
             super().__init__(process)
 

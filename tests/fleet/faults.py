@@ -1,4 +1,4 @@
-"""Kill, stop or cut off a process of a run on a scheduler, and check what must hold afterwards."""
+"""Kill, stop or cut off a process of a run on a scheduler, and check what the run leaves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KILLED: Final = ("main", "worker", "nanny", "scheduler")
 """Processes that SIGKILL ends."""
 
 SILENT: Final = ("hung-worker", "cut-off-worker", "hung-scheduler")
-"""Processes that stay, but do not answer: SIGSTOP stops them, or their network is cut."""
+"""Processes that SIGSTOP stops, or whose network is cut."""
 
 _ENDING: Final = {
     "main": (-signal.SIGKILL,),
@@ -41,10 +41,10 @@ _CASES: Final = 81
 """Each takes 50 ms, so two workers need two seconds."""
 
 _START_SECONDS: Final = 4.0
-"""About as long as it takes until the log begins; a quarter of the faults come in that time."""
+"""About the time until the log begins."""
 
 _RUN_SECONDS: Final = 3.0
-"""On an idle machine most runs end sooner than this after the first line of their log."""
+"""More than most runs take after the first line of their log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Fault:
     """The result of a run in which a process was killed, stopped or cut off.
 
     Attributes:
-        end: what was harmed, and how the run ended, in a few words.
+        end: the victim and how the run ended, such as `worker in its log, exit 1`.
         problems: promises that were broken.
     """
 
@@ -61,17 +61,12 @@ class Fault:
 
 
 class Laboratory:
-    """A scheduler and two workers, restarted if a fault has ended them.
-
-    Several laboratories can work at once if each has its own folder.
-    """
+    """A scheduler and two workers, restarted if a fault has ended them."""
 
     def __init__(self, folder: Path, victim: str) -> None:
-        """Write the suite and the plugin, and make the reference log.
+        """Write the suite, the plugin, and the log `reference.jsonl` of a run without a scheduler.
 
         Args:
-            folder: a folder for its files; `reference.jsonl` there is the log of a run without a
-                scheduler.
             victim: one of `KILLED` or `SILENT`.
         """
         self._folder = folder
@@ -94,7 +89,7 @@ class Laboratory:
         """Start a run, harm one of its processes at a random moment, and check what is left.
 
         Args:
-            seed: with the victim, what decides on the moment and on the worker.
+            seed: decides on the moment and on the worker.
         """
         victim = self._victim
         random = Random(f"{victim}:{seed}")
@@ -173,14 +168,13 @@ class Laboratory:
         complete = b'"complete":true' in after[-1] if after else False
         if self._victim not in _ENDING and not complete:
             yield "the run is not complete"
-        # Where a case failed, the exit code is 1 whether or not the run is complete.
         if not after or complete:
             resumed = after
         else:
             reached = [line for line in after if b'"not run"' not in line]
             done = self._run("--resume", "run.jsonl")
             resumed = whole_lines(log)
-            if done.returncode != 1:
+            if done.returncode != 1:  # One case fails.
                 yield f"resumed with exit {done.returncode}: {done.stderr[-300:]}"
             if resumed[: len(reached)] != reached:
                 yield "verdicts were lost or changed by resuming"

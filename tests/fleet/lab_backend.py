@@ -1,6 +1,6 @@
 """A backend for tests of fleets: its adapter can be chosen, and a case can kill a worker.
 
-A case with `deadly` in its name kills the process that started this one: a worker of Dask.
+A case with `deadly` in its name kills the parent process, a worker of Dask.
 """
 
 from __future__ import annotations

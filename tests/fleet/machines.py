@@ -34,14 +34,14 @@ class Machines:
         """Start the scheduler.
 
         Args:
-            folder: for what the processes print, and for their files.
+            folder: for the output and the files of the processes.
             cwd: the working folder of the processes; by default `folder`.
-            variables: environment variables in addition to those of tests.
+            variables: further environment variables.
         """
         self._folder, self._cwd, self._variables = folder, cwd or folder, variables
         self.nannies: dict[str, subprocess.Popen[bytes]] = {}
         self._networks: dict[str, tuple[Link, Link]] = {}
-        # The system chooses the port, so that several of these can start at once.
+        # With port 0, the system chooses the port.
         address = folder / "scheduler.json"
         self.scheduler = self._start(
             "scheduler",

@@ -1,4 +1,4 @@
-"""A proxy in threads: a network between two processes of this machine that can be cut."""
+"""A proxy that stands for a network, which can be cut."""
 
 from __future__ import annotations
 
@@ -15,19 +15,14 @@ _CHUNK_BYTES: Final = 1 << 16
 class Link:
     """Forwards connections to a port.
 
-    While the link is cut, connections stay open and new ones are accepted, but no byte arrives and
-    no process is notified, as when a network cable is pulled. Bytes sent meanwhile arrive later.
+    A cut link is like a pulled network cable: connections stay open, and bytes arrive after `mend`.
 
     Attributes:
         port: the port on 127.0.0.1 on which the link listens.
     """
 
     def __init__(self, target: int) -> None:
-        """Listen.
-
-        Args:
-            target: the port on 127.0.0.1 to which the link forwards.
-        """
+        """Listen, and forward to the port `target` on 127.0.0.1."""
         self._target = target
         self._whole = threading.Event()
         self._whole.set()

@@ -1,4 +1,4 @@
-"""A small suite, a job that runs it, and what may not differ between the logs of two right runs."""
+"""A small suite, a job that runs it, and what two logs of its runs must have in common."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OF_ONE_RUN: Final = frozenset(
 
 
 def job_of(path: Path) -> Job:
-    """Return a job `job`, which this process can run: the cases of TILE in a file, on `numpy`."""
+    """Return the job `job`, which runs the cases of TILE in a file on `numpy`."""
     return Job(
         identifier="job",
         dmlconf=dmlconf.__version__,

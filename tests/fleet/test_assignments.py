@@ -13,17 +13,17 @@ from dmlconf.fleet.assignments import MOST_LOSSES, Assignments
 from dmlconf.resources import cases_directory
 
 QUICK, LATE = 0.1, 3.0
-"""Seconds for a batch: so few that the next is larger, or so many that the next is smaller."""
+"""Seconds for a batch: the next one is larger after QUICK, and smaller after LATE."""
 
 PLAN = list(load_suite([cases_directory() / "gather"]).plan())[:40]
-"""A plan of forty cases, which nothing runs here."""
+"""Forty cases, which no test runs."""
 
 
 def identifiers(cases: Sequence[PlannedCase]) -> list[str]:
     return [case.identifier for case in cases]
 
 
-def test_each_case_is_given_once_in_batches_that_double_while_they_are_quick() -> None:
+def test_each_case_is_given_once_in_doubling_batches() -> None:
     assignments = Assignments(PLAN)
     sizes: list[int] = []
     given: list[str] = []
@@ -31,12 +31,12 @@ def test_each_case_is_given_once_in_batches_that_double_while_they_are_quick() -
         sizes.append(len(batch))
         given += identifiers(batch)
         assignments.done("one", QUICK)
-    assert sizes == [1, 2, 4, 8, 16, 9]  # The last has the rest of the 40 cases.
+    assert sizes == [1, 2, 4, 8, 16, 9]  # The last batch has the rest of 40 cases.
     assert given == identifiers(PLAN)
     assert assignments.unfinished == 0
 
 
-def test_a_batch_is_half_as_large_after_one_whose_verdicts_were_late() -> None:
+def test_batch_after_a_late_one_is_half_as_large() -> None:
     assignments = Assignments(PLAN)
     for _ in range(3):
         assignments.batch("one")
@@ -46,7 +46,7 @@ def test_a_batch_is_half_as_large_after_one_whose_verdicts_were_late() -> None:
     assert len(assignments.batch("one")) == 4
 
 
-def test_cases_of_a_lost_worker_go_to_others_one_at_a_time() -> None:
+def test_cases_of_a_lost_worker_are_reassigned_singly() -> None:
     assignments = Assignments(PLAN[:3])
     assignments.batch("one")
     assignments.done("one", QUICK)
@@ -57,7 +57,7 @@ def test_cases_of_a_lost_worker_go_to_others_one_at_a_time() -> None:
     assert assignments.unfinished == 2
 
 
-def test_a_case_that_was_given_to_three_lost_workers_is_not_assigned_again() -> None:
+def test_case_of_three_lost_workers_is_not_reassigned() -> None:
     assignments = Assignments(PLAN[:1])
     for worker in ("one", "two"):
         assert assignments.batch(worker) == PLAN[:1]
@@ -69,7 +69,7 @@ def test_a_case_that_was_given_to_three_lost_workers_is_not_assigned_again() -> 
     assert assignments.batch("four") == []
 
 
-def test_a_case_that_is_given_back_is_assigned_again_however_often() -> None:
+def test_case_given_back_is_always_assigned_again() -> None:
     assignments = Assignments(PLAN[:1])
     for _ in range(MOST_LOSSES + 1):
         assignments.batch("one")

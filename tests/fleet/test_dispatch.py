@@ -79,7 +79,7 @@ def _no_wait_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "_WITHOUT_WORKERS_SECONDS", 0.0)
 
 
-def test_a_worker_that_restarts_runs_the_rest_of_the_plan_and_the_plan_once_more(
+def test_restarted_worker_runs_the_rest_and_the_next_plan(
     job: Job, plan: list[PlannedCase]
 ) -> None:
     workers = LocalWorkers("a:1")
@@ -93,7 +93,7 @@ def test_a_worker_that_restarts_runs_the_rest_of_the_plan_and_the_plan_once_more
     assert [verdict.execution.worker for verdict, _ in later] == ["a:2"] * 4
 
 
-def test_a_worker_that_restarts_while_another_device_is_tested_is_not_refused(
+def test_worker_restarted_during_another_run_is_not_refused(
     job: Job, plan: list[PlannedCase]
 ) -> None:
     workers = LocalWorkers("a:1", "b:1")
@@ -108,9 +108,7 @@ def test_a_worker_that_restarts_while_another_device_is_tested_is_not_refused(
     assert [verdict.execution.worker for verdict, _ in later] == ["b:2"] * 4
 
 
-def test_a_new_worker_with_a_device_that_no_worker_had_is_refused(
-    job: Job, plan: list[PlannedCase]
-) -> None:
+def test_new_worker_with_a_new_device_is_refused(job: Job, plan: list[PlannedCase]) -> None:
     workers = LocalWorkers("a:1")
     troubles: list[str] = []
     fleet = Fleet(workers, job, troubles.append)

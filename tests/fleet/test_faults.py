@@ -53,7 +53,7 @@ def preloaded(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(library)
 
 
-def test_a_clock_that_jumps_changes_no_verdict(folder: Path, preloaded: str) -> None:
+def test_clock_that_jumps_changes_no_verdict(folder: Path, preloaded: str) -> None:
     odd = {"LD_PRELOAD": preloaded, "ODD_CLOCK": "1"}
     assert dmlconf(folder, "run", "tile.yaml", "--log", "run.jsonl", **odd).returncode == 1
     assert untimed(folder / "run.jsonl") == untimed(folder / "whole.jsonl")
@@ -61,15 +61,15 @@ def test_a_clock_that_jumps_changes_no_verdict(folder: Path, preloaded: str) -> 
     assert min(record["seconds"] for record in (*verdicts, footer)) >= 0
     datetime.fromisoformat(header["started"])
     slow = dmlconf(folder, *SLOW, "-k", "Number=1", "--timeout", "2", "--log", "odd.jsonl", **odd)
-    # The clock jumps by an hour or a day, but no case counts as longer than 2 seconds.
+    # The clock jumps by an hour or a day, but no case exceeds the timeout.
     assert slow.returncode == 0, slow.stdout
 
 
-def test_a_log_on_a_slow_network_share_has_every_verdict(folder: Path, preloaded: str) -> None:
+def test_log_on_a_slow_network_share_has_every_verdict(folder: Path, preloaded: str) -> None:
     odd = {"LD_PRELOAD": preloaded, "SLOW_LOG_MS": "20"}
     began = time.monotonic()
     assert dmlconf(folder, "run", "tile.yaml", "--log", "run.jsonl", **odd).returncode == 1
-    # Each of the header and the 61 verdicts is a write, so the share was slow indeed.
+    # The header and 61 verdicts are written one by one, each in 20 ms.
     assert time.monotonic() - began > 62 * 0.02
     assert untimed(folder / "run.jsonl") == untimed(folder / "whole.jsonl")
 
@@ -86,9 +86,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_log_on_a_full_disk_loses_no_line_and_can_be_resumed_once_there_is_room(
-    folder: Path, small_disk: Path
-) -> None:
+def test_log_on_a_full_disk_can_be_resumed(folder: Path, small_disk: Path) -> None:
     log = small_disk / "run.jsonl"
     full = dmlconf(folder, "run", "tile.yaml", "-k", "tiles", "--log", log)
     assert full.returncode == 6, full.stderr
@@ -96,7 +94,7 @@ def test_a_log_on_a_full_disk_loses_no_line_and_can_be_resumed_once_there_is_roo
     reached = [line for line in text_of(log).splitlines(keepends=True) if line.endswith("\n")]
     assert len(reached) > 2
     again = dmlconf(folder, "run", "tile.yaml", "-k", "tiles", "--resume", log)
-    assert again.returncode == 6  # There is no more room than before.
+    assert again.returncode == 6  # The disk is still full.
     subprocess.run(["mount", "-o", "remount,size=1m", str(small_disk)], check=True)
     assert dmlconf(folder, "run", "tile.yaml", "-k", "tiles", "--resume", log).returncode == 0
     assert text_of(log).splitlines(keepends=True)[: len(reached)] == reached
@@ -104,9 +102,7 @@ def test_a_log_on_a_full_disk_loses_no_line_and_can_be_resumed_once_there_is_roo
 
 
 @pytest.mark.parametrize("option", ["--log", "--resume"])
-def test_a_log_to_which_a_run_writes_is_refused_to_a_second_run_and_the_first_goes_on(
-    folder: Path, option: str
-) -> None:
+def test_log_that_a_run_writes_is_refused_to_another(folder: Path, option: str) -> None:
     process = subprocess.Popen(
         [*DMLCONF, *SLOW, "-q", "--log", "run.jsonl"],
         cwd=folder,
@@ -132,10 +128,10 @@ def test_a_log_to_which_a_run_writes_is_refused_to_a_second_run_and_the_first_go
     ("victim", "seed"),
     [("main", 8), ("nanny", 5), ("hung-worker", 7), ("cut-off-worker", 23), ("hung-scheduler", 24)],
 )
-def test_no_verdict_is_lost_if_a_process_dies_or_hangs(
+def test_process_that_dies_or_hangs_loses_no_verdict(
     tmp_path: Path, victim: str, seed: int
 ) -> None:
-    """With these seeds, it does so within a second after the log begins; a run takes two."""
+    """With these seeds, it does so after the log begins and before the run ends."""
     with closing(Laboratory(tmp_path, victim)) as laboratory:
         fault = laboratory.fault(seed)
     assert fault.problems == ()

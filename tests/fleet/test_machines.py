@@ -60,7 +60,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_local_cluster_writes_the_log_of_an_ordinary_run_but_for_times_order_and_workers(
+def test_local_cluster_writes_the_log_of_a_plain_run(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, MATRIX)
@@ -77,7 +77,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def test_a_worker_on_which_a_call_raises_an_os_error_answers_with_it_and_is_not_lost() -> None:
+def test_os_error_of_a_call_does_not_lose_the_worker() -> None:
     with Cluster("local:1") as cluster:
         while not cluster.workers:
             time.sleep(0.1)
@@ -101,7 +101,7 @@ def run_in_progress(folder: Path, machines: Machines) -> tuple[subprocess.Popen[
     return process, log
 
 
-def test_a_killed_worker_loses_no_verdict(tmp_path: Path, machines: Machines) -> None:
+def test_killed_worker_loses_no_verdict(tmp_path: Path, machines: Machines) -> None:
     write(tmp_path, LONG)
     for name in ("lab-1", "lab-2"):
         machines.worker(name)
@@ -117,7 +117,7 @@ def test_a_killed_worker_loses_no_verdict(tmp_path: Path, machines: Machines) ->
     assert untimed(log) == untimed(tmp_path / "one.jsonl")
 
 
-def test_a_run_is_complete_although_its_worker_is_killed_while_it_opens_the_backend(
+def test_worker_killed_while_opening_its_backend_loses_no_verdict(
     tmp_path: Path, machines: Machines
 ) -> None:
     write(tmp_path, MATRIX)
@@ -137,9 +137,7 @@ def test_a_run_is_complete_although_its_worker_is_killed_while_it_opens_the_back
     assert read_log(tmp_path / "many.jsonl").complete
 
 
-def test_a_case_that_ends_three_workers_is_broken_and_all_other_cases_pass(
-    tmp_path: Path, machines: Machines
-) -> None:
+def test_case_that_ends_three_workers_is_broken(tmp_path: Path, machines: Machines) -> None:
     write(tmp_path, DEADLY)
     for name in ("lab-1", "lab-2"):
         machines.worker(name)
@@ -153,9 +151,7 @@ def test_a_case_that_ends_three_workers_is_broken_and_all_other_cases_pass(
     assert reason.message.startswith("3 workers were lost while running it: lab-")
 
 
-def test_different_adapters_are_refused_and_with_option_by_adapter_get_a_log_each(
-    tmp_path: Path, machines: Machines
-) -> None:
+def test_different_adapters_need_the_option_by_adapter(tmp_path: Path, machines: Machines) -> None:
     write(tmp_path, MATRIX)
     machines.worker("lab-1", LAB_ADAPTER="Radeon 780M")
     machines.worker("lab-2", LAB_ADAPTER="Arc A770")
@@ -176,7 +172,7 @@ def test_different_adapters_are_refused_and_with_option_by_adapter_get_a_log_eac
         assert environment["adapter"] == {"lab-1": "Radeon 780M", "lab-2": "Arc A770"}[name]
 
 
-def test_a_worker_with_another_suite_is_refused_by_name(tmp_path: Path, machines: Machines) -> None:
+def test_worker_with_another_suite_is_refused_by_name(tmp_path: Path, machines: Machines) -> None:
     write(tmp_path, MATRIX)
     other = tmp_path / "other"
     other.mkdir()
@@ -189,9 +185,7 @@ def test_a_worker_with_another_suite_is_refused_by_name(tmp_path: Path, machines
     assert not (tmp_path / "run.jsonl").exists()
 
 
-def test_a_run_whose_scheduler_is_killed_is_incomplete_and_can_be_resumed(
-    tmp_path: Path, machines: Machines
-) -> None:
+def test_run_whose_scheduler_is_killed_can_be_resumed(tmp_path: Path, machines: Machines) -> None:
     write(tmp_path, LONG)
     machines.worker("lab-1")
     process, log = run_in_progress(tmp_path, machines)
@@ -202,6 +196,6 @@ def test_a_run_whose_scheduler_is_killed_is_incomplete_and_can_be_resumed(
     assert f"the scheduler {machines.address} is gone" in errors
     resumed = run(tmp_path, "-b", "lab", "--resume", "many.jsonl")
     assert resumed.returncode == 1, resumed.stderr
-    kept = reached[:-1]  # The last line is the footer of the incomplete run.
+    kept = reached[:-1]  # The last line is the footer.
     assert text_of(log).splitlines()[: len(kept)] == kept
     assert [verdict.status for verdict in read_log(log).verdicts].count(Status.PASSED) == 60

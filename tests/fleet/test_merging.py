@@ -47,7 +47,7 @@ def edit(log: Path, change: Callable[[dict[str, Any]], Any], at: int = 0) -> Non
     log.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def test_a_merged_log_equals_that_of_one_run_but_for_times_order_and_origin(shards: Path) -> None:
+def test_merged_log_equals_that_of_one_run(shards: Path) -> None:
     done = dmlconf_here(shards, *MERGE, "--report", "json:report.json")
     assert done.returncode == 1
     assert untimed(shards / "merged.jsonl") == untimed(shards / "run.jsonl")
@@ -56,19 +56,19 @@ def test_a_merged_log_equals_that_of_one_run_but_for_times_order_and_origin(shar
     assert report["run"]["complete"]
 
 
-def test_a_merged_log_numbers_the_processes_of_each_log_differently(tmp_path: Path) -> None:
+def test_merged_log_renumbers_worker_processes(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     for at, log in enumerate(SHARDS, 1):
-        # This backend runs in a worker process. No case is named `nothing`, so none has the fault.
+        # `faulty` runs in a worker process. No case is named `nothing`, so none is wrong.
         options = ("--shard", f"{at}/2", "--log", log, "-b", "faulty:zeros,on=nothing")
         assert dmlconf_here(tmp_path, "run", "tile.yaml", *options).returncode in (0, 1)
     assert dmlconf_here(tmp_path, *MERGE).returncode == 1
     merged = read_log(tmp_path / "merged.jsonl").verdicts
-    # In each of the two logs, both cases ran in process 1.
+    # In each of the two logs, two cases ran in process 1.
     assert sorted(each.execution.process or 0 for each in merged) == [1, 1, 2, 2]
 
 
-def test_a_merged_log_that_lacks_a_shard_is_incomplete_and_can_be_resumed(shards: Path) -> None:
+def test_merged_log_that_lacks_a_shard_can_be_resumed(shards: Path) -> None:
     passing = next(log for log in SHARDS if read_log(shards / log).footer.summary["failed"] == 0)  # type: ignore[union-attr]
     done = dmlconf_here(shards, "merge", passing, "-o", "merged.jsonl")
     assert done.returncode == 6
@@ -83,7 +83,7 @@ PASSING = MATRIX.partition("  - name: wrong")[0].replace("[0, 1, 2]", '"=range(4
 
 @pytest.fixture
 def eight_shards(tmp_path: Path) -> Path:
-    """A folder with the logs of eight shards, `1.jsonl` to `8.jsonl`, in which all cases pass."""
+    """A folder with the logs of eight shards of PASSING, `1.jsonl` to `8.jsonl`."""
     write(tmp_path, PASSING)
     for number in range(1, 9):
         options = ("--shard", f"{number}/8", "--log", f"{number}.jsonl")
@@ -100,7 +100,7 @@ def eight_shards(tmp_path: Path) -> Path:
         ("12345678", "PASSED: 40 passed of 40 cases"),
     ],
 )
-def test_missing_shards_are_named_and_resuming_the_merged_log_runs_their_cases(
+def test_missing_shards_are_named_and_can_be_resumed(
     eight_shards: Path, present: str, text: str
 ) -> None:
     logs = [f"{number}.jsonl" for number in present]
@@ -145,8 +145,8 @@ def test_logs_that_disagree_on_a_case_are_refused(shards: Path) -> None:
     assert not (shards / "merged.jsonl").exists()
 
 
-def test_a_case_with_the_same_verdict_in_two_logs_is_merged_once(shards: Path) -> None:
-    """Only the times of the case and of its variants differ between the two logs."""
+def test_same_verdict_in_two_logs_is_merged_once(shards: Path) -> None:
+    """The two logs differ only in the times of the case and of its variants."""
     case = json.loads((shards / "a.jsonl").read_text("utf-8").splitlines()[1])["case"]
     index = next(
         at
@@ -190,7 +190,7 @@ def test_logs_of_different_runs_are_refused(
     assert not (shards / "merged.jsonl").exists()
 
 
-def test_option_other_environments_merges_logs_of_two_drivers_and_verdicts_name_their_log(
+def test_other_environments_merges_logs_of_two_drivers(
     shards: Path,
 ) -> None:
     edit(shards / "b.jsonl", lambda header: header["environment"].update(driver="32.0"))
@@ -207,7 +207,7 @@ def test_option_other_environments_merges_logs_of_two_drivers_and_verdicts_name_
     } == own
 
 
-def test_a_verdict_in_one_log_replaces_the_status_not_run_in_another(tmp_path: Path) -> None:
+def test_verdict_replaces_not_run_of_another_log(tmp_path: Path) -> None:
     def statuses(log: str) -> Counter[Status]:
         return Counter(verdict.status for verdict in read_log(tmp_path / log).verdicts)
 
@@ -223,7 +223,7 @@ def test_a_verdict_in_one_log_replaces_the_status_not_run_in_another(tmp_path: P
     assert statuses("merged.jsonl") == {Status.FAILED: 1, Status.PASSED: 3}
 
 
-def test_writing_the_merged_log_over_one_of_the_logs_is_refused(shards: Path) -> None:
+def test_merging_into_one_of_the_logs_is_refused(shards: Path) -> None:
     before = (shards / "a.jsonl").read_bytes()
     done = dmlconf_here(shards, "merge", *SHARDS, "-o", "a.jsonl")
     assert done.returncode == 2
@@ -231,7 +231,7 @@ def test_writing_the_merged_log_over_one_of_the_logs_is_refused(shards: Path) ->
     assert (shards / "a.jsonl").read_bytes() == before
 
 
-def test_merging_shards_of_different_divisions_names_each_with_its_division(
+def test_merging_names_shards_of_different_divisions(
     eight_shards: Path,
 ) -> None:
     options = ("run", "tile.yaml", "--shard", "2/3", "--log", "third.jsonl")
@@ -242,15 +242,15 @@ def test_merging_shards_of_different_divisions_names_each_with_its_division(
     assert "1.jsonl is shard 1/8, third.jsonl is shard 2/3" in done.stderr
 
 
-def test_merging_a_balanced_shard_with_a_plain_one_names_both(eight_shards: Path) -> None:
-    """The header of shard 1 has the digest of a log, by whose seconds `--shard-by` divided."""
+def test_merging_names_balanced_and_plain_shards(eight_shards: Path) -> None:
+    """`balanced_by` is the digest of the log that `--shard-by` names."""
     edit(eight_shards / "1.jsonl", lambda header: header["shard"].update(balanced_by="a" * 64))
     done = dmlconf_here(eight_shards, "merge", "1.jsonl", "2.jsonl", "-o", "merged.jsonl")
     assert done.returncode == 6
     assert "1.jsonl is balanced shard 1/8, 2.jsonl is shard 2/8" in done.stderr
 
 
-def test_a_case_that_two_equal_lines_call_not_run_is_merged_once(tmp_path: Path) -> None:
+def test_repeated_line_of_a_log_is_merged_once(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     log = tmp_path / "a.jsonl"
     command = ("run", "tile.yaml", "-b", "faulty:zeros", "-x", "--log", "a.jsonl")

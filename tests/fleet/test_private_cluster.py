@@ -86,7 +86,7 @@ print("tried")
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start a run on a local cluster; it has its first verdict and goes on for a while."""
+    """Start a run on a local cluster, and wait for its first verdict."""
     write(tmp_path, MATRIX.replace("[0, 1, 2]", '"=range(60)"'))
     arguments = ("--scheduler", "local:2", "--log", "run.jsonl", *SLOW)
     (tmp_path / "temporary").mkdir()
@@ -116,7 +116,7 @@ def ports(process: subprocess.Popen[str]) -> set[int]:
 
 
 def output_as_nobody(script: str, *arguments: str) -> str:
-    """Run a script as the user `nobody`, or as this user if it is not root; return what it prints.
+    """Return what a script prints as the user `nobody`, or as this user if it is not root.
 
     The script changes its user after its imports, since Python may lie where only root can read.
     """
@@ -132,7 +132,7 @@ def output_as_nobody(script: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_another_user_can_neither_run_code_nor_read_pages_on_a_cluster(
+def test_another_user_gets_no_answer_from_a_cluster(
     cluster: subprocess.Popen[str],
 ) -> None:
     listening = [str(port) for port in ports(cluster)]
@@ -142,7 +142,7 @@ def test_another_user_can_neither_run_code_nor_read_pages_on_a_cluster(
     assert cluster.poll() is None
 
 
-def test_a_cluster_without_keys_answers_the_script_that_a_private_one_does_not(
+def test_cluster_without_keys_answers_the_same_script(
     tmp_path: Path,
 ) -> None:
     with Machines(tmp_path) as machines:
@@ -151,7 +151,7 @@ def test_a_cluster_without_keys_answers_the_script_that_a_private_one_does_not(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_no_scratch_folder_and_no_traceback(
+def test_interrupt_leaves_no_scratch_folder_and_no_traceback(
     cluster: subprocess.Popen[str], tmp_path: Path, number: int
 ) -> None:
     os.killpg(cluster.pid, number)
@@ -163,7 +163,7 @@ def test_an_interrupt_leaves_no_scratch_folder_and_no_traceback(
     assert read_log(tmp_path / "run.jsonl").footer is not None
 
 
-def test_an_interrupt_after_a_complete_log_does_not_change_the_exit_code(tmp_path: Path) -> None:
+def test_interrupt_after_a_complete_log_keeps_the_exit_code(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     process = beginning(
         tmp_path, "run", "tile.yaml", "--scheduler", "local:1", "--log", "run.jsonl", "-q"

@@ -47,7 +47,7 @@ def lines(folder: Path) -> list[str]:
     ],
     ids=["header", "verdicts", "half-a-line", "nul", "nul-line", "no-footer"],
 )
-def test_a_log_that_ends_early_or_damaged_is_continued(
+def test_log_that_ends_early_or_damaged_is_continued(
     tmp_path: Path, whole_log: list[str], kept: int, end: str
 ) -> None:
     log = tmp_path / "run.jsonl"
@@ -60,9 +60,9 @@ def test_a_log_that_ends_early_or_damaged_is_continued(
     assert lines(tmp_path)[:kept] == whole_log[:kept]
 
 
-def test_numbers_of_worker_processes_continue_those_of_the_earlier_part(tmp_path: Path) -> None:
+def test_resumption_continues_the_numbers_of_processes(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
-    # This backend runs in a worker process. No case is named `nothing`, so none has the fault.
+    # `faulty` runs in a worker process. No case is named `nothing`, so none is wrong.
     backend = ("-b", "faulty:zeros,on=nothing")
     assert dmlconf_here(tmp_path, *RUN, *backend).returncode == 1
     log = tmp_path / "run.jsonl"
@@ -72,9 +72,7 @@ def test_numbers_of_worker_processes_continue_those_of_the_earlier_part(tmp_path
     assert processes == [1, 1, 2, 2]
 
 
-def test_a_last_verdict_without_a_newline_counts_and_is_not_judged_again(
-    tmp_path: Path, whole_log: list[str]
-) -> None:
+def test_last_verdict_without_a_newline_is_kept(tmp_path: Path, whole_log: list[str]) -> None:
     log = tmp_path / "run.jsonl"
     log.write_text("".join(whole_log[:3]).rstrip("\n"), encoding="utf-8")
     assert dmlconf_here(tmp_path, *RESUME).returncode == 1
@@ -82,7 +80,7 @@ def test_a_last_verdict_without_a_newline_counts_and_is_not_judged_again(
     assert len(read_log(log).verdicts) == 4
 
 
-def test_cases_that_an_interrupt_left_out_run_after_the_resumption(tmp_path: Path) -> None:
+def test_cases_that_an_interrupt_left_out_are_resumed(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     backend = "faulty:slow,seconds=0.2"
     command = ("run", "tile.yaml", "-k", "tiles", "-b", backend, "--log", "run.jsonl")
@@ -110,9 +108,7 @@ def test_resuming_a_complete_log_leaves_it_unchanged(tmp_path: Path, whole_log: 
 
 
 @pytest.mark.parametrize("content", ["", '{"rec', '{"record":"header","form', "\0\0\0"])
-def test_resuming_a_log_without_a_complete_line_starts_the_run_anew(
-    tmp_path: Path, content: str
-) -> None:
+def test_resuming_a_log_without_a_line_starts_anew(tmp_path: Path, content: str) -> None:
     write(tmp_path, MATRIX)
     (tmp_path / "run.jsonl").write_text(content, encoding="utf-8")
     done = dmlconf_here(tmp_path, *RESUME)
@@ -120,7 +116,7 @@ def test_resuming_a_log_without_a_complete_line_starts_the_run_anew(
     assert read_log(tmp_path / "run.jsonl").complete
 
 
-def test_resuming_a_file_that_is_no_log_is_refused_and_leaves_it_unchanged(tmp_path: Path) -> None:
+def test_resuming_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     (tmp_path / "run.jsonl").write_text("What I found out", encoding="utf-8")
     done = dmlconf_here(tmp_path, *RESUME)
@@ -162,7 +158,7 @@ def test_resuming_a_missing_log_is_refused(tmp_path: Path) -> None:
         (("--against", "numpy"), "option against: auto there, numpy here"),
     ],
 )
-def test_resuming_a_run_with_other_options_is_refused_with_the_difference(
+def test_resuming_a_run_with_other_options_is_refused(
     tmp_path: Path, whole_log: list[str], arguments: tuple[str, ...], difference: str
 ) -> None:
     done = dmlconf_here(tmp_path, *RESUME, *arguments)
@@ -179,10 +175,10 @@ def test_resuming_a_run_of_another_suite_is_refused(tmp_path: Path, whole_log: l
     assert lines(tmp_path) == whole_log
 
 
-def test_a_failure_before_the_resumption_counts_toward_the_most_failures_of_option_x(
+def test_failure_before_a_resumption_counts_for_option_x(
     tmp_path: Path, whole_log: list[str]
 ) -> None:
-    # The header, the fourth case, which failed, and the first, which passed.
+    # The header, the verdict of case 4, which failed, and that of case 1, which passed.
     failure_first = [whole_log[0], whole_log[4], whole_log[1]]
     (tmp_path / "run.jsonl").write_text("".join(failure_first), encoding="utf-8")
     assert dmlconf_here(tmp_path, *RESUME, "-x").returncode == 1
@@ -190,7 +186,7 @@ def test_a_failure_before_the_resumption_counts_toward_the_most_failures_of_opti
     assert statuses == [Status.PASSED, Status.NOT_RUN, Status.NOT_RUN, Status.FAILED]
 
 
-def test_a_case_that_fails_before_the_resumption_and_passes_after_it_is_not_reproducible(
+def test_attempts_before_a_resumption_count(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, MATRIX)
@@ -200,12 +196,12 @@ def test_a_case_that_fails_before_the_resumption_and_passes_after_it_is_not_repr
     whole_log = lines(tmp_path)
     attempts = [json.loads(line)["status"] for line in whole_log if '"attempt"' in line[:20]]
     assert attempts == ["failed", "passed", "passed"]
-    # As if the run had died right after the failure.
+    # The run ends right after the failure.
     first = next(at for at, line in enumerate(whole_log) if '"attempt"' in line[:20])
     log.write_text("".join(whole_log[: first + 1]), encoding="utf-8")
     assert [verdict.status for verdict in read_log(log).verdicts][2] is Status.FAILED
     assert dmlconf_here(tmp_path, *command, "--retries", "2", "--resume", log).returncode == 1
-    # The case failed before the resumption and, as `flaky` begins anew, after it; then it passed.
+    # `flaky` begins anew, so the case failed once before the resumption and once after it.
     verdict = read_log(log).verdicts[2]
     assert verdict.status is Status.FAILED
     assert len(verdict.judgement.attempts) == 3
@@ -216,7 +212,7 @@ def test_a_case_that_fails_before_the_resumption_and_passes_after_it_is_not_repr
     )
 
 
-def test_a_verdict_that_the_log_has_twice_counts_once(tmp_path: Path, whole_log: list[str]) -> None:
+def test_verdict_that_a_log_has_twice_counts_once(tmp_path: Path, whole_log: list[str]) -> None:
     log = tmp_path / "run.jsonl"
     log.write_text("".join([*whole_log[:2], *whole_log[1:3]]), encoding="utf-8")
     done = dmlconf_here(tmp_path, *RESUME)

@@ -26,12 +26,12 @@ from tests.fleet.suites import MATRIX, job_of
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
-    """Yield a job, named `job`, that this process can run; end it after the test."""
+    """Yield a job that this process can run; end it after the test."""
     yield job_of(write(tmp_path, MATRIX))
     finish("job")
 
 
-def test_a_worker_runs_and_judges_the_cases_of_a_job(job: Job) -> None:
+def test_worker_judges_the_cases_of_a_job(job: Job) -> None:
     prepared = prepare(job)
     assert isinstance(prepared, Prepared)
     assert prepared.record["backend"] == prepared.environment.backend == "numpy"
@@ -54,7 +54,7 @@ def test_a_worker_runs_and_judges_the_cases_of_a_job(job: Job) -> None:
         ({"backend": parse("recording:nowhere.dmlrec")}, "nowhere.dmlrec"),
     ],
 )
-def test_a_worker_refuses_a_job_that_does_not_fit_and_says_why(
+def test_worker_refuses_a_job_that_does_not_fit(
     job: Job, change: dict[str, object], reason: str
 ) -> None:
     refusal = prepare(replace(job, **change))  # type: ignore[arg-type]  # One field each.
@@ -62,7 +62,7 @@ def test_a_worker_refuses_a_job_that_does_not_fit_and_says_why(
     assert reason in refusal.message
 
 
-def test_after_an_os_error_a_worker_refuses_the_job_and_asks_to_be_prepared_again(
+def test_worker_forgets_its_job_after_an_os_error(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -76,13 +76,13 @@ def test_after_an_os_error_a_worker_refuses_the_job_and_asks_to_be_prepared_agai
     )
 
 
-def test_a_worker_that_does_not_have_the_job_asks_to_be_prepared_again() -> None:
+def test_worker_without_the_job_asks_to_be_prepared() -> None:
     refusal = run_cases("another", ["tile/tile/wrong"])
     assert isinstance(refusal, Refusal)
     assert refusal.again
 
 
-def test_a_new_job_replaces_the_previous_one(job: Job) -> None:
+def test_new_job_replaces_the_previous_one(job: Job) -> None:
     assert isinstance(prepare(job), Prepared)
     assert isinstance(prepare(replace(job, identifier="next")), Prepared)
     assert isinstance(run_cases("job", ["tile/tile/wrong"]), Refusal)
@@ -90,7 +90,7 @@ def test_a_new_job_replaces_the_previous_one(job: Job) -> None:
     finish("next")
 
 
-def test_without_dask_the_option_scheduler_is_refused_with_a_command_to_install_it(
+def test_scheduler_without_dask_is_refused(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, MATRIX)
@@ -104,7 +104,7 @@ def test_without_dask_the_option_scheduler_is_refused_with_a_command_to_install_
 
 
 @pytest.mark.fleet
-def test_without_a_temporary_folder_a_local_scheduler_is_refused(
+def test_local_scheduler_needs_a_temporary_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(**_: object) -> None:

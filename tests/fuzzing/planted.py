@@ -24,7 +24,6 @@ class FuzzResult:
     """The result of fuzzing for one planted defect.
 
     Attributes:
-        defect: the defect.
         cases: the number of the first failing case of an operator, from 1; None if none failed.
     """
 
@@ -33,7 +32,7 @@ class FuzzResult:
 
 
 def find(defect: Defect, seed: int, most: int) -> FuzzResult:
-    """Make cases of the defect's operators until one fails, or the limit for each is reached."""
+    """Make cases of the defect's operators until one fails, but at most this many for each."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "run.jsonl"
         operators = [part for name in defect.operators for part in ("-o", name)]

@@ -10,7 +10,7 @@ from itertools import permutations
 from dmlconf.fuzzing.chance import Chance
 
 
-def test_random_numbers_are_the_same_on_every_machine_and_python() -> None:
+def test_random_numbers_are_the_same_everywhere() -> None:
     chance = Chance(1, "GATHER", 7)
     numbers = [chance.bits() for _ in range(3)]
     assert numbers == [10828589446410094986, 9814474732793435676, 3693166996152835229]

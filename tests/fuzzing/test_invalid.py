@@ -21,7 +21,7 @@ SAMPLE = ["GATHER", "GEMM", "JOIN", "LSTM", "TILE"]
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_a_case_breaks_the_constraint_that_it_names_and_no_other(name: str) -> None:
+def test_case_breaks_only_the_constraint_that_it_names(name: str) -> None:
     constraints = breakable(operator(name))
     assert len(constraints) > 1
     for number in range(len(constraints)):
@@ -31,8 +31,8 @@ def test_a_case_breaks_the_constraint_that_it_names_and_no_other(name: str) -> N
         assert broken == (case.expectation.constraint,)
 
 
-def test_cases_of_successive_numbers_break_all_constraints_that_can_be_broken_alone() -> None:
-    """Breaking `batch-sizes` breaks `irrelevant-index-sizes-are-1` too, so its turn is skipped."""
+def test_successive_cases_break_all_constraints() -> None:
+    """No case breaks `batch-sizes`: it would break `irrelevant-index-sizes-are-1`, too."""
     constraints = breakable(operator("GATHER"))
     numbers = range(len(constraints))
     broken = [build(invalid_case("GATHER", 1, number)).expectation for number in numbers]
@@ -40,15 +40,14 @@ def test_cases_of_successive_numbers_break_all_constraints_that_can_be_broken_al
     assert names == {*constraints} - {"batch-sizes"}
 
 
-def test_seed_and_number_make_the_same_case_on_every_machine_and_python() -> None:
+def test_seed_and_number_determine_a_case() -> None:
     entries = [invalid_case(name, 7, 3).template.data for name in SAMPLE]
     assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "01538788771f9bb9"
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", [name for name in operator_names() if operator(name).fields])
-def test_at_least_60_percent_of_the_constraints_can_be_broken_alone(name: str) -> None:
-    """Some can only be broken with others: of REDUCE, which has the least, 67% are broken alone."""
+def test_most_constraints_can_be_broken_alone(name: str) -> None:
     constraints = breakable(operator(name))
     broken = [
         constraint

@@ -46,7 +46,7 @@ def digest(name: str, seed: int, number: int) -> str:
     return sha256(json.dumps(entry).encode()).hexdigest()[:16]
 
 
-def test_seed_and_number_make_the_same_case_on_every_machine_and_python() -> None:
+def test_seed_and_number_determine_a_case() -> None:
     actual = {name: digest(name, 7, number) for number, name in enumerate(SAMPLE)}
     assert actual == {
         "CONVOLUTION": "9f53f84ae7790bb3",
@@ -71,12 +71,12 @@ def test_cases_are_valid_and_nearly_all_different(name: str) -> None:
     assert len({repr(case.desc) for case in cases}) >= 19
 
 
-def test_a_case_has_the_identifier_of_its_seed_and_number() -> None:
+def test_identifier_has_seed_and_number() -> None:
     planned = operator_case("TILE", 5, 3)
     assert planned.identifier == valid_case(planned).identifier == "tile/fuzz-5/3"
 
 
-def test_sizes_above_1_are_often_odd_and_often_multiples_of_eight() -> None:
+def test_sizes_are_often_odd_or_multiples_of_eight() -> None:
     sizes: Counter[int] = Counter()
     for number in range(200):
         desc = fuzzed_desc(operator("ACTIVATION_RELU"), 1, number, Chance(1, number)).desc
@@ -84,12 +84,11 @@ def test_sizes_above_1_are_often_odd_and_often_multiples_of_eight() -> None:
     several = {size: count for size, count in sizes.items() if size > 1}
     odd = sum(count for size, count in several.items() if size % 2)
     eights = sum(count for size, count in several.items() if size % 8 == 0)
-    # Of sizes that were chosen evenly, 0.5 would be odd, and 0.125 multiples of eight.
     assert odd > 0.4 * sum(several.values())
     assert eights > 0.15 * sum(several.values())
 
 
-def test_some_inputs_are_special_numbers_or_a_constant_and_most_are_neither() -> None:
+def test_some_inputs_are_special_numbers_or_constants() -> None:
     fills = [
         next(
             iter(
@@ -103,7 +102,7 @@ def test_some_inputs_are_special_numbers_or_a_constant_and_most_are_neither() ->
     assert fills.count("specials") + fills.count("constant") < 100
 
 
-def test_any_dimension_of_an_input_may_have_a_stride_of_0() -> None:
+def test_any_dimension_may_have_a_stride_of_0() -> None:
     repeated: Counter[int] = Counter()
     for number in range(200):
         desc = fuzzed_desc(operator("GEMM"), 1, number, Chance(1, number)).desc
@@ -115,13 +114,13 @@ def test_any_dimension_of_an_input_may_have_a_stride_of_0() -> None:
 
 
 def layouts_of(tensor: TensorDesc) -> list[str]:
-    """Return the names of the layouts that give a tensor of these sizes its strides."""
+    """Return the names of the layouts that have the strides of a tensor."""
     return [name for name, strides in LAYOUTS.items() if strides(tensor.Sizes) == tensor.Strides]
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", [name for name in operator_names() if operator(name).fields])
-def test_two_cases_for_each_goal_reach_every_documented_part_and_nearly_all_differ(
+def test_two_cases_for_each_goal_reach_all_goals(
     name: str,
 ) -> None:
     entry = operator(name)
@@ -164,8 +163,8 @@ def test_no_two_outputs_in_place_share_a_buffer() -> None:
     assert all(len(set(each.values())) == len(each) for each in pairs)
 
 
-def test_numbers_up_to_the_length_of_an_axis_are_at_most_the_largest_float16() -> None:
-    """The largest number of FLOAT16 is 65,504, and the axis is longer."""
+def test_numbers_for_a_long_axis_fit_float16() -> None:
+    """The largest number of FLOAT16 is 65504."""
     tensor = TensorDesc(DataType.FLOAT16, (65537, 1))
     desc = {"InputTensor": tensor, "OutputTensor": tensor, "ScaleBias": None}
     identity = operator("ELEMENT_WISE_IDENTITY")
@@ -175,8 +174,8 @@ def test_numbers_up_to_the_length_of_an_axis_are_at_most_the_largest_float16() -
     assert max(limits) <= 65504
 
 
-def test_no_window_or_sequence_is_so_long_that_a_case_takes_minutes() -> None:
-    """Without limits, the first case reads 2e9 elements in windows, the second has 65,536 steps."""
+def test_windows_and_sequences_have_limits() -> None:
+    """Without limits, these two cases would take minutes."""
     pooling = operator_case("MAX_POOLING1", 1, 69).template.data["desc"]
     outputs = prod(pooling["OutputTensor"]["Sizes"])
     assert prod(pooling["WindowSize"]) * outputs <= 2**24

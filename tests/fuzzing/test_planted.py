@@ -16,5 +16,5 @@ SAMPLE = [defect for defect in DEFECTS if len(defect.operators) == 1][::6]
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("defect", SAMPLE, ids=lambda defect: defect.name)
-def test_a_planted_defect_is_found_within_300_cases(defect: Defect) -> None:
+def test_planted_defect_is_found_within_300_cases(defect: Defect) -> None:
     assert find(defect, seed=1, most=300).cases is not None

@@ -1,7 +1,6 @@
 """`dmlconf fuzz --graphs` inserts patterns into random graphs.
 
-A pattern is a small graph that a compiler might rewrite wrongly. The graph after the wrong rewrite
-is the mutant: its outputs should differ from those of the right graph.
+A pattern is a small graph that a compiler might rewrite wrongly, to a mutant.
 
 The tested code is in `dmlconf/fuzzing/planted_rewrites.py`, `dmlconf/fuzzing/graphs.py`,
 `dmlconf/fuzzing/plan.py`, `dmlconf/fuzzing/saving.py` and `dmlconf/cases/loading/rewrites.py`.
@@ -53,7 +52,7 @@ cases:
 
 @pytest.fixture
 def pattern(tmp_path: Path) -> CaseTemplate:
-    """The pattern of `PATTERN`, with a maximum of 6 or 7."""
+    """The template of PATTERN."""
     (tmp_path / "pattern.yaml").write_text(PATTERN)
     [template] = load_suite([tmp_path / "pattern.yaml"]).templates
     return template
@@ -64,7 +63,7 @@ def planted_cases(pattern: CaseTemplate, count: int) -> list[PlannedCase]:
     return [planted_case(OPERATORS, 1, number, 3, [pattern]) for number in range(count)]
 
 
-def test_planted_graphs_differ_and_each_has_the_pattern_and_the_rewrite(
+def test_planted_graphs_have_the_pattern_and_its_rewrite(
     pattern: CaseTemplate,
 ) -> None:
     counts, copied, maxima = set(), set(), set()
@@ -88,7 +87,7 @@ def test_planted_graphs_differ_and_each_has_the_pattern_and_the_rewrite(
     assert maxima == {6, 7}
 
 
-def test_most_planted_graphs_compute_other_values_than_their_mutants(pattern: CaseTemplate) -> None:
+def test_most_planted_graphs_differ_from_their_mutants(pattern: CaseTemplate) -> None:
     different = 0
     for case in planted_cases(pattern, 30):
         with np.errstate(all="ignore"):
@@ -97,7 +96,7 @@ def test_most_planted_graphs_compute_other_values_than_their_mutants(pattern: Ca
     assert different >= 20
 
 
-def test_a_saved_graph_keeps_its_rewrite(pattern: CaseTemplate, tmp_path: Path) -> None:
+def test_saved_graph_keeps_its_rewrite(pattern: CaseTemplate, tmp_path: Path) -> None:
     case = in_folder(planted_cases(pattern, 1)[0], tmp_path / "saved")
     [path] = save_cases([case])
     [again] = load_suite([path]).plan()
@@ -105,21 +104,21 @@ def test_a_saved_graph_keeps_its_rewrite(pattern: CaseTemplate, tmp_path: Path) 
     assert {*rewritten(again).graph.by_name} == {*rewritten(case).graph.by_name}
 
 
-def test_about_every_third_graph_has_a_rewrite_and_the_others_are_unchanged(
+def test_about_every_third_graph_has_a_rewrite(
     pattern: CaseTemplate,
 ) -> None:
     numbers = range(30)
     plain = list(Fuzz(OPERATORS[:2], 5, Kind.GRAPHS, 2).cases(numbers))
     mixed = list(Fuzz(OPERATORS[:2], 5, Kind.GRAPHS, 2, (pattern,)).cases(numbers))
     have = [case_rewrite(case.template) is not None for case in mixed]
-    assert 5 <= sum(have) <= 15  # 10 of 30 is every third.
+    assert 5 <= sum(have) <= 15
     assert all(0 < sum(have[at : at + 10]) < 10 for at in (0, 10, 20))
     assert [a.template.data for a, has in zip(plain, have, strict=True) if not has] == [
         b.template.data for b, has in zip(mixed, have, strict=True) if not has
     ]
 
 
-def test_seed_and_number_make_the_same_planted_graph_on_every_machine_and_python(
+def test_seed_and_number_determine_a_planted_graph(
     pattern: CaseTemplate,
 ) -> None:
     entries = [case.template.data for case in planted_cases(pattern, 4)]

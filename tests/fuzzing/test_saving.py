@@ -18,15 +18,11 @@ from dmlconf.fuzzing.operators import operator_case
 from dmlconf.fuzzing.saving import in_folder, save_cases
 
 NAMES = ("ELEMENT_WISE_CLIP_GRAD1", "FILL_VALUE_SEQUENCE", "LSTM", "PADDING1", "SCATTER_ELEMENTS")
-"""Operators whose descs have activations, arrays, absent tensors, and scalars with a type field.
-
-A type field, such as ValueDataType of FILL_VALUE_SEQUENCE, says which type the scalars have.
-Some of their cases work in place.
-"""
+"""Operators whose descs have activations, arrays, absent tensors, or scalars of any data type."""
 
 
 @pytest.mark.parametrize("generate", [operator_case, invalid_case])
-def test_a_saved_case_is_the_same_case(
+def test_saved_case_is_the_same_case(
     tmp_path: Path, generate: Callable[[str, int, int], PlannedCase]
 ) -> None:
     generated = [generate(name, 1, number) for name in NAMES for number in range(12)]

@@ -89,16 +89,13 @@ TRUE_CONDITIONS = [
 
 
 def solved(text: str, target: bool) -> bool:
-    """Return whether the solver proposes changes after which the condition has the value `target`.
-
-    The condition must have the other value before.
-    """
+    """Return whether the solver finds changes that give the condition the value `target`."""
     chance = Chance(3, text)
     drafts = Drafts(CONVOLUTION, CONVOLUTION.support[0], chance)
     condition = condition_over(CONVOLUTION, "tested", Expression(text))
     assert condition.holds(DESC) is not target, "the desc is to be changed"
     desc = DESC
-    for _ in range(6):  # Some conditions need a step that makes the next possible.
+    for _ in range(6):  # Some conditions need several steps.
         term = condition_of(condition.require, Scope(desc, {}, {}))
         following = None
         for changes in Solver(chance, beyond_enums=not target).solve(term, target):
@@ -116,12 +113,12 @@ def solved(text: str, target: bool) -> bool:
 
 
 @pytest.mark.parametrize("text", FALSE_CONDITIONS)
-def test_the_solver_finds_changes_by_which_a_condition_holds(text: str) -> None:
+def test_solver_makes_a_condition_true(text: str) -> None:
     assert solved(text, True)
 
 
 @pytest.mark.parametrize("text", TRUE_CONDITIONS)
-def test_the_solver_finds_changes_by_which_a_condition_no_longer_holds(text: str) -> None:
+def test_solver_makes_a_condition_false(text: str) -> None:
     assert solved(text, False)
 
 

@@ -1,4 +1,4 @@
-"""Texts of graphs for tests, and functions that make cases of them."""
+"""Graphs as YAML, and functions that make cases of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ nodes:
   relu: {operator: ACTIVATION_RELU, desc: {InputTensor: double, OutputTensor: {}}}
 outputs: {y: relu}
 """
-"""The relu of twice an input, which is [2, 0, 6]."""
+"""The relu of 2 * x, which is [2, 0, 6]."""
 
 PRODUCT: Final = """
 inputs:
@@ -36,7 +36,7 @@ nodes:
   weights: {operator: ACTIVATION_SOFTMAX1, desc: {InputTensor: scaled, OutputTensor: {}, Axes: [3]}}
 outputs: {y: weights}
 """
-"""A FLOAT16 product that is added to, scaled, and turned into the weights of a softmax."""
+"""A softmax of (a @ b + c) * d in FLOAT16."""
 
 
 def graph_file(folder: Path, *graphs: str) -> Path:

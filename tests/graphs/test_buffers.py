@@ -65,14 +65,14 @@ outputs: {y: layer.OutputSequenceTensor}
 """
 
 
-def test_all_inputs_but_the_first_can_be_owned_if_operators_read_them_and_permit_it(
+def test_inputs_after_the_first_can_be_owned(
     tmp_path: Path,
 ) -> None:
     graph = graph_case(tmp_path, TWO_READERS).graph
     assert ownable_inputs(graph) == ("scale", "sequence")
 
 
-def test_an_owned_input_is_owned_in_all_operators_that_read_it(tmp_path: Path) -> None:
+def test_owned_input_is_owned_wherever_it_is_read(tmp_path: Path) -> None:
     owned = with_owned_inputs(graph_case(tmp_path, TWO_READERS).graph, {"scale"})
     assert graph_problems(owned) == ()
     assert {name: tensor.Flags for name, tensor in owned.inputs.items() if tensor.Flags} == {
@@ -83,19 +83,19 @@ def test_an_owned_input_is_owned_in_all_operators_that_read_it(tmp_path: Path) -
     assert product.desc["BTensor"].Flags == total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
 
 
-def test_an_input_that_is_owned_already_is_not_listed_as_ownable(tmp_path: Path) -> None:
+def test_owned_input_is_not_ownable(tmp_path: Path) -> None:
     owned = with_owned_inputs(graph_case(tmp_path, TWO_READERS).graph, {"scale"})
     assert ownable_inputs(owned) == ("sequence",)
 
 
-def test_the_flag_of_ownership_is_set_once_or_cleared() -> None:
+def test_flag_of_ownership_is_set_once_or_cleared() -> None:
     tensor = TensorDesc(DataType.FLOAT32, (2,))
     owned = flagged(tensor, owned=True)
     assert owned.Flags == flagged(owned, owned=True).Flags == ("OWNED_BY_DML",)
     assert flagged(owned, owned=False) == flagged(tensor, owned=False) == tensor
 
 
-def test_an_input_cannot_be_owned_if_its_operator_forbids_that(tmp_path: Path) -> None:
+def test_input_is_not_ownable_if_its_operator_forbids_that(tmp_path: Path) -> None:
     assert ownable_inputs(graph_case(tmp_path, RECURRENT).graph) == ()
 
 
@@ -104,7 +104,7 @@ def test_an_input_cannot_be_owned_if_its_operator_forbids_that(tmp_path: Path) -
     [("x", "scale", {("y", "x"), ("y", "scale")}), ("x", "x", set())],
     ids=["an-operator", "an-input-read-twice"],
 )
-def test_a_graph_of_one_operator_may_write_in_place_as_its_page_permits(
+def test_one_operator_may_write_in_place(
     tmp_path: Path, a: str, b: str, pairs: set[tuple[str, str]]
 ) -> None:
     graph = f"""
@@ -118,7 +118,7 @@ outputs: {{y: sum}}
     assert set(in_place_pairs(graph_case(tmp_path, graph).graph)) == pairs
 
 
-def test_a_constant_that_is_an_output_of_the_graph_is_not_in_place(tmp_path: Path) -> None:
+def test_constant_as_an_output_is_not_in_place(tmp_path: Path) -> None:
     graph = f"""
 inputs: {{x: {TENSOR}}}
 constants: {{k: {TENSOR}}}
@@ -129,7 +129,7 @@ outputs: {{y: relu, z: k}}
     assert in_place_pairs(graph_case(tmp_path, graph).graph) == (("y", "x"),)
 
 
-def test_an_input_that_the_operator_reads_in_another_layout_is_not_in_place(tmp_path: Path) -> None:
+def test_input_read_with_other_sizes_is_not_in_place(tmp_path: Path) -> None:
     graph = f"""
 inputs: {{x: {TENSOR}, w: {TENSOR}}}
 nodes:
@@ -142,7 +142,7 @@ outputs: {{y: sum}}
     assert in_place_pairs(replace(same, inputs={**same.inputs, "x": turned})) == (("y", "w"),)
 
 
-def test_a_graph_of_several_operators_may_not_write_in_place(tmp_path: Path) -> None:
+def test_several_operators_may_not_write_in_place(tmp_path: Path) -> None:
     graph = f"""
 inputs:
   x: {TENSOR}
@@ -159,7 +159,7 @@ outputs: {{y: sum}}
     ("of_input", "of_output", "may"),
     [("[2, 1]", "[2, 1]", True), ("[1, 2]", "[2, 1]", False), ("[2, 1]", "[1, 2]", False)],
 )
-def test_a_graph_of_one_operator_may_write_in_place_only_if_its_tensors_are_packed(
+def test_only_packed_tensors_may_share_buffers(
     tmp_path: Path, of_input: str, of_output: str, may: bool
 ) -> None:
     """CompileGraph may copy a transposed tensor to the output's memory."""

@@ -33,13 +33,13 @@ def test_nodes_are_ordered_after_the_nodes_that_feed_them() -> None:
     assert [node.name for node in graph.in_order()] == ["a", "b", "c"]
 
 
-def test_an_edge_from_or_to_a_node_that_the_graph_lacks_does_not_change_the_order() -> None:
+def test_edge_of_a_missing_node_does_not_change_the_order() -> None:
     links = link("b", "a"), link("nothing", "b"), link("a", "nothing")
     graph = Graph({}, {}, (relu("a"), relu("b")), intermediate_edges=links)
     assert [node.name for node in graph.in_order()] == ["b", "a"]
 
 
-def test_the_nodes_of_a_cycle_are_named() -> None:
+def test_nodes_of_a_cycle_are_named() -> None:
     edges = link("a", "b"), link("b", "c"), link("c", "b")
     graph = Graph({}, {}, (relu("a"), relu("b"), relu("c")), intermediate_edges=edges)
     with pytest.raises(CycleError) as error:
@@ -47,7 +47,7 @@ def test_the_nodes_of_a_cycle_are_named() -> None:
     assert set(error.value.nodes) == {"b", "c"}
 
 
-def test_a_graph_knows_sources_outputs_and_neighbours(tmp_path: Path) -> None:
+def test_graph_knows_sources_outputs_and_neighbours(tmp_path: Path) -> None:
     graph = graph_case(tmp_path, TWO_NODES).graph
     assert graph.sources() == {
         ("double", "ATensor"): "x",
@@ -58,7 +58,7 @@ def test_a_graph_knows_sources_outputs_and_neighbours(tmp_path: Path) -> None:
     assert graph.neighbours() == (("ELEMENT_WISE_ADD", "ACTIVATION_RELU"),)
 
 
-def test_neighbours_that_two_edges_join_are_named_once() -> None:
+def test_equal_pairs_of_neighbours_are_named_once() -> None:
     nodes = relu("a"), relu("b"), relu("c")
     graph = Graph({}, {}, nodes, intermediate_edges=(link("a", "b"), link("b", "c")))
     assert graph.neighbours() == (("ACTIVATION_RELU", "ACTIVATION_RELU"),)

@@ -57,9 +57,7 @@ def branches(tmp_path: Path) -> GraphCase:
 
 
 @pytest.mark.parametrize("relation", Relation)
-def test_each_form_of_a_graph_gives_the_outputs_of_the_graph(
-    branches: GraphCase, relation: Relation
-) -> None:
+def test_each_form_gives_the_outputs_of_the_graph(branches: GraphCase, relation: Relation) -> None:
     assert lacking(branches.graph, relation) is None
     outputs = answered(in_other_form(branches, relation), run_case)
     assert isinstance(outputs, dict)
@@ -67,14 +65,14 @@ def test_each_form_of_a_graph_gives_the_outputs_of_the_graph(
         np.testing.assert_array_equal(outputs[name], array)
 
 
-def test_the_forms_of_a_graph_are_valid_graphs(branches: GraphCase) -> None:
+def test_forms_of_a_graph_are_valid_graphs(branches: GraphCase) -> None:
     graph = branches.graph
     pieces = [part(graph, names).graph for names in halves(graph)]
     for other in (exported(graph), reversed_nodes(graph), owned_otherwise(graph), *pieces):
         assert graph_problems(other) == ()
 
 
-def test_the_exported_form_has_every_intermediate_tensor_as_an_output(branches: GraphCase) -> None:
+def test_exported_form_has_all_intermediates_as_outputs(branches: GraphCase) -> None:
     outputs = list(exported(branches.graph).outputs)
     assert outputs[:2] == ["y", "product_too"]
     assert set(outputs[2:]) == {
@@ -84,7 +82,7 @@ def test_the_exported_form_has_every_intermediate_tensor_as_an_output(branches: 
     }
 
 
-def test_the_form_order_lists_the_nodes_and_edges_of_the_graph_from_the_last_to_the_first(
+def test_form_order_reverses_nodes_and_edges(
     branches: GraphCase,
 ) -> None:
     graph, other = branches.graph, reversed_nodes(branches.graph)
@@ -94,11 +92,11 @@ def test_the_form_order_lists_the_nodes_and_edges_of_the_graph_from_the_last_to_
         assert getattr(other, name) == tuple(reversed(listed)), name
 
 
-def test_the_form_cut_has_two_of_the_four_operators_in_each_half(branches: GraphCase) -> None:
+def test_form_cut_has_two_operators_in_each_half(branches: GraphCase) -> None:
     assert halves(branches.graph) == (("product", "sum"), ("split", "join"))
 
 
-def test_the_form_owned_has_unowned_inputs_for_owned_ones_and_owned_inputs_for_constants(
+def test_form_owned_turns_constants_into_owned_inputs(
     branches: GraphCase,
 ) -> None:
     other = owned_otherwise(branches.graph)
@@ -124,9 +122,7 @@ outputs: {y: product, held: c}
 
 
 @pytest.mark.parametrize("relation", Relation)
-def test_each_form_of_a_graph_with_a_constant_as_an_output_gives_that_output(
-    tmp_path: Path, relation: Relation
-) -> None:
+def test_each_form_keeps_a_constant_output(tmp_path: Path, relation: Relation) -> None:
     graph = graph_case(tmp_path, CONSTANT_OUTPUT)
     outputs = answered(in_other_form(graph, relation), run_case)
     assert isinstance(outputs, dict)
@@ -136,14 +132,14 @@ def test_each_form_of_a_graph_with_a_constant_as_an_output_gives_that_output(
     }
 
 
-def test_a_constant_that_is_an_output_does_not_become_an_input(tmp_path: Path) -> None:
+def test_constant_output_does_not_become_an_input(tmp_path: Path) -> None:
     other = owned_otherwise(graph_case(tmp_path, CONSTANT_OUTPUT).graph)
     assert [node.name for node in other.constants] == ["c"]
     assert other.inputs.keys() == {"x", "d"}
     assert graph_problems(other) == ()
 
 
-def test_a_relation_that_is_unknown_or_does_not_apply_to_the_graph_is_refused(
+def test_unknown_or_inapplicable_relation_is_refused(
     tmp_path: Path,
 ) -> None:
     for relation, message in (
@@ -164,7 +160,7 @@ def test_a_relation_that_is_unknown_or_does_not_apply_to_the_graph_is_refused(
         ("FLOAT32", "FLOAT33", "FLOAT33"),
     ],
 )
-def test_an_unknown_relation_is_reported_with_the_other_problems_of_the_file(
+def test_unknown_relation_is_reported_beside_other_problems(
     tmp_path: Path, relation: str, old: str, new: str, message: str
 ) -> None:
     wrong = TWO_NODES.replace(old, new)
@@ -173,7 +169,7 @@ def test_an_unknown_relation_is_reported_with_the_other_problems_of_the_file(
         graph_case(tmp_path, f"{wrong}{matrix}relation: {relation}\n")
     messages = [problem.message for problem in refusal.value.problems]
     assert any(message in text for text in messages)
-    # If a field is unknown, no case of the matrix is made, so no relation is computed.
+    # With an unknown field, no case of the matrix is made, and no relation is computed.
     no_case_is_made = relation == "=Relation" and "field" in message
     if not no_case_is_made:
         assert "'unfusd' is not a relation" in messages

@@ -41,11 +41,11 @@ def with_input(graph: Graph, node: str, tensor: str, desc: TensorDesc) -> Graph:
     return replace(graph, nodes=nodes)
 
 
-def test_a_valid_graph_has_no_problems(valid: Graph) -> None:
+def test_valid_graph_has_no_problems(valid: Graph) -> None:
     assert rules(valid) == []
 
 
-def test_an_edge_whose_end_does_not_exist_is_found(valid: Graph) -> None:
+def test_edge_whose_end_does_not_exist_is_found(valid: Graph) -> None:
     for edges in (
         {"input_edges": (*valid.input_edges, InputEdge("nothing", "relu", "InputTensor"))},
         {"output_edges": (OutputEdge("nothing", "OutputTensor", "y"),)},
@@ -57,7 +57,7 @@ def test_an_edge_whose_end_does_not_exist_is_found(valid: Graph) -> None:
     assert problem.message == "the node relu has no input OtherTensor"
 
 
-def test_an_input_that_nothing_feeds_and_an_input_that_two_edges_feed_are_found(
+def test_input_without_or_with_two_sources_is_found(
     valid: Graph,
 ) -> None:
     assert rules(replace(valid, input_edges=valid.input_edges[:1])) == ["required-input"]
@@ -65,21 +65,21 @@ def test_an_input_that_nothing_feeds_and_an_input_that_two_edges_feed_are_found(
     assert "single-source" in rules(replace(valid, input_edges=twice))
 
 
-def test_a_cycle_is_found(valid: Graph) -> None:
+def test_cycle_is_found(valid: Graph) -> None:
     link = IntermediateEdge("relu", "OutputTensor", "double", "BTensor")
     edges = tuple(edge for edge in valid.input_edges if edge.tensor != "BTensor")
     cycle = replace(valid, input_edges=edges, intermediate_edges=(*valid.intermediate_edges, link))
     assert rules(cycle) == ["acyclic"]
 
 
-def test_a_node_that_feeds_nothing_is_found(valid: Graph) -> None:
+def test_node_that_feeds_nothing_is_found(valid: Graph) -> None:
     idle = Node("idle", "ACTIVATION_RELU", {"InputTensor": ROW, "OutputTensor": ROW})
     edges = (*valid.input_edges, InputEdge("x", "idle", "InputTensor"))
     graph = replace(valid, nodes=(*valid.nodes, idle), input_edges=edges)
     assert rules(graph) == ["node-feeds-something"]
 
 
-def test_both_ends_of_an_edge_need_equal_bytes_and_one_data_type(valid: Graph) -> None:
+def test_ends_of_an_edge_need_equal_bytes_and_types(valid: Graph) -> None:
     other_sizes = with_input(valid, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 1, 5)))
     assert "edge-size" in rules(other_sizes)
     other_type = with_input(valid, "relu", "InputTensor", replace(ROW, DataType=DataType.INT32))
@@ -88,7 +88,7 @@ def test_both_ends_of_an_edge_need_equal_bytes_and_one_data_type(valid: Graph) -
     assert "edge-size" not in rules(with_input(valid, "relu", "InputTensor", seen_twice))
 
 
-def test_an_owned_tensor_must_be_a_graph_input_that_all_its_consumers_own(valid: Graph) -> None:
+def test_owned_tensor_must_be_owned_by_all_consumers(valid: Graph) -> None:
     owned = replace(ROW, Flags=("OWNED_BY_DML",))
     assert rules(with_input(valid, "relu", "InputTensor", owned)) == ["owned-by-graph-input"]
     [problem] = graph_problems(with_input(valid, "double", "ATensor", owned))
@@ -98,7 +98,7 @@ def test_an_owned_tensor_must_be_a_graph_input_that_all_its_consumers_own(valid:
     assert rules(both) == []
 
 
-def test_an_output_needs_one_source_and_a_graph_needs_an_output(valid: Graph) -> None:
+def test_graph_needs_outputs_with_one_source_each(valid: Graph) -> None:
     assert "edge-ends-exist" in rules(replace(valid, output_edges=()))
     twice = (*valid.output_edges, OutputEdge("double", "OutputTensor", "y"))
     assert rules(replace(valid, output_edges=twice)) == ["single-output-source"]
@@ -106,7 +106,7 @@ def test_an_output_needs_one_source_and_a_graph_needs_an_output(valid: Graph) ->
     assert "graph-has-output" in rules(none)
 
 
-def test_a_tensor_with_fewer_strides_than_sizes_is_found_and_its_bytes_are_not_compared(
+def test_tensor_with_too_few_strides_is_found(
     valid: Graph,
 ) -> None:
     wrong = with_input(
@@ -123,9 +123,7 @@ def test_a_tensor_with_fewer_strides_than_sizes_is_found_and_its_bytes_are_not_c
         TensorDesc(DataType.FLOAT32, (1, 1, 1, 3), (3, 1)),
     ],
 )
-def test_a_constant_without_elements_or_with_fewer_strides_than_sizes_is_found(
-    tmp_path: Path, tensor: TensorDesc
-) -> None:
+def test_constant_with_wrong_sizes_or_strides_is_found(tmp_path: Path, tensor: TensorDesc) -> None:
     text = TWO_NODES.replace(
         "nodes:",
         "constants: {two: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [2, 2, 2]}}\nnodes:",
@@ -138,7 +136,7 @@ def test_a_constant_without_elements_or_with_fewer_strides_than_sizes_is_found(
     assert "constant-size" in rules(replace(graph, nodes=nodes))
 
 
-def test_the_constraint_that_a_node_breaks_is_named(valid: Graph) -> None:
+def test_constraint_that_a_node_breaks_is_named(valid: Graph) -> None:
     wrong = with_input(valid, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 3, 1)))
     assert rules(wrong) == ["same-sizes"]
     assert "same-sizes" not in WIRING_RULES

@@ -1,4 +1,4 @@
-"""Databases for the tests of histories: files of SQLite, and a PostgreSQL server for the tests."""
+"""Databases for tests of histories, on SQLite and on a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BACKENDS = [
     pytest.param("postgresql", marks=pytest.mark.postgres),
 ]
 
-# The extra `test` has no Parquet; `dev` brings it.
+# The extra `dev` installs Parquet, and the extra `test` does not.
 collect_ignore_glob = [] if find_spec("pyarrow") else ["test_parquet.py"]
 
 _numbers = count()
@@ -31,7 +31,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(params=BACKENDS)
 def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The addresses of any number of new databases, as `--database` takes them."""
+    """The addresses of any number of new databases."""
     names = (f"history{number}" for number in _numbers)
     if request.param == "sqlite":
         return (str(tmp_path / f"{name}.sqlite") for name in names)
@@ -41,5 +41,5 @@ def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def database(databases: Iterator[str]) -> str:
-    """The address of a new database, as `--database` takes it."""
+    """The address of a new database."""
     return next(databases)

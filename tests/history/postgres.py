@@ -28,7 +28,6 @@ class Server:
 
     Attributes:
         port: the port on 127.0.0.1 on which it listens.
-        process: its first process.
         createdb: the path of the program that creates databases.
     """
 
@@ -37,7 +36,7 @@ class Server:
     createdb: str
 
     def database(self, name: str) -> str:
-        """Create an empty database, and return its address as `--database` takes it."""
+        """Create an empty database, and return its address."""
         subprocess.run(self._creating(name), check=True)
         return f"postgresql+psycopg://tester@127.0.0.1:{self.port}/{name}"
 
@@ -52,7 +51,7 @@ class Server:
 
 @contextmanager
 def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
-    """Start a server for a `with` block; at the end of the block, stop it and remove its data.
+    """Start a server; at the end of the `with` block, stop it and remove its data.
 
     Args:
         settings: further arguments of `postgres`.
@@ -96,11 +95,7 @@ def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
 
 
 def _program(name: str) -> str:
-    """Return the path of a program of PostgreSQL.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
+    """Return the path of a program of PostgreSQL."""
     found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     path = str(found[-1]) if found else shutil.which(name)
     if path is None:

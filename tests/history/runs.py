@@ -32,7 +32,8 @@ def verdict(
 ) -> Verdict:
     """Return a verdict on a case such as `tile/matrix/a`.
 
-    `bits`, repeated to 16 digits, is the digest of its output.
+    Args:
+        bits: repeated to 16 digits, the digest of the output.
     """
     return Verdict(
         Identity(
@@ -65,7 +66,8 @@ def night(
 ) -> RunLog:
     """Return the log of a night's run; night 0 is 1 January 2026.
 
-    The run is complete, unless `selected`, the number of planned cases, is not that of verdicts.
+    Args:
+        selected: the number of planned cases, by default that of the verdicts.
     """
     listed = tuple(verdicts)
     started = FIRST_NIGHT + timedelta(days=number)
