@@ -16,7 +16,7 @@ def for_each(
     """Make one test of a function that checks one item.
 
     It fails if there are no items, or with a line such as `dmlconf.resources: assert 645 <= 600`
-    for each item that fails. A parametrized test of each item would take longer.
+    for each item that fails.
     """
 
     def decorate(check: Callable[[Item], None]) -> Callable[[], None]:

@@ -22,7 +22,6 @@ from tests.documents.refusals import refusal, shown, write
 
 
 def read(directory: Path, content: str | bytes) -> Any:
-    """Write this content to a file, and return what is read."""
     return read_document(write(directory, content)).data
 
 
@@ -93,7 +92,6 @@ SCALAR_VALUES: list[tuple[str, Any]] = [
     ('""', ""),
     ("'~'", "~"),
 ]
-"""Scalars as written, and their values."""
 
 
 @pytest.mark.parametrize(("text", "value"), SCALAR_VALUES)
@@ -129,7 +127,6 @@ VALUES = st.recursive(
 
 
 def in_flow_style(value: Any) -> str:
-    """Return a value in YAML's flow style, with text in double quotes."""
     if isinstance(value, dict):
         return (
             "{"
@@ -197,7 +194,6 @@ BILLION_LAUGHS = "a: &a [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n" + "".join(
 """Each list but the first holds the one before it 9 times, so `g` expands to 9**7 values."""
 
 LADDER = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 3000))
-"""3,000 lists; each but the first holds an alias of the one before it."""
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a duplicate key": (
@@ -525,7 +521,6 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         """,
     ),
 }
-"""Contents of files, and the messages that refuse them."""
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -264,7 +264,6 @@ most, parts, version, pair, either
         """,
     ),
 }
-"""Documents that break SCHEMA, and the messages."""
 
 
 def problems(directory: Path, text: str) -> str:

@@ -19,12 +19,10 @@ needs_file_modes = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Window
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Return a cache whose folder does not exist yet."""
     return Store(tmp_path / "cache" / "dmlconf")
 
 
 def stored_file(store: Store, key: str = "a") -> Path:
-    """Return the path of the file that holds the value of a key."""
     return store.folder / f"{key}.json"
 
 

@@ -47,7 +47,6 @@ cases:
 
 
 def write(directory: Path, text: str = TILE, name: str = "mixed.yaml") -> Path:
-    """Write a case file, by default TILE, and return its path."""
     path = directory / name
     path.write_text(text, encoding="utf-8")
     return path

@@ -27,12 +27,10 @@ class Interrupt:
     """Receives verdicts, and at one of them raises KeyboardInterrupt, as Ctrl-C does."""
 
     def __init__(self, number: int) -> None:
-        """Choose the verdict by its number, from 1."""
         self.number = number
         self.seen: list[Verdict] = []
 
     def __call__(self, verdict: Verdict) -> None:
-        """Take a verdict."""
         self.seen.append(verdict)
         if len(self.seen) == self.number:
             raise KeyboardInterrupt

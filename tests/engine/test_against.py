@@ -35,8 +35,12 @@ from tests.engine.cases import plan, write
 STALE_DIGEST = "0" * 64
 """No case has this digest, so a recorded case with it is stale."""
 
-REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": None, "driver": None}
-"""The environment of a recording of the reference."""
+REFERENCE_ENVIRONMENT: dict[str, Any] = {
+    "backend": "numpy",
+    "version": "1.0",
+    "adapter": None,
+    "driver": None,
+}
 
 IDENTITY = """
 operator: ELEMENT_WISE_IDENTITY
@@ -51,7 +55,6 @@ cases:
 
 @contextmanager
 def opened_backend(backend: str) -> Iterator[OpenBackend]:
-    """Open a backend, and close it at the end."""
     result = open_backend(registry.parse(backend), Limits())
     try:
         yield result
@@ -163,7 +166,7 @@ def test_recording_of_other_operators_gives_only_a_note(
 
 def test_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE)
+    path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE_ENVIRONMENT)
     expected = chosen(tmp_path, f"recording:{path}")
     assert expected.against(case) is None
     assert "proves nothing" in str(expected.note)
@@ -171,7 +174,7 @@ def test_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -
 
 def test_the_reference_never_judges_a_recording_of_itself(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE)
+    path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE_ENVIRONMENT)
     for given in ("numpy", AUTO):
         assert chosen(tmp_path, given, f"recording:{path}").against(case) is None
 
@@ -180,7 +183,7 @@ def test_recording_of_the_reference_counts_as_the_reference(
     tmp_path: Path,
 ) -> None:
     case = unstated(tmp_path)
-    path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE)
+    path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE_ENVIRONMENT)
     verdict = judge(
         case, run_case(case), chosen(tmp_path, f"recording:{path}", "faulty:zeros").against
     )
@@ -254,7 +257,7 @@ def test_auto_without_recordings_uses_the_reference(tmp_path: Path) -> None:
 
 def test_auto_ignores_recordings_of_the_tested_backend(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    write_recording(tmp_path / "recordings" / "a.dmlrec", case, **REFERENCE)
+    write_recording(tmp_path / "recordings" / "a.dmlrec", case, **REFERENCE_ENVIRONMENT)
     path = write_recording(tmp_path / "recordings" / "b.dmlrec", case)
     assert chosen(tmp_path, AUTO).name == f"recording:{path}"
     assert [each.path for each in chosen(tmp_path, AUTO).recordings] == [path]
@@ -310,7 +313,7 @@ def test_recordings_are_found_from_parts_of_a_suite(
     assert suite_recordings([tmp_path]) == []
 
 
-def test_recordings_by_operator_are_found_from_parts_of_a_suite(
+def test_recordings_by_operator_are_found_from_parts(
     tmp_path: Path,
 ) -> None:
     suite = tmp_path / "cases"

@@ -172,7 +172,7 @@ def test_log_in_memory_equals_log_in_a_file(tmp_path: Path, limits: tuple[int, i
 
 
 def kept_log(names: Sequence[str]) -> RunLog:
-    """Return the log, kept in columns, of a run in which cases with these names pass."""
+    """Return a log in columns, of passing cases with these names."""
     written = everything()
     passed = next(each for each in written.verdicts if each.status is Status.PASSED)
     keeper = LogKeeper(0, 0)

@@ -47,12 +47,7 @@ def logged(
     most_failures: int | None = None,
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
 ) -> RunLog:
-    """Run the plan on the reference, and return the log as read back.
-
-    Args:
-        expected: gives expected outcomes; by default what `--against auto` chooses.
-        timeout: seconds that one case may take.
-    """
+    """Run the plan on the reference, by default with `--against auto`, and read its log."""
     run = run_of(
         directory,
         planned,
@@ -69,7 +64,6 @@ def logged(
 
 
 def without_time(log: RunLog) -> list[Verdict]:
-    """Return the verdicts of a log with 0 in place of their seconds."""
     return [verdict.ran(seconds=0.0) for verdict in log.verdicts]
 
 
@@ -147,7 +141,7 @@ cases:
       OutputTensor: {Sizes: [2], DataType: INT32}
       Repeats: [2]
 """
-"""Cases that state no outputs, so that workers ask for the expected outcome of each."""
+"""Cases for which workers ask for the expected outcome."""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
@@ -219,13 +213,10 @@ WRONG_VALUES = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements of OutputTensor 
 def out_of_order(
     directory: Path, order: Sequence[int], *, most_failures: int | None = None
 ) -> tuple[list[str], RunLog]:
-    """Run five cases, of which number 2 fails, and interrupt the run after the last verdict.
-
-    Args:
-        order: the numbers of the cases, from 0, in the order of their verdicts.
+    """Run five cases with verdicts in this order, of which case 2 fails, and interrupt the run.
 
     Returns:
-        the numbers of the cases in the order of the log's lines, and the log as read back.
+        the numbers of the cases as logged, and the log as read back.
     """
     planned = numbered_cases(directory, 5)
 

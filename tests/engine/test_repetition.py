@@ -17,7 +17,6 @@ from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())
-"""Cases of which `Flaky` invents the verdicts."""
 
 
 class Flaky:

@@ -15,7 +15,6 @@ from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())[:3]
-"""Three cases, of which `Judge` invents the verdicts."""
 
 FIRST, *OTHERS = [planned.identifier for planned in PLAN]
 
@@ -42,7 +41,6 @@ class Judge:
 
 
 def verdicts(retries: Retries, judge: Judge, max_failures: int | None = None) -> dict[str, Verdict]:
-    """Return the verdicts of a run of PLAN, by case."""
     stream = retries.run(PLAN, judge, max_failures)
     reached = [each for each in stream if isinstance(each, Verdict)]
     assert len({verdict.case for verdict in reached}) == len(reached)

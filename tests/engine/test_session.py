@@ -41,7 +41,6 @@ def run_and_read_log(
     *,
     most_failures: int | None = None,
 ) -> RunLog:
-    """Run the plan, and return the log as read back."""
     run = run_of(directory, planned, backend, limits, most_failures=most_failures)
     return logged_run(directory, run, on_verdict)
 

@@ -16,7 +16,6 @@ from tests.cli.process import dmlconf_here, write
 from tests.fleet.suites import MATRIX
 
 NAMES = [f"gather/matrix/case[{number}]" for number in range(1000)]
-"""Identifiers of cases that need not exist."""
 
 
 def test_shard_follows_from_the_identifier_alone() -> None:
@@ -52,7 +51,6 @@ def test_shard_is_parsed_from_its_number_and_count() -> None:
 
 
 def listed(folder: Path, *arguments: str) -> list[str]:
-    """Return the cases that `dmlconf list` prints with these options."""
     return dmlconf_here(folder, "list", "tile.yaml", *arguments).stdout.split()
 
 

@@ -31,7 +31,6 @@ class SameHash(str):
 
 @pytest.fixture(params=[str, SameHash])
 def cases(request: pytest.FixtureRequest, tmp_path: Path) -> list[PlannedCase]:
-    """Return eight cases, with identifiers of different hashes or of one hash."""
     planned = numbered_cases(tmp_path, 8)
     return [PlannedCase(request.param(each.identifier), each.template, {}) for each in planned]
 

@@ -55,7 +55,6 @@ def opened(**backends: str) -> OpenBackend:
 
 
 def verdicts(directory: Path, *names: str, **backends: str) -> list[Verdict]:
-    """Return the verdicts on cases of TILE, which run in the variants of `opened`."""
     tested = registry.parse("faulty:zeros")
     return list(
         judged_variants(plan(directory, *names), opened(**backends), reference("numpy", tested))

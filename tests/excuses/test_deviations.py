@@ -33,7 +33,6 @@ from tests.permitted.graphs.accepted import graph, single
 
 ONNX: Final = read_deviations("onnx")
 FORWARD_GRU: Final = "DataType=FLOAT32,Direction=FORWARD,LinearBeforeReset=False"
-"""Parameters of a case of GRU, as in its identifier."""
 
 
 def case(name: str) -> Case:
@@ -45,13 +44,11 @@ def case(name: str) -> Case:
 
 
 def verdict(tested: Case, outcome: Outcome, deviations: Deviations = ONNX) -> Verdict:
-    """Return the verdict on an outcome that deviations may waive."""
     conclusion = Conclusion(run_case, deviations=deviations)
     return conclusion.excused(tested, outcome, conclusion.judge(tested, outcome))
 
 
 def reference_output(tested: Case) -> Array:
-    """Return a copy of the first output that the reference computes."""
     outcome = run_case(tested)
     assert isinstance(outcome, Outputs)
     return next(iter(outcome.arrays.values())).copy()
@@ -254,7 +251,7 @@ def test_only_inputs_with_nan_may_be_quantized_differently() -> None:
     ],
     ids=["relu", "max"],
 )
-def test_maximum_in_a_graph_may_be_nan_only_after_nan(
+def test_graph_maximum_may_be_nan_only_after_nan(
     tmp_path: Path, after: str, values: str, status: Status
 ) -> None:
     inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
@@ -311,7 +308,7 @@ def test_dequantized_nan_is_waived_only_after_nan(
         ("OutputScaleTensor", np.full((1, 1, 1, 1), 0.5, np.float32), Status.FAILED),
     ],
 )
-def test_nan_may_become_any_integer_but_its_scale_is_nan(
+def test_quantized_nan_may_be_any_integer(
     tmp_path: Path, tensor: str, given: Array, status: Status
 ) -> None:
     inputs = "\n  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [.nan, 3]}"

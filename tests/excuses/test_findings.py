@@ -39,7 +39,6 @@ FILES = sorted((schemas_directory() / "findings").glob("*.yaml"))
 
 
 def reason_of_failure(environment: Environment, name: str, outcome: Outputs | Rejection) -> str:
-    """Return the reason of a failure of a bundled case in an environment."""
     return reason_of_case(environment, case(name), outcome)
 
 
@@ -53,7 +52,6 @@ def reason_of_case(environment: Environment, failing: Case, outcome: Outputs | R
 
 
 def reason(name: str, outcome: Outputs | Rejection) -> str:
-    """Return the reason of a failure of a bundled case on the CPU provider."""
     return reason_of_failure(CPU, name, outcome)
 
 

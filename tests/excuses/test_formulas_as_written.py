@@ -60,7 +60,6 @@ def tensor(name: str, values: str, data_type: str = "FLOAT32", sizes: str = "") 
 
 
 def output(count: int, data_type: str = "FLOAT32") -> str:
-    """Return OutputTensor in YAML, with one dimension."""
     return f"OutputTensor: {{Sizes: [{count}], DataType: {data_type}}}"
 
 
@@ -239,7 +238,7 @@ def test_only_the_result_of_the_formula_is_waived(
 def test_copy_of_an_input_is_not_waived(
     tmp_path: Path,
 ) -> None:
-    """0.003 is the hyperbolic tangent of 0.003 within the tolerance of ONNX."""
+    """ONNX permits 0.003 as the hyperbolic tangent of 0.003."""
     numbers = [0.003 + 1e-5 * place for place in range(16)]
     desc = f"{tensor('InputTensor', ', '.join(map(str, numbers)))}, {output(16)}"
     of = described(tmp_path, "ACTIVATION_TANH", desc)
@@ -336,7 +335,7 @@ def test_finding_explains_only_what_onnx_runtime_gives(
         assert found.reason.message.startswith(f"known finding {name} ") is named
 
 
-def test_sum_with_a_zero_point_may_be_rounded_to_float32(
+def test_sum_with_zero_point_may_be_in_float32(
     tmp_path: Path,
 ) -> None:
     desc = (

@@ -96,7 +96,6 @@ def verdict(fault: KnownFault, case: Case, outcome: Outcome) -> Verdict:
 
 
 def directml(version: str, **details: Any) -> Environment:
-    """Return an environment of this version of DirectML."""
     return Environment("directml", version, "an adapter", "1.0", {"compile": "operator", **details})
 
 

@@ -38,7 +38,6 @@ QUICK_GELU: Final = (
 
 
 def reason(name: str, outcome: Outputs | Rejection) -> str:
-    """Return the reason of a failure of a bundled case on OpenVINO."""
     return reason_of_failure(OPENVINO, name, outcome)
 
 
@@ -290,7 +289,7 @@ outputs: {y: y}
 """A graph whose reduction reads an activation of the join."""
 
 
-def test_output_of_other_sizes_is_explained_by_a_reduced_join() -> None:
+def test_reduced_join_explains_other_output_sizes() -> None:
     more = Outputs({"y": np.zeros((1, 1, 2, 3), np.float32)})
     assert reason(JOINED, more).startswith("known finding openvino-extremes-of-joins ")
     assert "known finding" not in reason(MERGED, Outputs({"y": more.arrays["y"], "z": np.zeros(4)}))
@@ -359,7 +358,7 @@ outputs: {y: m}
 """
 
 
-def test_wrong_integers_of_max_pooling_have_no_finding(tmp_path: Path) -> None:
+def test_max_pooling_of_uint32_in_a_graph_raises_no_error(tmp_path: Path) -> None:
     tested = graph_case(tmp_path, POOLED).with_inputs()
     outcome = Outputs({"y": np.full((1, 1, 1, 1), 7, np.uint32)})
     assert not reason_of_case(OPENVINO, tested, outcome).startswith("known finding ")

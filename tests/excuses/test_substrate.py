@@ -47,14 +47,12 @@ RIGHT = Outputs({"OutputTensor": np.array([1, 2, 1, 2], np.float32)})
 
 @pytest.fixture
 def substrate(tmp_path: Path) -> Substrate:
-    """The substrate with the two limits of FILE."""
     path = tmp_path / "substrate.yaml"
     path.write_text(FILE, encoding="utf-8")
     return read_substrate(path)
 
 
 def status(substrate: Substrate, case: Case, outcome: Outcome) -> Status:
-    """Return the status of an outcome on a substrate."""
     verdict = judge(case, outcome, lambda case: None)
     return substrate.excuse(case, outcome, verdict).status
 

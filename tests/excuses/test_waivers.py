@@ -59,7 +59,6 @@ TWO, FLOAT32, INT32, REFUSED = (
     f"tile/small/{name}"
     for name in ("two", "types[DataType=FLOAT32]", "types[DataType=INT32]", "refused")
 )
-"""The identifiers of the four cases of SUITE."""
 
 NO_CASE: dict[str, Any] = {"cases": None, "where": "Repeats[0] > 5"}
 """Fields of a waiver that waives no case of SUITE."""
@@ -110,7 +109,6 @@ def run(folder: Path, backend: str, *waivers: dict[str, Any], **options: str) ->
 
 
 def status_and_kind(result: dict[str, Any], case: str = TWO) -> tuple[str, str | None]:
-    """Return the status of a case and the kind of its reason."""
     verdict = result[case]
     return verdict["status"], verdict["reason"] and verdict["reason"]["kind"]
 
@@ -403,7 +401,7 @@ def test_two_waivers_with_the_same_name_are_refused(tmp_path: Path) -> None:
     assert "a-tenth-off is listed twice" in result["output"]
 
 
-def test_waivers_may_name_bundled_cases_in_runs_of_other_cases(tmp_path: Path) -> None:
+def test_waivers_may_name_bundled_cases_that_do_not_run(tmp_path: Path) -> None:
     bundled = waiver(cases=["gather/documented/example-1-1d-remapping"])
     result = run(tmp_path, "numpy", bundled)
     assert result["code"] == 0
@@ -429,7 +427,6 @@ def test_text_that_is_no_version_is_not_parsed(text: str) -> None:
 
 
 def with_reasons(text: str) -> str:
-    """Return the text of a drafted file with a reason for each TODO."""
     return text.replace(UNEXPLAINED, "The driver scales.")
 
 
@@ -440,7 +437,7 @@ def with_reasons(text: str) -> str:
         pytest.param("crash", marks=pytest.mark.breakdown),
     ],
 )
-def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) -> None:
+def test_drafted_waivers_waive_the_failures_of_the_log(tmp_path: Path, fault: str) -> None:
     backend = f"faulty:{fault}"
     run(tmp_path, backend, waiver(**NO_CASE), log="log.jsonl")
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "-o", "first.yaml", "--until", "2099-01-01")
@@ -462,7 +459,7 @@ def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) 
     assert "failed" not in again.stdout
 
 
-def test_waivers_made_from_a_log_apply_only_to_its_device(tmp_path: Path) -> None:
+def test_drafted_waivers_apply_only_to_their_device(tmp_path: Path) -> None:
     run(tmp_path, SCALED, waiver(**NO_CASE), log="log.jsonl")
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "--link", "https://bugs.example.com/2")
     (tmp_path / "first.yaml").write_text(done.stdout)

@@ -195,7 +195,7 @@ def test_result_that_two_findings_give_alike_is_explained(tmp_path: Path) -> Non
         assert verdict.reason.message.startswith("known finding ") is named
 
 
-def test_resampling_of_rows_and_channels_has_no_finding(tmp_path: Path) -> None:
+def test_resampling_of_rows_and_channels_raises_no_error(tmp_path: Path) -> None:
     """The resized axes are 1 and 2, and not 2 and 3."""
     desc = (
         f"{tensor('InputTensor', '1, 2, 3, 4', sizes='[1, 2, 2, 1]')}, "

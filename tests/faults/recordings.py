@@ -19,11 +19,7 @@ __all__ = ["directml_recording"]
 def directml_recording(
     path: Path, outcomes: Mapping[str, tuple[Case, Outcome]], version: str = "1.15.4"
 ) -> str:
-    """Write a recording of DirectML, and return the name of the backend that replays it.
-
-    Args:
-        outcomes: by identifier, the cases and what DirectML gives for them.
-    """
+    """Write a recording of DirectML, and return the name of the backend that replays it."""
     environment = {
         "backend": "directml",
         "version": version,

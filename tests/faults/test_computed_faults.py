@@ -39,13 +39,7 @@ LOW_WORDS = "int64-low-words-compared-as-signed"
 
 @dataclass(frozen=True)
 class Observed:
-    """A case that is not in the suite, and the wrong outputs that DirectML gives.
-
-    Attributes:
-        fault: the name of the known fault.
-        wrong: the elements of each output.
-        version: the release of DirectML that gave them.
-    """
+    """A case that is not in the suite, and the wrong outputs that a version of DirectML gives."""
 
     fault: str
     operator: str
@@ -55,14 +49,12 @@ class Observed:
 
 
 def case_of(folder: Path, operator: str, desc: str) -> Case:
-    """Return a case of an operator with this desc."""
     path = folder / "of-a-user.yaml"
     path.write_text(f"operator: {operator}\ncases:\n  - name: mine\n    desc: {desc}\n", "utf-8")
     return build(next(load_suite([path]).plan()))
 
 
 def outputs_of(case: Case, values: Mapping[str, list[Any]]) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the elements of each output as an array of its sizes and data type."""
     return {
         name: np.array(values[name], tensor.DataType.dtype).reshape(tensor.Sizes)
         for name, tensor in case.outputs().items()
@@ -181,7 +173,7 @@ OBSERVED = [
             "OutputSecondMomentTensor": [4.71875, 1.0576171875],
         },
     ),
-    # The least INT64 has the low word 0, which exceeds the low words of the inputs as signed ones.
+    # The low word of the least INT64 is 0; as signed numbers, those of the inputs are negative.
     Observed(
         LOW_WORDS,
         "MAX_POOLING",

@@ -152,14 +152,12 @@ def wrong_maximum(a: int, b: int) -> int:
 
 
 def wrong_maxima(case: Case) -> Array:
-    """Return what `wrong_maximum` makes of the inputs of a case."""
     inputs = np.broadcast_arrays(*(case.inputs()[name] for name in ("ATensor", "BTensor")))
     pairs = zip(*(array.ravel().tolist() for array in inputs), strict=True)
     return np.array([wrong_maximum(*pair) for pair in pairs], np.int64).reshape(inputs[0].shape)
 
 
 def random_case_with_the_fault(seed: int) -> tuple[int, Case]:
-    """Return the first random case that the fault affects, and its number."""
     for number in range(1000):
         case = valid_case(operator_case("ELEMENT_WISE_MAX", seed, number))
         if case.desc["OutputTensor"].DataType is not DataType.INT64 or case.in_place:

@@ -39,7 +39,6 @@ CONSTANT = (
 NEGATE = "{operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: %s, OutputTensor: {}}}"
 INPUT = "inputs: {x: {Sizes: [5], DataType: FLOAT32, values: [1, 2, 3, 4, 5]}}\n"
 READ_SEQUENCE = f"nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n"
-"""A sequence `f` and the node `n`, which reads it."""
 
 
 def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -> str:
@@ -184,7 +183,7 @@ outputs: {y: last}
 def test_sum_added_before_an_activation_is_waived(
     tmp_path: Path, values: list[float], name: str
 ) -> None:
-    # The product is [-2, 1]. Right is -(RELU([-2, 1]) + [10, 20]), which is [-10, -21].
+    # The product is [-2, 1]. Right is [-10, -21]; the fault gives -RELU([-2 + 10, 1 + 20]).
     wrong = Outputs({"y": np.array(values, np.float32).reshape(1, 1, 1, 2)})
     assert waiving_fault(tmp_path, PRODUCT, wrong, "1.13.1") == name
     assert waiving_fault(tmp_path, PRODUCT, wrong) == ""
@@ -287,7 +286,6 @@ def test_refusal_of_a_slice_depends_on_its_first_byte(
 
 
 def by_window(graph: str, sizes: str) -> str:
-    """Return a graph with SLICE1 instead of SLICE, whose window begins at row 2."""
     window = f"InputWindowOffsets: [0, 0, 2, 0], InputWindowSizes: {WINDOWS[sizes]}"
     return (
         graph.replace("SLICE", "SLICE1")
@@ -301,7 +299,7 @@ WINDOWS = {"[1, 1, 1, 2]": "[1, 1, 1, 2]", "[1, 1, 2, 2]": "[1, 1, 3, 2]"}
 
 
 @pytest.mark.parametrize(("sizes", "refused"), [("[1, 1, 1, 2]", True), ("[1, 1, 2, 2]", False)])
-def test_refusal_with_a_row_stride_is_waived_for_one_row(
+def test_refused_row_stride_is_waived_for_one_row(
     tmp_path: Path, sizes: str, refused: bool
 ) -> None:
     graph = sliced("FLOAT32", "[0, 0, 2, 0]", sizes, "[1, 1, 2, 1]")

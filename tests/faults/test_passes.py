@@ -37,9 +37,7 @@ SUM = (
 
 
 @pytest.mark.parametrize(("function", "right"), [("SUM", 1), ("AVERAGE", 0.25)])
-def test_loss_of_a_1_in_the_first_pass_is_waived(
-    function: str, right: float, tmp_path: Path
-) -> None:
+def test_1_lost_in_the_first_pass_is_waived(function: str, right: float, tmp_path: Path) -> None:
     case = case_of(tmp_path, "REDUCE", SUM.replace("FUNCTION", function))
     given = outputs_of(case, {"OutputTensor": [0] * 5})
     assert status_and_fault(case, given, "1.9.1") == (Status.WAIVED, FAULT_OF_MEANS)
@@ -51,7 +49,7 @@ def test_loss_of_a_1_in_the_first_pass_is_waived(
     assert status_and_fault(case, all_right, "1.9.1")[0] is Status.PASSED
 
 
-def test_loss_of_a_1_in_float32_is_not_waived(tmp_path: Path) -> None:
+def test_1_lost_in_float32_is_not_waived(tmp_path: Path) -> None:
     desc = SUM.replace("FUNCTION", "SUM").replace("FLOAT16", "FLOAT32")
     case = case_of(tmp_path, "REDUCE", desc)
     assert first_pass_truncated(case) is None
@@ -245,7 +243,7 @@ FAR_APART = (
         (-210, 26896, Status.FAILED),
     ],
 )
-def test_mean_in_one_pass_beside_variance_in_two_is_waived(
+def test_one_pass_mean_with_two_pass_variance_is_waived(
     tmp_path: Path, mean: float, variance: float, status: Status
 ) -> None:
     case = case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", FAR_APART)

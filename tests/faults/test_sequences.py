@@ -48,12 +48,7 @@ def sequence(name: str, start: int, count: int, data_type: str = "FLOAT32") -> s
 
 
 def graph(nodes: str, outputs: str, head: str = "") -> str:
-    """Return the entry of a graph.
-
-    Args:
-        outputs: the nodes whose outputs are the graph's, separated by spaces.
-        head: lines before the nodes, such as the graph's inputs.
-    """
+    """Return a graph as YAML; `outputs` names nodes, and `head` has inputs and constants."""
     named = ", ".join(f"{name}: {name}" for name in outputs.split())
     return f"{head}nodes:\n{nodes}outputs: {{{named}}}\n"
 

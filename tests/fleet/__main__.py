@@ -20,7 +20,6 @@ _VICTIMS: Final = {"kills": KILLED, "silence": SILENT}
 
 
 def main() -> int:
-    """Harm fleet runs, and print how they ended; return 1 if there was a problem."""
     parser = argparse.ArgumentParser(prog="python -m tests.fleet", description=__doc__)
     parser.add_argument(
         "command", choices=_VICTIMS, help="kills: kill -9; silence: processes hang or are cut off"
@@ -49,7 +48,6 @@ def main() -> int:
 
 
 def _faults(victim: str, seeds: Sequence[int]) -> list[Fault]:
-    """Harm a victim once for each seed, and print the problems."""
 
     def each(laboratory: Laboratory) -> Iterator[Fault]:
         for seed in seeds:

@@ -22,7 +22,6 @@ from tests.fleet.suites import MATRIX, untimed
 __all__ = ["KILLED", "SILENT", "Fault", "Laboratory"]
 
 KILLED: Final = ("main", "worker", "nanny", "scheduler")
-"""Processes that SIGKILL ends."""
 
 SILENT: Final = ("hung-worker", "cut-off-worker", "hung-scheduler")
 """Processes that SIGSTOP stops, or whose network is cut."""
@@ -49,12 +48,7 @@ _RUN_SECONDS: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The result of a run in which a process was killed, stopped or cut off.
-
-    Attributes:
-        end: the victim and how the run ended, such as `worker in its log, exit 1`.
-        problems: promises that were broken.
-    """
+    """The end of a run, such as `worker in its log, exit 1`, and the promises that it broke."""
 
     end: str
     problems: tuple[str, ...]
@@ -64,11 +58,7 @@ class Laboratory:
     """A scheduler and two workers, restarted if a fault has ended them."""
 
     def __init__(self, folder: Path, victim: str) -> None:
-        """Write the suite, the plugin, and the log `reference.jsonl` of a run without a scheduler.
-
-        Args:
-            victim: one of `KILLED` or `SILENT`.
-        """
+        """Write the suite, the plugin, and `reference.jsonl`, the log of a plain run."""
         self._folder = folder
         self._victim = victim
         self._plugins = folder / "plugins"
@@ -80,17 +70,12 @@ class Laboratory:
         assert done.returncode == 1, done.stderr
 
     def close(self) -> None:
-        """End all processes."""
         if self._machines is not None:
             self._machines.__exit__(None, None, None)
             self._machines = None
 
     def fault(self, seed: int) -> Fault:
-        """Start a run, harm one of its processes at a random moment, and check what is left.
-
-        Args:
-            seed: decides on the moment and on the worker.
-        """
+        """Start a run, harm one of its processes at a random moment, and check what is left."""
         victim = self._victim
         random = Random(f"{victim}:{seed}")
         early = random.random() < 0.25
@@ -182,7 +167,6 @@ class Laboratory:
             yield from self._unlike_reference(log)
 
     def _unlike_reference(self, log: Path) -> Iterator[str]:
-        """Yield how the log differs from that of a run without a scheduler."""
         try:
             verdicts = read_log(log).verdicts
         except InvalidLogError as error:
@@ -194,7 +178,6 @@ class Laboratory:
             yield "the log differs from that of a run without a scheduler"
 
     def _lab(self) -> Machines:
-        """Return the scheduler and its two workers; start them if they do not run."""
         if self._machines is None:
             self._starts += 1
             folder = self._folder / f"lab-{self._starts}"

@@ -21,8 +21,6 @@ __all__ = ["LabBackend", "create", "install"]
 
 
 class LabBackend:
-    """The reference on an adapter that the environment names."""
-
     def environment(self) -> Environment:
         """Return an environment with the adapter that LAB_ADAPTER names, or `one`.
 
@@ -35,11 +33,9 @@ class LabBackend:
         return Environment("lab", "1", os.environ.get("LAB_ADAPTER", "one"), "32.0.1")
 
     def capabilities(self) -> Capabilities:
-        """Return every feature level and data type."""
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield what the reference computes, after a moment."""
         for case in cases:
             if "deadly" in case.identifier:
                 os.kill(os.getppid(), signal.SIGKILL)
@@ -51,10 +47,8 @@ class LabBackend:
 
 
 def create(argument: str) -> Backend:
-    """Make the backend."""
     return LabBackend()
 
 
 def install(folder: Path) -> None:
-    """Write into a folder a distribution that registers the backend `lab`."""
     install_plugin(folder, "lab", module=__name__)

@@ -1,4 +1,4 @@
-"""A scheduler and workers of Dask, as separate processes with the commands of the documentation."""
+"""A scheduler and workers of Dask, as separate processes."""
 
 from __future__ import annotations
 
@@ -22,22 +22,14 @@ _DASK: Final = (sys.executable, "-m", "dask")
 
 
 class Machines:
-    """A scheduler and its workers. Use as a context manager; leaving it ends them all.
+    """A scheduler and its workers, which end with the `with` block.
 
     Attributes:
-        address: the scheduler's address.
-        scheduler: its process.
         nannies: by the worker's name, the process of its nanny, or its own if it has none.
     """
 
     def __init__(self, folder: Path, cwd: Path | None = None, **variables: str) -> None:
-        """Start the scheduler.
-
-        Args:
-            folder: for the output and the files of the processes.
-            cwd: the working folder of the processes; by default `folder`.
-            variables: further environment variables.
-        """
+        """Start the scheduler; `variables` are further environment variables of all processes."""
         self._folder, self._cwd, self._variables = folder, cwd or folder, variables
         self.nannies: dict[str, subprocess.Popen[bytes]] = {}
         self._networks: dict[str, tuple[Link, Link]] = {}
@@ -119,7 +111,6 @@ class Machines:
         )
 
     def cut_off(self, name: str) -> None:
-        """Cut the network of a worker, in both directions."""
         for link in self._networks[name]:
             link.cut()
 
@@ -144,7 +135,6 @@ class Machines:
 
     @staticmethod
     def workers_of(nanny: subprocess.Popen[bytes]) -> list[int]:
-        """Return the worker processes of a nanny, on Linux."""
         result = []
         for children in Path(f"/proc/{nanny.pid}/task").glob("*/children"):
             with suppress(FileNotFoundError, ProcessLookupError):
@@ -154,7 +144,6 @@ class Machines:
         return result
 
     def _address_in(self, file: Path, seconds: float = 60.0) -> str:
-        """Wait until the scheduler has written where it listens."""
         deadline = time.monotonic() + seconds
         while True:
             with suppress(FileNotFoundError, ValueError):  # The file is absent or not whole.

@@ -32,7 +32,6 @@ class Link:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Close all connections."""
         self._listener.close()
         for each in self._sockets:
             with suppress(OSError):
@@ -41,11 +40,9 @@ class Link:
         self._whole.set()
 
     def cut(self) -> None:
-        """Forward nothing any more."""
         self._whole.clear()
 
     def mend(self) -> None:
-        """Forward again, including the bytes that wait."""
         self._whole.set()
 
     def _accept(self) -> None:

@@ -49,7 +49,7 @@ _OF_ONE_RUN: Final = frozenset(
         "sequence",
     }
 )
-"""Fields that differ between runs of one plan: times, and how a log came about."""
+"""Fields that may differ between two runs of one plan."""
 
 
 def job_of(path: Path) -> Job:

@@ -16,7 +16,6 @@ QUICK, LATE = 0.1, 3.0
 """Seconds for a batch: the next one is larger after QUICK, and smaller after LATE."""
 
 PLAN = list(load_suite([cases_directory() / "gather"]).plan())[:40]
-"""Forty cases, which no test runs."""
 
 
 def identifiers(cases: Sequence[PlannedCase]) -> list[str]:

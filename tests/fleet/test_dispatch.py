@@ -25,10 +25,7 @@ from tests.fleet.suites import MATRIX, job_of
 
 
 class LocalWorkers(Cluster):
-    """Workers whose calls run in this process.
-
-    Their addresses begin with a letter for the device: `a:1` and `a:2` have the same.
-    """
+    """Workers whose calls run in this process; `a:1` and `a:2` have the same device, `a`."""
 
     def __init__(self, *addresses: str) -> None:
         self._answers: SimpleQueue[Answer] = SimpleQueue()
@@ -42,11 +39,9 @@ class LocalWorkers(Cluster):
         return True
 
     def join(self, address: str) -> None:
-        """Add a worker at the address."""
         self._workers = {**self._workers, address: WorkerInfo(address, address, 1)}
 
     def restart(self, old: str, new: str) -> None:
-        """Replace the worker at the address `old` by one at `new`."""
         self._workers = {each: info for each, info in self._workers.items() if each != old}
         self.join(new)
 
@@ -62,14 +57,12 @@ class LocalWorkers(Cluster):
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
-    """Yield a job with the four cases of MATRIX; end it after the test."""
     yield job_of(write(tmp_path, MATRIX))
     finish("job")
 
 
 @pytest.fixture
 def plan(job: Job) -> list[PlannedCase]:
-    """Return the job's planned cases."""
     return list(load_suite([Path(path) for path in job.paths]).plan())
 
 

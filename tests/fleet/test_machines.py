@@ -34,7 +34,7 @@ LONG = MATRIX.replace("[0, 1, 2]", '"=range(60)"')
 
 @pytest.fixture
 def machines(tmp_path: Path) -> Iterator[Machines]:
-    """Start a scheduler; the workers that a test adds have the plugin's backend."""
+    """Start a scheduler; the workers that a test adds have the backend `lab`."""
     plugins = tmp_path / "plugins"
     install(plugins)
     os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -48,7 +48,6 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the cases of `tile.yaml` in a folder until the end."""
     return subprocess.run(
         [*DMLCONF, "run", "tile.yaml", *arguments],
         cwd=folder,
@@ -77,7 +76,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def test_os_error_of_a_call_does_not_lose_the_worker() -> None:
+def test_os_error_of_a_call_keeps_the_worker() -> None:
     with Cluster("local:1") as cluster:
         while not cluster.workers:
             time.sleep(0.1)

@@ -59,7 +59,7 @@ def test_merged_log_equals_that_of_one_run(shards: Path) -> None:
 def test_merged_log_renumbers_worker_processes(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     for at, log in enumerate(SHARDS, 1):
-        # `faulty` runs in a worker process. No case is named `nothing`, so none is wrong.
+        # `faulty` runs in a worker process. No case is named `nothing`, so no output is 0.
         options = ("--shard", f"{at}/2", "--log", log, "-b", "faulty:zeros,on=nothing")
         assert dmlconf_here(tmp_path, "run", "tile.yaml", *options).returncode in (0, 1)
     assert dmlconf_here(tmp_path, *MERGE).returncode == 1
@@ -78,7 +78,6 @@ def test_merged_log_that_lacks_a_shard_can_be_resumed(shards: Path) -> None:
 
 
 PASSING = MATRIX.partition("  - name: wrong")[0].replace("[0, 1, 2]", '"=range(40)"')
-"""Forty cases that the reference passes."""
 
 
 @pytest.fixture

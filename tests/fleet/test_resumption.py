@@ -31,7 +31,6 @@ def whole_log(tmp_path: Path) -> list[str]:
 
 
 def lines(folder: Path) -> list[str]:
-    """Return the lines of the log `run.jsonl`, with their ends."""
     return (folder / "run.jsonl").read_text("utf-8").splitlines(keepends=True)
 
 
@@ -62,7 +61,7 @@ def test_log_that_ends_early_or_damaged_is_continued(
 
 def test_resumption_continues_the_numbers_of_processes(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
-    # `faulty` runs in a worker process. No case is named `nothing`, so none is wrong.
+    # `faulty` runs in a worker process. No case is named `nothing`, so no output is 0.
     backend = ("-b", "faulty:zeros,on=nothing")
     assert dmlconf_here(tmp_path, *RUN, *backend).returncode == 1
     log = tmp_path / "run.jsonl"

@@ -26,7 +26,6 @@ from tests.fleet.suites import MATRIX, job_of
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
-    """Yield a job that this process can run; end it after the test."""
     yield job_of(write(tmp_path, MATRIX))
     finish("job")
 

@@ -1,7 +1,4 @@
-"""Measure how many cases `dmlconf fuzz` makes until one shows a planted defect.
-
-A planted defect is one of `tests/diagnosis/defects.py`: a backend that is wrong on purpose.
-"""
+"""Count the cases that `dmlconf fuzz` makes until one shows a defect of tests/diagnosis."""
 
 from __future__ import annotations
 
@@ -21,11 +18,7 @@ __all__ = ["FuzzResult", "find", "table"]
 
 @dataclass(frozen=True)
 class FuzzResult:
-    """The result of fuzzing for one planted defect.
-
-    Attributes:
-        cases: the number of the first failing case of an operator, from 1; None if none failed.
-    """
+    """A defect, and the number of the first failing case, from 1; None if none failed."""
 
     defect: Defect
     cases: int | None

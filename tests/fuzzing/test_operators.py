@@ -26,7 +26,6 @@ from dmlconf.tensors.layout import LAYOUTS
 SAMPLE = ["CONVOLUTION", "GATHER_ND", "GEMM", "JOIN", "LSTM", "PADDING1", "QUANTIZE", "TOP_K1"]
 
 NOT_OWNED = "inputs-not-owned-by-dml"
-"""The constraint of operators whose inputs cannot have the flag OWNED_BY_DML."""
 
 OPERATORS_WITH_WINDOWS = [
     name
@@ -41,7 +40,6 @@ UNREACHABLE = {
 
 
 def digest(name: str, seed: int, number: int) -> str:
-    """Return a digest of the entry of a generated case."""
     entry = operator_case(name, seed, number).template.data
     return sha256(json.dumps(entry).encode()).hexdigest()[:16]
 
@@ -114,7 +112,6 @@ def test_any_dimension_may_have_a_stride_of_0() -> None:
 
 
 def layouts_of(tensor: TensorDesc) -> list[str]:
-    """Return the names of the layouts that have the strides of a tensor."""
     return [name for name, strides in LAYOUTS.items() if strides(tensor.Sizes) == tensor.Strides]
 
 

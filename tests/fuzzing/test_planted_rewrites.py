@@ -52,7 +52,6 @@ cases:
 
 @pytest.fixture
 def pattern(tmp_path: Path) -> CaseTemplate:
-    """The template of PATTERN."""
     (tmp_path / "pattern.yaml").write_text(PATTERN)
     [template] = load_suite([tmp_path / "pattern.yaml"]).templates
     return template

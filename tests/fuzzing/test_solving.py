@@ -42,7 +42,6 @@ DESC: dict[str, Any] = {
     "GroupCount": 2,
     "FusedActivation": None,
 }
-"""A valid desc of CONVOLUTION."""
 
 FALSE_CONDITIONS = [
     "InputTensor.Sizes[1] == FilterTensor.Sizes[1]",

@@ -51,12 +51,10 @@ def graph_file(folder: Path, *graphs: str) -> Path:
 
 
 def planned_graph(folder: Path, graph: str) -> PlannedCase:
-    """Return the first case of a graph, planned."""
     return next(load_suite([graph_file(folder, graph)]).plan())
 
 
 def graph_case(folder: Path, graph: str) -> GraphCase:
-    """Return the first case of a graph, built."""
     case = build(planned_graph(folder, graph))
     assert isinstance(case, GraphCase)
     return case

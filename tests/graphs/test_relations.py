@@ -52,7 +52,6 @@ outputs: {y: join, product_too: product}
 
 @pytest.fixture
 def branches(tmp_path: Path) -> GraphCase:
-    """The case of the graph BRANCHES."""
     return graph_case(tmp_path, BRANCHES)
 
 

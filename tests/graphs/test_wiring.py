@@ -21,12 +21,10 @@ ROW = TensorDesc(DataType.FLOAT32, (1, 1, 1, 3))
 
 @pytest.fixture
 def valid(tmp_path: Path) -> Graph:
-    """The graph of TWO_NODES."""
     return graph_case(tmp_path, TWO_NODES).graph
 
 
 def rules(graph: Graph) -> list[str]:
-    """Return the rules and constraints that a graph breaks."""
     return [problem.rule for problem in graph_problems(graph)]
 
 

@@ -41,5 +41,4 @@ def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def database(databases: Iterator[str]) -> str:
-    """The address of a new database."""
     return next(databases)

@@ -24,12 +24,7 @@ _MISSING: Final = "PostgreSQL is missing: apt install postgresql"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server.
-
-    Attributes:
-        port: the port on 127.0.0.1 on which it listens.
-        createdb: the path of the program that creates databases.
-    """
+    """A running server, and the path of its program `createdb`."""
 
     port: str
     process: subprocess.Popen[bytes]
@@ -41,7 +36,6 @@ class Server:
         return f"postgresql+psycopg://tester@127.0.0.1:{self.port}/{name}"
 
     def answers(self) -> bool:
-        """Create a database `ready`, and return whether that succeeded."""
         made = subprocess.run(self._creating("ready"), capture_output=True, check=False)
         return made.returncode == 0
 
@@ -51,14 +45,7 @@ class Server:
 
 @contextmanager
 def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
-    """Start a server; at the end of the `with` block, stop it and remove its data.
-
-    Args:
-        settings: further arguments of `postgres`.
-
-    Raises:
-        FileNotFoundError: PostgreSQL is not installed.
-    """
+    """Start a server; at the end of the `with` block, stop it and remove its data."""
     initdb, postgres, createdb = map(_program, ("initdb", "postgres", "createdb"))
     user = "postgres" if os.geteuid() == 0 else None  # PostgreSQL refuses root.
     folder = Path(tempfile.mkdtemp(prefix="dmlconf-postgres-", dir="/tmp"))
@@ -95,7 +82,6 @@ def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
 
 
 def _program(name: str) -> str:
-    """Return the path of a program of PostgreSQL."""
     found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     path = str(found[-1]) if found else shutil.which(name)
     if path is None:
