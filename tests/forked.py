@@ -22,7 +22,6 @@ _IMPORTED: Final = (
     "dmlconf.backends.faulty.backend",
     "dmlconf.engine.parallel",
 )
-"""The modules that the copied process has imported."""
 
 if sys.platform == "linux":
     from multiprocessing import forkserver

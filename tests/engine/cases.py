@@ -53,13 +53,12 @@ def write(directory: Path, text: str = TILE, name: str = "mixed.yaml") -> Path:
 
 
 def plan(directory: Path, *names: str) -> list[PlannedCase]:
-    """Write TILE, and return its planned cases, or only those of these names."""
+    """Write TILE, and plan its cases, or those of these names."""
     planned = load_suite([write(directory)]).plan()
     return [case for case in planned if not names or case.identifier.split("/")[-1] in names]
 
 
 def case(directory: Path, name: str) -> Case:
-    """Write TILE, and return its case of this name."""
     return build(plan(directory, name)[0])
 
 

@@ -64,12 +64,7 @@ def logged_run(
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
     judge: JudgePlan | None = None,
 ) -> RunLog:
-    """Execute a run, and return its log as read back.
-
-    Args:
-        on_verdict: is called with each verdict after it is logged.
-        judge: yields the verdicts; by default the run's backend runs the cases.
-    """
+    """Execute a run, by default on its backend, and return its log as read back."""
     path = directory / "run.jsonl"
 
     def consume(event: Event) -> None:

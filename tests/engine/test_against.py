@@ -33,7 +33,6 @@ from tests.backends.recordings import ENVIRONMENT, recording
 from tests.engine.cases import plan, write
 
 STALE_DIGEST = "0" * 64
-"""No case has this digest, so a recorded case with it is stale."""
 
 REFERENCE_ENVIRONMENT: dict[str, Any] = {
     "backend": "numpy",
@@ -63,17 +62,13 @@ def opened_backend(backend: str) -> Iterator[OpenBackend]:
 
 
 def unstated(directory: Path) -> Case:
-    """Return the case of TILE that states no outputs."""
     return build(plan(directory, "unstated")[0])
 
 
 def write_recording(
     path: Path, case: Case, outcome: Outcome | None = None, digest: str = "", **environment: Any
 ) -> Path:
-    """Write a recording of one case, by default with the reference's outcome and the case's digest.
-
-    Its environment is DirectML's, but for the given fields.
-    """
+    """Write a recording of one case, by default as if DirectML gave the reference's outcome."""
     outcome = outcome or run_case(case)
     assert isinstance(outcome, Outputs | Rejection)
     digests = {case.identifier: digest or case_digest(case)}

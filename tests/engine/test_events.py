@@ -164,7 +164,6 @@ def test_log_in_memory_equals_log_in_a_file(tmp_path: Path, limits: tuple[int, i
     assert (kept.header, kept.footer) == (read.header, read.footer)
     assert text_of(kept) == text_of(read)
     assert [each.execution for each in kept.verdicts] == [each.execution for each in read.verdicts]
-    # Reports also read single verdicts and parts of a log.
     assert [verdict_data(each) for each in kept.verdicts[5:90:7]] == [
         verdict_data(each) for each in read.verdicts[5:90:7]
     ]

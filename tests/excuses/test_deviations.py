@@ -204,7 +204,7 @@ def test_only_remainders_by_0_may_differ() -> None:
 
 def test_interpolated_integers_may_be_rounded_to_the_nearest() -> None:
     tested = case("resample/boundary/interpolated-integers-lose-their-fraction")
-    # The interpolated numbers, rounded; DirectML truncates them.
+    # DirectML truncates the interpolated numbers.
     nearest = np.array([0, -1, -2, -4, -8, 18, 73, 100], np.int8)
     assert (nearest != reference_output(tested)).any()
     assert verdict(tested, Outputs({"OutputTensor": nearest})).status is Status.WAIVED

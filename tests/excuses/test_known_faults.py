@@ -91,7 +91,7 @@ def case(directory: Path, name: str = "stated") -> Case:
 
 
 def verdict(fault: KnownFault, case: Case, outcome: Outcome) -> Verdict:
-    """Return the verdict on an outcome of DirectML 1.9.0, which only this fault may waive."""
+    """Return the verdict on an outcome of DirectML 1.9.0, of which only this fault is known."""
     return KnownFaults("1.9.0", (fault,)).waive(case, outcome, judge(case, outcome, no_expectation))
 
 
@@ -100,7 +100,6 @@ def directml(version: str, **details: Any) -> Environment:
 
 
 def fault_names(environment: Environment) -> set[str]:
-    """Return the names of the bundled faults that apply to an environment."""
     return {fault.name for fault in known_faults(environment).faults}
 
 

@@ -275,7 +275,7 @@ def sliced(data_type: str, offsets: str, sizes: str, strides: str = "[1, 1, 1, 1
         ("FLOAT32", "[0, 0, 4, 0]", "[1, 1, 2, 1]", False),  # not next to each other
     ],
 )
-def test_refusal_of_a_slice_depends_on_its_first_byte(
+def test_refusal_of_an_aligned_slice_is_waived(
     tmp_path: Path, data_type: str, offsets: str, sizes: str, refused: bool
 ) -> None:
     graph = sliced(data_type, offsets, sizes)

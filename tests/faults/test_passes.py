@@ -280,7 +280,7 @@ def test_256_rows_are_added_in_two_blocks(tmp_path: Path) -> None:
 
 
 def test_axes_0_1_and_3_may_have_two_passes(tmp_path: Path) -> None:
-    """DirectML loses the 0.5 of the sum 2048 + 0.5 + 1 - 2048 of 288 elements."""
+    """DirectML loses the 0.5 of 2048 + 0.5 + 1 - 2048, so the mean of 288 elements is 1 / 288."""
     values = np.zeros((16, 9, 2, 2))
     values[0, 0, 0], values[1, 0, 0, 0], values[0, 1, 0, 1] = (2048, 1), 0.5, -2048
     desc = f"""{{NormalizeVariance: false, Axes: [0, 1, 3], Epsilon: 0.1,
@@ -296,7 +296,6 @@ def test_axes_0_1_and_3_may_have_two_passes(tmp_path: Path) -> None:
 
 
 def first_five_of_training(case: Case) -> list[list[list[float]]]:
-    """Return what the fault may give: the first five of the outputs, the means and variances."""
     computed = first_pass_truncated(case)
     assert computed is not None
     assert computed.others is not None

@@ -34,16 +34,13 @@ _ENDING: Final = {
 """Victims without which the run ends, with the exit codes that it may have then."""
 
 _BEHIND_NETWORK: Final = "lab-1"
-"""The worker whose network can be cut."""
 
 _CASES: Final = 81
 """Each takes 50 ms, so two workers need two seconds."""
 
 _START_SECONDS: Final = 4.0
-"""About the time until the log begins."""
 
 _RUN_SECONDS: Final = 3.0
-"""More than most runs take after the first line of their log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,6 @@ class Laboratory:
     """A scheduler and two workers, restarted if a fault has ended them."""
 
     def __init__(self, folder: Path, victim: str) -> None:
-        """Write the suite, the plugin, and `reference.jsonl`, the log of a plain run."""
         self._folder = folder
         self._victim = victim
         self._plugins = folder / "plugins"
@@ -75,7 +71,7 @@ class Laboratory:
             self._machines = None
 
     def fault(self, seed: int) -> Fault:
-        """Start a run, harm one of its processes at a random moment, and check what is left."""
+        """Harm a run at a random moment, and check what is left."""
         victim = self._victim
         random = Random(f"{victim}:{seed}")
         early = random.random() < 0.25

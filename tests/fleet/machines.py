@@ -33,7 +33,6 @@ class Machines:
         self._folder, self._cwd, self._variables = folder, cwd or folder, variables
         self.nannies: dict[str, subprocess.Popen[bytes]] = {}
         self._networks: dict[str, tuple[Link, Link]] = {}
-        # With port 0, the system chooses the port.
         address = folder / "scheduler.json"
         self.scheduler = self._start(
             "scheduler",
@@ -67,7 +66,7 @@ class Machines:
             link.close()
 
     def worker(self, name: str, cwd: Path | None = None, **variables: str) -> None:
-        """Start a worker with one thread and one adapter, and a nanny that restarts it."""
+        """Start a worker, and a nanny that restarts it."""
         self.nannies[name] = self._start(
             "worker",
             self.address,
@@ -86,7 +85,7 @@ class Machines:
         )
 
     def worker_behind_network(self, name: str) -> None:
-        """Start a worker without a nanny, whose traffic goes through one link in each direction."""
+        """Start a worker without a nanny, behind a network that can be cut."""
         port = _free_port()
         scheduler = int(self.address.rpartition(":")[2])
         out, back = self._networks[name] = Link(scheduler), Link(port)
@@ -120,7 +119,7 @@ class Machines:
             link.mend()
 
     def wait(self, seconds: float = 60.0) -> None:
-        """Wait until every worker says that the scheduler has registered it."""
+        """Wait until all workers are registered."""
         deadline = time.monotonic() + seconds
         for name in self.nannies:
             output = self._folder / f"worker-{name}.txt"

@@ -16,9 +16,6 @@ class Link:
     """Forwards connections to a port.
 
     A cut link is like a pulled network cable: connections stay open, and bytes arrive after `mend`.
-
-    Attributes:
-        port: the port on 127.0.0.1 on which the link listens.
     """
 
     def __init__(self, target: int) -> None:

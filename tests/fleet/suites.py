@@ -53,7 +53,6 @@ _OF_ONE_RUN: Final = frozenset(
 
 
 def job_of(path: Path) -> Job:
-    """Return the job `job`, which runs the cases of TILE in a file on `numpy`."""
     return Job(
         identifier="job",
         dmlconf=dmlconf.__version__,

@@ -25,7 +25,7 @@ class FuzzResult:
 
 
 def find(defect: Defect, seed: int, most: int) -> FuzzResult:
-    """Make cases of the defect's operators until one fails, but at most this many for each."""
+    """Make up to this many cases of each operator of the defect, until one fails."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "run.jsonl"
         operators = [part for name in defect.operators for part in ("-o", name)]

@@ -71,7 +71,6 @@ FALSE_CONDITIONS = [
     "BiasTensor.Sizes[1] == 4",
     "InputTensor.Sizes[GroupCount + 2] == 1",
 ]
-"""Conditions that `DESC` does not meet, and meets after one or a few changes."""
 
 TRUE_CONDITIONS = [
     "InputTensor.Sizes[1] == FilterTensor.Sizes[1] * GroupCount",
@@ -84,7 +83,6 @@ TRUE_CONDITIONS = [
     "same(t.DataType for t in (InputTensor, FilterTensor))",
     "OutputTensor.Sizes[:1] == (1,)",
 ]
-"""Conditions that `DESC` meets, and does not meet after one change."""
 
 
 def solved(text: str, target: bool) -> bool:

@@ -24,7 +24,6 @@ _numbers = count()
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A PostgreSQL server that runs until the last test has ended."""
     with running_server(NOT_DURABLE) as server:
         yield server
 

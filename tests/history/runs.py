@@ -30,11 +30,7 @@ def verdict(
     facts: Mapping[str, str] | None = None,
     message: str = "0 is not 1",
 ) -> Verdict:
-    """Return a verdict on a case such as `tile/matrix/a`.
-
-    Args:
-        bits: repeated to 16 digits, the digest of the output.
-    """
+    """Return a verdict on a case; `bits`, repeated to 16 digits, is the digest of its output."""
     return Verdict(
         Identity(
             case=case,
@@ -64,11 +60,7 @@ def night(
     selected: int | None = None,
     shard: Mapping[str, int] | None = None,
 ) -> RunLog:
-    """Return the log of a night's run; night 0 is 1 January 2026.
-
-    Args:
-        selected: the number of planned cases, by default that of the verdicts.
-    """
+    """Return the log of a night's run, by default complete; night 0 is 1 January 2026."""
     listed = tuple(verdicts)
     started = FIRST_NIGHT + timedelta(days=number)
     counts: dict[str, int] = dict.fromkeys(map(str, Status), 0)
