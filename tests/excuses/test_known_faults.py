@@ -328,9 +328,7 @@ def test_invalid_list_of_known_faults_is_refused(
 
 
 @pytest.mark.parametrize("name", ["tile", "DML_OPERATOR_TILE"])
-def test_fault_names_an_operator_in_another_spelling(
-    tmp_path: Path, name: str
-) -> None:
+def test_fault_names_an_operator_in_another_spelling(tmp_path: Path, name: str) -> None:
     path = tmp_path / "faults.yaml"
     node = f'    node: {{operators: [{name}], when: "Repeats[0] == 2"}}\n'
     text = FILE.replace("[TILE]", f"[{name}]").replace("    cases:", f"{node}    cases:")

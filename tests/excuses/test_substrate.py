@@ -85,9 +85,7 @@ def test_limit_explains_refusal_of_an_operator_compiled_as_graph(
 
 
 @pytest.mark.parametrize("name", ["tile", "DML_OPERATOR_TILE"])
-def test_limit_names_an_operator_in_another_spelling(
-    tmp_path: Path, name: str
-) -> None:
+def test_limit_names_an_operator_in_another_spelling(tmp_path: Path, name: str) -> None:
     path = tmp_path / "other-name.yaml"
     path.write_text(FILE.replace("[TILE]", f"[{name}]"), encoding="utf-8")
     stated = case(tmp_path, "stated")
