@@ -37,7 +37,7 @@ def test_every_path_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     )
 
 
-def test_case_files_are_found_in_the_order_of_paths_and_then_of_names(tmp_path: Path) -> None:
+def test_case_files_are_in_the_order_of_paths_and_names(tmp_path: Path) -> None:
     for folder in ("b", "a/inner"):
         (tmp_path / folder).mkdir(parents=True)
     for name in ("b/2.yaml", "b/1.yml", "a/inner/3.yaml", "a/9.txt", "z.yaml"):
@@ -49,12 +49,10 @@ def test_case_files_are_found_in_the_order_of_paths_and_then_of_names(tmp_path: 
 
 
 def identifiers(*paths: Path) -> list[str]:
-    """Return the identifiers of the cases that these paths lead to, in the order of the plan."""
     return [each.identifier for each in load_suite(paths).plan()]
 
 
 def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ACTIVATION_IDENTITY has cases in its own folder, and others in files of `cases/shared`."""
     monkeypatch.chdir(Path(__file__).parents[2])
     folder = Path("cases", "activation_identity")
     once = load_suite([folder])
@@ -64,7 +62,7 @@ def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.Monke
     assert case_files([folder, folder.absolute()]) == case_files([folder])
 
 
-def test_shared_files_that_several_paths_lead_to_are_read_once(
+def test_shared_files_of_several_paths_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
@@ -74,12 +72,12 @@ def test_shared_files_that_several_paths_lead_to_are_read_once(
     assert identifiers(shared, one.absolute()) == identifiers(shared, one)
 
 
-def test_a_case_file_that_is_named_directly_may_have_any_extension(tmp_path: Path) -> None:
+def test_a_named_case_file_may_have_any_extension(tmp_path: Path) -> None:
     path = write(tmp_path, TILE, "cases.txt")
     assert [case.identifier for case in load_suite([path]).plan()] == ["tile/cases/a"]
 
 
-def test_files_without_wanted_cases_are_not_checked_but_count_for_the_digest(
+def test_files_of_unwanted_cases_are_digested_but_not_checked(
     tmp_path: Path,
 ) -> None:
     tile = "operator: TILE\ncases:\n  - {name: a, desc: {}, expect: {rejected: E_INVALIDARG}}\n"

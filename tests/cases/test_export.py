@@ -30,7 +30,6 @@ cases:
         desc: {InputTensor: {from: first}, OutputTensor: {Sizes: [4], DataType: FLOAT32}}
     outputs: {Y: second}
 """
-"""A graph of two copies, one after the other."""
 
 
 def exported(case: Case, folder: Path) -> Case:
@@ -57,7 +56,7 @@ def test_an_exported_case_keeps_its_tolerance(tolerance: str, tmp_path: Path) ->
     assert exported(case, tmp_path).tolerances == case.tolerances
 
 
-def test_an_exported_case_keeps_the_flags_that_it_is_compiled_with(tmp_path: Path) -> None:
+def test_an_exported_case_keeps_its_compilation_flags(tmp_path: Path) -> None:
     tags = ["half-precision", "no-metacommands", "descriptors-volatile"]
     case = built(tmp_path, f"{SUM}    tags: [network, {', '.join(tags)}]\n")
     assert exported(case, tmp_path).tags == ("exported", *tags)
@@ -76,7 +75,7 @@ def test_an_exported_graph_keeps_its_relation(tmp_path: Path) -> None:
     assert exported(case, tmp_path).relation is Relation.CUT
 
 
-def test_an_exported_constant_may_have_the_name_of_an_output(tmp_path: Path) -> None:
+def test_a_constant_named_like_an_output_is_exported(tmp_path: Path) -> None:
     text = replace_once(GRAPH, "{from: X}", "{from: Y}")
     text = replace_once(text, "inputs: {X:", "constants: {Y:")
     case = built(tmp_path, text)

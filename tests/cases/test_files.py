@@ -27,13 +27,12 @@ cases:
       OutputTensor: {Sizes: [2, 3], DataType: %s}
       Repeats: [1, 1]
 """
-"""A case file; its gaps are the data type, the name of the .npy file, and the data type again."""
+"""It is completed with a data type, the name of a .npy file, and the data type again."""
 
 ELEMENTS = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def case_file(folder: Path, name: str, data_type: str = "FLOAT32") -> Path:
-    """Write a case file whose input is the .npy file of this name, and return its path."""
     folder.mkdir(exist_ok=True)
     path = folder / "cases.yaml"
     path.write_text(TILE % (data_type, name, data_type))
@@ -41,7 +40,6 @@ def case_file(folder: Path, name: str, data_type: str = "FLOAT32") -> Path:
 
 
 def built(path: Path) -> Case:
-    """Return the first case of a case file, built."""
     return build(next(load_suite([path]).plan()))
 
 
@@ -50,7 +48,7 @@ def built(path: Path) -> Case:
     [ELEMENTS, ELEMENTS.ravel(), np.asfortranarray(ELEMENTS), ELEMENTS.astype(">f4")],
     ids=["nested", "flat", "column-major", "big-endian"],
 )
-def test_a_file_gives_the_elements_in_the_order_of_sizes(tmp_path: Path, stored: Any) -> None:
+def test_a_file_gives_elements_in_the_order_of_sizes(tmp_path: Path, stored: Any) -> None:
     path = case_file(tmp_path, "a.npy")
     np.save(tmp_path / "a.npy", stored)
     case = built(path)
@@ -60,7 +58,7 @@ def test_a_file_gives_the_elements_in_the_order_of_sizes(tmp_path: Path, stored:
     assert case.files == {"a.npy": digest}
 
 
-def test_an_expected_output_may_be_a_file_in_a_folder_below(tmp_path: Path) -> None:
+def test_an_expected_output_may_be_in_a_subfolder(tmp_path: Path) -> None:
     path = case_file(tmp_path, "a.npy")
     path.write_text(path.read_text() + "    expect: {OutputTensor: {file: data/b.npy}}\n")
     (tmp_path / "data").mkdir()
@@ -84,9 +82,7 @@ def test_an_expected_output_may_be_a_file_in_a_folder_below(tmp_path: Path) -> N
         ("a", "'a' is not the name of a .npy file"),
     ],
 )
-def test_a_path_that_is_no_npy_file_in_the_folder_of_the_case_file_is_refused(
-    tmp_path: Path, name: str, message: str
-) -> None:
+def test_an_invalid_path_of_an_npy_file_is_refused(tmp_path: Path, name: str, message: str) -> None:
     path = case_file(tmp_path / "cases", name)
     np.save(tmp_path / "outside.npy", ELEMENTS)
     (tmp_path / "cases/link.npy").symlink_to(tmp_path / "outside.npy")
@@ -95,14 +91,13 @@ def test_a_path_that_is_no_npy_file_in_the_folder_of_the_case_file_is_refused(
     assert "cases.yaml:4:" in refused(path)
 
 
-def test_an_absolute_path_is_refused_even_if_the_file_is_in_the_folder(tmp_path: Path) -> None:
-    """Such a case file could not be moved."""
+def test_an_absolute_path_into_the_folder_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", ELEMENTS)
     path = case_file(tmp_path, (tmp_path / "a.npy").as_posix())
     assert "a.npy is an absolute path" in refused(path)
 
 
-def test_each_case_of_a_matrix_keeps_the_digests_of_all_its_files(tmp_path: Path) -> None:
+def test_each_case_of_a_matrix_has_its_files_digests(tmp_path: Path) -> None:
     tensor = "{Sizes: [2], DataType: FLOAT32, values: {file: %s}}"
     path = tmp_path / "cases.yaml"
     path.write_text(
@@ -119,14 +114,13 @@ def test_each_case_of_a_matrix_keeps_the_digests_of_all_its_files(tmp_path: Path
 
 
 def saved(array: Any, **options: Any) -> bytes:
-    """Return the content of the .npy file of an array."""
     stream = io.BytesIO()
     np.save(stream, array, **options)
     return stream.getvalue()
 
 
 def zipped() -> bytes:
-    """Return the content of a zip archive with an .npy file, as an .npz file has it."""
+    """Return the content of an .npz file."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("a.npy", saved(ELEMENTS))
@@ -149,7 +143,7 @@ def zipped() -> bytes:
     ],
     ids=["pickle", "type", "shape", "short", "long", "header", "empty", "zip", "no type"],
 )
-def test_a_file_that_does_not_hold_the_elements_of_the_tensor_is_refused(
+def test_an_npy_file_with_unsuitable_content_is_refused(
     tmp_path: Path, content: bytes, message: str
 ) -> None:
     path = case_file(tmp_path, "a.npy")

@@ -35,26 +35,25 @@ def problems(folder: Path, *graphs: str) -> list[str]:
 
 
 def two_nodes_with(old: str, new: str) -> str:
-    """Return the text of TWO_NODES with each `old` replaced."""
     assert old in TWO_NODES
     return TWO_NODES.replace(old, new)
 
 
-def test_a_graph_becomes_a_case_with_an_identifier_inputs_and_outputs(tmp_path: Path) -> None:
+def test_a_graph_case_has_an_identifier_inputs_and_outputs(tmp_path: Path) -> None:
     case = graph_case(tmp_path, TWO_NODES)
     assert case.identifier == "graphs/graphs/a"
     assert case.outputs() == {"y": case.graph.inputs["x"]}
     np.testing.assert_array_equal(case.inputs()["x"].ravel(), [1, -2, 3])
 
 
-def test_a_tensor_that_states_no_desc_has_that_of_its_source(tmp_path: Path) -> None:
+def test_a_tensor_without_a_desc_has_its_sources_desc(tmp_path: Path) -> None:
     graph = graph_case(tmp_path, TWO_NODES).graph
     double, relu = graph.operator_nodes
     for node, name in ((double, "ATensor"), (double, "OutputTensor"), (relu, "OutputTensor")):
         assert node.desc[name] == graph.inputs["x"]
 
 
-def test_a_node_may_read_its_source_with_other_sizes_and_strides(tmp_path: Path) -> None:
+def test_a_node_may_read_other_sizes_and_strides(tmp_path: Path) -> None:
     view = "{from: double, Sizes: [1, 1, 3, 1], Strides: [3, 3, 1, 1]}"
     case = graph_case(tmp_path, two_nodes_with("InputTensor: double", f"InputTensor: {view}"))
     relu = case.graph.operator_nodes[1]
@@ -62,7 +61,7 @@ def test_a_node_may_read_its_source_with_other_sizes_and_strides(tmp_path: Path)
     assert relu.desc["OutputTensor"].Sizes == (1, 1, 3, 1)
 
 
-def test_nodes_get_the_flags_of_the_graph_input_that_they_read(tmp_path: Path) -> None:
+def test_nodes_get_the_flags_of_their_graph_input(tmp_path: Path) -> None:
     case = graph_case(tmp_path, two_nodes_with("values:", "Flags: OWNED_BY_DML, values:"))
     double, relu = case.graph.operator_nodes
     assert double.desc["ATensor"].Flags == double.desc["BTensor"].Flags == ("OWNED_BY_DML",)
@@ -94,7 +93,7 @@ def test_operators_may_be_parameters_of_a_matrix(tmp_path: Path) -> None:
     assert [planned.parameters for planned in chosen] == [{"Activation": "ACTIVATION_SIGMOID"}]
 
 
-def test_an_operator_is_known_although_a_named_value_cannot_be_computed(tmp_path: Path) -> None:
+def test_operators_are_known_if_a_let_value_fails(tmp_path: Path) -> None:
     matrix = "matrix: {Activation: [ACTIVATION_RELU], Step: [0, 1]}\n"
     head = matrix + 'let: {Part: "=1 // (1 - Step)"}\n'
     text = two_nodes_with("operator: ACTIVATION_RELU", "operator: =Activation")
@@ -117,10 +116,10 @@ def test_conditions_may_name_operators_neighbours_and_counts(tmp_path: Path) -> 
     assert selected("ConstantCount > 0") == []
 
 
-def test_a_graph_needs_the_feature_levels_of_graphs_its_nodes_and_its_constants(
+def test_nodes_and_constants_raise_the_level_of_a_graph(
     tmp_path: Path,
 ) -> None:
-    assert str(graph_case(tmp_path, TWO_NODES).required_level) == "2_1"  # That of graphs.
+    assert str(graph_case(tmp_path, TWO_NODES).required_level) == "2_1"  # Graphs need this level.
     newer = two_nodes_with("ACTIVATION_RELU", "ACTIVATION_GELU")
     assert str(graph_case(tmp_path, newer).required_level) == "5_1"
     constant = "constants: {c: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, 2, 3]}}\n"
@@ -191,7 +190,7 @@ def test_seven_mistakes_in_seven_graphs_are_reported_at_once(tmp_path: Path) -> 
         ("double: {", "double: {repeat: 2000, ", "2000 is not a number from 1 to 1024"),
     ],
 )
-def test_a_graph_with_a_mistake_is_refused_with_its_message(
+def test_a_mistake_in_a_graph_has_its_message(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     assert any(
@@ -215,7 +214,7 @@ def test_an_output_of_a_constant_or_a_graph_input_is_refused_with_what_to_write(
     assert problem.hint == f"write `{name}` alone"
 
 
-def test_an_input_that_cannot_be_computed_beside_one_of_a_later_node_is_refused(
+def test_an_input_that_cannot_be_computed_is_refused(
     tmp_path: Path,
 ) -> None:
     late = "  late: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: x, OutputTensor: {}}}\n"
@@ -225,7 +224,7 @@ def test_an_input_that_cannot_be_computed_beside_one_of_a_later_node_is_refused(
     assert problem.endswith("index out of range")
 
 
-def test_flags_of_an_owned_input_that_are_neither_a_name_nor_a_list_are_refused(
+def test_a_number_as_flags_is_refused(
     tmp_path: Path,
 ) -> None:
     text = "matrix: {N: [1]}\n" + two_nodes_with("values:", "held: owned, Flags: =N, values:")
@@ -233,7 +232,7 @@ def test_flags_of_an_owned_input_that_are_neither_a_name_nor_a_list_are_refused(
     assert problem.endswith("must be a list, not 1")
 
 
-def test_a_wrongly_wired_graph_that_expects_a_rejection_is_built_and_names_the_rule(
+def test_a_wrongly_wired_graph_violates_a_constraint(
     tmp_path: Path,
 ) -> None:
     rejected = "expect: {rejected: E_INVALIDARG, constraint: CONSTRAINT}\n"
@@ -261,20 +260,20 @@ def test_a_wrongly_wired_graph_that_expects_a_rejection_is_built_and_names_the_r
         assert constraint in case.violations()
 
 
-def test_a_constraint_that_is_computed_as_a_list_is_refused(tmp_path: Path) -> None:
+def test_a_list_as_constraint_is_refused(tmp_path: Path) -> None:
     expect = '{rejected: E_INVALIDARG, constraint: "=[N]"}'
     text = "matrix: {N: [1]}\n" + two_nodes_with("{y: relu}", f"{{y: relu}}\nexpect: {expect}")
     (problem,) = problems(tmp_path, text)
     assert problem.endswith("neither graphs nor their nodes have a constraint [1]")
 
 
-def test_a_constraint_that_neither_graphs_nor_nodes_have_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_constraint_is_refused(tmp_path: Path) -> None:
     text = TWO_NODES + "expect: {rejected: E_INVALIDARG, constraint: edge-sizes}\n"
     [problem] = problems(tmp_path, text)
     assert problem.endswith("neither graphs nor their nodes have a constraint 'edge-sizes'")
 
 
-def test_a_file_with_both_an_operator_and_a_graph_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_operator_and_graph_is_refused(tmp_path: Path) -> None:
     path = graph_file(tmp_path, TWO_NODES)
     path.write_text("operator: GEMM\n" + path.read_text())
     with pytest.raises(InvalidFilesError, match="cannot have `operator` and `graph`"):
@@ -287,7 +286,7 @@ def test_a_stored_graph_equals_the_graph_that_was_checked(
     path = graph_file(tmp_path, TWO_NODES)
     store = Store(tmp_path / "store")
     first = build(next(load_suite([path], store=store).plan()))
-    # Without the stored graph, the file would be read again.
+    # Reading the file again would fail.
     monkeypatch.setattr("dmlconf.cases.loading.loader.read_document", None)
     second = build(next(load_suite([path], store=store).plan()))
     assert first.identifier == second.identifier
@@ -306,12 +305,12 @@ def chain(count: int, feeder: Callable[[int], str]) -> str:
 
 
 def test_a_chain_of_2000_nodes_may_be_listed_backwards(tmp_path: Path) -> None:
-    """That is more nodes than Python's calls may nest, 1,000."""
+    """Python's recursion limit is 1,000 by default."""
     graph = graph_case(tmp_path, chain(2000, lambda n: f"n{n + 1}" if n < 1999 else "x")).graph
     assert [node.name for node in graph.in_order()] == [f"n{n}" for n in reversed(range(2000))]
 
 
-def test_the_message_about_a_cycle_of_500_nodes_names_the_first_seven(tmp_path: Path) -> None:
+def test_the_message_about_a_long_cycle_is_cut(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilesError) as caught:
         graph_case(tmp_path, chain(500, lambda n: f"n{(n + 1) % 500}"))
     [problem] = caught.value.problems

@@ -25,21 +25,19 @@ from dmlconf.cases.handles import (
 from dmlconf.cases.identifiers import AmbiguousNameError, resolved
 
 NAMES = [f"gemm/matrix[A={number}]" for number in (*range(300), 980, 5023, 1259, 18_489)]
-"""The last four are two pairs of names whose shortest handles would be the same."""
+"""The last four are two pairs; in each, both digests begin with the same 5 characters."""
 
 
 @pytest.fixture(scope="module")
 def known() -> Mapping[str, str]:
-    """The handles of NAMES, by name."""
     return handles(NAMES)
 
 
-def test_the_handle_of_an_identifier_does_not_change_between_versions() -> None:
-    # Users keep handles in notes and reports.
+def test_a_handle_is_the_same_in_every_version() -> None:
     assert handles(["gemm/matrix[A=0]"]) == {"gemm/matrix[A=0]": "cc9m8"}
 
 
-def test_handles_in_a_run_differ_and_only_those_with_an_equal_beginning_are_longer(
+def test_handles_are_unique_and_longer_where_beginnings_collide(
     known: Mapping[str, str],
 ) -> None:
     assert len(set(known.values())) == len(NAMES)
@@ -54,9 +52,7 @@ def test_handles_in_a_run_differ_and_only_those_with_an_equal_beginning_are_long
 
 @given(st.integers(0, 300_000), st.sets(st.integers(0, 499), max_size=9))
 @example(0, {0, 1, 2})
-def test_handles_among_and_handles_in_order_give_the_handles_of_the_whole_run(
-    first: int, some: set[int]
-) -> None:
+def test_handles_among_and_in_order_agree_with_handles(first: int, some: set[int]) -> None:
     names = [f"gemm/matrix[A={first + number}]" for number in range(500)] + NAMES
     chosen = [names[number] for number in some] + NAMES[-4::2]
     every = handles(names)
@@ -64,13 +60,13 @@ def test_handles_among_and_handles_in_order_give_the_handles_of_the_whole_run(
     assert list(handles_in_order(names)) == [every[name] for name in names]
 
 
-def test_handles_in_order_works_for_a_single_case_and_for_no_case() -> None:
+def test_handles_in_order_works_for_one_or_no_case() -> None:
     assert list(handles_in_order(["gemm/one"])) == list(handles(["gemm/one"]).values())
     assert list(handles_in_order([])) == []
 
 
 @given(st.text())
-def test_the_handle_of_a_single_case_has_5_letters_or_digits_and_needs_no_quotes(name: str) -> None:
+def test_a_handle_has_five_characters_and_needs_no_quotes(name: str) -> None:
     handle = handles([name])[name]
     assert re.fullmatch("[a-z][a-z0-9]{4}", handle)
     assert shlex.quote(handle) == handle
@@ -79,7 +75,7 @@ def test_the_handle_of_a_single_case_has_5_letters_or_digits_and_needs_no_quotes
 
 
 @pytest.mark.parametrize("text", ["", "cc9m", "cc9m8+", "CC9M8"])
-def test_a_text_that_has_not_the_form_of_a_handle_names_no_case(text: str) -> None:
+def test_a_malformed_handle_names_no_case(text: str) -> None:
     assert cases_of_handle("cc9m8", ["gemm/matrix[A=0]"]) == ["gemm/matrix[A=0]"]
     assert not is_handle(text)
     assert cases_of_handle(text, ["gemm/matrix[A=0]"]) == []
@@ -97,6 +93,6 @@ def test_a_beginning_that_two_handles_share_is_ambiguous(
         resolved([known[longer][:SHORTEST]], NAMES)
 
 
-def test_the_end_of_an_identifier_is_preferred_to_a_handle() -> None:
+def test_an_identifiers_end_is_preferred_to_a_handle() -> None:
     handle = handles(["gemm/a"])["gemm/a"]
     assert resolved([handle], ["gemm/a", f"join/{handle}"]) == ([f"join/{handle}"], [])

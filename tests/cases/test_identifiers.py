@@ -37,9 +37,7 @@ CASES = [
         ("gather", 0),
     ],
 )
-def test_a_name_matches_its_case_or_the_cases_of_its_matrix_and_a_pattern_all_that_fit(
-    name: str, count: int
-) -> None:
+def test_a_name_or_pattern_matches_its_cases(name: str, count: int) -> None:
     assert sum(map(identifier_matcher([name]), CASES)) == count
 
 
@@ -48,7 +46,7 @@ def test_brackets_in_a_pattern_match_themselves() -> None:
     assert not fits("a[b]", "ab")
 
 
-def test_a_star_matches_any_text_and_a_question_mark_one_character() -> None:
+def test_star_and_question_mark_are_wildcards() -> None:
     for pattern, text in (
         ("*", ""),
         ("*ab", "abab"),
@@ -64,13 +62,13 @@ def test_a_star_matches_any_text_and_a_question_mark_one_character() -> None:
 
 
 def test_a_pattern_of_many_wildcards_is_matched_quickly() -> None:
-    # A matcher in which every `*` backtracks would practically never end.
+    # A matcher that backtracks would take years.
     assert not fits("*a" * 40 + "!", "a" * 10_000)
     assert not fits("*?" * 40 + "!", "a" * 10_000)
     assert fits("*a" * 40 + "!", "a" * 10_000 + "!")
 
 
-def test_a_name_is_found_without_its_folder_where_it_is_unique() -> None:
+def test_a_unique_name_is_found_without_its_folder() -> None:
     assert resolved(["example-2"], CASES) == (["gather/documented/example-2"], [])
     assert resolved(["matrix", "tile/documented/example-1"], CASES) == (
         ["gather/matrix", "tile/documented/example-1"],
@@ -78,7 +76,7 @@ def test_a_name_is_found_without_its_folder_where_it_is_unique() -> None:
     )
 
 
-def test_a_name_that_several_cases_have_is_refused_with_a_list_of_these_cases() -> None:
+def test_an_ambiguous_name_is_refused_with_its_cases() -> None:
     with pytest.raises(AmbiguousNameError) as raised:
         resolved(["example-1"], CASES)
     actual = "several cases are called example-1: gather/documented/example-1, tile/documented"
@@ -101,7 +99,6 @@ def test_names_that_no_case_has_are_returned_separately() -> None:
         (["gather"], set(), set()),
         (["*/boundary"], set(), set()),
         (["nothing/boundary"], set(), set()),
-        # One name that may be of any operator demands all, which empty sets stand for.
         (["gather/matrix", "example-1"], set(), set()),
         (["gather/matrix", "nothing/boundary"], set(), set()),
     ],
@@ -109,5 +106,6 @@ def test_names_that_no_case_has_are_returned_separately() -> None:
 def test_names_tell_which_operators_and_files_to_load(
     names: list[str], operators: set[str], files: set[tuple[str, str]]
 ) -> None:
+    """An empty set means all."""
     actual = scope_of(names)
     assert (set(actual[0]), set(actual[1])) == (operators, files)

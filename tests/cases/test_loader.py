@@ -20,7 +20,7 @@ from tests.cases.suites import MATRIX, TILE, plan, replace_once
 from tests.documents.refusals import refusal, shown, write
 
 PAGE = "ns-directml-dml_join_operator_desc"
-"""A page of another operator than TILE."""
+"""A page of JOIN, not of TILE."""
 
 
 REFUSED: dict[str, tuple[str, str, str]] = {
@@ -322,9 +322,7 @@ the name of an HRESULT such as E_INVALIDARG
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_an_invalid_case_file_is_refused_and_the_error_points_at_the_mistake(
-    tmp_path: Path, name: str
-) -> None:
+def test_an_error_points_at_the_mistake_in_a_case_file(tmp_path: Path, name: str) -> None:
     old, new, message = REFUSED[name]
     path = write(tmp_path, replace_once(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
@@ -379,7 +377,7 @@ def test_every_problem_of_a_case_is_reported(tmp_path: Path) -> None:
     assert [problem.line for problem in caught.value.problems] == [5, 6, 8]
 
 
-def test_problems_of_schema_and_building_are_reported_in_the_order_of_lines(
+def test_schema_and_building_problems_are_sorted_by_line(
     tmp_path: Path,
 ) -> None:
     broken = replace_once(TILE, "values: [1, 2]", "values: [1]")
@@ -399,7 +397,7 @@ def test_problems_of_schema_and_building_are_reported_in_the_order_of_lines(
         ("tile", "f.yaml", "name: a", "tile/f/a"),
     ],
 )
-def test_an_identifier_has_operator_file_and_name_but_not_a_name_equal_to_the_files(
+def test_an_identifier_joins_operator_file_and_name(
     tmp_path: Path, operator: str, file: str, name: str, identifier: str
 ) -> None:
     text = replace_once(replace_once(TILE, "TILE", operator), "name: a", name)
@@ -409,7 +407,7 @@ def test_an_identifier_has_operator_file_and_name_but_not_a_name_equal_to_the_fi
     assert planned.template.operator_name == "TILE"
 
 
-def test_a_case_of_an_alias_is_a_case_of_the_operator(tmp_path: Path) -> None:
+def test_a_case_of_an_alias_belongs_to_the_operator(tmp_path: Path) -> None:
     text = """
     operator: SCATTER
     cases:
@@ -432,7 +430,7 @@ def test_tags_that_are_not_texts_are_reported(tmp_path: Path, tags: str) -> None
     assert "`tags" in refused
 
 
-def test_tags_of_a_case_are_the_file_name_the_files_tags_and_its_own(tmp_path: Path) -> None:
+def test_tags_are_file_name_file_tags_and_own_tags(tmp_path: Path) -> None:
     text = replace_once(TILE, "cases:", "tags: [two, one]\ncases:")
     text = replace_once(text, "  - name: a", "  - tags: [three, two]\n    name: a")
     (planned,) = plan(tmp_path, text)
@@ -449,12 +447,12 @@ def test_tags_of_a_case_are_the_file_name_the_files_tags_and_its_own(tmp_path: P
         "ne-directml-dml_rounding_mode",
     ],
 )
-def test_a_case_may_be_from_any_page_of_an_operator_or_an_enum(tmp_path: Path, page: str) -> None:
+def test_a_file_may_name_any_operators_or_enums_page(tmp_path: Path, page: str) -> None:
     (planned,) = plan(tmp_path, replace_once(TILE, "cases:", f"page: {page}\ncases:"))
     assert build(planned).about.page == page
 
 
-def test_a_case_has_the_page_example_note_recording_and_line_that_its_file_gives_it(
+def test_a_case_keeps_page_example_note_recording_and_line(
     tmp_path: Path,
 ) -> None:
     members = (
@@ -471,7 +469,7 @@ def test_a_case_has_the_page_example_note_recording_and_line_that_its_file_gives
     assert expectation.provenance is Provenance.RECORDED
 
 
-def test_the_page_of_a_case_is_the_catalogues_if_the_file_names_none(tmp_path: Path) -> None:
+def test_a_case_without_a_page_has_its_operators_page(tmp_path: Path) -> None:
     (planned,) = plan(tmp_path, TILE)
     assert planned.template.about.page == "ns-directml-dml_tile_operator_desc"
 
@@ -494,7 +492,7 @@ def test_a_second_case_of_the_same_name_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_case_of_the_same_name_in_another_folder_is_refused(tmp_path: Path) -> None:
+def test_an_equal_identifier_in_another_folder_is_refused(tmp_path: Path) -> None:
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         write(tmp_path / folder, TILE)
@@ -503,7 +501,6 @@ def test_a_case_of_the_same_name_in_another_folder_is_refused(tmp_path: Path) ->
 
 
 def suite(*paths: Path) -> Suite:
-    """Return the suite of the case files at these paths."""
     return load_suite(paths)
 
 
@@ -518,7 +515,7 @@ def test_the_digest_changes_when_a_file_changes(tmp_path: Path) -> None:
     assert suite(path).digest == before
 
 
-def test_the_digest_changes_when_a_file_is_added_or_renamed(tmp_path: Path) -> None:
+def test_adding_or_renaming_a_file_changes_the_digest(tmp_path: Path) -> None:
     write(tmp_path, TILE)
     before = suite(tmp_path).digest
     other = write(tmp_path, MATRIX, "g.yaml")
@@ -546,13 +543,13 @@ def test_the_digest_is_the_same_in_another_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.whole
-def test_the_bundled_suite_can_be_loaded_and_has_no_identifier_twice(bundled_suite: Suite) -> None:
+def test_identifiers_of_the_bundled_suite_are_unique(bundled_suite: Suite) -> None:
     identifiers = [case.identifier for case in bundled_suite.plan()]
     assert len(set(identifiers)) == len(identifiers) > 1000
 
 
 def test_the_plan_shows_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
-    # Loading builds only the first case of a matrix, so the plan reports problems of later ones.
+    # load_suite builds only the first case of a matrix.
     text = replace_once(MATRIX, "B: [x, y]", 'B: "=range(6 // (2 - A))"')
     loaded = suite(write(tmp_path, text))
     assert refusal(lambda: list(loaded.plan()), tmp_path) == shown(

@@ -40,9 +40,7 @@ from tests.cli.process import TILE, dmlconf_here, write
         ({"Unknown": [[[[[[1]]]]]]}, "a value of a desc"),
     ],
 )
-def test_a_fact_of_the_wrong_type_is_refused_with_what_it_must_be(
-    facts: dict[str, Any], problem: str
-) -> None:
+def test_a_fact_of_the_wrong_type_is_refused(facts: dict[str, Any], problem: str) -> None:
     assert problem in str(facts_problem("TILE", facts))
 
 
@@ -55,7 +53,7 @@ def test_a_fact_of_the_wrong_type_is_refused_with_what_it_must_be(
         ("ACTIVATION_ELU", {"Alpha": "infinite"}, "must be a number"),
     ],
 )
-def test_a_fact_that_is_no_array_of_tensors_no_nested_operator_or_no_number_is_refused(
+def test_wrong_facts_of_special_fields_are_refused(
     operator: str, facts: dict[str, Any], problem: str
 ) -> None:
     assert problem in str(facts_problem(operator, facts))
@@ -86,7 +84,7 @@ def test_tensors_of_graphs_may_have_any_name() -> None:
 
 
 @pytest.mark.whole
-def test_facts_of_a_bundled_case_for_each_operator_and_first_tag_are_accepted(
+def test_facts_of_bundled_cases_are_accepted(
     bundled_suite: Suite,
 ) -> None:
     seen: set[tuple[str, ...]] = set()
@@ -108,7 +106,7 @@ def test_facts_of_a_bundled_case_for_each_operator_and_first_tag_are_accepted(
         ("run", "tile.yaml", "--resume", "log.jsonl"),
     ],
 )
-def test_report_compare_merge_and_resumed_runs_refuse_a_wrong_fact(
+def test_each_command_that_reads_logs_refuses_wrong_facts(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     write(tmp_path, TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]"))

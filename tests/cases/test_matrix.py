@@ -31,11 +31,10 @@ from tests.documents.refusals import refusal, shown, write
 
 TILE = operator("TILE")
 VALUES = "A: [1, 2]\nB: [x, y]"
-"""The parameters of MATRIX."""
 
 
 def indented(parameters: str) -> str:
-    """Return parameters, one a line, with the indentation that they have in MATRIX."""
+    """Indent parameters as in MATRIX."""
     return parameters.replace("\n", "\n      ")
 
 
@@ -58,7 +57,7 @@ def test_the_first_parameter_of_a_matrix_changes_slowest(tmp_path: Path) -> None
     assert identifiers(tmp_path, VALUES) == ["A=1,B=x", "A=1,B=y", "A=2,B=x", "A=2,B=y"]
 
 
-def test_each_case_of_a_matrix_has_its_parameters_and_its_identifier(tmp_path: Path) -> None:
+def test_cases_of_a_matrix_have_parameters_and_identifiers(tmp_path: Path) -> None:
     cases = plan(tmp_path, MATRIX)
     assert [case.parameters for case in cases] == [
         {"A": a, "B": b} for a, b in itertools.product([1, 2], ["x", "y"])
@@ -69,12 +68,12 @@ def test_each_case_of_a_matrix_has_its_parameters_and_its_identifier(tmp_path: P
         assert actual.desc["InputTensor"].Sizes == (case.parameters["A"],)
 
 
-def test_a_plan_that_is_made_twice_has_the_same_cases(tmp_path: Path) -> None:
+def test_a_plan_made_twice_has_the_same_cases(tmp_path: Path) -> None:
     suite = load_suite([write(tmp_path, MATRIX)])
     assert list(suite.plan()) == list(suite.plan())
 
 
-def test_a_parameter_may_list_the_data_types_or_ranks_in_the_catalogue(tmp_path: Path) -> None:
+def test_a_parameter_may_be_the_catalogues_types_or_ranks(tmp_path: Path) -> None:
     types = identifiers(tmp_path, "A: [1]\nT: {data_types: InputTensor}")
     assert types == [f"A=1,T={name}" for name in data_types_of(TILE, "InputTensor")]
     assert identifiers(tmp_path, "A: {ranks: OutputTensor}") == [f"A={n}" for n in range(1, 9)]
@@ -106,7 +105,7 @@ def test_lists_are_tuples_in_expressions(tmp_path: Path) -> None:
     ]
 
 
-def test_let_computes_names_for_the_desc_from_parameters_and_earlier_names(tmp_path: Path) -> None:
+def test_let_computes_values_for_the_desc(tmp_path: Path) -> None:
     text = replace_once(
         matrix("X: [1, 3]", let='{B: 2, A: "=X * B"}'), '"=(2 * A,)"', '"=(A * B,)"'
     )
@@ -114,7 +113,7 @@ def test_let_computes_names_for_the_desc_from_parameters_and_earlier_names(tmp_p
     assert sizes == [(4,), (12,)]
 
 
-def test_expressions_may_stand_anywhere_in_the_desc_and_the_expectation(tmp_path: Path) -> None:
+def test_desc_and_expectation_may_contain_expressions(tmp_path: Path) -> None:
     text = """
     operator: TILE
     cases:
@@ -301,23 +300,20 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
 """By what is wrong: the parameters, other fields of the entry, and the message."""
 
 SLOW: Final = {"where that takes too many steps"}
-"""Names in REFUSED whose test takes long."""
 
 
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.hostile] * (name in SLOW)) for name in REFUSED],
 )
-def test_an_invalid_matrix_is_refused_and_the_error_points_at_the_mistake(
-    tmp_path: Path, name: str
-) -> None:
+def test_an_error_points_at_the_mistake_in_a_matrix(tmp_path: Path, name: str) -> None:
     parameters, entry, message = REFUSED[name]
     path = write(tmp_path, matrix(parameters, **entry))
     assert refusal(lambda: load_suite([path], every_case=True), tmp_path) == shown(message)
 
 
 MANY = "[" + ", ".join(map(str, range(1001))) + "]"
-"""A list of 1,001 values; the combinations of two such lists are more than a million."""
+"""1,001 values; two such parameters have 1001 * 1001 = 1,002,001 combinations."""
 
 
 @pytest.mark.parametrize(
@@ -338,14 +334,13 @@ def test_more_combinations_than_the_limit_are_refused(
     assert message.startswith("f.yaml:4:7: more than 1,000,000 combinations\n")
 
 
-def test_more_pairs_of_values_than_pairwise_can_combine_are_refused(tmp_path: Path) -> None:
-    """Two parameters of 1,001 values have 1001 * 1001 pairs."""
+def test_too_many_pairs_of_values_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, matrix(f"A: {MANY}\nB: {MANY}", combine="pairwise"))
     message = refusal(lambda: load_suite([path]), tmp_path)
     assert message.startswith("f.yaml:4:7: 1,002,001 pairs of values\n")
 
 
-def test_an_unknown_data_type_that_an_expression_gives_is_refused(tmp_path: Path) -> None:
+def test_an_expression_giving_an_unknown_type_is_refused(tmp_path: Path) -> None:
     text = replace_once(
         matrix("T: [FLOAT31]\nA: [1]"), '(A,)", DataType: FLOAT32', '(A,)", DataType: =T'
     )
@@ -360,7 +355,7 @@ def test_an_unknown_data_type_that_an_expression_gives_is_refused(tmp_path: Path
     )
 
 
-def test_an_expression_in_a_case_without_a_matrix_is_plain_text(tmp_path: Path) -> None:
+def test_an_expression_without_a_matrix_is_text(tmp_path: Path) -> None:
     text = replace_once(MATRIX, f"  - matrix:\n      {indented(VALUES)}\n    desc", "  - desc")
     path = write(tmp_path, text)
     message = refusal(lambda: load_suite([path]), tmp_path)
@@ -368,18 +363,15 @@ def test_an_expression_in_a_case_without_a_matrix_is_plain_text(tmp_path: Path) 
 
 
 @pytest.mark.whole
-def test_the_bundled_suite_has_fewer_cases_than_one_matrix_may_have(bundled_suite: Suite) -> None:
-    """The limit of a matrix is far above what real files need."""
+def test_the_bundled_suite_is_smaller_than_a_matrix_may_be(bundled_suite: Suite) -> None:
     count = sum(1 for _ in bundled_suite.plan())
     assert 1000 < count < MOST_COMBINATIONS
 
 
 COUNTS = st.lists(st.integers(1, 6), min_size=1, max_size=6)
-"""How many values each parameter has."""
 
 
 def values_of(counts: list[int]) -> dict[str, list[int]]:
-    """Return parameters with as many values as these counts."""
     return {f"P{index}": list(range(count)) for index, count in enumerate(counts)}
 
 
@@ -389,7 +381,7 @@ def pairs_of(row: dict[str, Any]) -> set[Any]:
 
 
 @given(COUNTS)
-def test_pairwise_rows_have_every_parameter_and_contain_every_pair_of_values(
+def test_pairwise_rows_contain_every_pair_of_values(
     counts: list[int],
 ) -> None:
     values = values_of(counts)
@@ -402,7 +394,7 @@ def test_pairwise_rows_have_every_parameter_and_contain_every_pair_of_values(
 
 
 @given(COUNTS)
-def test_every_row_of_pairwise_of_several_parameters_contains_a_new_pair(counts: list[int]) -> None:
+def test_each_pairwise_row_contains_a_new_pair(counts: list[int]) -> None:
     pairs_in_rows: set[Any] = set()
     for row in pairwise(values_of(counts)):
         assert len(counts) < 2 or not pairs_of(row) <= pairs_in_rows
@@ -420,9 +412,9 @@ def test_pairwise_gives_the_same_rows_in_every_process(monkeypatch: pytest.Monke
 
 
 @given(st.lists(st.integers(3, 8), min_size=4, max_size=7))
-def test_pairwise_of_four_parameters_or_more_takes_few_rows(counts: list[int]) -> None:
+def test_pairwise_of_many_parameters_takes_few_rows(counts: list[int]) -> None:
     rows = list(pairwise(values_of(counts)))
-    # The pairs of the two longest parameters need a row each; the rest fits into thrice as many.
+    # Each pair of values of the two longest parameters needs a row of its own.
     first, second = sorted(counts)[-2:]
     assert first * second <= len(rows) <= 3 * first * second
     assert len(rows) * 2 <= math.prod(counts)
@@ -432,28 +424,28 @@ def test_pairwise_of_four_parameters_or_more_takes_few_rows(counts: list[int]) -
     ("counts", "rows"), [([3] * 4, 10), ([5] * 6, 39), ([2] * 10, 12), ([8, 7, 6, 5, 4], 58)]
 )
 def test_pairwise_keeps_its_number_of_rows(counts: list[int], rows: int) -> None:
-    # Other rows would be other identifiers, so waivers and recordings would lose their cases.
+    # Waivers and recordings name the cases that these rows become.
     assert len(list(pairwise(values_of(counts)))) == rows
 
 
 @pytest.mark.parametrize("counts", [[], [1], [4], [3, 2]])
-def test_pairwise_of_two_parameters_or_fewer_has_a_row_for_each_combination(
+def test_pairwise_of_two_parameters_gives_every_combination(
     counts: list[int],
 ) -> None:
     rows = list(pairwise(values_of(counts)))
     assert len({tuple(row.items()) for row in rows}) == len(rows) == math.prod(counts)
 
 
-def test_pairwise_rows_are_combined_with_all_values_of_computed_parameters(tmp_path: Path) -> None:
+def test_pairwise_rows_get_all_values_of_computed_parameters(tmp_path: Path) -> None:
     three = "A: [1, 2]\nB: [1, 2]\nC: [1, 2]"
     few = identifiers(tmp_path, three, combine="pairwise")
     assert len(few) < 8
     more = identifiers(tmp_path, f"{three}\nD: =range(A)", combine="pairwise")
-    # A row with A=2, such as `A=2,B=1,C=1`, stands for the two cases D=0 and D=1.
+    # D is 0 where A is 1, and 0 or 1 where A is 2.
     assert len(more) == sum(int(name[len("A=")]) for name in few)
 
 
-def test_where_leaves_out_pairwise_rows_that_do_not_meet_it(tmp_path: Path) -> None:
+def test_where_leaves_out_pairwise_rows(tmp_path: Path) -> None:
     three = "A: [1, 2]\nB: [1, 2]\nC: [1, 2]"
     rows = identifiers(tmp_path, three, combine="pairwise")
     kept = identifiers(tmp_path, three, combine="pairwise", where="=A == 2")

@@ -1,6 +1,6 @@
 """`PlannedCases` and `Picked` are sequences of planned cases that take little memory.
 
-Cases of a matrix with more than 1,000 cases are made each time they are asked for.
+Matrices of more than 1,000 cases are not kept as objects.
 
 The tested code is in `dmlconf/cases/loading/planned.py` and
 `dmlconf/cases/loading/expansion.py`.
@@ -38,18 +38,14 @@ cases:
     matrix: {Number: [1, 2, 3]}
     desc: *tile
 """
-"""Cases of three templates: one, more than 40,000 and three.
-
-The large matrix has 700 numbers, 6 values of other types, and the data types of an input.
-"""
+"""One case, a matrix of more than 40,000 cases, and a matrix of three."""
 
 MOST_BYTES = 20
-"""The most bytes that a case may take; as an object it takes more than 300."""
+"""The most bytes that a case may take in a sequence."""
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
-    """The suite SUITE."""
     folder: Path = tmp_path_factory.mktemp("suite")
     (folder / "tile.yaml").write_text(SUITE, "utf-8")
     return load_suite([folder])
@@ -57,14 +53,13 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
 
 @pytest.fixture(scope="module")
 def cases(suite: Suite) -> list[PlannedCase]:
-    """The cases of the suite as objects, in order."""
     planned = list(suite.plan())
     assert len(planned) > 40_000
     return planned
 
 
 def exact(planned: PlannedCase) -> tuple[object, ...]:
-    """Return a case as a tuple, unequal to that of a case with 1.0 or true in place of 1."""
+    """Return a tuple that tells parameters 1, 1.0 and True apart."""
     return planned, str(planned.parameters), id(planned.template)
 
 
@@ -76,10 +71,8 @@ def test_a_plan_has_the_cases_in_their_order(cases: list[PlannedCase]) -> None:
 
 def test_a_plan_has_each_case_at_its_index(cases: list[PlannedCase]) -> None:
     plan = PlannedCases(cases)
-    # Indices of the single case, of the large matrix and, at the end, of the small one.
     for index in (0, 1, 2, 777, len(cases) - 4, len(cases) - 3, -1, -len(cases)):
         assert exact(plan[index]) == exact(cases[index])
-    # The steps of 9001 and -7001 leave few cases.
     for part in (slice(0, 3), slice(5, None, 9001), slice(None, None, -7001), slice(4, 4)):
         assert list(map(exact, plan[part])) == list(map(exact, cases[part]))
     with pytest.raises(IndexError):
@@ -96,7 +89,7 @@ def test_cases_can_be_picked_in_any_order(cases: list[PlannedCase]) -> None:
     assert exact(picked[-2]) == exact(cases[-1])
 
 
-def test_only_the_first_case_of_a_large_matrix_is_given_for_its_template(
+def test_of_each_template_gives_a_large_matrix_once(
     cases: list[PlannedCase],
 ) -> None:
     first = list(of_each_template(PlannedCases(cases)))
@@ -104,7 +97,7 @@ def test_only_the_first_case_of_a_large_matrix_is_given_for_its_template(
 
 
 def taken_by(make: Callable[[], Sequence[PlannedCase]]) -> float:
-    """Return how many bytes each case of a new plan takes."""
+    """Return how many bytes each case of a new sequence takes."""
     tracemalloc.start()
     plan = make()
     taken, _ = tracemalloc.get_traced_memory()
@@ -112,7 +105,7 @@ def taken_by(make: Callable[[], Sequence[PlannedCase]]) -> float:
     return taken / len(plan)
 
 
-def test_a_case_of_a_large_matrix_takes_less_than_20_bytes(suite: Suite) -> None:
+def test_a_planned_case_takes_less_than_20_bytes(suite: Suite) -> None:
     assert taken_by(lambda: PlannedCases(suite.plan())) < MOST_BYTES
 
 
@@ -121,7 +114,7 @@ def test_a_picked_case_takes_less_than_20_bytes(suite: Suite) -> None:
     assert taken_by(lambda: Picked(plan, range(len(plan)))) < MOST_BYTES
 
 
-def test_cases_can_be_picked_from_picked_cases_more_often_than_calls_may_nest(
+def test_picking_nests_deeper_than_calls_may(
     cases: list[PlannedCase],
 ) -> None:
     times = sys.getrecursionlimit() + 100

@@ -37,22 +37,22 @@ ADD = Node("add", "ELEMENT_WISE_ADD", {"ATensor": ROW, "BTensor": ROW, "OutputTe
 
 
 def graph(*nodes: GraphNode, **parts: Any) -> Graph:
-    """Return a graph of inputs x and y and output z, with these nodes and edges."""
+    """Return a graph with the inputs x and y and the output z."""
     return Graph({"x": ROWS, "y": ROWS}, {"z": ROW}, nodes, **parts)
 
 
 def graph_plan(source: Graph) -> GraphPlan:
     """Return the plan of a graph.
 
-    Its edges are numbers: of an input (graph input, node, node's input), of an intermediate
-    (node, node's output, node, node's input), of an output (node, node's output, graph output).
+    An input edge is (graph input, node, input of the node); an intermediate edge is
+    (node, output, node, input); an output edge is (node, output, graph output).
     """
     result = plan(graph_case(source))
     assert isinstance(result, GraphPlan)
     return result
 
 
-def test_an_operator_is_compiled_alone_or_as_a_graph_of_one_node() -> None:
+def test_an_operator_is_planned_alone_or_as_a_graph() -> None:
     assert isinstance(plan(tile()), OperatorPlan)
     actual = plan(gather(IndicesTensor=None), as_graph=True)
     assert isinstance(actual, GraphPlan)
@@ -71,7 +71,7 @@ def test_tensors_after_an_absent_tensor_keep_their_number() -> None:
     assert bound == ["InputTensor", "BiasTensor"]
 
 
-def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
+def test_edges_number_nodes_and_their_tensors() -> None:
     actual = graph_plan(
         graph(
             ADD,
@@ -89,13 +89,13 @@ def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
     assert actual.output_edges == ((0, 0, 0),)
 
 
-def test_a_graph_input_without_an_edge_is_bound_to_nothing() -> None:
+def test_an_input_without_an_edge_is_bound_to_nothing() -> None:
     actual = graph_plan(graph(SPLIT, input_edges=(InputEdge("y", "split", "InputTensor"),)))
     assert [binding and binding.name for binding in actual.inputs] == [None, "y"]
     assert [each and each.name for each in placement_of(actual).inputs] == [None, "y"]
 
 
-def test_names_that_a_graph_lacks_get_the_number_after_the_last() -> None:
+def test_unknown_names_get_the_number_after_the_last() -> None:
     actual = graph_plan(
         graph(
             GEMM,
@@ -114,14 +114,14 @@ def test_names_that_a_graph_lacks_get_the_number_after_the_last() -> None:
     assert actual.output_edges == ((0, 0, 1),)
 
 
-def test_the_only_output_of_a_constant_is_its_output_0() -> None:
+def test_the_output_of_a_constant_has_number_0() -> None:
     constant = Constant("two", ROW, np.full(3, 2, np.float32))
     edge = IntermediateEdge("two", "OutputTensor", "add", "BTensor")
     actual = graph_plan(graph(constant, ADD, intermediate_edges=(edge,)))
     assert actual.intermediate_edges == ((0, 0, 1, 1),)
 
 
-def test_graphs_with_other_nodes_constants_or_edges_have_other_keys() -> None:
+def test_keys_differ_with_nodes_constants_and_edges() -> None:
     one = graph(Constant("c", ROW, np.ones(3, np.float32)), ADD)
     others = [
         graph(Constant("c", ROW, np.zeros(3, np.float32)), ADD),

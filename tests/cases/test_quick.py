@@ -25,7 +25,6 @@ cases:
       OutputTensor: {Sizes: "=(2 * Count,)", DataType: =Type}
       Repeats: [2]
 """
-"""24 cases: 3 data types, 4 sizes and 2 layouts."""
 
 ATTRIBUTES = """
 operator: CUMULATIVE_SUMMATION
@@ -38,7 +37,6 @@ cases:
       AxisDirection: =Direction
       HasExclusiveSum: =Exclusive
 """
-"""4 cases: 2 values of each of two attributes."""
 
 CASE = """
   - name: {name}
@@ -48,11 +46,9 @@ CASE = """
       Repeats: [2]
     expect: {{OutputTensor: [{value}, {value}]}}
 """
-"""A case of TILE, to be filled in."""
 
 
 def planned(path: Path, text: str) -> list[PlannedCase]:
-    """Write a case file, and return its planned cases."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return list(load_suite([path]).plan())
@@ -65,7 +61,7 @@ def tiles(*rows: tuple[str, str, str]) -> str:
     )
 
 
-def test_three_quick_cases_of_a_matrix_have_every_type_and_layout_and_the_greatest_size(
+def test_three_cases_cover_types_layouts_and_the_greatest_size(
     tmp_path: Path,
 ) -> None:
     cases = planned(tmp_path / "matrix.yaml", MATRIX)
@@ -97,7 +93,7 @@ def test_nan_and_infinity_are_covered_in_each_data_type(tmp_path: Path) -> None:
     assert names == {"nan", "infinite", "half-nan"}
 
 
-def test_slow_cases_are_chosen_only_if_their_operator_has_no_others(tmp_path: Path) -> None:
+def test_slow_cases_are_chosen_only_without_fast_ones(tmp_path: Path) -> None:
     text = tiles(("a", "FLOAT32", "1"), ("b", "FLOAT16", "1"))
     slow = planned(tmp_path / "slow.yaml", text.replace("    desc:", "    tags: [slow]\n    desc:"))
     fast = planned(tmp_path / "fast.yaml", text)
@@ -106,15 +102,15 @@ def test_slow_cases_are_chosen_only_if_their_operator_has_no_others(tmp_path: Pa
 
 
 @pytest.mark.parametrize("operator", ["GATHER", "CAST"])
-def test_quick_cases_of_an_operator_do_not_depend_on_other_operators(operator: str) -> None:
+def test_the_choice_does_not_depend_on_other_operators(operator: str) -> None:
     plan = list(bundled("gather", "cast").plan())
     alone = list(select(plan, Selection(operators=frozenset({operator}), quick=True)))
     together = list(select(plan, Selection(quick=True)))
     assert [case for case in together if case.template.operator_name == operator] == alone
-    assert 2 < len(alone) < len(plan) / 10  # Several, but few of all.
+    assert 2 < len(alone) < len(plan) / 10
 
 
-def test_slow_cases_of_an_operator_are_chosen_beside_fast_cases_of_another(tmp_path: Path) -> None:
+def test_fast_cases_of_another_operator_replace_no_slow_cases(tmp_path: Path) -> None:
     text = tiles(("a", "FLOAT32", "1")).replace("    desc:", "    tags: [slow]\n    desc:")
     slow = planned(tmp_path / "slow.yaml", text)
     assert quick_cases([*bundled("cast").plan(), *slow])[-1:] == slow

@@ -17,14 +17,14 @@ from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 
 MOST_CANDIDATES = 20
-"""Of so many cases of each operator one is copied, since building all cases would take long."""
+"""How many cases of an operator are built and offered as patterns."""
 
 TRIED_LAST = {"boundary", "captured", "combinations", "invalid", "model", "triples"}
-"""Tags of cases that are candidates only where too few others are; the command prefers others."""
+"""Tags of cases that are offered only where others are too few."""
 
 
 @pytest.mark.whole
-def test_new_cases_have_the_desc_and_the_inputs_of_the_bundled_cases_that_they_copy(
+def test_new_cases_have_the_desc_and_inputs_of_their_pattern(
     tmp_path: Path, bundled_suite: Suite
 ) -> None:
     by_operator: dict[str, list[PlannedCase]] = {}
@@ -39,7 +39,7 @@ def test_new_cases_have_the_desc_and_the_inputs_of_the_bundled_cases_that_they_c
         text = scaffold("new-case", pattern)
         file.write_text(text, encoding="utf-8")
         comments = [line for line in text.splitlines() if line.lstrip().startswith("#")]
-        assert max(map(len, comments)) <= 100  # The width of the bundled files.
+        assert max(map(len, comments)) <= 100
         [planned] = load_suite([file]).plan()
         result = build(planned)
         assert result.desc == pattern.desc
@@ -47,7 +47,7 @@ def test_new_cases_have_the_desc_and_the_inputs_of_the_bundled_cases_that_they_c
             assert result.inputs()[tensor].tobytes() == array.tobytes()
 
 
-def test_the_command_writes_a_file_that_can_be_run_but_overwrites_none(tmp_path: Path) -> None:
+def test_new_case_writes_a_runnable_file_and_overwrites_none(tmp_path: Path) -> None:
     process = dmlconf_here(
         tmp_path, "new", "case", "TILE", "--name", "mine", "--output", "mine.yaml"
     )
@@ -61,7 +61,7 @@ def test_the_command_writes_a_file_that_can_be_run_but_overwrites_none(tmp_path:
     assert (tmp_path / "mine.yaml").read_text("utf-8") == text
 
 
-def test_a_new_file_in_a_checkout_names_its_schema_and_one_outside_names_none(
+def test_only_a_file_in_a_checkout_names_its_schema(
     tmp_path: Path,
 ) -> None:
     schema = tmp_path / "schemas" / "case.schema.json"
@@ -80,7 +80,7 @@ def test_a_new_file_in_a_checkout_names_its_schema_and_one_outside_names_none(
     assert dmlconf_here(folder, "new", "case", "TILE").stdout.startswith("operator: TILE\n")
 
 
-def test_the_hint_on_a_data_type_names_the_supported_ones_only(tmp_path: Path) -> None:
+def test_the_data_type_hint_names_only_supported_types(tmp_path: Path) -> None:
     text = dmlconf_here(tmp_path, "new", "case", "FILL_VALUE_SEQUENCE").stdout
     [hint] = [line for line in text.splitlines() if "FLOAT32 | " in line]
     assert hint.strip("# ").split(" | ") == [
@@ -105,7 +105,7 @@ def test_constraints_are_listed_with_the_terms_that_they_use(tmp_path: Path) -> 
     )
 
 
-def test_a_new_convolution_has_several_channels_and_a_filter_within_the_input() -> None:
+def test_a_new_convolution_has_channels_and_a_small_filter() -> None:
     plan = bundled("convolution").plan()
     pattern = pattern_of(map(build, plan))
     assert pattern is not None

@@ -21,20 +21,20 @@ from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.catalogue.model import FeatureLevel
 
 WORDS = st.sampled_from(["gather", "TILE", "Axis=1", "float16", "boundary/x", "zzz", "[A"])
-"""Words of which both the expressions and the identifiers are made."""
+"""The words in expressions and in identifiers."""
 
 Formula = tuple[str, Callable[[str], bool]]
-"""A keyword expression, and a function that returns whether an identifier fits it."""
+"""A keyword expression, and a function that evaluates it for an identifier."""
 
 
 def negated(inner: Formula, space: str) -> Formula:
-    """Return `not` before a formula, as text and as a function that computes it naively."""
+    """Return the negation of a formula."""
     text, holds = inner
     return f"not {space}({text})", lambda t: not holds(t)
 
 
 def joined(operator: str, left: Formula, right: Formula, space: str) -> Formula:
-    """Return two formulas joined by `and` or `or`, as text and as a naive function."""
+    """Return two formulas joined by `and` or `or`."""
     (a, a_holds), (b, b_holds) = left, right
     text = f"({space}{a}) {space}{operator} ({b}{space})"
     if operator.lower() == "and":
@@ -56,7 +56,6 @@ FORMULAS: st.SearchStrategy[Formula] = st.recursive(
     ),
     max_leaves=6,
 )
-"""Words, joined and negated."""
 
 IDENTIFIERS = st.lists(WORDS, max_size=4).map("/".join)
 
@@ -111,9 +110,7 @@ def test_double_negation_cancels_out() -> None:
         ("a and 'b", "-k a and 'b: the quote at column 7 is not closed"),
     ],
 )
-def test_the_error_of_a_keyword_expression_says_what_is_wrong(
-    expression: str, message: str
-) -> None:
+def test_a_wrong_keyword_expression_is_explained(expression: str, message: str) -> None:
     with pytest.raises(KeywordError, match=f"^{re.escape(message)}$"):
         keyword_matcher(expression)
 
@@ -161,7 +158,6 @@ ALL = [INT, FLOAT, NEW, OLD, UNLISTED, TWIN]
 
 @pytest.fixture
 def cases(tmp_path: Path) -> list[PlannedCase]:
-    """The cases of TILE and ARGMIN."""
     for name, text in (("boundary", TILE), ("matrix", ARGMIN)):
         (tmp_path / f"{name}.yaml").write_text(text, "utf-8")
     return list(load_suite([tmp_path]).plan())
@@ -189,7 +185,7 @@ def cases(tmp_path: Path) -> list[PlannedCase]:
         (Selection(feature_level=FeatureLevel(1, 0), quick=True), [OLD, UNLISTED]),
     ],
 )
-def test_a_selection_takes_its_cases_in_the_order_of_the_plan(
+def test_selected_cases_keep_the_order_of_the_plan(
     cases: list[PlannedCase], selection: Selection, taken: list[str]
 ) -> None:
     actual = [case.identifier for case in select(cases, selection)]

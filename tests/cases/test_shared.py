@@ -27,7 +27,7 @@ cases:
     desc: {OutputTensor: {Sizes: [2], DataType: FLOAT32}}
     expect: {rejected: E_INVALIDARG, constraint: required-field}
 """
-"""A file of three operators, with two cases, of which SQRT gets the first only."""
+"""`no-output` is a case of all three operators, `of-two` of EXP and ABS."""
 
 OWN = """\
 operator: ELEMENT_WISE_SQRT
@@ -36,12 +36,11 @@ cases:
     desc: {}
     expect: {rejected: E_INVALIDARG, constraint: required-field}
 """
-"""A file of SQRT alone."""
 
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """Return a folder with a shared file, and with two files of ELEMENT_WISE_SQRT alone."""
+    """A folder with SHARED, and with OWN twice."""
     for folder in ("shared/unary", "element_wise_sqrt", "element_wise_exp", "tile"):
         (tmp_path / folder).mkdir(parents=True)
     write(tmp_path / "shared/unary", SHARED, "invalid.yaml")
@@ -51,7 +50,6 @@ def suite(tmp_path: Path) -> Path:
 
 
 def identifiers(*paths: Path, operators: tuple[str, ...] = ()) -> list[str]:
-    """Return the identifiers of the cases of these operators below these paths."""
     return [case.identifier for case in load_suite(paths, operators=operators).plan()]
 
 
@@ -62,10 +60,9 @@ OTHERS = [
     "element_wise_abs/invalid/no-output",
     "element_wise_abs/invalid/of-two",
 ]
-"""The cases that the other two operators get."""
 
 
-def test_each_operator_gets_its_cases_of_a_shared_file_with_its_page_and_their_line(
+def test_each_operator_gets_its_cases_of_a_shared_file(
     suite: Path,
 ) -> None:
     own = ["element_wise_sqrt/boundary/own", SQRT, "element_wise_sqrt/sizes/own"]
@@ -77,7 +74,7 @@ def test_each_operator_gets_its_cases_of_a_shared_file_with_its_page_and_their_l
     assert template.about.location.line == 4
 
 
-def test_an_operator_or_a_path_selects_its_part_of_a_shared_file(
+def test_operators_and_paths_select_cases_of_shared_files(
     suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exp = OTHERS[:2]
@@ -93,7 +90,7 @@ def test_an_operator_or_a_path_selects_its_part_of_a_shared_file(
     assert identifiers(Path()) == identifiers(suite / "element_wise_sqrt")
 
 
-def test_a_path_to_which_no_case_belongs_is_refused(suite: Path) -> None:
+def test_a_path_without_cases_is_refused(suite: Path) -> None:
     for path in ("element_wise_exp/sizes.yaml", "tile/invalid.yaml", "tile"):
         with pytest.raises(InvalidFilesError, match=r"there is no such file|holds no case file"):
             load_suite([suite / path])
@@ -108,7 +105,7 @@ def test_the_digest_changes_with_a_shared_file(suite: Path) -> None:
     assert load_suite([suite / "element_wise_sqrt"]).digest != before
 
 
-def test_a_cached_shared_file_gives_the_same_templates_without_being_read(
+def test_a_cached_shared_file_is_not_read_again(
     suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: dict[str, object] = {}
@@ -132,7 +129,7 @@ def test_a_cached_shared_file_gives_the_same_templates_without_being_read(
     monkeypatch.setattr("dmlconf.cases.loading.loader.read_document", None)
     again = load_suite([suite], store=Store())
     assert list(map(repr, again.templates)) == list(map(repr, first.templates))
-    assert len(again.valid) == len(first.valid) == len(OTHERS) + 3  # SQRT, and both of OWN.
+    assert len(again.valid) == len(first.valid) == len(OTHERS) + 3  # Also SQRT, and OWN twice.
 
 
 @pytest.mark.parametrize(
@@ -154,14 +151,14 @@ def test_a_wrong_shared_file_is_refused_with_a_message(
     assert message in str(refusal.value)
 
 
-def test_a_shared_file_that_is_not_utf_8_is_refused(suite: Path) -> None:
+def test_a_shared_file_must_be_utf_8(suite: Path) -> None:
     file = suite / "shared/unary/invalid.yaml"
     file.write_bytes(b"operators: [\xff\xe9]\ncases: []\n")
     with pytest.raises(InvalidFilesError, match="UTF-8"):
         load_suite([suite / "element_wise_sqrt"])
 
 
-def test_a_case_in_the_file_of_one_operator_may_not_name_others(suite: Path) -> None:
+def test_only_cases_of_shared_files_may_name_operators(suite: Path) -> None:
     text = OWN.replace("    desc:", "    operators: [TILE]\n    desc:")
     write(suite / "element_wise_sqrt", text, "sizes.yaml")
     with pytest.raises(InvalidFilesError, match="belongs to that operator"):

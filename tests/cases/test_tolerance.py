@@ -36,14 +36,13 @@ cases:
 
 
 def path_of(folder: Path, *lines: str) -> Path:
-    """Write the case file SINE with these lines at the end of its case, and return its path."""
     path = folder / "sine.yaml"
     path.write_text(SINE + "".join(f"    {line}\n" for line in lines))
     return path
 
 
 def case_of(folder: Path, *lines: str) -> Case:
-    """Return the case of SINE with these lines at its end."""
+    """Return the case of SINE with these lines added."""
     return build(next(load_suite([path_of(folder, *lines)]).plan()))
 
 
@@ -70,7 +69,7 @@ def test_a_tolerance_without_a_reason_only_permits_less(tmp_path: Path) -> None:
 def test_a_tolerance_with_a_reason_replaces_the_rule(tmp_path: Path) -> None:
     line = 'tolerance: {OutputTensor: {absolute: 0.01, relative: 0.1, reason: "tables of 8 bits"}}'
     case = case_of(tmp_path, line)
-    # It permits an error of 0.01 at 0, and of 0.01 + 0.1 * 1 at 1.
+    # The limit is 0.01 where 0 is expected, and 0.01 + 0.1 * 1 where 1 is.
     judged = verdict(case, 0.009, 1.1)
     assert judged.status is Status.PASSED
     assert judged.figures["OutputTensor"].source == "tolerance of the case: tables of 8 bits"
@@ -105,7 +104,7 @@ def test_expected_values_with_an_origin_count_as_stated(tmp_path: Path) -> None:
         ("tolerance: {OutputTensor: {ulps: 1}}", "unknown field `ulps`"),
     ],
 )
-def test_an_invalid_tolerance_is_refused_and_the_error_names_the_line(
+def test_an_invalid_tolerance_is_refused_with_its_line(
     tmp_path: Path, line: str, message: str
 ) -> None:
     path = path_of(tmp_path, line)
@@ -113,7 +112,7 @@ def test_an_invalid_tolerance_is_refused_and_the_error_names_the_line(
     assert "sine.yaml:7:" in refused(path)
 
 
-def test_a_tolerance_in_ulp_of_an_integer_output_is_refused(tmp_path: Path) -> None:
+def test_an_integer_output_cannot_have_an_ulp_tolerance(tmp_path: Path) -> None:
     path = tmp_path / "tile.yaml"
     text = TILE.replace("FLOAT32", "INT32")
     path.write_text(f"{text}    tolerance: {{OutputTensor: {{ulp: 1}}}}\n")

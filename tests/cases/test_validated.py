@@ -43,20 +43,17 @@ cases:
       Axis: =Axis
       IndexDimensions: 1
 """
-"""A single case, and a matrix whose parameters have 2, 1, 2 and 2 values."""
 
 CASE_COUNT = 1 + 2 * 1 * 2 * 2
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """An empty cache."""
     return Store(tmp_path / "cache")
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A case file with the text MATRIX."""
     path = tmp_path / "gather" / "own.yaml"
     path.parent.mkdir()
     path.write_text(MATRIX, "utf-8")
@@ -64,7 +61,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def description(suite: Suite) -> list[object]:
-    """Return all that a plan says, with the types of the parameters' values."""
+    """Return all that a plan says; `repr` shows the types of parameters."""
     templates = [
         (t.identifier, t.operator_name, t.index, repr(t.data), t.tags, t.about)
         for t in suite.templates
@@ -98,7 +95,7 @@ def test_a_file_with_changed_content_is_checked_again(store: Store, file: Path) 
         load_suite([file], store=store)
 
 
-def test_a_cached_file_is_unknown_when_the_digest_of_sources_and_schemas_changed(
+def test_another_checks_digest_makes_cached_files_unknown(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_suite([file], store=store)
@@ -132,7 +129,7 @@ def test_malformed_content_of_the_cache_is_replaced(store: Store, file: Path) ->
         assert store.get(entry) != content
 
 
-def test_problems_of_a_cached_file_still_point_at_their_line(store: Store, file: Path) -> None:
+def test_problems_of_a_cached_file_name_their_line(store: Store, file: Path) -> None:
     file.write_text(MATRIX.replace("Axis: 3\n", "Axis: 4\n"), "utf-8")
     suites = [load_suite([file], store=each) for each in (None, store, store)]
     for suite in suites:
@@ -163,6 +160,6 @@ def test_stored_values_of_parameters_keep_their_types() -> None:
     )
 
 
-def test_storing_a_value_of_an_unknown_type_is_an_error() -> None:
+def test_storing_an_unsupported_type_is_an_error() -> None:
     with pytest.raises(UnstorableError):
         Expansion.of([{"a": object()}]).stored()

@@ -21,7 +21,7 @@ INTEGERS = [data_type for data_type in DataType if not data_type.is_float]
 
 
 def nested(flat: list[Any], sizes: tuple[int, ...]) -> Any:
-    """Return nested lists of these sizes: `[[1, 2], [3, 4]]` of four values and sizes (2, 2)."""
+    """Nest a list: with sizes (2, 2), [1, 2, 3, 4] becomes [[1, 2], [3, 4]]."""
     if len(sizes) == 1:
         return flat
     length = math.prod(sizes[1:])
@@ -61,7 +61,7 @@ def test_floats_without_a_fraction_are_accepted_as_integers() -> None:
     assert tensor_values([1.0, 1e3, -0.0], (3,), DataType.INT32).tolist() == [1, 1000, 0]
 
 
-def test_the_greatest_and_the_least_64_bit_integers_are_exact() -> None:
+def test_extreme_64_bit_integers_are_exact() -> None:
     assert tensor_values([2**64 - 1], (1,), DataType.UINT64).tolist() == [2**64 - 1]
     assert tensor_values([-(2**63), 2**63 - 1], (2,), DataType.INT64).tolist() == [
         -(2**63),
@@ -177,7 +177,7 @@ def test_integers_outside_the_type_are_refused(data_type: DataType, beyond: int)
         (["1"], (1,), "FLOAT32", (0,), "'1' is not a number", None),
     ],
 )
-def test_values_that_do_not_fit_the_sizes_or_data_type_are_refused(
+def test_values_unlike_the_sizes_or_data_type_are_refused(
     values: Any,
     sizes: tuple[int, ...],
     data_type: str,

@@ -42,13 +42,12 @@ cases:
 
 @pytest.fixture
 def cases(tmp_path: Path) -> dict[str, Case]:
-    """The cases of SUITE by name."""
     (tmp_path / "add.yaml").write_text(SUITE, encoding="utf-8")
     plan = load_suite([tmp_path]).plan()
     return {planned.identifier.rpartition("/")[2]: valid_case(planned) for planned in plan}
 
 
-def test_generated_inputs_change_and_listed_inputs_beside_them_do_not(
+def test_generated_inputs_change_and_listed_ones_stay(
     cases: dict[str, Case],
 ) -> None:
     case = cases["generated"]
@@ -67,7 +66,7 @@ def test_an_input_filled_with_a_constant_counts_as_listed(cases: dict[str, Case]
     assert not is_judged(cases["constant"])
 
 
-def test_inputs_that_are_all_listed_are_rotated_and_the_outputs_are_not_judged(
+def test_listed_inputs_are_rotated_and_not_judged(
     cases: dict[str, Case],
 ) -> None:
     case = cases["stated"]

@@ -48,12 +48,10 @@ cases:
       OutputTensor: {Sizes: [2], DataType: FLOAT32}
       ScaleBias: {Scale: 1, Bias: -.inf}
 """
-"""A copy with an infinite bias."""
 
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> list[PlannedCase]:
-    """The cases of TILE and ARGMIN."""
     folder = tmp_path_factory.mktemp("where")
     (folder / "tile.yaml").write_text(TILE, encoding="utf-8")
     (folder / "argmin.yaml").write_text(ARGMIN, encoding="utf-8")
@@ -61,7 +59,6 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> list[PlannedCase]:
 
 
 def chosen(plan: list[PlannedCase], where: str) -> list[str]:
-    """Return the identifiers of the cases that meet a condition."""
     return [case.identifier for case in select(plan, Selection(where=where))]
 
 
@@ -87,11 +84,11 @@ def test_cases_whose_desc_meets_the_condition_are_selected(
     assert sorted(chosen(plan, where)) == cases
 
 
-def test_a_case_that_lacks_a_name_in_the_condition_is_not_selected(plan: list[PlannedCase]) -> None:
+def test_a_case_lacking_a_name_is_not_selected(plan: list[PlannedCase]) -> None:
     assert len(chosen(plan, "len(Repeats) == 1 or True")) == 4
 
 
-def test_a_condition_that_no_case_meets_selects_nothing_without_an_error(
+def test_a_condition_that_no_case_meets_selects_nothing(
     plan: list[PlannedCase],
 ) -> None:
     assert chosen(plan, "Rank == 7") == []
@@ -110,7 +107,7 @@ def test_a_condition_that_no_case_meets_selects_nothing_without_an_error(
         ("open('x')", "cannot call open"),
     ],
 )
-def test_a_condition_that_is_invalid_or_has_names_that_no_case_has_is_refused(
+def test_invalid_conditions_and_unknown_names_are_refused(
     plan: list[PlannedCase], where: str, message: str
 ) -> None:
     with pytest.raises(ConditionError) as raised:
@@ -120,7 +117,7 @@ def test_a_condition_that_is_invalid_or_has_names_that_no_case_has_is_refused(
 
 def test_a_condition_on_no_case_is_no_error(plan: list[PlannedCase]) -> None:
     Condition("NoSuchName == 1").check()
-    # Other options leave out every case, so the condition is evaluated for none.
+    # The keyword leaves no case to evaluate the condition for.
     selection = Selection(keywords="no-such-case", where="NoSuchName == 1")
     assert list(select(plan, selection)) == []
 
