@@ -22,7 +22,6 @@ FLOAT, UINT = DataType.FLOAT32, DataType.UINT32
 
 
 def tensor(*sizes: int, data_type: DataType = FLOAT) -> TensorDesc:
-    """Return a tensor of these sizes."""
     return TensorDesc(data_type, sizes)
 
 
@@ -61,7 +60,6 @@ VALID: Final[dict[str, dict[str, Any]]] = {
         "Repeats": (1, 2),
     },
 }
-"""Small valid descs, by operator."""
 
 BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("ARGMIN", "same-dimension-count", {"OutputTensor": tensor(1, 2, 1, data_type=UINT)}),
@@ -107,7 +105,7 @@ BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("TILE", "repeats-not-zero", {"Repeats": (1, 0)}),
     ("TILE", "output-sizes", {"OutputTensor": tensor(2, 5)}),
 ]
-"""An operator, a constraint, and the fields that its valid desc must have to break it."""
+"""Operator, constraint, and changes of the desc in VALID that break the constraint."""
 
 ALSO_BROKEN: Final = {
     ("ARGMIN", "same-dimension-count"): {"output-sizes"},
@@ -122,7 +120,7 @@ ALSO_BROKEN: Final = {
     ("TILE", "same-dimension-count"): {"output-sizes"},
     ("TILE", "repeats-not-zero"): {"output-sizes"},
 }
-"""For some changes in BROKEN, the other constraints that they may break."""
+"""Other constraints that a change in BROKEN may break."""
 
 
 @pytest.mark.parametrize("name", VALID)
@@ -131,13 +129,13 @@ def test_a_valid_desc_breaks_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_the_table_broken_has_every_enforced_constraint_of_the_operator(name: str) -> None:
+def test_broken_has_every_enforced_constraint(name: str) -> None:
     enforced = {entry.name for entry in operator(name).constraints if entry.enforced}
     assert enforced == {constraint for broken, constraint, _ in BROKEN if broken == name}
 
 
 @pytest.mark.parametrize(("name", "constraint", "change"), BROKEN)
-def test_a_broken_constraint_is_named_and_others_only_if_the_change_may_break_them(
+def test_only_broken_constraints_are_named(
     name: str, constraint: str, change: dict[str, Any]
 ) -> None:
     broken = violations(operator(name), {**VALID[name], **change})
@@ -151,7 +149,7 @@ def tensor_names(name: str, *kinds: FieldKind) -> list[str]:
 
 
 def with_tensor(name: str, tensor_name: str, **change: Any) -> dict[str, Any]:
-    """Return an operator's valid desc with one tensor changed, which may be of an array."""
+    """Return the desc in VALID with one tensor changed."""
     desc = VALID[name]
     field, bracket, index = tensor_name.partition("[")
     if not bracket:
@@ -167,7 +165,6 @@ EVERY_TENSOR: Final = [
     for name in VALID
     for tensor_name in tensor_names(name, FieldKind.INPUT, FieldKind.OUTPUT)
 ]
-"""Each operator of VALID with each of its tensors."""
 
 INVALID_CHANGES: Final[dict[str, list[dict[str, Any]]]] = {
     "dimension-count-in-range": [{"Sizes": ()}, {"Sizes": (1,) * 9}],
@@ -192,16 +189,15 @@ VALID_CHANGES: Final[list[dict[str, Any]]] = [
     {"DeclaredTensorSizeInBytes": 1 << 40},
     *({"GuaranteedBaseOffsetAlignment": alignment} for alignment in (0, 16, 32, 256, 65536)),
 ]
-"""Changes of a tensor that break nothing."""
 
 
-def test_the_table_of_invalid_changes_has_every_constraint_of_all_tensors() -> None:
+def test_invalid_changes_has_every_constraint_of_tensors() -> None:
     assert INVALID_CHANGES.keys() == {entry.name for entry in tensor_constraints()}
 
 
 @pytest.mark.parametrize("constraint", tensor_constraints(), ids=lambda entry: entry.name)
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
-def test_a_broken_constraint_of_all_tensors_is_named_where_it_applies(
+def test_a_constraint_of_tensors_is_named_where_it_applies(
     name: str, tensor_name: str, constraint: Any
 ) -> None:
     is_output = tensor_name in tensor_names(name, FieldKind.OUTPUT)
@@ -225,9 +221,7 @@ def test_inputs_may_repeat_elements_and_be_owned_by_dml(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
-def test_a_data_type_that_no_table_lists_breaks_supported_data_type(
-    name: str, tensor_name: str
-) -> None:
+def test_an_unlisted_data_type_breaks_supported_data_type(name: str, tensor_name: str) -> None:
     broken = violations(operator(name), with_tensor(name, tensor_name, DataType=DataType.INT4))
     assert "supported-data-type" in broken
 
@@ -248,7 +242,7 @@ def test_an_undocumented_data_type_that_works_breaks_nothing() -> None:
     ("function", "permitted"),
     [("L1", False), ("SUM", False), ("MULTIPLY", False), ("SUM_SQUARE", False), ("MAX", True)],
 )
-def test_reduce_permits_integers_of_8_and_16_bits_only_for_functions_whose_table_lists_them(
+def test_reduce_permits_small_integers_only_for_some_functions(
     function: str, permitted: bool, data_type: str
 ) -> None:
     desc = {
@@ -262,9 +256,7 @@ def test_reduce_permits_integers_of_8_and_16_bits_only_for_functions_whose_table
 
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
-def test_a_rank_that_no_table_lists_breaks_supported_dimension_count(
-    name: str, tensor_name: str
-) -> None:
+def test_an_unlisted_rank_breaks_supported_dimension_count(name: str, tensor_name: str) -> None:
     broken = violations(operator(name), with_tensor(name, tensor_name, Sizes=(1,) * 9))
     assert "supported-dimension-count" in broken
 
@@ -272,11 +264,10 @@ def test_a_rank_that_no_table_lists_breaks_supported_dimension_count(
 REQUIRED: Final = [
     (name, field.name) for name in VALID for field in operator(name).fields if not field.optional
 ]
-"""Each operator of VALID with each field that a desc must have."""
 
 
 @pytest.mark.parametrize(("name", "field"), REQUIRED)
-def test_a_desc_without_a_required_field_breaks_required_field_first(name: str, field: str) -> None:
+def test_a_missing_field_breaks_required_field_first(name: str, field: str) -> None:
     desc = {**VALID[name], field: None}
     assert violations(operator(name), desc)[0] == "required-field"
     del desc[field]
@@ -284,7 +275,7 @@ def test_a_desc_without_a_required_field_breaks_required_field_first(name: str, 
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_constraint_names_are_those_of_the_operator_of_its_tensors_and_of_all_descs(
+def test_constraint_names_has_all_of_an_operator(
     name: str,
 ) -> None:
     entry = operator(name)
@@ -292,7 +283,7 @@ def test_constraint_names_are_those_of_the_operator_of_its_tensors_and_of_all_de
     assert constraint_names(entry) == own | INVALID_CHANGES.keys() | GENERAL_CONSTRAINTS.keys()
 
 
-def test_a_constraint_that_directml_does_not_enforce_is_not_named() -> None:
+def test_an_unenforced_constraint_is_not_named() -> None:
     entry = operator("TILE")
     desc = {**VALID["TILE"], "OutputTensor": tensor(2, 5)}
     lenient = tuple(replace(constraint, enforced=False) for constraint in entry.constraints)
@@ -308,7 +299,7 @@ def with_terms(terms: dict[str, str], require: str) -> Operator:
 
 
 LAST_AND_NEXT: Final = {"Last": "InputTensor.Sizes[-1]", "Next": "Last + 1"}
-"""The last size of the input of TILE, which is 3, and the number after it."""
+"""For the desc of TILE, Last is 3."""
 
 
 @pytest.mark.parametrize(
@@ -331,7 +322,7 @@ def test_a_constraint_may_use_terms_that_use_others(require: str, broken: tuple[
         ("not Beyond", ("by-terms",)),
     ],
 )
-def test_a_term_that_cannot_be_computed_breaks_only_constraints_that_evaluate_it(
+def test_a_failing_term_breaks_constraints_that_evaluate_it(
     require: str, broken: tuple[str, ...]
 ) -> None:
     terms = {"Beyond": "InputTensor.Sizes[7]", "More": "Beyond + 1"}

@@ -51,7 +51,6 @@ def errors_of_gather(
     sizes: str = "[1, 2]",
     axis: int = 1,
 ) -> list[str]:
-    """Return the `errors` of a case of GATHER with these fields."""
     text = GATHER.format(indices=indices, output=output, sizes=sizes, axis=axis)
     return errors(path, text)
 
@@ -62,12 +61,12 @@ def test_an_equation_names_both_values_at_its_first_field(tmp_path: Path) -> Non
     assert error == f"7: {expected}"
 
 
-def test_an_equation_of_two_fields_names_both_with_their_values(tmp_path: Path) -> None:
+def test_an_equation_of_two_fields_names_both(tmp_path: Path) -> None:
     (error,) = errors_of_gather(tmp_path, output="FLOAT16")
     assert error.endswith("InputTensor.DataType is FLOAT32, but OutputTensor.DataType is FLOAT16")
 
 
-def test_an_inequality_is_explained_by_its_expression_and_the_values(tmp_path: Path) -> None:
+def test_an_inequality_shows_its_expression_and_values(tmp_path: Path) -> None:
     error, *_ = errors_of_gather(tmp_path, axis=2)
     assert error.startswith("8: axis-in-range,")
     assert error.endswith(
@@ -76,13 +75,13 @@ def test_an_inequality_is_explained_by_its_expression_and_the_values(tmp_path: P
     )
 
 
-def test_an_unlisted_data_type_is_explained_with_the_listed_ones(tmp_path: Path) -> None:
+def test_an_unlisted_data_type_shows_the_listed_ones(tmp_path: Path) -> None:
     (error,) = errors_of_gather(tmp_path, indices="FLOAT32")
     assert error.startswith("6: supported-data-type,")
     assert "IndicesTensor is FLOAT32; the documentation lists INT64, INT32, UINT64, UINT32" in error
 
 
-def test_every_constraint_that_is_broken_has_a_line_of_its_own(tmp_path: Path) -> None:
+def test_each_broken_constraint_has_its_own_line(tmp_path: Path) -> None:
     found = errors_of_gather(tmp_path, output="FLOAT16", axis=3)
     assert [error.split(",")[0] for error in found] == [
         "5: same-data-type",
@@ -182,7 +181,7 @@ EXPLANATIONS = [
         "`0 < K <= InputTensor.Sizes[Axis]` does not hold: K is 3",
     ),
 ]
-"""Cases that DirectML must reject: identifier, constraint, field, and the explanation there."""
+"""Identifier of an invalid case, constraint, field, and the explanation at the field."""
 
 
 @pytest.mark.parametrize(
@@ -190,7 +189,7 @@ EXPLANATIONS = [
     EXPLANATIONS,
     ids=[each[1] for each in EXPLANATIONS],
 )
-def test_the_explanation_of_a_bundled_invalid_case_has_the_expected_text(
+def test_bundled_invalid_cases_have_these_explanations(
     identifier: str, constraint: str, field: str, text: str
 ) -> None:
     suite = bundled(identifier.partition("/")[0])
@@ -204,7 +203,7 @@ def test_the_explanation_of_a_bundled_invalid_case_has_the_expected_text(
     assert each.text == text
 
 
-def test_a_constraint_that_a_node_of_a_graph_breaks_is_explained(tmp_path: Path) -> None:
+def test_a_constraint_broken_in_a_graph_is_explained(tmp_path: Path) -> None:
     text = """\
 graph: a tile
 cases:
@@ -241,7 +240,7 @@ def rejected() -> Iterator[tuple[Case, str]]:
 
 
 @pytest.mark.whole
-def test_every_constraint_that_a_bundled_case_states_as_broken_is_explained() -> None:
+def test_every_constraint_of_bundled_invalid_cases_is_explained() -> None:
     count = 0
     for case, constraint in rejected():
         count += 1
@@ -252,4 +251,4 @@ def test_every_constraint_that_a_bundled_case_states_as_broken_is_explained() ->
             assert each.text, case.identifier
             field = each.field.partition("[")[0]
             assert field in {"", *(known.name for known in case.entry.fields)}, case.identifier
-    assert count > 500  # The suite has cases for hundreds of constraints.
+    assert count > 500

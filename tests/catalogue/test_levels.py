@@ -25,7 +25,6 @@ from dmlconf.tensors.datatypes import DataType
 
 
 def tensor(data_type: str, *sizes: int) -> TensorDesc:
-    """Return a tensor of this data type and these sizes."""
     return TensorDesc(DataType(data_type), sizes)
 
 
@@ -51,7 +50,6 @@ QUANTIZED_WITH_ZERO_POINT = {**QUANTIZED, "ZeroPointTensor": tensor("UINT8", 1, 
 
 
 def fused(desc: Mapping[str, Any], name: str, **attributes: Any) -> dict[str, Any]:
-    """Return the desc with a fused activation of this name."""
     return {**desc, "FusedActivation": {"operator": name, **attributes}}
 
 
@@ -194,11 +192,11 @@ NEWER_PARTS: list[tuple[str, Mapping[str, Any], str, str]] = [
         "InputTensor and OutputTensor of 1 dimension",
     ),
 ]
-"""Operators and descs with a part that needs a higher level; the level, and the part's name."""
+"""Operator, desc, the feature level that it needs, and the part that needs this level."""
 
 
 @pytest.mark.parametrize(("name", "desc", "level", "part"), NEWER_PARTS)
-def test_a_desc_needs_the_level_of_its_newest_part_and_names_the_part(
+def test_a_desc_needs_the_level_of_its_newest_part(
     name: str, desc: Mapping[str, Any], level: str, part: str
 ) -> None:
     entry = operator(name)
@@ -229,7 +227,7 @@ def test_a_desc_needs_the_level_of_its_newest_part_and_names_the_part(
         ("GEMM", fused(GEMM, "ACTIVATION_RELU"), "1_0"),
     ],
 )
-def test_a_desc_without_a_newer_part_needs_only_the_level_of_the_rest(
+def test_a_desc_without_newer_parts_needs_a_lower_level(
     name: str, desc: Mapping[str, Any], level: str
 ) -> None:
     assert required_level(operator(name), desc) == FeatureLevel.parse(level)
@@ -250,14 +248,14 @@ def requirements() -> Iterator[tuple[str, str]]:
 
 
 def is_type_of_a_tensor(entry: Operator, attribute: str) -> bool:
-    """Return whether an attribute must be an output's data type, whose levels tables give."""
+    """Return whether an attribute must equal an output's data type."""
     return any(
         constraint.enforced and constraint.require.source.startswith(f"{attribute} == Output")
         for constraint in entry.constraints
     )
 
 
-def test_the_list_of_newer_parts_has_every_level_requirement_of_the_catalogue() -> None:
+def test_newer_parts_has_every_level_requirement() -> None:
     stated = {
         (name, spoken_level([need]))
         for name, desc, _, _ in NEWER_PARTS
@@ -277,7 +275,7 @@ def test_a_desc_needs_the_level_of_every_nested_operator() -> None:
     assert highest_level(needs) == (6, 2)
 
 
-def test_an_unsupported_tensor_does_not_hide_the_level_that_other_parts_need() -> None:
+def test_an_unsupported_tensor_does_not_hide_other_levels() -> None:
     desc = {**PADDING, "InputTensor": tensor("INT4", 1), "PaddingMode": "WRAP"}
     assert required_level(operator("PADDING"), desc) is None
     assert spoken_level(level_needs(operator("PADDING"), desc)) == (
@@ -307,13 +305,13 @@ def test_a_condition_on_an_absent_tensor_demands_no_level() -> None:
         ),
     ],
 )
-def test_the_reason_names_the_data_type_or_rank_that_needs_the_level(
+def test_the_reason_names_the_data_type_or_rank(
     name: str, desc: Mapping[str, Any], part: str
 ) -> None:
     assert spoken_level(level_needs(operator(name), desc)).endswith(f" for {part}")
 
 
-def test_tables_in_effect_are_those_of_the_needed_level_and_of_newer_levels() -> None:
+def test_tables_in_effect_begin_at_the_needed_level() -> None:
     padding = operator("PADDING")
     levels = [str(table.since) for table in tables_in_effect(padding, PADDING)]
     assert levels == ["5_0", "3_1", "2_1", "1_0"]
@@ -325,7 +323,7 @@ def test_tables_in_effect_are_those_of_the_needed_level_and_of_newer_levels() ->
 
 
 def test_no_support_table_before_3_0_lists_signed_indices() -> None:
-    """Pages permit negative indices from 3_0 on, so signed indices may always be negative."""
+    """Pages permit negative indices from feature level 3_0 on."""
     signed = {DataType("INT32"), DataType("INT64"), DataType("INT16"), DataType("INT8")}
     early = [
         (name, table.tensors["IndicesTensor"].data_types)

@@ -68,16 +68,15 @@ page_errors:
 level_requirements:
   - {since: 3_0, when: Direction != 'INCREASING', part: a fall, source: page}
 """
-"""The file of an operator that does not exist, without a problem."""
+"""A valid file of an invented operator."""
 
 MISTAKES: dict[str, dict[str, str]] = yaml.safe_load(
     (Path(__file__).parent / "lint_problems.yaml").read_text("utf-8")
 )
-"""By what is wrong: a part of OPERATOR, the wrong text instead of it, and the message."""
+"""By the mistake: the text in OPERATOR that is replaced, its replacement, and the message."""
 
 
 def lint(directory: Path, text: str) -> str:
-    """Return the problems of an operator's file with this text, as they are shown."""
     error = InvalidFilesError(lint_operator(write(directory, text, "frob.yaml")))
     return str(error).replace(f"{directory}/", "").replace(f"{directory}\\", "")
 
@@ -95,7 +94,7 @@ def test_a_sound_operator_has_no_problem(tmp_path: Path) -> None:
     assert lint(tmp_path, OPERATOR) == ""
 
 
-def test_terms_may_be_used_in_bounds_constraints_conditions_and_precision_rules(
+def test_terms_are_known_in_bounds_constraints_and_rules(
     tmp_path: Path,
 ) -> None:
     text = OPERATOR
@@ -144,7 +143,7 @@ def test_three_problems_of_one_check_are_reported_at_once(tmp_path: Path) -> Non
     assert [problem.line for problem in problems] == [13, 14, 21]
 
 
-def test_a_copy_of_any_bundled_operator_whose_output_became_an_input_is_reported(
+def test_an_output_declared_as_input_is_reported(
     tmp_path: Path,
 ) -> None:
     unnoticed = []
@@ -157,7 +156,7 @@ def test_a_copy_of_any_bundled_operator_whose_output_became_an_input_is_reported
 
 
 def catalogue_problems(directory: Path) -> list[str]:
-    """Return the problems that a process finds in a copy of the catalogue."""
+    """Return the problems of the catalogue in a folder."""
     script = "from dmlconf.catalogue.lint import lint_catalogue as lint; print(*lint(), sep='\\n')"
     lines = (
         printed_by(script, directory).replace(str(directory / "schemas"), "schemas").splitlines()
@@ -167,7 +166,6 @@ def catalogue_problems(directory: Path) -> list[str]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a folder with a copy of the package and of its schemas."""
     package = Path(dmlconf.__file__).parent
     shutil.copytree(package, tmp_path / "dmlconf", ignore=shutil.ignore_patterns("bundled"))
     shutil.copytree(schemas_directory(), tmp_path / "schemas")
@@ -185,7 +183,7 @@ def test_a_name_that_two_operators_have_is_reported(copy: Path) -> None:
     ]
 
 
-def test_a_sound_common_yaml_has_no_problem_and_a_mistake_in_it_is_reported(tmp_path: Path) -> None:
+def test_only_mistakes_in_common_yaml_are_reported(tmp_path: Path) -> None:
     text = (schemas_directory() / "common.yaml").read_text("utf-8")
     assert not lint_common(write(tmp_path, text, "common.yaml"))
     for old, new, message in (

@@ -31,7 +31,7 @@ def test_each_file_of_an_operator_has_its_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["GATHER", "gather", "Gather", "DML_OPERATOR_GATHER"])
-def test_an_operator_is_found_in_upper_or_lower_case_with_the_prefix_or_without(name: str) -> None:
+def test_an_operator_is_found_in_any_spelling(name: str) -> None:
     assert operator(name).name == "GATHER"
 
 
@@ -64,9 +64,7 @@ def test_an_operator_is_found_by_its_alias(name: str) -> None:
         ("A" * 300, None),
     ],
 )
-def test_the_error_for_an_unknown_operator_suggests_the_nearest_if_any_is_near(
-    name: str, suggestion: str | None
-) -> None:
+def test_an_unknown_operator_gets_a_suggestion_if_near(name: str, suggestion: str | None) -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         operator(name)
     hint = f"did you mean {suggestion}?" if suggestion else "`dmlconf operators` lists all"
@@ -75,12 +73,12 @@ def test_the_error_for_an_unknown_operator_suggests_the_nearest_if_any_is_near(
 
 
 def digest_of_copy(directory: Path) -> str:
-    """Return the digest in a process that uses a copy of the package and its schemas."""
+    """Return the digest of the catalogue in a folder."""
     script = "from dmlconf.catalogue.loader import catalogue_digest; print(catalogue_digest())"
     return printed_by(script, directory).strip()
 
 
-def test_the_digest_changes_with_the_common_file_and_with_that_of_an_operator(
+def test_the_digest_changes_with_common_and_operator_files(
     tmp_path: Path,
 ) -> None:
     shutil.copytree(Path(dmlconf.__file__).parent, tmp_path / "dmlconf")

@@ -31,7 +31,7 @@ OPERATORS = [operator(name) for name in operator_names()]
 
 
 @pytest.mark.parametrize("text", ["4_1", "DML_FEATURE_LEVEL_4_1"])
-def test_a_feature_level_is_read_with_the_prefix_or_without(text: str) -> None:
+def test_a_feature_level_may_have_a_prefix(text: str) -> None:
     assert FeatureLevel.parse(text) == (4, 1)
     assert str(FeatureLevel.parse(text)) == "4_1"
 
@@ -64,16 +64,14 @@ def test_parsing_a_feature_level_refuses_other_text(text: str) -> None:
         ("DML_AXIS_DIRECTION", "DML_AXIS_DIRECTION", AttributeKind.ENUM),
     ],
 )
-def test_the_kind_of_an_attribute_follows_from_its_c_type(
-    c_type: str, base: str, kind: AttributeKind
-) -> None:
+def test_the_c_type_gives_an_attributes_kind(c_type: str, base: str, kind: AttributeKind) -> None:
     field = Field("A", FieldKind.ATTRIBUTE, c_type)
     assert (field.base_type, field.attribute_kind) == (base, kind)
     assert not field.is_tensor
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_the_name_struct_and_page_of_an_operator_follow_the_header(entry: Operator) -> None:
+def test_name_struct_and_page_of_an_operator_agree(entry: Operator) -> None:
     assert entry.name == entry.name.upper()
     short = {entry.name, *entry.aliases}
     assert entry.struct in {f"DML_{name}_OPERATOR_DESC" for name in short}
@@ -82,7 +80,7 @@ def test_the_name_struct_and_page_of_an_operator_follow_the_header(entry: Operat
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_tensors_are_pointers_and_counts_are_numbers_before_their_arrays(entry: Operator) -> None:
+def test_tensors_are_pointers_and_counts_precede_arrays(entry: Operator) -> None:
     for field in entry.fields:
         assert field.is_tensor == (field.base_type == "DML_TENSOR_DESC")
         assert field.is_tensor <= field.c_type.endswith("*")
@@ -90,13 +88,12 @@ def test_tensors_are_pointers_and_counts_are_numbers_before_their_arrays(entry: 
     for count, arrays in entry.count_fields.items():
         assert entry.field(count).c_type == "UINT"
         assert all(entry.field(name).count == count for name in arrays)
-        # In the header each count precedes the first array that it counts.
         names = [field.name for field in entry.fields]
         assert names.index(count) < min(map(names.index, arrays))
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_support_tables_list_every_required_tensor_and_valid_ranks_newest_first(
+def test_support_tables_are_complete_and_newest_first(
     entry: Operator,
 ) -> None:
     tensors = {field.name for field in entry.fields if field.is_tensor}
@@ -112,7 +109,7 @@ def test_support_tables_list_every_required_tensor_and_valid_ranks_newest_first(
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_a_newer_support_table_without_a_condition_keeps_all_data_types_and_ranks_of_the_older(
+def test_a_newer_table_keeps_data_types_and_ranks(
     entry: Operator,
 ) -> None:
     for newer, older in zip(entry.support, entry.support[1:], strict=False):
@@ -151,7 +148,7 @@ def test_the_enum_of_data_types_has_every_data_type() -> None:
     assert sorted(values.values()) == list(range(len(values)))
 
 
-def test_the_prefix_of_an_enum_is_its_name_unless_the_header_differs() -> None:
+def test_an_enum_has_the_headers_prefix() -> None:
     assert enumeration("DML_AXIS_DIRECTION").prefix == "DML_AXIS_DIRECTION_"
     assert enumeration("DML_TENSOR_FLAGS").prefix == "DML_TENSOR_FLAG_"
 
@@ -161,14 +158,14 @@ def test_an_unknown_enum_is_a_key_error() -> None:
         enumeration("DML_NOPE")
 
 
-def test_constraints_on_all_tensors_use_only_the_name_tensor_and_have_a_source() -> None:
+def test_tensor_constraints_name_only_tensor_and_have_sources() -> None:
     assert tensor_constraints()
     for constraint in tensor_constraints():
         assert constraint.require.names == {"Tensor"}
         assert constraint.source in ("page", "header", "measured")
 
 
-def test_the_size_of_a_tensor_in_bytes_is_computed_or_declared() -> None:
+def test_bytes_of_a_tensor_are_computed_or_declared() -> None:
     tensor = TensorDesc(DataType.FLOAT16, (2, 3), Strides=(4, 1))
     assert tensor.DimensionCount == 2
     assert tensor.MinimumTensorSizeInBytes == tensor.TotalTensorSizeInBytes == 16
@@ -176,7 +173,7 @@ def test_the_size_of_a_tensor_in_bytes_is_computed_or_declared() -> None:
     assert (declared.MinimumTensorSizeInBytes, declared.TotalTensorSizeInBytes) == (12, 99)
 
 
-def test_a_tensor_with_a_size_of_0_needs_no_bytes() -> None:
+def test_a_tensor_without_elements_needs_no_bytes() -> None:
     assert TensorDesc(DataType.FLOAT32, (2, 0), Strides=(5, 1)).MinimumTensorSizeInBytes == 0
 
 

@@ -26,7 +26,6 @@ def tensor(data_type: str, rank: int) -> TensorDesc:
 
 
 def gather(data: str, indices: str, rank: int) -> dict[str, Any]:
-    """Return a desc of GATHER whose tensors have these data types and this rank."""
     return {
         "InputTensor": tensor(data, rank),
         "IndicesTensor": tensor(indices, rank),
@@ -51,7 +50,7 @@ def gather(data: str, indices: str, rank: int) -> dict[str, Any]:
         (gather("FLOAT32", "UINT32", 9), None),
     ],
 )
-def test_required_level_is_the_lowest_whose_table_lists_all_tensors(
+def test_required_level_is_the_lowest_listing_all_tensors(
     desc: dict[str, Any], level: str | None
 ) -> None:
     expected = None if level is None else FeatureLevel.parse(level)
@@ -75,7 +74,7 @@ def test_required_level_considers_every_tensor_of_an_array() -> None:
     )
 
 
-def test_required_level_is_the_operators_own_if_its_tables_begin_at_a_lower_one() -> None:
+def test_required_level_is_at_least_the_operators() -> None:
     scatter = operator("SCATTER_ELEMENTS")
     assert scatter.support[-1].since < scatter.since
     desc = {
@@ -97,7 +96,7 @@ def test_absent_tensors_need_no_feature_level() -> None:
     assert required_level(operator("GATHER"), desc) == (1, 0)
 
 
-def test_a_table_with_a_condition_counts_only_where_the_condition_holds() -> None:
+def test_a_table_counts_only_where_its_condition_holds() -> None:
     data = read_document(schemas_directory() / "operators" / "argmin.yaml").data
     newest, oldest = data["support"]
     data["support"] = [
@@ -112,7 +111,7 @@ def test_a_table_with_a_condition_counts_only_where_the_condition_holds() -> Non
 
 
 def with_different_tables() -> Operator:
-    """Return ARGMIN with two tables, each of which lists what the other lacks for InputTensor."""
+    """Return ARGMIN with two support tables that differ for InputTensor."""
     data = read_document(schemas_directory() / "operators" / "argmin.yaml").data
     newest, oldest = (
         {"ranks": [5, 6], "data_types": ["INT8", "FLOAT64"]},

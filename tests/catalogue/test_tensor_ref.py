@@ -13,7 +13,7 @@ from dmlconf.catalogue.tensor_ref import TensorRef
 @pytest.mark.parametrize(
     ("name", "ref"), [("ATensor", TensorRef("ATensor")), ("Inputs[12]", TensorRef("Inputs", 12))]
 )
-def test_a_name_is_parsed_to_a_reference_and_written_back(name: str, ref: TensorRef) -> None:
+def test_a_reference_is_read_and_written(name: str, ref: TensorRef) -> None:
     assert TensorRef.of(name) == ref
     assert str(ref) == name
 
@@ -24,7 +24,7 @@ def test_a_name_whose_brackets_hold_no_index_is_refused(name: str) -> None:
         TensorRef.of(name)
 
 
-def test_replacing_a_tensor_gives_a_new_desc_with_the_same_other_tensors() -> None:
+def test_replacing_a_tensor_gives_a_new_desc() -> None:
     desc = {"A": 1, "Many": (2, 3, 4)}
     second = TensorRef("Many", 1)
     assert second.read(desc) == 3

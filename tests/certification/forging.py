@@ -49,13 +49,11 @@ class Forgery:
 
     @property
     def predicate(self) -> Json:
-        """The predicate of the statement."""
         predicate: Json = self.statement["predicate"]
         return predicate
 
     @property
     def verdicts(self) -> list[Json]:
-        """The verdicts of the log."""
         return self.log[1:-1]
 
     def line(self, case: str) -> Json:
@@ -76,10 +74,7 @@ class Forgery:
         output["stored" if "stored" in output else "sha256"] = digest
 
     def remove(self, case: str, *, of_log: bool = True, of_outcomes: bool = True) -> None:
-        """Remove a case from the outcomes, and from the log, whose counts are corrected.
-
-        `of_log` and `of_outcomes` say from which of the two.
-        """
+        """Remove a case from the log, whose counts are corrected, and from the outcomes."""
         if of_outcomes:
             self.outcomes[1:] = [line for line in self.outcomes[1:] if line["case"] != case]
         if of_log:
@@ -150,7 +145,6 @@ class Forgery:
 
 
 def _line(record: Json) -> bytes:
-    """Return a record as a line of JSON."""
     return json.dumps(record).encode() + b"\n"
 
 
@@ -176,7 +170,6 @@ def verify_forged(
 
 
 def taken_apart(certificate: Path | bytes) -> Forgery:
-    """Return the parts of a certificate."""
     parts = members(certificate)
     envelope = json.loads(parts.pop("attestation.json"))
     log = [json.loads(line) for line in parts.pop("run.jsonl").splitlines()]

@@ -56,7 +56,7 @@ cases:
       Repeats: [2]
     expect: {rejected: E_INVALIDARG, constraint: output-sizes}
 """
-"""12 cases: 2 stated, 8 of the matrix, `large` and `invalid`. With those of GEMM there are 14."""
+"""12 cases; GEMM has two more."""
 
 GEMM: Final = """
 operator: GEMM
@@ -74,7 +74,6 @@ cases:
       Alpha: 1
       Beta: 0
 """
-"""Two products of matrices."""
 
 PROFILE: Final = """
 format: 1
@@ -124,14 +123,14 @@ def arguments(*more: str, backend: str = BACKEND) -> list[str]:
 
 
 def certify(folder: Path, *more: str, backend: str = BACKEND) -> Path:
-    """Certify a backend in a folder that `write_suite` filled; return the path of it.dmlcert."""
+    """Certify a backend in a folder of `write_suite`; return the path of it.dmlcert."""
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", *more, backend=backend))
     assert done.returncode == 0, done.stderr
     return folder / "it.dmlcert"
 
 
 def verify(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    """Verify a certificate in a folder that `write_suite` filled; allow `faulty` and `numpy`.
+    """Verify a certificate in a folder of `write_suite`; allow `faulty` and `numpy`.
 
     The exit code is 0 if the certificate holds, 1 if it does not, and 3 if it is refused.
     """
@@ -140,5 +139,4 @@ def verify(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> Complet
 
 
 def printed_text(done: CompletedProcess[str]) -> str:
-    """Return the text that a command printed, without its line breaks."""
     return " ".join(done.stdout.split())

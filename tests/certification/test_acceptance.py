@@ -1,7 +1,5 @@
 """`dmlconf verify` accepts only allowed backends and given keys, and notes a doubtful run.
 
-Its report begins with what a reader must know first, such as the device.
-
 The tested code is in `dmlconf/certification/acceptance.py`, `dmlconf/certification/certificate.py`,
 `dmlconf/certification/keys.py`, `dmlconf/certification/findings.py`,
 `dmlconf/reports/verification.py` and `dmlconf/cli/commands/certificates/verify.py`.
@@ -27,7 +25,7 @@ VENDOR_KEYID = "536a221206c6e9183b3fcc0476c8b68fd7b0f57c10d2687d8d14736677b32461
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the small suite and its certificate `it.dmlcert`, signed by the vendor."""
+    """A folder with the suite and `it.dmlcert`, signed by the vendor."""
     folder = write_suite(tmp_path_factory.mktemp("acceptance"))
     certify(folder, "--key", "vendor.pem")
     return folder
@@ -36,12 +34,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def verify_without_permission(
     folder: Path, *more: str, file: str = "it.dmlcert"
 ) -> CompletedProcess[str]:
-    """Verify a certificate; a backend is allowed only if the options `more` allow it."""
+    """Verify a certificate without allowing a backend."""
     return dmlconf_here(folder, "verify", file, "suite", "--profile", "small.yaml", "-q", *more)
 
 
 def with_environment(**fields: object) -> Callable[[Forgery], None]:
-    """Return a change that sets these fields of the environment, in the statement and the log."""
+    """Return a change of the environment in the statement and the log."""
 
     def change(forgery: Forgery) -> None:
         for each in (forgery.predicate["environment"], forgery.log[0]["environment"]):
@@ -51,7 +49,7 @@ def with_environment(**fields: object) -> Callable[[Forgery], None]:
 
 
 def with_directml(**fields: object) -> Callable[[Forgery], None]:
-    """Return a change that names DirectML as the backend, and sets fields of the environment."""
+    """Return a change that names DirectML as the backend."""
 
     def change(forgery: Forgery) -> None:
         details = {"directml_sha256": "0" * 64, "feature_level": "6_4"}
@@ -61,7 +59,7 @@ def with_directml(**fields: object) -> Callable[[Forgery], None]:
     return change
 
 
-def test_a_certificate_of_another_backend_than_directml_needs_permission(folder: Path) -> None:
+def test_backends_other_than_directml_need_permission(folder: Path) -> None:
     done = verify_without_permission(folder)
     assert done.returncode == 1
     assert "of a backend that you did not allow: it is of the backend faulty" in printed_text(done)
@@ -92,7 +90,7 @@ def test_directml_without_an_adapter_or_a_driver_needs_permission(
     )
 
 
-def test_directml_on_an_adapter_needs_no_permission_and_is_named_first(folder: Path) -> None:
+def test_directml_on_an_adapter_needs_no_permission(folder: Path) -> None:
     file = forge(folder, with_directml(adapter="Contoso 1", driver="32.0.1"))
     done = verify_without_permission(folder, file=file)
     assert done.returncode == 0, done.stdout
@@ -111,7 +109,7 @@ def test_verification_with_a_wrong_key_names_the_signer(folder: Path) -> None:
     assert finding["kind"] == "signed, but not with this key"
 
 
-def test_a_statement_that_was_changed_after_it_was_signed_is_refused(folder: Path) -> None:
+def test_a_statement_changed_after_signing_is_refused(folder: Path) -> None:
     forgery = taken_apart(folder / "it.dmlcert")
     forgery.predicate["challenge"] = "7"
     (folder / "changed.dmlcert").write_bytes(forgery.content())
@@ -120,7 +118,7 @@ def test_a_statement_that_was_changed_after_it_was_signed_is_refused(folder: Pat
     assert "signature 1 of 1 is not valid for any given or enclosed key" in printed_text(done)
 
 
-def test_a_file_with_two_keys_requires_the_signatures_of_both(folder: Path) -> None:
+def test_a_file_with_two_keys_requires_both_signatures(folder: Path) -> None:
     keys = [(folder / f"{name}.pub.pem").read_bytes() for name in ("vendor", "second")]
     for name, content in (
         ("both.pem", keys[0] + keys[1]),
@@ -147,7 +145,6 @@ def test_a_file_with_keys_and_something_else_is_refused(folder: Path, more: byte
 
 
 def with_times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
-    """Return a change that sets when the run started and finished."""
 
     def change(forgery: Forgery) -> None:
         forgery.log[0]["started"] = started.isoformat(timespec="seconds")
@@ -156,7 +153,7 @@ def with_times(started: datetime, finished: datetime) -> Callable[[Forgery], Non
     return change
 
 
-def test_a_run_that_ended_over_366_days_ago_or_lasted_over_30_days_is_noted(folder: Path) -> None:
+def test_an_old_or_long_run_is_noted(folder: Path) -> None:
     now = datetime.now(UTC)
     for ended_ago, lasted, notes in (
         (365, 30, []),
@@ -172,7 +169,7 @@ def test_a_run_that_ended_over_366_days_ago_or_lasted_over_30_days_is_noted(fold
         assert all(note in noted for note in notes)
 
 
-def test_the_markdown_report_begins_with_device_profile_waivers_and_signer(folder: Path) -> None:
+def test_the_markdown_report_begins_with_the_main_facts(folder: Path) -> None:
     file = forge(folder, with_directml(adapter="Contoso 1", driver="32.0.1"))
     done = verify_without_permission(folder, "--report", "markdown:page.md", file=file)
     assert done.returncode == 0

@@ -1,9 +1,6 @@
 """`dmlconf certify` writes certificates, or says why not, and `dmlconf sign` signs them.
 
-`dmlconf verify` shows that they hold; what it finds in others is in `test_verification.py`.
-
-A journal, `it.dmlcert.partial`, keeps the outcomes until the certificate is written; `--resume`
-continues it.
+Until the certificate is written, the journal `it.dmlcert.partial` keeps the outcomes.
 
 The tested code is in `dmlconf/certification/making.py`, `dmlconf/certification/certificate.py`,
 `dmlconf/certification/journal.py`, `dmlconf/certification/outcomes.py`,
@@ -41,11 +38,10 @@ from tests.cli.process import DMLCONF, beginning, dmlconf_here, environment, tex
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the small suite, its profile and keys."""
     return write_suite(tmp_path / "place")
 
 
-def test_certify_writes_a_certificate_that_holds_and_deletes_its_journal(folder: Path) -> None:
+def test_certify_writes_a_certificate_and_deletes_its_journal(folder: Path) -> None:
     certify(folder, "--key", "vendor.pem")
     done = verify(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 0, done.stdout
@@ -53,7 +49,7 @@ def test_certify_writes_a_certificate_that_holds_and_deletes_its_journal(folder:
     assert not (folder / "it.dmlcert.partial").exists()
 
 
-def test_the_same_outcomes_give_the_same_certificate_except_for_dates(folder: Path) -> None:
+def test_certificates_of_equal_outcomes_differ_only_in_dates(folder: Path) -> None:
     first = taken_apart(certify(folder))
     second = taken_apart(certify(folder, "-j", "2"))
     for forgery in (first, second):
@@ -76,7 +72,7 @@ def test_equal_outputs_of_two_cases_are_stored_once(folder: Path) -> None:
 
 def test_another_challenge_chooses_another_sample_of_a_large_output(folder: Path) -> None:
     path = folder / "suite" / "matrix.yaml"
-    # A sequence with a period is the same under each challenge, so only the samples can differ.
+    # A challenge changes random inputs, but not a sequence.
     changing, fixed = "uniform: {low: -1, high: 1, seed: 5}", "sequence: {period: 20000}"
     path.write_text(replace_once(path.read_text("utf-8"), changing, fixed), "utf-8")
     outputs = [
@@ -84,7 +80,7 @@ def test_another_challenge_chooses_another_sample_of_a_large_output(folder: Path
         for challenge in ((), ("--challenge", "1"), ("--challenge", "2"))
     ]
     assert [output["sizes"] for output in outputs] == [[40000]] * 3
-    assert [output["sample"] for output in outputs] == [4096] * 3  # So many elements are stored.
+    assert [output["sample"] for output in outputs] == [4096] * 3
     assert len({output["sha256"] for output in outputs}) == 1
     assert len({output["stored"] for output in outputs}) == 3
 
@@ -100,9 +96,7 @@ def test_a_certificate_holds_for_no_challenge_but_its_own(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["zeros", "crash", "rejects", "scaled"])
-def test_verdicts_that_the_profile_does_not_allow_give_no_certificate(
-    folder: Path, fault: str
-) -> None:
+def test_disallowed_verdicts_give_no_certificate(folder: Path, fault: str) -> None:
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend=f"faulty:{fault},on=gemm"))
     assert done.returncode == 1, done.stderr
     assert "gemm/matrix" in done.stderr
@@ -137,7 +131,7 @@ def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: ob
     done = dmlconf_here(folder, *command, "--resume")
     assert done.returncode == 1, done.stderr
     assert "1 case:\n  tile/matrix/stated-again" in done.stderr
-    # Resuming appends to the header and the 14 outcomes that the journal had.
+    # The journal had a header and 14 outcomes.
     again = [json.loads(line)["line"]["case"] for line in text_of(journal).splitlines()[15:]]
     assert again == ["tile/matrix/stated", "tile/matrix/stated-again"]
 
@@ -153,7 +147,7 @@ def certify_with_limited_files(
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     command = [*DMLCONF, *arguments("-o", "it.dmlcert", *more)]
-    # Without the variable, Python would write incomplete .pyc files.
+    # Python must not write incomplete .pyc files.
     own = environment(folder, PYTHONDONTWRITEBYTECODE="1")
     return subprocess.run(
         command,
@@ -179,8 +173,7 @@ def test_a_journal_is_continued_after_a_write_failed(folder: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
 def test_resume_writes_the_certificate_that_could_not_be_written(folder: Path) -> None:
-    # The journal has less than 100,000 bytes. The certificate has more, since 4,000 * 40 random
-    # bytes cannot be compressed.
+    # These random bytes are in the certificate, which gets too large, but not in the journal.
     noise = "".join(f"# {Random(line).randbytes(40).hex()}\n" for line in range(4000))
     statement = f"vendor: Example\nproduct: Adapter\n{noise}"
     (folder / "statement.yaml").write_text(statement, encoding="utf-8")
@@ -202,14 +195,14 @@ def test_a_journal_that_is_a_named_pipe_is_refused(folder: Path) -> None:
     assert "it.dmlcert.partial is not a regular file" in done.stderr
 
 
-def test_a_device_below_the_feature_level_of_the_profile_gives_no_certificate(folder: Path) -> None:
+def test_a_device_below_the_profiles_level_gets_no_certificate(folder: Path) -> None:
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend="faulty:level=1_0"))
     assert done.returncode == ExitCode.INCOMPLETE
     assert "profile small needs feature level 6_4; the device has 1_0" in done.stderr
     assert not list(folder.glob("it.dmlcert*"))
 
 
-def test_an_interrupted_certification_continues_only_with_resume_and_its_backend(
+def test_only_resume_continues_an_interrupted_certification(
     folder: Path,
 ) -> None:
     import signal
@@ -243,7 +236,7 @@ def test_an_interrupted_certification_continues_only_with_resume_and_its_backend
     assert not journal.exists()
 
 
-def test_the_certificate_of_a_recording_names_the_environment_of_the_recording(
+def test_a_certificate_names_the_recordings_environment(
     folder: Path,
 ) -> None:
     done = dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "it.dmlrec")
@@ -307,7 +300,7 @@ def test_a_changed_certificate_is_not_signed(folder: Path) -> None:
     assert path.read_bytes() == changed
 
 
-def test_a_vendors_statement_is_enclosed_and_shown_and_refused_without_a_product(
+def test_a_vendors_statement_is_enclosed_and_needs_a_product(
     folder: Path,
 ) -> None:
     text = "vendor: Example\nproduct: Device 1\ntext: It is fast.\n"
@@ -321,7 +314,7 @@ def test_a_vendors_statement_is_enclosed_and_shown_and_refused_without_a_product
     assert "`product` is missing" in done.stderr
 
 
-def test_certify_exits_with_2_for_a_wrong_option_and_with_3_for_a_wrong_profile(
+def test_certify_refuses_wrong_options_and_profiles(
     folder: Path,
 ) -> None:
     for extra, code, message in (
@@ -348,7 +341,7 @@ def test_verify_refuses_a_certificate_without_its_last_100_bytes(folder: Path) -
 
 
 @pytest.mark.hostile  # It reads the whole suite.
-def test_verify_asks_for_the_paths_of_the_cases_if_a_certificate_has_others(folder: Path) -> None:
+def test_verify_asks_for_the_paths_of_other_cases(folder: Path) -> None:
     certify(folder)
     other = dmlconf_here(folder, "verify", "it.dmlcert", "--allow-backend", "faulty", "-q")
     assert other.returncode == 1

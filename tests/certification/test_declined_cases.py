@@ -1,4 +1,4 @@
-"""A profile limits how many cases a certified backend may decline, since it cannot express them.
+"""A profile limits how many cases a certified backend may decline.
 
 The tested code is in `dmlconf/certification/verification.py`, which `certify` and `verify` use, and
 in `dmlconf/certification/profiles.py`.
@@ -28,20 +28,17 @@ statuses:
 GATHER: Final = str(cases_directory() / "gather")
 
 DECLINING: Final = "faulty:declines,on=example-1"
-"""A backend that declines one of the five documented cases of GATHER, which is 20%."""
+"""A backend that declines one of these five cases, or 20%."""
 
 
 def with_profile(folder: Path, most: str, *command: str) -> tuple[int, str]:
-    """Run a command with a profile that permits this share of declined cases.
-
-    Return the exit code and what was printed, in one line.
-    """
+    """Run a command with PROFILE; return the exit code and the output in one line."""
     (folder / "small.yaml").write_text(PROFILE.format(most=most), encoding="utf-8")
     done = dmlconf_here(folder, *command, "--profile", "small.yaml")
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
-def test_certify_and_verify_fail_if_more_cases_are_declined_than_the_profile_permits(
+def test_too_many_declined_cases_fail_certify_and_verify(
     tmp_path: Path,
 ) -> None:
     certify = ("certify", GATHER, "-b", DECLINING, "-o", "it.dmlcert")

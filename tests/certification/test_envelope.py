@@ -38,24 +38,23 @@ from tests.certification.suite import OUTSIDER, VENDOR, certify, printed_text, v
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the small suite and its certificate `it.dmlcert`, signed by the vendor."""
+    """A folder with the suite and `it.dmlcert`, signed by the vendor."""
     folder = write_suite(tmp_path_factory.mktemp("envelope"))
     certify(folder, "--key", "vendor.pem", "--challenge", str(2**64 - 1))
     return folder
 
 
 def attestation(folder: Path) -> bytes:
-    """Return the signed envelope of the certificate, as JSON."""
     return members(folder / "it.dmlcert")["attestation.json"]
 
 
-def test_the_example_of_the_specification_is_encoded_as_it_states() -> None:
-    # DSSE's protocol.md has this example.
+def test_the_example_of_dsse_is_encoded() -> None:
+    # The example is from DSSE's protocol.md.
     expected = b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     assert encoded("http://example.com/HelloWorld", b"hello world") == expected
 
 
-def test_securesystemslib_verifies_a_certificate_with_the_key_of_its_signer_only(
+def test_securesystemslib_accepts_only_the_signers_key(
     folder: Path,
 ) -> None:
     data = json.loads(attestation(folder))
@@ -81,7 +80,7 @@ def test_dmlconf_verifies_what_securesystemslib_signed(folder: Path) -> None:
     (folder / "other.dmlcert").write_bytes(archive_bytes(parts))
     assert verify(folder, "--key", "vendor.pub.pem", file="other.dmlcert").returncode == 0
     assert verify(folder, "--key", "outsider.pub.pem", file="other.dmlcert").returncode == 3
-    # The signer's key is not enclosed, so `--key` must name it.
+    # The signer's key is not enclosed.
     done = verify(folder, file="other.dmlcert")
     assert done.returncode == 3
     assert "is not valid for any given or enclosed key" in printed_text(done)
@@ -109,7 +108,7 @@ def test_dmlconf_reads_a_statement_that_in_toto_wrote(folder: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_url_safe_base64_is_read_and_unknown_fields_are_ignored() -> None:
+def test_envelopes_may_have_url_safe_base64_and_unknown_fields() -> None:
     payload = bytes(range(256))
     data = {
         "payload": base64.urlsafe_b64encode(payload).decode(),
@@ -145,7 +144,7 @@ def test_an_envelope_with_a_duplicate_key_is_refused() -> None:
         read_envelope(text)
 
 
-def test_an_envelope_with_the_most_signatures_is_read_but_not_signed_again() -> None:
+def test_a_full_envelope_is_read_but_not_signed() -> None:
     signature = Signature("", b"signature")
     full = Envelope(b"payload", signatures=(signature,) * MOST_SIGNATURES)
     assert len(read_envelope(envelope_bytes(full)).signatures) == MOST_SIGNATURES

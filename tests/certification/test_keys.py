@@ -35,15 +35,14 @@ SMALL_ORDER = (
     bytes(32),  # Order 4: four times the point is the identity.
     bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),  # Order 8.
 )
-"""Encoded points of which a small multiple is the identity: one signature fits many messages."""
+"""Encoded points of the order 1, 4 and 8."""
 
 
 def openssl(folder: Path, *arguments: str) -> None:
-    """Run a command of OpenSSL in a folder."""
     subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
 
 
-def test_a_new_private_key_is_pkcs8_readable_only_by_its_owner_and_fits_its_public_key(
+def test_new_key_pair_writes_protected_matching_keys(
     tmp_path: Path,
 ) -> None:
     public = new_key_pair(tmp_path / "key.pem")
@@ -123,7 +122,7 @@ def test_dmlconf_takes_keys_of_openssl(tmp_path: Path) -> None:
     assert public.verifies(private.sign(b"message"), b"message")
 
 
-def test_the_error_for_an_unsuitable_key_file_says_what_is_wrong(tmp_path: Path) -> None:
+def test_an_unsuitable_key_file_is_explained(tmp_path: Path) -> None:
     new_key_pair(tmp_path / "key.pem")
     openssl(tmp_path, "genpkey", "-algorithm", "rsa", "-out", "rsa.pem")
     openssl(
@@ -155,9 +154,8 @@ def test_the_error_for_an_unsuitable_key_file_says_what_is_wrong(tmp_path: Path)
             read_public_keys(tmp_path / name)
 
 
-def test_public_keys_for_which_anybody_can_make_a_signature_are_refused(tmp_path: Path) -> None:
-    # A signature is a point R, here the identity, and a number S, here 0. This one is valid if the
-    # key's point, multiplied by a number that depends on the message, is the identity.
+def test_public_keys_of_small_order_are_refused(tmp_path: Path) -> None:
+    # R is the identity and S is 0: valid if a hash of the message, times the key, is the identity.
     message, signature = b"anything", bytes([1]) + bytes(63)
     accepted = 0
     for point in SMALL_ORDER:
@@ -168,17 +166,17 @@ def test_public_keys_for_which_anybody_can_make_a_signature_are_refused(tmp_path
         pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         with pytest.raises(ValueError, match="anybody can sign"):
             public_key(pem)
-    assert accepted  # The library accepts such signatures, so dmlconf's check is needed.
+    assert accepted  # The library accepts such a signature.
 
 
-def test_two_keys_in_one_text_are_read_and_a_key_with_other_text_is_refused(tmp_path: Path) -> None:
+def test_a_text_may_hold_two_keys_and_nothing_else(tmp_path: Path) -> None:
     pems = [new_key_pair(tmp_path / f"{name}.pem").read_bytes() for name in "ab"]
     assert [key.pem for key in public_keys(b"".join(pems))] == pems
     with pytest.raises(ValueError, match="more than public keys"):
         list(public_keys(pems[0] + b"#!/bin/sh\n"))
 
 
-def test_keys_without_an_end_and_too_many_keys_are_refused_quickly(tmp_path: Path) -> None:
+def test_unended_or_too_many_keys_are_refused_quickly(tmp_path: Path) -> None:
     new_key_pair(tmp_path / "key.pem")
     pem = (tmp_path / "key.pub.pem").read_bytes()
     began = process_time()
@@ -186,7 +184,7 @@ def test_keys_without_an_end_and_too_many_keys_are_refused_quickly(tmp_path: Pat
         list(public_keys(b"-----BEGIN PUBLIC KEY-----\n" * 5_000))
     with pytest.raises(ValueError, match="more than 32 keys"):
         list(public_keys(pem * 33))
-    # Searching on from each beginning to the end of the text would take several seconds.
+    # A quadratic search would take several seconds.
     assert process_time() - began < 2
 
 
@@ -196,12 +194,12 @@ def test_without_the_extra_certify_keygen_says_what_to_install(tmp_path: Path) -
     done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert "[certify]'" in done.stderr
-    # dmlconf is on no package index, so pip cannot find it by its name.
+    # dmlconf is on no package index.
     assert "dmlconf[certify]" not in done.stderr
     assert not list(tmp_path.glob("*.pem"))
 
 
-def test_for_an_extra_that_does_not_load_keygen_says_why_and_not_what_to_install(
+def test_keygen_explains_an_extra_that_does_not_load(
     tmp_path: Path,
 ) -> None:
     program = "raise ImportError('DLL load failed')"

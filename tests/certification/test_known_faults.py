@@ -25,11 +25,10 @@ cases:
       BTensor: {Sizes: [1], DataType: INT64, values: [5]}
       OutputTensor: {Sizes: [1], DataType: INT64}
 """
-"""Each case takes the larger of Number and 5. Where Number is 2^31 or more, DirectML returns 5,
-a known fault."""
+"""DirectML wrongly returns 5 for the first two numbers, a known fault."""
 
 
-def test_verify_and_its_report_say_how_many_verdicts_rest_on_known_faults(tmp_path: Path) -> None:
+def test_verify_counts_verdicts_by_known_faults(tmp_path: Path) -> None:
     (tmp_path / "suite").mkdir()
     (tmp_path / "suite" / "matrix.yaml").write_text(SUITE, "utf-8")
     (tmp_path / "small.yaml").write_text(PROFILE, "utf-8")

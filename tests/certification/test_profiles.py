@@ -46,7 +46,6 @@ cases:
       Repeats: [2]
     expect: {OutputTensor: [1, 2, 1, 2]}
 """
-"""A case that has the tag `model`."""
 
 
 GRAPH = """
@@ -64,7 +63,6 @@ cases:
 
 
 def write_tile_files(folder: Path, **files: str) -> Path:
-    """Write case files of TILE, and return their folder."""
     (folder / "tile").mkdir()
     for name, text in files.items():
         (folder / "tile" / f"{name}.yaml").write_text(text)
@@ -78,18 +76,17 @@ def required(profile: str, folder: Path) -> list[str]:
 
 
 def verdict(status: Status, kind: ReasonKind | None = None) -> Verdict:
-    """Return a verdict with this status, and with a reason of this kind if there is one."""
     reason = None if kind is None else Reason(kind, "message")
     return Verdict(Identity("tile/a", "TILE", ()), Judgement(status, reason=reason))
 
 
-def test_each_feature_level_and_onnx_have_a_bundled_profile_and_all_are_valid() -> None:
+def test_bundled_profiles_are_complete_and_valid() -> None:
     assert profile_names() == (*map(str, FEATURE_LEVELS), "onnx-core")
     assert lint_profiles() == []
 
 
 @pytest.mark.parametrize("level", ["2_0", "3_0", "5_0"])
-def test_a_profile_with_all_parts_but_graph_requires_the_cases_that_need_no_higher_level(
+def test_a_profile_requires_cases_up_to_its_level(
     level: str,
 ) -> None:
     plan = list(bundled("gather").plan())
@@ -97,7 +94,6 @@ def test_a_profile_with_all_parts_but_graph_requires_the_cases_that_need_no_high
         case.identifier
         for case in required_cases(read_profile(f"{level}+model+combinations+captured"), plan)
     ]
-    # The same cases follow from the level that the catalogue gives each case.
     wanted = FeatureLevel.parse(level)
     assert names == [
         case.identifier for case in plan if highest_level(build(case).level_needs) <= wanted
@@ -106,9 +102,7 @@ def test_a_profile_with_all_parts_but_graph_requires_the_cases_that_need_no_high
 
 
 @pytest.mark.parametrize("stem", ["matrix", "invalid", "blocks"])
-def test_graphs_in_files_of_any_name_are_required_only_by_the_part_graph(
-    tmp_path: Path, stem: str
-) -> None:
+def test_graphs_are_required_only_by_the_part_graph(tmp_path: Path, stem: str) -> None:
     (tmp_path / f"{stem}.yaml").write_text(GRAPH)
     assert required("6_4", tmp_path) == []
     assert required("6_4+model", tmp_path) == []
@@ -125,7 +119,7 @@ def test_a_higher_level_requires_all_cases_of_a_lower_level() -> None:
     assert len(before) == len(list(bundled("gather").plan()))
 
 
-def test_an_operator_that_a_later_level_introduced_is_not_required() -> None:
+def test_an_operator_of_a_later_level_is_not_required() -> None:
     folder = cases_directory() / "activation_celu"
     assert required("2_1", folder) == []
     assert required("3_0", folder)
@@ -139,11 +133,11 @@ def test_model_cases_are_required_only_by_the_part_model(tmp_path: Path) -> None
     assert required("5_0+model", folder) == ["tile/boundary/layer", "tile/model/layer"]
 
 
-def test_the_order_of_the_parts_does_not_change_the_name_of_a_profile() -> None:
+def test_the_order_of_parts_does_not_change_the_name() -> None:
     assert read_profile("5_0+model+graph").name == read_profile("5_0+graph+model").name
 
 
-def test_cases_in_a_file_whose_name_is_no_kind_of_case_are_not_required(tmp_path: Path) -> None:
+def test_cases_in_a_file_of_unknown_kind_are_not_required(tmp_path: Path) -> None:
     folder = write_tile_files(tmp_path, experiments=TAGGED_MODEL.replace("[model]", "[other]"))
     assert required("6_4", folder) == []
 
@@ -165,7 +159,7 @@ def test_cases_in_a_file_whose_name_is_no_kind_of_case_are_not_required(tmp_path
         (Status.NOT_RUN, ReasonKind.INTERRUPTED, False),
     ],
 )
-def test_a_profile_refuses_verdicts_that_it_does_not_allow_and_names_their_status(
+def test_refusal_names_the_status_of_disallowed_verdicts(
     status: Status, kind: ReasonKind | None, allowed: bool
 ) -> None:
     reason = refusal(read_profile("6_4"), verdict(status, kind))
@@ -173,7 +167,7 @@ def test_a_profile_refuses_verdicts_that_it_does_not_allow_and_names_their_statu
     assert reason is None or f"`{status}`" in reason
 
 
-def test_a_device_may_lack_only_optional_data_types_and_needs_the_level_of_the_profile() -> None:
+def test_a_device_needs_the_profiles_level_and_data_types() -> None:
     profile = read_profile("5_0")
     every = frozenset(DataType)
     level = FeatureLevel(5, 0)
@@ -186,7 +180,7 @@ def test_a_device_may_lack_only_optional_data_types_and_needs_the_level_of_the_p
     assert "needs feature level 5_0" in lacking
 
 
-def test_an_unknown_profile_or_part_and_a_missing_file_give_different_errors(
+def test_unknown_profiles_and_parts_are_explained(
     tmp_path: Path,
 ) -> None:
     assert certification_profile("ci") is None  # It may name a configuration profile.
@@ -205,10 +199,9 @@ extends: 5_0
 operators: [TILE]
 kinds: [boundary]
 """
-"""A profile of fewer cases than the bundled profile 5_0."""
 
 
-def test_a_profile_file_takes_the_level_of_a_bundled_profile_and_requires_fewer_cases(
+def test_a_profile_file_extends_a_bundled_profile(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "own.yaml"
@@ -240,9 +233,9 @@ def test_the_path_of_a_profile_may_have_a_plus(tmp_path: Path) -> None:
     assert read_profile(f"{path}+model+graph").name == "our-program+graph+model"
 
 
-def test_a_user_profile_may_set_the_limit_of_waived_cases(tmp_path: Path) -> None:
+def test_a_profile_file_may_set_max_waived(tmp_path: Path) -> None:
     assert str(read_profile("5_0").max_waived) == "1%"
-    for text, waived in (("0", 0), ("7", 7), ("50%", 5)):  # The most of 10 cases.
+    for text, waived in (("0", 0), ("7", 7), ("50%", 5)):  # Each permits this many of 10.
         path = tmp_path / "own.yaml"
         path.write_text(f"{OWN_PROFILE}max_waived: {text}\n")
         limit = read_profile(str(path)).max_waived
@@ -252,7 +245,7 @@ def test_a_user_profile_may_set_the_limit_of_waived_cases(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["0.5%", "99.999999%", "20"])
-def test_a_limit_of_waived_cases_is_shown_as_it_was_given(text: str) -> None:
+def test_a_waived_limit_is_shown_as_given(text: str) -> None:
     assert str(WaivedLimit.parse(text)) == text
 
 
@@ -276,7 +269,7 @@ def test_a_limit_of_waived_cases_is_shown_as_it_was_given(text: str) -> None:
         ("format: 1", "format: 2", 1, "format"),
     ],
 )
-def test_an_invalid_profile_is_refused_and_the_error_names_the_line(
+def test_an_invalid_profile_is_refused_with_its_line(
     tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
     (tmp_path / "own.yaml").write_text(OWN_PROFILE.replace(old, new))
@@ -286,7 +279,7 @@ def test_an_invalid_profile_is_refused_and_the_error_names_the_line(
     assert message in done.stderr
 
 
-def test_list_names_the_cases_of_a_profile_and_refuses_an_unknown_one(tmp_path: Path) -> None:
+def test_list_names_the_cases_of_a_known_profile(tmp_path: Path) -> None:
     folder = cases_directory() / "gather"
     done = dmlconf_here(tmp_path, "list", folder, "--profile", "5_0")
     assert done.returncode == 0

@@ -40,18 +40,16 @@ CERTIFY: Final = (
     *("certify", *SUITE, "-b", BACKEND, "--profile", "ours.yaml", "--key", "vendor.pem"),
     *("-o", "provider.dmlcert", "--quiet"),
 )
-"""The command that a vendor certifies the provider with."""
 
 SUITE_AND_PROFILE: Final = (*SUITE, "--profile", "ours.yaml", "--quiet")
 VERIFY: Final = ("verify", "provider.dmlcert", *SUITE_AND_PROFILE)
-"""The command that verifies the certificate for a reader who accepts no backend and no key."""
+"""It accepts no backend and no key."""
 
 ACCEPT_BOTH: Final = ("--allow-backend", "onnxruntime", "--key", "vendor.pub.pem")
-"""The options with which a reader accepts the backend and the vendor's key."""
 
 
 def output_of(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Return the exit code of a command, and all that it prints, in one line."""
+    """Return the exit code of a command, and its output in one line."""
     done = dmlconf_here(folder, *arguments)
     text = " ".join((done.stdout + done.stderr).split())
     assert "Traceback" not in text
@@ -60,7 +58,7 @@ def output_of(folder: Path, *arguments: str) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder in which a vendor has certified the provider, after waiving one failure."""
+    """A folder in which a vendor has certified the provider, after waiving one failure."""
     folder = tmp_path_factory.mktemp("vendor")
     (folder / "ours.yaml").write_text(PROFILE.format(declined="40%"), encoding="utf-8")
     assert output_of(folder, "keygen", "vendor.pem")[0] == 0
@@ -91,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_certificate_holds_for_a_reader_who_accepts_the_backend_and_the_key(
+def test_the_certificate_holds_with_accepted_backend_and_key(
     folder: Path,
 ) -> None:
     code, text = output_of(folder, *VERIFY, *ACCEPT_BOTH, "--report", "json:verified.json")
@@ -114,7 +112,7 @@ def test_the_certificate_holds_for_a_reader_who_accepts_the_backend_and_the_key(
         ((*ACCEPT_BOTH, "--challenge", "7"), 1, "no challenge, not for challenge 7"),
     ],
 )
-def test_the_certificate_does_not_hold_for_a_reader_who_accepts_less_or_demands_more(
+def test_verification_fails_for_a_stricter_reader(
     folder: Path, demand: tuple[str, ...], code: int, why: str
 ) -> None:
     actual, text = output_of(folder, *VERIFY, *demand)
@@ -131,9 +129,7 @@ def test_a_certificate_with_a_changed_byte_is_refused(folder: Path) -> None:
     assert "changed after it was made" in text
 
 
-def test_a_provider_that_expresses_too_few_cases_gets_no_certificate(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_provider_declining_too_much_gets_no_certificate(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "ours.yaml").write_text(PROFILE.format(declined="10%"), encoding="utf-8")
     for name in ("vendor.pem", "waivers.yaml"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
@@ -144,7 +140,7 @@ def test_a_provider_that_expresses_too_few_cases_gets_no_certificate(
 
 def test_an_unknown_provider_gets_a_suggestion(tmp_path: Path) -> None:
     arguments = ("--profile", "onnx-core", "-o", "x.dmlcert")
-    misspelt = BACKEND[:-1]  # Without its last letter.
+    misspelt = BACKEND[:-1]
     code, text = output_of(tmp_path, "certify", "-b", misspelt, *arguments)
     assert code == ExitCode.BACKEND
     assert "did you mean CPUExecutionProvider?" in text

@@ -31,16 +31,16 @@ from tests.hostile.vendor_cheats import VENDOR_CHEATS
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the small suite and its certificate `it.dmlcert`, signed by the vendor."""
+    """A folder with the suite and `it.dmlcert`, signed by the vendor."""
     folder = write_suite(tmp_path_factory.mktemp("verification"))
     certify(folder, "--key", "vendor.pem")
     return folder
 
 
-def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folder: Path) -> None:
+def test_a_flipped_bit_is_refused_with_its_case(folder: Path) -> None:
     parts = members(folder / "it.dmlcert")
     outputs = bytearray(parts["outputs.bin"])
-    # The elements of the first case's output are the first of outputs.bin.
+    # outputs.bin begins with the output of the first case.
     first = taken_apart(folder / "it.dmlcert").outcomes[1]["case"]
     outputs[3] ^= 1  # A bit of the first element.
     parts["outputs.bin"] = bytes(outputs)
@@ -52,9 +52,7 @@ def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folde
 
 
 @pytest.mark.parametrize("name", STRANGER)
-def test_a_certificate_that_a_stranger_changed_is_refused_or_has_the_same_content(
-    folder: Path, name: str
-) -> None:
+def test_a_strangers_change_is_refused_or_harmless(folder: Path, name: str) -> None:
     right = (folder / "it.dmlcert").read_bytes()
     path = folder / "stranger.dmlcert"
     path.write_bytes(STRANGER[name](Random(1), right))
@@ -81,7 +79,7 @@ def test_a_feature_level_with_a_line_break_is_refused(folder: Path) -> None:
     assert "`predicate.capabilities.feature_level`: '6_4\\n' does not match" in printed_text(done)
 
 
-def test_a_wrong_output_is_reported_although_the_log_says_passed(folder: Path) -> None:
+def test_a_wrong_output_logged_as_passed_is_reported(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         output = forgery.line("/stated")["outputs"]["OutputTensor"]
         elements = forgery.elements(output)
@@ -103,13 +101,13 @@ def test_a_case_removed_from_the_outcomes_is_named(folder: Path) -> None:
     assert f"outcomes are missing: {case}" in printed_text(done)
 
 
-def test_a_certificate_without_the_outcome_and_verdict_of_a_case_is_refused(folder: Path) -> None:
+def test_a_certificate_lacking_a_case_is_refused(folder: Path) -> None:
     done = verify_forged(folder, lambda forgery: forgery.remove("tile/matrix/stated"))
     assert done.returncode == 3
     assert "run.jsonl has 15 lines, not one for each of 14 cases" in printed_text(done)
 
 
-def test_a_device_may_not_lack_data_types_that_its_level_demands(folder: Path) -> None:
+def test_a_device_must_have_its_levels_data_types(folder: Path) -> None:
     done = verify_forged(
         folder, partial(VENDOR_CHEATS["a data type that the device is said to lack"], Random(1))
     )
@@ -117,7 +115,7 @@ def test_a_device_may_not_lack_data_types_that_its_level_demands(folder: Path) -
     assert "which the device lacks" in printed_text(done)
 
 
-def test_a_substrate_that_the_verifier_did_not_accept_excuses_nothing(folder: Path) -> None:
+def test_an_unaccepted_substrate_excuses_nothing(folder: Path) -> None:
     done = verify_forged(folder, partial(VENDOR_CHEATS["an excuse of one's own"], Random(1)))
     assert done.returncode == 1
     assert "limits of a substrate that you did not accept" in printed_text(done)
@@ -134,10 +132,10 @@ def test_an_environment_that_lacks_a_required_field_is_refused(folder: Path) -> 
 
 
 @pytest.mark.parametrize(("lists", "code"), [(96, 0), (97, 3), (500, 3)])
-def test_a_statement_that_is_nested_deeper_than_100_levels_is_refused(
+def test_a_statement_of_more_than_100_levels_is_refused(
     folder: Path, lists: int, code: int
 ) -> None:
-    """Lists in lists are inside four levels: the statement, predicate, environment and details."""
+    """Four levels contain the lists: statement, predicate, environment and details."""
     deep: list[object] = []
     for _ in range(lists - 1):
         deep = [deep]
@@ -152,9 +150,7 @@ def test_a_statement_that_is_nested_deeper_than_100_levels_is_refused(
 
 
 @pytest.mark.parametrize("stage", ["", "Create Operator", "\x1b[31m", "x" * 101])
-def test_a_stage_of_a_rejection_that_is_no_name_of_a_call_is_refused(
-    folder: Path, stage: str
-) -> None:
+def test_a_malformed_stage_of_a_rejection_is_refused(folder: Path, stage: str) -> None:
     def change(forgery: Forgery) -> None:
         forgery.line("/invalid")["rejection"]["stage"] = stage
 
@@ -163,10 +159,10 @@ def test_a_stage_of_a_rejection_that_is_no_name_of_a_call_is_refused(
     assert "rejection.stage" in printed_text(done)
 
 
-def test_a_version_of_thousands_of_digits_does_not_stop_the_verification(folder: Path) -> None:
+def test_a_version_of_5000_digits_is_accepted(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
-            environment["version"] = "9" * 5000  # Python makes no integer of so many digits.
+            environment["version"] = "9" * 5000  # Python's `int` refuses so many.
 
     assert verify_forged(folder, change).returncode == 0
 
@@ -175,7 +171,7 @@ def test_a_version_of_thousands_of_digits_does_not_stop_the_verification(folder:
     ("version", "code"),
     [("1.8.0", 1), ("1.10.1", 1), ("1.14.1", 1), ("1.15", 0), ("1.15.4", 0), ("2.0.0", 0)],
 )
-def test_feature_level_6_4_of_a_directml_before_1_15_is_reported(
+def test_feature_level_6_4_before_directml_1_15_is_reported(
     folder: Path, version: str, code: int
 ) -> None:
     def change(forgery: Forgery) -> None:
@@ -189,7 +185,7 @@ def test_feature_level_6_4_of_a_directml_before_1_15_is_reported(
     assert (f"DirectML {version} has no feature level above" in printed_text(done)) is (code == 1)
 
 
-def test_each_difference_between_the_statement_and_the_log_is_reported(folder: Path) -> None:
+def test_differences_between_statement_and_log_are_reported(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         header = forgery.log[0]
         header["environment"]["adapter"] = "Contoso"
@@ -206,7 +202,7 @@ def test_each_difference_between_the_statement_and_the_log_is_reported(folder: P
         assert f"the statement and the log differ in the {name} " in printed_text(done)
 
 
-def test_a_run_that_ended_before_it_began_and_in_the_future_is_reported(folder: Path) -> None:
+def test_impossible_times_of_a_run_are_reported(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.log[0]["started"] = "3001-01-01T00:00:00+00:00"
         forgery.log[-1]["finished"] = "3000-01-01T00:00:00+00:00"
@@ -218,7 +214,7 @@ def test_a_run_that_ended_before_it_began_and_in_the_future_is_reported(folder: 
     assert f"{ended}which is in the future" in printed_text(done)
 
 
-def test_a_recording_that_is_said_to_be_a_run_is_reported(folder: Path) -> None:
+def test_a_recording_declared_as_a_run_is_reported(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
             environment["backend"] = "recording"
@@ -230,7 +226,7 @@ def test_a_recording_that_is_said_to_be_a_run_is_reported(folder: Path) -> None:
     assert "its environment is that of a recording" in printed_text(done)
 
 
-def test_a_log_with_another_case_or_in_another_order_is_reported(folder: Path) -> None:
+def test_other_cases_or_order_in_the_log_are_reported(folder: Path) -> None:
     def rename(forgery: Forgery) -> None:
         forgery.verdicts[0]["case"] = "tile/matrix/other"
 
@@ -248,7 +244,7 @@ def test_a_log_with_another_case_or_in_another_order_is_reported(folder: Path) -
     assert "the log's cases are not in the order of the plan" in printed_text(done)
 
 
-def test_a_challenge_of_0_or_above_64_bits_is_refused(folder: Path) -> None:
+def test_a_challenge_out_of_range_is_refused(folder: Path) -> None:
     for number in (0, 1 << 64):
         forgery = taken_apart(folder / "it.dmlcert")
         forgery.predicate["challenge"] = str(number)
@@ -260,7 +256,7 @@ def test_a_challenge_of_0_or_above_64_bits_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.hostile
-def test_a_line_of_a_log_beyond_one_mebibyte_is_refused(folder: Path) -> None:
+def test_a_log_line_beyond_one_mebibyte_is_refused(folder: Path) -> None:
     def lengthen(forgery: Forgery, count: int) -> None:
         for line in forgery.verdicts[:3]:
             line["facts"] = {"a": [[]] * count}  # In JSON each `[], ` has 4 bytes.
@@ -271,7 +267,7 @@ def test_a_line_of_a_log_beyond_one_mebibyte_is_refused(folder: Path) -> None:
     assert "run.jsonl:2: a line of more than 1,048,576 bytes" in printed_text(done)
 
 
-def test_the_report_warns_about_a_challenge_that_the_verifier_did_not_choose(folder: Path) -> None:
+def test_a_challenge_of_the_sender_causes_a_warning(folder: Path) -> None:
     certify(folder, "--challenge", "7", "-o", "challenged.dmlcert")
     done = verify(folder, file="challenged.dmlcert")
     assert done.returncode == 0
@@ -283,7 +279,7 @@ def test_the_report_warns_about_a_challenge_that_the_verifier_did_not_choose(fol
 
 def test_the_report_says_that_the_reference_is_no_device(tmp_path: Path) -> None:
     write_suite(tmp_path)
-    # The reference cannot judge its own outputs, so the suite is a case with stated outputs.
+    # The reference cannot judge its own outputs; TILE states them.
     (tmp_path / "suite" / "gemm" / "matrix.yaml").unlink()
     (tmp_path / "suite" / "matrix.yaml").write_text(TILE, encoding="utf-8")
     certify(tmp_path, backend="numpy")
@@ -292,7 +288,7 @@ def test_the_report_says_that_the_reference_is_no_device(tmp_path: Path) -> None
     assert "it is of numpy, which is dmlconf's own reference, not of a device" in printed_text(done)
 
 
-def test_for_another_suite_catalogue_or_profile_the_report_says_how_this_dmlconf_differs(
+def test_the_report_explains_other_versions_and_files(
     folder: Path,
 ) -> None:
     def change(forgery: Forgery) -> None:
@@ -314,7 +310,7 @@ def test_for_another_suite_catalogue_or_profile_the_report_says_how_this_dmlconf
         assert re.search(f"{text}: {again} different files", printed_text(done))
 
 
-def test_a_profile_of_a_certificate_that_is_a_path_or_unknown_is_reported(folder: Path) -> None:
+def test_an_unknown_profile_of_a_certificate_is_reported(folder: Path) -> None:
     (folder / "5_0+small.yaml").write_bytes((folder / "small.yaml").read_bytes())
     for name in ("small.yaml", "../small.yaml", "5_0+small.yaml", "6_4+nothing", ""):
         forgery = taken_apart(folder / "it.dmlcert")
@@ -325,7 +321,7 @@ def test_a_profile_of_a_certificate_that_is_a_path_or_unknown_is_reported(folder
         assert "is not known here" in printed_text(done)
 
 
-def test_a_certificate_whose_log_has_other_figures_holds_and_they_are_reported(
+def test_other_figures_in_the_log_are_only_reported(
     folder: Path,
 ) -> None:
     def change(forgery: Forgery) -> None:
@@ -360,7 +356,7 @@ def test_the_json_report_of_each_result_fits_its_schema(folder: Path, jobs: str)
     assert data["summary"] == {"passed": 13, "failed": 1}
 
 
-def test_an_unreadable_file_and_a_file_that_is_no_certificate_get_different_errors(
+def test_unreadable_files_and_other_files_are_told_apart(
     folder: Path,
 ) -> None:
     done = verify(folder, "--report", "json:read.json", file="missing.dmlcert")
@@ -378,7 +374,7 @@ def test_an_unreadable_file_and_a_file_that_is_no_certificate_get_different_erro
     assert done.stdout.count("not a certificate, or changed after it was made") == 1
 
 
-def test_the_markdown_report_has_the_main_facts_in_fewer_than_60_lines(folder: Path) -> None:
+def test_the_markdown_report_is_short_and_has_main_facts(folder: Path) -> None:
     done = verify(folder, "--report", "markdown:page.md")
     assert done.returncode == 0
     page = (folder / "page.md").read_text("utf-8")

@@ -34,15 +34,13 @@ waivers:
     failure: wrong values
     bound: {{elements: 4}}
 """
-"""A waiver of the failure of `CASE`."""
 
 
 LIMIT = ("--max-waived", "1")
-"""Permits one waived case; without this option the limit is 1%, which permits none of 14 cases."""
+"""Permits one waived case; the default, 1%, permits none of 14."""
 
 
 def verify_with_limit(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    """Verify a certificate, and permit one waived case."""
     return suite.verify(folder, *LIMIT, *more, file=file)
 
 
@@ -68,7 +66,7 @@ def test_a_failure_gives_no_certificate_until_it_is_waived(folder: Path) -> None
     assert done.returncode == 1
     assert CASE in done.stderr
     assert not (folder / "other.dmlcert").exists()
-    # The journal has the outcomes, so `--resume` needs only the waiver.
+    # `--resume` takes the outcomes from the journal.
     more = ("--resume", "--waivers", "waivers.yaml", *LIMIT)
     done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", *more, backend=BACKEND))
     assert done.returncode == 0, done.stderr
@@ -132,9 +130,7 @@ def test_a_certificate_with_too_many_waived_cases_fails_verification(folder: Pat
 
 
 @pytest.mark.parametrize("limit", ["some", "1.5", "101%", "-1"])
-def test_a_limit_that_is_neither_a_number_of_cases_nor_a_percentage_is_refused(
-    folder: Path, limit: str
-) -> None:
+def test_a_malformed_limit_is_refused(folder: Path, limit: str) -> None:
     done = suite.verify(folder, f"--max-waived={limit}")
     assert done.returncode == 2
     assert "--max-waived" in done.stderr
@@ -148,13 +144,13 @@ def test_certify_with_too_many_waived_cases_gives_no_certificate(folder: Path) -
     assert not (folder / "third.dmlcert").exists()
 
 
-def test_a_waiver_of_all_cases_needs_a_limit_of_as_many_as_fail_and_its_extent_is_noted(
+def test_a_waiver_of_all_cases_is_limited_and_noted(
     tmp_path: Path,
 ) -> None:
-    """The backend fails 13 of the 14 cases; it refuses the invalid one, as it must."""
+    """The backend fails all 14 cases but the invalid one."""
     write_suite(tmp_path)
     text = WAIVERS.replace(f"[{CASE}]", '["*"]').replace("elements: 4", "elements: 1000000000")
-    # Otherwise the waiver would be stale for the invalid case, which passes.
+    # The invalid case passes; a waiver that is not intermittent would be stale.
     text += "    intermittent: true\n"
     (tmp_path / "waivers.yaml").write_text(text, encoding="utf-8")
     more = ("--waivers", "waivers.yaml", "--key", "vendor.pem", "--max-waived", "13")
@@ -183,7 +179,7 @@ def test_verify_names_the_largest_errors_that_waivers_excuse(folder: Path) -> No
     assert "any number of wrong elements in an output, off by up to 1e+09 ULP" in noted
 
 
-def test_a_file_that_is_no_list_of_waivers_is_refused(folder: Path) -> None:
+def test_an_invalid_list_of_waivers_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.others["waivers.yaml"] = b"format: 1\nwaivers: all\n"
 
@@ -192,7 +188,7 @@ def test_a_file_that_is_no_list_of_waivers_is_refused(folder: Path) -> None:
     assert "waivers.yaml:2" in printed_text(done)
 
 
-def test_a_start_of_the_run_that_is_no_date_is_refused(folder: Path) -> None:
+def test_a_run_without_a_valid_start_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         # Without the T and the Z, the log would be refused as no run log.
         forgery.log[0]["started"] = "not a T day Z"
