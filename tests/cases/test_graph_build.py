@@ -201,7 +201,7 @@ def test_a_mistake_in_a_graph_has_its_message(
 @pytest.mark.parametrize(
     ("source", "kind"), [("c.OutputTensor", "a constant"), ("x.Output", "a graph input")]
 )
-def test_an_output_of_a_constant_or_a_graph_input_is_refused_with_what_to_write(
+def test_output_of_a_constant_or_graph_input_is_refused(
     tmp_path: Path, source: str, kind: str
 ) -> None:
     constant = "constants: {c: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, 2, 3]}}\n"

@@ -22,13 +22,11 @@ _EXPRESSION: Final = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
 
 
 def action() -> dict[str, Any]:
-    """Return the action's metadata."""
     data: dict[str, Any] = yaml.safe_load(ACTION.read_text("utf-8"))
     return data
 
 
 def steps() -> list[dict[str, Any]]:
-    """Return the action's steps."""
     result: list[dict[str, Any]] = action()["runs"]["steps"]
     return result
 
@@ -55,12 +53,10 @@ class Job:
 
     @property
     def workspace(self) -> Path:
-        """The folder in which the steps run."""
         return self.folder / "workspace"
 
     @property
     def temporary(self) -> Path:
-        """The folder for files that only this job needs."""
         return self.folder / "temp"
 
     @property
@@ -91,7 +87,7 @@ class Job:
         return True
 
     def _run(self, step: Mapping[str, Any]) -> int:
-        """Run the script of a step, keep its results in this job, and return its exit code."""
+        """Run a step's script, keep its results, and return its exit code."""
         file = self.folder / "output"
         file.write_text("", "utf-8")
         variables = {name: self._value(text) for name, text in step.get("env", {}).items()}

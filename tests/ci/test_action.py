@@ -23,7 +23,6 @@ from tests.cli.process import TILE
 from winelab.recipe import cache_directory
 
 EXAMPLE = ROOT / "docs" / "examples" / "gate.yml"
-"""The workflow with the action that users may copy."""
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the steps are run by bash")
 
@@ -47,7 +46,7 @@ def test_no_script_contains_values_that_users_give() -> None:
     assert not [script for script in scripts if "${{" in script]
 
 
-def test_the_action_runs_every_script_and_sets_each_variable_that_the_script_reads() -> None:
+def test_steps_run_every_script_with_its_variables() -> None:
     scripts = set()
     for step in steps():
         if script := re.search(r"\.github/action/\w+\.sh", step.get("run", "")):
@@ -58,7 +57,7 @@ def test_the_action_runs_every_script_and_sets_each_variable_that_the_script_rea
 
 
 @pytest.mark.parametrize("name", ["gate.yml", "history.yml"])
-def test_the_example_uses_only_inputs_and_outputs_of_the_action(name: str) -> None:
+def test_the_example_uses_only_existing_inputs_and_outputs(name: str) -> None:
     text = EXAMPLE.with_name(name).read_text("utf-8")
     jobs = yaml.safe_load(text)["jobs"].values()
     [use] = [step for job in jobs for step in job["steps"] if "/dmlconf@" in step.get("uses", "")]
@@ -68,20 +67,22 @@ def test_the_example_uses_only_inputs_and_outputs_of_the_action(name: str) -> No
     assert used <= set(action()["outputs"])
 
 
-def test_the_workflow_that_writes_a_comment_runs_no_code_of_the_pull_request() -> None:
+def test_the_comment_workflow_runs_no_foreign_code() -> None:
     workflow = yaml.safe_load(EXAMPLE.with_name("history-comment.yml").read_text("utf-8"))
     history = yaml.safe_load(EXAMPLE.with_name("history.yml").read_text("utf-8"))
-    assert workflow[True]["workflow_run"]["workflows"] == [history["name"]]  # `on` is true in YAML.
+    assert workflow[True]["workflow_run"]["workflows"] == [
+        history["name"]
+    ]  # YAML reads the key `on` as True.
     [job] = workflow["jobs"].values()
     download, comment = job["steps"]
     assert download["uses"] == "actions/download-artifact@v4"
     assert "uses" not in comment
-    assert "${{" not in comment["run"]  # An inserted value would be run as code.
+    assert "${{" not in comment["run"]
     assert history["permissions"] == {"contents": "read"}
 
 
 @pytest.mark.action
-def test_the_run_is_added_to_a_history_whose_pages_and_news_are_written(tmp_path: Path) -> None:
+def test_a_run_is_added_to_the_history(tmp_path: Path) -> None:
     job = job_with(tmp_path, TILE, paths="my cases", backend="faulty:zeros", history="h.sqlite")
     job.run()
     assert job.exit_codes["Add the run to the history"] == 0, job.printed
@@ -116,7 +117,7 @@ def test_a_run_that_passes_leaves_its_reports(tmp_path: Path) -> None:
 
 
 @pytest.mark.action
-def test_a_failing_run_writes_its_reports_before_the_action_fails(tmp_path: Path) -> None:
+def test_a_failing_run_writes_its_reports(tmp_path: Path) -> None:
     job = job_with(tmp_path, TILE, paths="my cases", backend="faulty:zeros")
     job.run()
     assert job.exit_codes["Run the cases"] == 0
@@ -127,7 +128,7 @@ def test_a_failing_run_writes_its_reports_before_the_action_fails(tmp_path: Path
 
 
 @pytest.mark.action
-def test_an_unknown_option_fails_the_action_with_exit_code_2(tmp_path: Path) -> None:
+def test_an_unknown_option_gives_exit_code_2(tmp_path: Path) -> None:
     job = job_with(tmp_path, TILE, paths="my cases", options="--no-such-option; exit 0")
     job.run()
     assert job.exit_codes["Pass on the exit code"] == 2
@@ -135,7 +136,7 @@ def test_an_unknown_option_fails_the_action_with_exit_code_2(tmp_path: Path) -> 
 
 
 @pytest.mark.lab
-def test_the_lab_is_saved_in_an_archive_and_restored_from_it(tmp_path: Path) -> None:
+def test_the_lab_is_archived_and_restored(tmp_path: Path) -> None:
     first = job_with(tmp_path / "first", TILE, paths="my cases", lab="true")
     first.environment = {"DMLCONF_LAB": str(cache_directory())}
     first.run()
@@ -147,7 +148,7 @@ def test_the_lab_is_saved_in_an_archive_and_restored_from_it(tmp_path: Path) -> 
     archive.rename(again.temporary / archive.name)
     again.run()
     assert set(again.exit_codes.values()) == {0}, again.printed
-    assert not list((again.temporary / "dmlconf-lab").glob("*.log"))  # A build would leave logs.
+    assert not list((again.temporary / "dmlconf-lab").glob("*.log"))  # Only a build leaves logs.
     header = read_log(again.workspace / "dmlconf-report" / "run.jsonl").header
     assert header.environment["version"] == "1.15.4"
     rmtree(tmp_path)  # The lab and its archive have several gigabytes.

@@ -1,6 +1,6 @@
 """Each benchmark runs without a warning on little data, or is used by one that does.
 
-The tested code is in `benchmarks/`; the parameter of a test is the module that it runs.
+The tested code is in `benchmarks/`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ READING_A_LOG: Final = ("reports", "same_verdicts")
 """Benchmarks whose arguments are logs of runs."""
 
 ON_PYTHON_OF_THE_LAB: Final = ("circumstances", "isolation", "peer_directml")
-"""Benchmarks that Python in the lab runs, rather than Python on this system."""
+"""Benchmarks that Python in the lab runs."""
 
 
 def run(*command: str) -> str:
@@ -79,7 +79,7 @@ def test_a_benchmark_of_the_lab_runs_on_little_data(name: str) -> None:
 
 
 @pytest.mark.benchmark
-def test_the_benchmark_reports_runs_and_same_verdicts_tells_equal_logs_from_others(
+def test_reports_and_same_verdicts_read_logs(
     tmp_path: Path,
 ) -> None:
     logs: list[Path] = []
@@ -106,7 +106,7 @@ def benchmarks_used_by(name: str) -> set[str]:
     return {forms[word] for word in words if word in forms}
 
 
-def test_every_benchmark_is_tested_or_used_by_a_tested_benchmark() -> None:
+def test_every_benchmark_is_tested_or_used_by_one() -> None:
     waiting = [*SMALL, *SMALL_IN_LAB, *READING_A_LOG]
     reached: set[str] = set()
     while waiting:

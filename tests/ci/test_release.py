@@ -33,7 +33,6 @@ WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 
 
 def jobs() -> dict[str, Any]:
-    """Return the jobs of the workflow, by name."""
     jobs: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text("utf-8"))["jobs"]
     return jobs
 
@@ -52,12 +51,12 @@ def test_no_script_of_the_workflow_contains_an_expression() -> None:
     assert not [script for script in scripts if "${{" in script]
 
 
-def test_the_windows_job_tries_every_python_of_the_single_file() -> None:
+def test_the_windows_job_tries_every_supported_python() -> None:
     tried = set(jobs()["try-on-windows"]["strategy"]["matrix"]["python"])
     assert tried == {target.python for target in TARGETS if target.build == "win-amd64"}
 
 
-def test_notes_are_the_changes_of_the_version_that_the_tag_names() -> None:
+def test_notes_are_the_changes_of_the_tagged_version() -> None:
     changes = (
         "# Changes\n\n## Unreleased\n\n- C.\n\n## 1.2.0 (2026-11-25)\n\n- B.\n\n## 1.1.0\n\n- A.\n"
     )
@@ -78,7 +77,7 @@ IO = Path("/proc/self/io")
 
 
 @pytest.mark.skipif(not os.access(IO, os.R_OK), reason="only Linux counts what a process reads")
-def test_unpacking_reads_less_than_ten_times_the_size_of_the_file(tmp_path: Path) -> None:
+def test_unpacking_reads_less_than_ten_times_the_file(tmp_path: Path) -> None:
     spec = spec_from_file_location("start", ROOT / "release" / "boot" / "start.py")
     assert spec is not None
     assert spec.loader is not None
@@ -102,12 +101,11 @@ def test_unpacking_reads_less_than_ten_times_the_size_of_the_file(tmp_path: Path
 
 
 def read_so_far() -> int:
-    """Return how many bytes this process has read."""
     return int(IO.read_text("ascii").partition("rchar: ")[2].split()[0])
 
 
 def this_target() -> Target | None:
-    """Return the target of the single file for this Python on Linux; None if there is none."""
+    """Return the target for this Python on Linux, if there is one."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     return next((t for t in TARGETS if t.python == version and t.build == "linux-x86_64"), None)
 
@@ -148,7 +146,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def single_file(checkout: Path) -> Path:
-    """Return the path of the file `dmlconf-VERSION.pyz` that the job has built."""
+    """The file `dmlconf-VERSION.pyz` that the job has built."""
     [file] = (checkout / "dist").glob("*.pyz")
     return file
 
@@ -156,7 +154,6 @@ def single_file(checkout: Path) -> Path:
 def run_single_file(
     file: Path, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the single file, with these environment variables besides the process's own."""
     return subprocess.run(
         [sys.executable, "-I", str(file), *arguments],
         cwd=file.parent,
@@ -169,13 +166,13 @@ def run_single_file(
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Iterator[Path]:
-    """Yield a path for a cache; remove the cache afterwards, since it is large."""
+    """The path of a cache, which is removed afterwards."""
     yield tmp_path / "cache"
     shutil.rmtree(tmp_path / "cache", ignore_errors=True)
 
 
 @pytest.mark.wheel
-def test_the_job_makes_a_wheel_an_sdist_and_a_single_file(checkout: Path) -> None:
+def test_the_job_makes_wheel_sdist_and_single_file(checkout: Path) -> None:
     names = {path.name for path in (checkout / "dist").iterdir()} - {".gitignore"}
     assert names == {
         f"dmlconf-{__version__}-py3-none-any.whl",
@@ -186,9 +183,7 @@ def test_the_job_makes_a_wheel_an_sdist_and_a_single_file(checkout: Path) -> Non
 
 
 @pytest.mark.wheel
-def test_the_single_file_runs_from_the_cache_and_unpacks_once(
-    single_file: Path, cache: Path
-) -> None:
+def test_the_single_file_unpacks_once(single_file: Path, cache: Path) -> None:
     options = ["run", "-o", "TILE", "--quick", "-j", "2", "--log", str(cache.parent / "log")]
     first = run_single_file(single_file, *options, DMLCONF_CACHE=str(cache))
     assert first.returncode == 0, first.stderr
@@ -202,7 +197,7 @@ def test_the_single_file_runs_from_the_cache_and_unpacks_once(
 
 @pytest.mark.wheel
 @pytest.mark.parametrize("setting", ["cache", "off"])
-def test_a_failing_run_of_the_single_file_says_how_to_start_dmlconf(
+def test_a_failing_run_says_how_to_start_dmlconf(
     single_file: Path, cache: Path, setting: str
 ) -> None:
     options = ["run", "-o", "TILE", "--quick", "-j", "1", "-b", "faulty:negated"]
@@ -216,9 +211,7 @@ def test_a_failing_run_of_the_single_file_says_how_to_start_dmlconf(
 
 
 @pytest.mark.wheel
-def test_without_a_cache_the_single_file_leaves_no_temporary_file(
-    single_file: Path, tmp_path: Path
-) -> None:
+def test_without_a_cache_no_temporary_file_remains(single_file: Path, tmp_path: Path) -> None:
     done = run_single_file(single_file, "--version", DMLCONF_CACHE="off", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert __version__ in done.stdout
@@ -227,9 +220,7 @@ def test_without_a_cache_the_single_file_leaves_no_temporary_file(
 
 @pytest.mark.wheel
 @pytest.mark.skipif(sys.platform == "win32", reason="the mode says who can write")
-def test_the_single_file_keeps_nothing_in_a_cache_that_others_can_write_to(
-    single_file: Path, cache: Path
-) -> None:
+def test_a_cache_writable_by_others_is_not_used(single_file: Path, cache: Path) -> None:
     cache.mkdir()
     cache.chmod(0o777)
     done = run_single_file(single_file, "--version", DMLCONF_CACHE=str(cache))
@@ -238,7 +229,7 @@ def test_the_single_file_keeps_nothing_in_a_cache_that_others_can_write_to(
 
 
 @pytest.mark.wheel
-def test_the_error_on_an_unsupported_machine_names_the_supported_one(
+def test_the_error_on_another_machine_names_the_supported(
     single_file: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.pyz"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the scripts are
 
 
 def bash(script: str, turn: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run a script that can call the functions of `.ci/common`; `turn` chooses what they sample."""
+    """Run a script that can call the functions of `.ci/common`, as in this turn of CI."""
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f"source .ci/common\n{script}"],
         cwd=ROOT,
@@ -60,14 +60,14 @@ def test_a_failing_background_command_fails_its_step() -> None:
     assert done.stdout.split()[-2:] == ["first", "said"]
 
 
-def test_background_commands_end_with_the_exit_code_of_the_first_failure() -> None:
+def test_background_commands_give_the_first_failing_exit_code() -> None:
     commands = "".join(f"beside sh -c 'echo {n}; exit {n}'\n" for n in (0, 4, 3))
     done = bash(f"step one\n{commands}step two\necho here\nfinish\necho never")
     assert done.returncode == 4
     assert done.stdout.split()[-4:] == ["here", "0", "4", "3"]
 
 
-def test_the_summary_prints_the_processor_time_that_a_step_took() -> None:
+def test_the_summary_prints_the_processor_time_of_steps() -> None:
     busy = f"{shlex.quote(sys.executable)} -c 'sum(range(10**7))'"
     done = bash(f"step busy\n{busy}\nstep idle\nstep end\nsummary")
     lines = re.findall(r"^ +\d+ s +([\d.]+) s  (busy|idle)$", done.stdout, re.M)

@@ -21,10 +21,8 @@ pytestmark = pytest.mark.wheel
 
 ARCHIVE = "dmlconf/bundled/checked.archive"
 MOST_BYTES = 3_000_000
-"""The largest size of the archive, a little more than the 2.6 MB that the suite takes."""
 
 FEWEST_CASES = 70_000
-"""The suite has more than 73,000 cases."""
 
 LOAD_SUITE = """\
 import sys
@@ -43,7 +41,6 @@ print(len(plan), *read)
 
 
 def build(folder: Path) -> Path:
-    """Build the wheel into a folder, and return its path."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-cache-dir"]
     subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], check=True)
     (wheel,) = folder.glob("*.whl")
@@ -52,13 +49,11 @@ def build(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the path of a wheel of this checkout."""
     return build(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture
 def package(wheel: Path, tmp_path: Path) -> Path:
-    """Unpack the wheel, and return the folder."""
     folder = tmp_path / "installed"
     with ZipFile(wheel) as archive:
         archive.extractall(folder)
@@ -80,12 +75,12 @@ def loaded(package: Path, cache: str = "off") -> tuple[int, list[str]]:
     return int(count), read
 
 
-def test_a_wheel_contains_its_checked_suite_in_less_than_3_mb(wheel: Path) -> None:
+def test_the_checked_suite_takes_less_than_3_mb(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         assert 0 < archive.getinfo(ARCHIVE).file_size < MOST_BYTES
 
 
-def test_the_whole_suite_is_loaded_without_a_check_and_without_a_cache(package: Path) -> None:
+def test_the_suite_is_loaded_without_check_or_cache(package: Path) -> None:
     count, read = loaded(package)
     assert count > FEWEST_CASES
     assert read == []
@@ -103,7 +98,7 @@ def test_a_changed_case_file_is_checked(package: Path) -> None:
     assert loaded(package)[1] == ["documented.yaml"]
 
 
-def test_after_a_change_of_source_code_every_case_file_is_checked(package: Path) -> None:
+def test_changed_source_code_makes_every_file_checked(package: Path) -> None:
     source = package / "dmlconf" / "cases" / "building" / "operator_build.py"
     source.write_text(source.read_text("utf-8") + "# A comment.\n", "utf-8")
     count, read = loaded(package)
@@ -112,7 +107,7 @@ def test_after_a_change_of_source_code_every_case_file_is_checked(package: Path)
     assert sorted(read) == sorted(path.name for path in files)
 
 
-def test_with_a_damaged_archive_every_case_is_loaded_and_some_files_are_checked(
+def test_a_damaged_archive_loses_no_case(
     package: Path,
 ) -> None:
     whole_count, _ = loaded(package)

@@ -24,7 +24,7 @@ FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yml"))
 
 RECIPE = re.compile(r"^([a-z]+)(?: \*[A-Z]+)?:$", re.MULTILINE)
-"""The line of `Justfile` with which a target begins."""
+"""The first line of a target in `Justfile`."""
 
 
 def steps(name: str) -> list[dict[str, Any]]:
@@ -56,8 +56,8 @@ def test_workflows_and_issue_forms_fit_their_schemas() -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_scripts_of_workflows_use_no_expressions_but_outputs_of_steps() -> None:
-    """GitHub would insert a stranger's text, such as a branch's name, into the script."""
+def test_scripts_of_workflows_insert_only_step_outputs() -> None:
+    """GitHub inserts other expressions, such as a stranger's branch name, into the script."""
     scripts = 0
     for path in [*WORKFLOWS, *EXAMPLES]:
         for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values():
@@ -103,7 +103,7 @@ def test_the_workflow_ci_uses_existing_targets() -> None:
     assert used <= targets()
 
 
-def test_workflows_run_the_test_command_of_the_readme_and_the_scripts_of_ci() -> None:
+def test_workflows_run_the_readmes_tests_and_ci_scripts() -> None:
     commands = [step["run"] for step in steps("ci.yml") if "run" in step]
     readme = (ROOT / "README.md").read_text("utf-8")
     assert any(command in readme for command in commands if "pytest -n auto" in command)

@@ -19,7 +19,7 @@ from dmlconf.cli.entry_point import main
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 
 RIGHT = "faulty:slow,on=nothing"
-"""The backend `faulty` with its fault in no case: it is right, and it is not the reference."""
+"""A backend that is right in each case, but is not the reference."""
 
 TILE = """
 operator: TILE
@@ -35,7 +35,7 @@ cases:
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    """Return environment variables of a process: 100 columns, a folder for logs, and `more`."""
+    """Return environment variables: 100 columns, a folder for logs, and `more`."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "TERM")}
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
@@ -57,7 +57,7 @@ def script(directory: Path) -> str:
 def dmlconf(
     directory: Path, *arguments: str | Path, stdin: str | None = None, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run dmlconf in the directory, in a process of its own; `more` are environment variables."""
+    """Run dmlconf in a process of its own; `more` are environment variables."""
     return subprocess.run(
         [*DMLCONF, *map(str, arguments)],
         cwd=directory,
@@ -73,7 +73,7 @@ def dmlconf(
 def dmlconf_here(
     directory: Path, *arguments: str | Path, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run dmlconf in the directory, in this process, which is faster than starting another."""
+    """Run dmlconf in this process, which is faster than starting another."""
     out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", newline="") for _ in range(2))
     threshold = gc.get_threshold()
     handlers = {number: signal.getsignal(number) for number in INTERRUPTS}
@@ -98,14 +98,13 @@ def dmlconf_here(
 
 
 def _text(stream: TextIOWrapper) -> str:
-    """Return what was written to a stream."""
     stream.flush()
     assert isinstance(stream.buffer, BytesIO)
     return stream.buffer.getvalue().decode("utf-8")
 
 
 def beginning(directory: Path, *arguments: str | Path, **more: str) -> subprocess.Popen[str]:
-    """Start dmlconf in the directory, in a process group of its own that Ctrl-C interrupts."""
+    """Start dmlconf in a process group of its own, which Ctrl-C interrupts."""
     return subprocess.Popen(
         [*DMLCONF, *map(str, arguments)],
         cwd=directory,
@@ -114,8 +113,7 @@ def beginning(directory: Path, *arguments: str | Path, **more: str) -> subproces
         stderr=subprocess.PIPE,
         encoding="utf-8",
         start_new_session=True,
-        # Processes that a shell starts in the background, pytest too, ignore SIGINT and pass
-        # that on to dmlconf.
+        # A shell's background processes, such as pytest, and their children ignore SIGINT.
         preexec_fn=heed_interrupts if sys.platform != "win32" else None,
     )
 
@@ -129,7 +127,7 @@ def text_of(path: Path) -> str:
 
 
 def printed_by(script: str, directory: Path) -> str:
-    """Return what Python code prints in a process whose modules come from a directory."""
+    """Return what Python code prints if it imports modules from a directory."""
     return subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
@@ -141,7 +139,7 @@ def printed_by(script: str, directory: Path) -> str:
 
 
 def whole_lines(log: Path) -> list[bytes]:
-    """Return the complete lines of a log that another process writes; none if there is no log."""
+    """Return the complete lines of a log that another process writes."""
     content = log.read_bytes() if log.exists() else b""
     return [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
 

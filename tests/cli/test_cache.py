@@ -15,7 +15,7 @@ from dmlconf.resources import checked_archive
 from tests.cli.process import dmlconf_here, write
 
 
-def test_a_valid_file_is_cached_in_the_named_folder_and_not_checked_again(
+def test_a_cached_file_is_not_checked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked: list[str] = []
@@ -34,7 +34,7 @@ def test_a_valid_file_is_cached_in_the_named_folder_and_not_checked_again(
     assert checked == ["tile.yaml"]
 
 
-def test_the_option_no_cache_and_the_variable_dmlconf_cache_turn_the_cache_off(
+def test_an_option_and_a_variable_turn_caching_off(
     tmp_path: Path,
 ) -> None:
     write(tmp_path)
@@ -48,7 +48,7 @@ def test_the_option_no_cache_and_the_variable_dmlconf_cache_turn_the_cache_off(
     assert [path.name for path in cache.iterdir()] == ["dmlconf"]
 
 
-def test_a_file_that_becomes_invalid_is_refused_although_it_was_cached(tmp_path: Path) -> None:
+def test_a_cached_file_that_becomes_invalid_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path)
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
     assert dmlconf_here(tmp_path, "list", "tile.yaml", **settings).returncode == 0
@@ -65,5 +65,4 @@ def test_a_cache_folder_that_cannot_be_created_is_ignored(tmp_path: Path) -> Non
 
 
 def test_a_checkout_has_no_archive_of_checked_files() -> None:
-    """Only an installed package has the archive, so that its case files need no check."""
     assert checked_archive() is None

@@ -41,10 +41,9 @@ from tests.cli.process import dmlconf_here
 TENSOR = {"Sizes": [1, 1, 2, 3], "DataType": "FLOAT32"}
 RELU = {"operator": "ACTIVATION_RELU", "desc": {"InputTensor": TENSOR, "OutputTensor": TENSOR}}
 CLIP = {**RELU["desc"], "Min": float("-inf"), "Max": 6.0}  # type: ignore[dict-item]
-"""A tensor and an operator as events of a journal have them, and the desc of another operator."""
 
 HALF_PRECISION, DESCRIPTORS_VOLATILE = 1, 4
-"""Values of DML_EXECUTION_FLAGS, which an event of a compiled operator has in `flags`."""
+"""Values of DML_EXECUTION_FLAGS."""
 
 GRAPH: dict[str, Any] = {
     "graph": {
@@ -65,7 +64,7 @@ GRAPH: dict[str, Any] = {
     "unused": 1,
     "flags": DESCRIPTORS_VOLATILE,
 }
-"""A graph of two nodes, as an application compiled it with one more input, which no node reads."""
+"""A compiled graph of two nodes, with one more input that no node reads."""
 
 ONE_NODE = {
     **GRAPH,
@@ -76,11 +75,10 @@ ONE_NODE = {
     },
     "unused": 0,
 }
-"""A graph of the first of these nodes."""
+"""The graph of the node `relu` alone."""
 
 
 def journal(path: Path, *lines: dict[str, Any]) -> Path:
-    """Write the journal of a capture, with these events."""
     writer = JournalWriter(path)
     for line in lines:
         writer.write(line)
@@ -95,17 +93,17 @@ def inside(line: Any, place: Sequence[str]) -> Any:
     return line
 
 
-def test_a_journal_that_another_process_has_filled_does_not_grow(tmp_path: Path) -> None:
+def test_a_full_journal_does_not_grow(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with path.open("wb") as file:
-        file.truncate(LARGEST_JOURNAL)  # A sparse file.
+        file.truncate(LARGEST_JOURNAL)
     journal(path, {"event": "device"})
     assert path.stat().st_size == LARGEST_JOURNAL
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows can capture")
 @pytest.mark.parametrize("interpreter", [(), ("python",), ("/usr/bin/python3.12",), ("Py.exe",)])
-def test_capturing_is_refused_on_a_system_without_directml_whatever_starts_the_program(
+def test_capturing_is_refused_without_directml(
     tmp_path: Path, interpreter: tuple[str, ...]
 ) -> None:
     (tmp_path / "app.py").write_text("open('ran', 'w')", encoding="utf-8")
@@ -117,7 +115,7 @@ def test_capturing_is_refused_on_a_system_without_directml_whatever_starts_the_p
     assert not (tmp_path / "ran").exists()
 
 
-def test_each_operator_graph_and_node_becomes_one_case_however_often_it_is_compiled(
+def test_compiled_operators_graphs_and_nodes_become_cases(
     tmp_path: Path,
 ) -> None:
     path = journal(
@@ -190,8 +188,8 @@ def test_captured_weights_become_the_data_of_their_inputs(tmp_path: Path) -> Non
     assert not np.array_equal(node, weights)
 
 
-def test_a_constant_whose_strides_are_0_is_written_as_one_number(tmp_path: Path) -> None:
-    many = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500), (0, 0, 0, 0))  # 200,000 elements.
+def test_a_broadcast_constant_is_written_as_one_number(tmp_path: Path) -> None:
+    many = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500), (0, 0, 0, 0))
     output = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500))
     add = {"ATensor": many, "BTensor": output, "OutputTensor": output}
     graph = Graph(
@@ -217,7 +215,7 @@ def test_a_constant_whose_strides_are_0_is_written_as_one_number(tmp_path: Path)
     assert constant.data.shape == many.Sizes
 
 
-def test_case_files_leave_out_sizes_and_data_types_that_follow_from_what_feeds_a_node(
+def test_case_files_leave_out_inferred_sizes_and_types(
     tmp_path: Path,
 ) -> None:
     path = journal(tmp_path / "journal", {"event": "compile", "number": 1, **GRAPH})
@@ -228,7 +226,7 @@ def test_case_files_leave_out_sizes_and_data_types_that_follow_from_what_feeds_a
     assert nodes["clip"]["desc"]["InputTensor"] == "relu"
 
 
-def test_a_case_whose_desc_breaks_a_constraint_is_left_out_and_named(tmp_path: Path) -> None:
+def test_a_case_breaking_a_constraint_is_left_out(tmp_path: Path) -> None:
     wrong = {**RELU["desc"], "OutputTensor": {**TENSOR, "Sizes": [7]}}  # type: ignore[dict-item]
     path = journal(
         tmp_path / "journal",
@@ -248,7 +246,7 @@ def dispatch(number: int, store: ArrayStore, before: Array, after: Array) -> dic
     return {"event": "dispatch", "number": number, "inputs": inputs, "outputs": outputs}
 
 
-def test_each_dispatch_becomes_a_case_and_names_the_dispatch_that_wrote_its_infinite_input(
+def test_each_dispatch_becomes_a_case(
     tmp_path: Path,
 ) -> None:
     store = ArrayStore(tmp_path, 1 << 20)
@@ -280,11 +278,11 @@ def test_each_dispatch_becomes_a_case_and_names_the_dispatch_that_wrote_its_infi
     assert "1 failed); 2 passed" in done.stdout
 
 
-def test_the_recording_of_dispatches_names_the_directml_that_the_application_loaded(
+def test_the_recording_names_the_applications_directml(
     tmp_path: Path,
 ) -> None:
     library = tmp_path / "DirectML.dll"
-    library.write_bytes(b"DirectML/1.15.4")  # Some real ones contain such a text.
+    library.write_bytes(b"DirectML/1.15.4")  # Some real libraries contain such text.
     ones = np.ones((1, 1, 2, 3), np.float32)
     path = journal(
         tmp_path / "journal",
@@ -299,7 +297,7 @@ def test_the_recording_of_dispatches_names_the_directml_that_the_application_loa
 
 
 @pytest.mark.parametrize(("flags", "status"), [(0, "1 failed"), (HALF_PRECISION, "1 passed")])
-def test_a_float16_sum_passes_only_if_the_operator_was_compiled_to_permit_it(
+def test_a_float16_sum_needs_the_half_precision_flag(
     tmp_path: Path, flags: int, status: str
 ) -> None:
     """In FLOAT16, 2048 + 1 rounds to 2048, so a FLOAT16 sum of 4,096 ones may be 2048."""
@@ -321,8 +319,8 @@ def test_a_float16_sum_passes_only_if_the_operator_was_compiled_to_permit_it(
     assert status in done.stdout
 
 
-def test_captured_data_has_a_size_limit_and_equal_arrays_are_stored_once(tmp_path: Path) -> None:
-    store = ArrayStore(tmp_path, 32)  # Two arrays of 16 bytes.
+def test_arrays_are_stored_once_up_to_a_limit(tmp_path: Path) -> None:
+    store = ArrayStore(tmp_path, 32)  # Room for two arrays of 16 bytes.
     first = store.put(np.zeros(4, np.float32))
     assert store.put(np.zeros(4, np.float32)) == first
     assert store.put(np.zeros((2, 2), np.float32)) != first
@@ -353,7 +351,7 @@ def test_an_operator_whose_desc_is_too_long_is_reported(tmp_path: Path) -> None:
     captured = captured_from(read_journal(path))
     assert [each.compiled for each in captured.operators] == [1]
     [reason] = captured.skipped
-    assert reason.startswith("compile: it takes 16,777,")  # The limit is 2^24, 16,777,216.
+    assert reason.startswith("compile: it takes 16,777,")  # The limit is 2^24 = 16,777,216.
 
 
 def test_a_last_line_that_was_cut_off_is_ignored(tmp_path: Path) -> None:

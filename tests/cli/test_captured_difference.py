@@ -1,7 +1,5 @@
 """If a model's outputs are wrong on DirectML, `dmlconf capture` says what software is suspect.
 
-Without captured data, it says how to learn that.
-
 The tested code is in `dmlconf/cli/output/captured_difference.py`.
 """
 
@@ -21,7 +19,7 @@ from dmlconf.verdicts.verdict import Identity, Judgement, Status, Verdict
 from tests.cli.test_capture import RELU, dispatch, journal
 
 PROGRAM = ("-c", "import sys; print('First difference: y', *sys.argv[1:])")
-"""Stands for the module that ran the model, and prints the options with which it is called."""
+"""Stands for the module that ran the model; it prints its arguments."""
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,7 @@ def test_the_suspect_follows_from_the_verdicts_on_dispatches(
     assert sentence in printed.err
 
 
-def test_the_report_on_a_capture_without_data_suggests_capturing_data(
+def test_a_capture_without_data_suggests_capturing_it(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     report_difference(tmp_path, PROGRAM, has_dispatches=False)
@@ -65,7 +63,7 @@ def test_nothing_is_suspect_if_all_dispatches_were_left_out(
     assert "All dispatches were left out, so it is unknown whether" in capfd.readouterr().err
 
 
-def test_if_every_dispatch_is_right_an_operator_whose_page_is_wrong_is_named() -> None:
+def test_an_operator_with_a_wrong_page_is_named() -> None:
     identity = Identity("resample3/captured/dispatch-1", "RESAMPLE3", ())
     others = [
         Identity("graphs/a/b", "GRAPHS", ()),

@@ -41,7 +41,6 @@ cases:
 
 
 def identifiers(text: str) -> list[str]:
-    """Return the identifiers in the output of `dmlconf list`."""
     return text.split()
 
 
@@ -59,7 +58,7 @@ def test_option_failed_selects_the_failures_of_the_latest_run(tmp_path: Path) ->
     assert "no case failed in the run of " in nothing.stderr
 
 
-def test_option_failed_with_a_log_selects_its_failures_and_uses_its_backend(tmp_path: Path) -> None:
+def test_option_failed_takes_failures_and_backend_of_a_log(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     backend = "faulty:zeros,on=half"
     dmlconf_here(tmp_path, "run", path, "-b", backend, "--log", "zeros.jsonl")
@@ -93,7 +92,7 @@ def test_option_cases_selects_the_cases_that_a_file_lists(tmp_path: Path) -> Non
     assert "none.txt: No such file" in missing.stderr
 
 
-def test_a_case_is_found_by_the_last_part_of_its_identifier_if_no_other_case_has_it(
+def test_a_case_is_found_by_a_unique_last_part(
     tmp_path: Path,
 ) -> None:
     path = write(tmp_path, CASES)
@@ -107,7 +106,7 @@ def test_a_case_is_found_by_the_last_part_of_its_identifier_if_no_other_case_has
     assert "several cases are called half: tile/other/half, tile/tile/half" in done.stderr
 
 
-def test_a_bundled_case_is_found_by_pattern_and_by_condition(tmp_path: Path) -> None:
+def test_bundled_cases_are_found_by_pattern_or_condition(tmp_path: Path) -> None:
     some = dmlconf_here(tmp_path, "list", "--case", "tile/documented/*")
     assert identifiers(some.stdout) == ["tile/documented/example-1-three-by-three"]
     where = ["-o", "TILE", "--where", "Repeats[0] > 1 and DataType == FLOAT16", "--quick"]
@@ -119,7 +118,7 @@ def test_a_bundled_case_is_found_by_pattern_and_by_condition(tmp_path: Path) -> 
     assert "no case has Repeat; did you mean Repeats?" in wrong.stderr
 
 
-def test_a_repeated_and_shuffled_run_gives_each_case_one_verdict(tmp_path: Path) -> None:
+def test_a_repeated_run_gives_each_case_one_verdict(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     done = dmlconf_here(
         tmp_path, "run", path, "--repeat", "3", "--shuffle", "5", "--report", "json"
@@ -136,7 +135,7 @@ def test_a_repeated_and_shuffled_run_gives_each_case_one_verdict(tmp_path: Path)
     assert "Repetition 3 of 3" in done.stderr
 
 
-def test_option_durations_2_lists_the_two_slowest_cases_the_slower_one_first(
+def test_option_durations_lists_the_slowest_cases(
     tmp_path: Path,
 ) -> None:
     run = ("run", write(tmp_path, CASES))
@@ -161,7 +160,7 @@ def test_option_durations_2_lists_the_two_slowest_cases_the_slower_one_first(
         (["devices", "--lf"], "No such option"),  # `devices` runs no cases.
     ],
 )
-def test_commands_that_run_cases_say_what_to_use_instead_of_an_option_of_pytest(
+def test_an_option_of_pytest_gets_a_suggestion(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     done = dmlconf_here(tmp_path, *arguments)

@@ -54,7 +54,7 @@ def test_missing_folders_of_reports_and_logs_are_created(tmp_path: Path) -> None
     assert (tmp_path / "b" / "c" / "x.xml").is_file()
 
 
-def test_the_report_junit_gives_the_file_and_line_of_a_case(tmp_path: Path) -> None:
+def test_the_junit_report_gives_file_and_line(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "--report", "junit:x.xml")
     assert done.returncode == 0
     root = ElementTree.parse(tmp_path / "x.xml").getroot()
@@ -63,7 +63,7 @@ def test_the_report_junit_gives_the_file_and_line_of_a_case(tmp_path: Path) -> N
     assert (case.get("file"), case.get("line")) == ("tile.yaml", "4")
 
 
-def test_a_file_that_cannot_be_written_ends_the_run_before_its_first_case(tmp_path: Path) -> None:
+def test_an_unwritable_file_ends_the_run_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine", "utf-8")
     out = ["--report", "junit:new/deep/x.xml", "--report", "json:file/x.json", "--log", "l/x.jsonl"]
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *out)
@@ -96,7 +96,7 @@ def test_outside_of_github_actions_there_are_no_annotations(tmp_path: Path) -> N
     assert "GITHUB_ACTIONS is not set" in done.stderr
 
 
-def test_a_run_of_1000_cases_without_a_terminal_shows_each_quarter_unless_it_is_quiet(
+def test_a_run_without_a_terminal_shows_each_quarter(
     tmp_path: Path,
 ) -> None:
     matrix = TILE.replace("    desc:", "    matrix: {N: '=range(1000)'}\n    desc:")
@@ -107,7 +107,7 @@ def test_a_run_of_1000_cases_without_a_terminal_shows_each_quarter_unless_it_is_
     assert "cases" not in quiet.stderr
 
 
-def test_a_run_without_a_terminal_shows_progress_while_a_case_hangs(
+def test_progress_is_shown_while_a_case_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The longest time without a line of progress, usually a minute.

@@ -13,14 +13,14 @@ import pytest
 from tests.cli.process import dmlconf_here, write
 
 
-def test_the_exit_code_is_4_if_the_backend_lacks_the_named_circumstances(tmp_path: Path) -> None:
+def test_unsupported_circumstances_give_exit_code_4(tmp_path: Path) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", "repeated,owned")
     assert done.returncode == 4
     assert "numpy does not support --circumstances repeated, owned: it supports none" in done.stderr
 
 
-def test_all_circumstances_are_reported_as_without_effect_if_the_backend_has_none(
+def test_all_circumstances_without_effect_are_reported(
     tmp_path: Path,
 ) -> None:
     write(tmp_path)
@@ -44,9 +44,7 @@ def test_a_run_without_circumstances_does_not_mention_them(value: str, tmp_path:
         ("all,owned", "all cannot be combined with other names"),
     ],
 )
-def test_the_exit_code_is_2_for_an_unknown_circumstance_or_one_beside_all(
-    value: str, message: str, tmp_path: Path
-) -> None:
+def test_wrong_circumstances_give_exit_code_2(value: str, message: str, tmp_path: Path) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", value)
     assert done.returncode == 2

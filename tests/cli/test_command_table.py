@@ -25,7 +25,7 @@ def test_every_module_is_a_command_of_its_group() -> None:
         assert [command_module(name).command.name for name in group.names] == list(group.names)
 
 
-def test_help_has_a_heading_for_each_purpose_and_every_command_once(tmp_path: Path) -> None:
+def test_help_lists_headings_and_every_command_once(tmp_path: Path) -> None:
     lines = dmlconf_here(tmp_path, "--help").stdout.splitlines()
     listed = [line.split()[0] for line in lines if line.startswith("  ")]
     assert [name for name in listed if name in COMMAND_NAMES] == list(COMMAND_NAMES)

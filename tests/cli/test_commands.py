@@ -42,7 +42,7 @@ cases:
     tags: [undefined]
     desc: *divide
 """
-"""Divisions of an integer by 0, for which the rule permits any result."""
+"""Integer divisions by 0, for which the rule permits any result."""
 
 MIXED = """
 operator: TILE
@@ -62,7 +62,7 @@ cases:
 """A case that passes, one that fails, and one that is unchecked."""
 
 
-def test_report_json_goes_to_standard_output_and_the_table_to_standard_error(
+def test_report_json_moves_the_table_to_standard_error(
     tmp_path: Path,
 ) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
@@ -81,7 +81,7 @@ def test_report_json_goes_to_standard_output_and_the_table_to_standard_error(
     }
 
 
-def test_the_json_report_says_where_an_output_differs_and_by_how_much_if_finite(
+def test_the_json_report_says_where_outputs_differ(
     tmp_path: Path,
 ) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
@@ -110,7 +110,7 @@ def test_a_failure_shows_the_command_that_repeats_it(tmp_path: Path) -> None:
     assert "FAILED: 1 of 1 case fails the run" in again.stdout
 
 
-def test_a_report_from_a_log_equals_the_report_of_the_run(tmp_path: Path) -> None:
+def test_a_report_from_a_log_equals_the_runs(tmp_path: Path) -> None:
     path, log = write(tmp_path, MIXED), tmp_path / "run.jsonl"
     during = dmlconf_here(tmp_path, "run", path, "--log", log, "--report", "junit:during.xml")
     after = dmlconf_here(tmp_path, "report", log, "--report", "junit:after.xml")
@@ -130,14 +130,14 @@ def test_report_without_a_log_takes_the_latest_run(tmp_path: Path) -> None:
     assert dmlconf_here(tmp_path, "report").stdout == done.stdout
 
 
-def test_a_run_with_the_option_log_is_not_the_latest_run(tmp_path: Path) -> None:
+def test_a_run_with_log_is_not_the_latest(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "run.jsonl")
     latest = dmlconf_here(tmp_path, "report")
     assert latest.returncode == 2
     assert "there is no earlier run" in latest.stderr
 
 
-def test_every_format_of_a_run_but_github_can_be_written_to_a_file(tmp_path: Path) -> None:
+def test_every_format_but_github_can_be_a_file(tmp_path: Path) -> None:
     formats = [name for name, each in RUN_FORMATS.items() if each.publish is None]
     assert RUN_FORMATS.keys() - formats == {"github"}
     options = [part for name in formats for part in ("--report", f"{name}:out/{name}")]
@@ -158,7 +158,7 @@ def test_list_names_the_selected_cases_as_text_or_json(tmp_path: Path) -> None:
 
 
 def listed(directory: Path, *arguments: str) -> list[str]:
-    """Return which cases of the bundled folders of GATHER, JOIN and SCATTER_ELEMENTS are listed."""
+    """Return the listed cases of GATHER, JOIN and SCATTER_ELEMENTS."""
     paths = [cases_directory() / name for name in ("gather", "join", "scatter_elements")]
     return dmlconf_here(directory, "list", *paths, *arguments).stdout.splitlines()
 
@@ -179,16 +179,16 @@ def test_list_selects_by_feature_level(tmp_path: Path) -> None:
     assert any(line.startswith("gather/") for line in newer)
 
 
-def test_list_quick_selects_cases_of_every_file_but_those_of_models(tmp_path: Path) -> None:
+def test_list_quick_takes_every_file_but_models(tmp_path: Path) -> None:
     quick = listed(tmp_path, "-o", "gather", "--quick")
     assert len(quick) < len(listed(tmp_path, "-o", "gather"))
     kinds = [re.split(r"[/[]", line)[1] for line in quick if line.startswith("gather/")]
     files = {path.stem for path in (cases_directory() / "gather").glob("*.yaml")}
-    # All cases of `captured` and `model` have the tag `model`: too costly for `--quick`.
+    # All cases of these two files have the tag `model`, which `--quick` leaves out.
     assert set(kinds) == files - {"captured", "model"} > {"documented", "matrix", "combinations"}
 
 
-def test_show_prints_the_desc_and_the_errors_of_the_documentation_page(tmp_path: Path) -> None:
+def test_show_prints_desc_and_errors_of_the_page(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-columns")
     assert done.returncode == 0
     for text in ("FLOAT32 {3, 2}", "IndexDimensions", "The page is wrong", "{3, 1, 2}"):
@@ -219,29 +219,29 @@ def test_show_prints_a_tensor_whose_rows_have_no_elements(tmp_path: Path) -> Non
     assert "(no elements)" in done.stdout
 
 
-def test_show_prints_what_each_name_in_a_broken_constraint_means(tmp_path: Path) -> None:
+def test_show_explains_names_in_a_broken_constraint(tmp_path: Path) -> None:
     case = "multihead_attention1/invalid/position-bias-one-too-large"
     actual = " ".join(dmlconf_here(tmp_path, "show", case).stdout.split())
     assert "position-bias-sizes: RelativePositionBiasTensor is None or" in actual
     assert "where TotalSequenceLength = PastSequenceLength + KeyValueSequenceLength" in actual
     assert "where PastSequenceLength = 0 if PastKeyTensor is None" in actual
-    assert "HeadSize" not in actual  # Another name of the operator.
+    assert "HeadSize" not in actual  # The constraint does not use this name.
 
 
-def test_show_names_the_origin_of_the_values_that_a_case_expects(tmp_path: Path) -> None:
+def test_show_names_the_origin_of_expected_values(tmp_path: Path) -> None:
     name = write(tmp_path, TILE + "    origin: derived by hand\n")
     done = dmlconf_here(tmp_path, "show", "tile/tile/stated", name)
     assert done.returncode == 0, done.stderr
     assert "stated: derived by hand" in done.stdout
 
 
-def test_a_mapping_in_place_of_the_list_of_cases_is_reported_once(tmp_path: Path) -> None:
+def test_a_mapping_as_cases_is_reported_once(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "validate", write(tmp_path, "operator: TILE\ncases: {}\n"))
     assert done.returncode == 3
     assert done.stderr.count("must be a list") == 1
 
 
-def test_a_number_in_place_of_a_tensor_is_reported_once(tmp_path: Path) -> None:
+def test_a_number_as_tensor_is_reported_once(tmp_path: Path) -> None:
     text = TILE.replace("{Sizes: [2], DataType: FLOAT32, values: [1, 2]}", "5")
     done = dmlconf_here(tmp_path, "validate", write(tmp_path, text))
     assert done.returncode == 3
@@ -249,7 +249,7 @@ def test_a_number_in_place_of_a_tensor_is_reported_once(tmp_path: Path) -> None:
     assert "1 problem found" in done.stderr
 
 
-def test_show_does_not_run_a_case_above_the_feature_level_of_the_backend(tmp_path: Path) -> None:
+def test_show_does_not_run_an_unsupported_case(tmp_path: Path) -> None:
     name = "max_pooling2/boundary/nan-is-passed-over"
     done = dmlconf_here(tmp_path, "show", name, "-b", "faulty:level=1_0")
     assert (done.returncode, done.stderr) == (0, "")
@@ -271,7 +271,7 @@ def test_operators_lists_all_operators(tmp_path: Path) -> None:
     assert set(operator_names()) <= {line.partition(" ")[0] for line in everything.splitlines()}
 
 
-def test_operators_shows_struct_constraints_support_and_numbers_of_cases_of_one_operator(
+def test_operators_shows_the_facts_of_one_operator(
     tmp_path: Path,
 ) -> None:
     one = dmlconf_here(tmp_path, "operators", "argmin").stdout
@@ -285,7 +285,7 @@ def test_operators_shows_struct_constraints_support_and_numbers_of_cases_of_one_
         assert text in one, text
 
 
-def test_operators_says_for_which_functions_each_table_of_data_types_holds(tmp_path: Path) -> None:
+def test_operators_shows_conditions_of_support_tables(tmp_path: Path) -> None:
     lines = dmlconf_here(tmp_path, "operators", "REDUCE").stdout.splitlines()
     at = lines.index("If Function in ('ARGMIN', 'ARGMAX')")
     assert lines[at + 1].split() == ["Since", "Tensor", "Ranks", "Data", "types"]
@@ -300,7 +300,7 @@ def test_operators_describes_a_rule_of_several_candidates(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["CONVOLUTION", "MULTIHEAD_ATTENTION1", "RESAMPLE3"])
-def test_the_output_of_operators_fits_80_columns_and_is_complete(tmp_path: Path, name: str) -> None:
+def test_operators_fits_80_columns_and_is_complete(tmp_path: Path, name: str) -> None:
     shown = dmlconf_here(tmp_path, "operators", name, COLUMNS="80").stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
@@ -317,7 +317,7 @@ def test_the_output_of_operators_fits_80_columns_and_is_complete(tmp_path: Path,
     assert "\n\ncases: " in shown
 
 
-def test_the_output_of_operators_indents_wrapped_lines(tmp_path: Path) -> None:
+def test_operators_indents_wrapped_lines(tmp_path: Path) -> None:
     shown = dmlconf_here(tmp_path, "operators", "CONVOLUTION", COLUMNS="80").stdout
     struct, _, rest = shown.partition("{")[2].partition("};")
     assert all(line.startswith("  ") for line in struct.strip("\n").splitlines())
@@ -328,7 +328,7 @@ def test_the_output_of_operators_indents_wrapped_lines(tmp_path: Path) -> None:
     assert "== (FilterTensor.Sizes[1] * GroupCount" in shown
 
 
-def test_the_output_of_operators_as_markdown_equals_the_documented_table(tmp_path: Path) -> None:
+def test_operators_markdown_equals_the_documented_table(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "operators.md").read_text("utf-8")
     table = dmlconf_here(tmp_path, "operators", "--markdown").stdout
     assert table.count("\n") == len(operator_names()) + 2
@@ -357,7 +357,7 @@ def test_validate_can_leave_warnings_out(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_control_characters_of_a_case_do_not_reach_the_terminal(tmp_path: Path) -> None:
+def test_show_escapes_control_characters(tmp_path: Path) -> None:
     text = MIXED.replace("name: right", 'name: right\n    note: "\\e]0;owned\\a\\e[31mred\\u202e"')
     path = write(tmp_path, text)
     shown = dmlconf_here(tmp_path, "show", "tile/tile/right", path)
@@ -366,7 +366,7 @@ def test_control_characters_of_a_case_do_not_reach_the_terminal(tmp_path: Path) 
     assert "\\x1b[31mred\\u202e" in shown.stdout
 
 
-def test_output_that_is_no_terminal_has_colours_only_if_an_option_or_a_variable_asks_for_them(
+def test_output_without_a_terminal_has_colours_on_request(
     tmp_path: Path,
 ) -> None:
     path = write(tmp_path)
@@ -377,7 +377,7 @@ def test_output_that_is_no_terminal_has_colours_only_if_an_option_or_a_variable_
     assert "\x1b[" not in never.stdout
 
 
-def test_quiet_prints_a_line_for_each_failure_and_one_for_the_result(tmp_path: Path) -> None:
+def test_quiet_prints_failures_and_the_result(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-q")
     assert done.stdout.splitlines() == [
         # v9csu is the handle of the case.
@@ -429,7 +429,7 @@ cases:
       OutputTensor: {Sizes: "=(Size,)", DataType: FLOAT32}
       Repeats: [2]
 """
-"""Only the last case breaks the constraint: it has an input of 1 element and an output of 3."""
+"""Only the last case is invalid: two repeats of 1 element are 2 elements, not 3."""
 
 
 @pytest.mark.parametrize("text", [REFUSED, REFUSED_IN_A_MATRIX])
@@ -442,7 +442,7 @@ cases:
         ("record", "-b", "faulty:zeros", "-o", "new.dmlrec"),
     ],
 )
-def test_a_case_that_breaks_a_constraint_without_expecting_a_rejection_is_refused(
+def test_an_invalid_case_without_expected_rejection_is_refused(
     tmp_path: Path, command: tuple[str, ...], text: str
 ) -> None:
     path = write(tmp_path, text)

@@ -50,7 +50,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
         ),
     ],
 )
-def test_the_beginning_of_a_value_is_completed_with_all_that_fit(
+def test_the_beginning_of_a_value_is_completed(
     complete: Complete, beginning: str, completions: list[str]
 ) -> None:
     parameter: Any = click.Option(["--any"])
@@ -58,9 +58,7 @@ def test_the_beginning_of_a_value_is_completed_with_all_that_fit(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_completion_script_of_each_shell_calls_dmlconf_for_this_shell(
-    tmp_path: Path, shell: str
-) -> None:
+def test_each_shell_has_a_completion_script(tmp_path: Path, shell: str) -> None:
     done = dmlconf(tmp_path, _DMLCONF_COMPLETE=f"{shell}_source")
     assert f"_DMLCONF_COMPLETE={shell}_complete" in done.stdout
 

@@ -33,12 +33,12 @@ backend = ["numpy"]
 [list]
 json = true
 """
-"""A configuration file, whose first line is empty."""
+"""A configuration file; its first line is empty."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder below the one with the configuration file."""
+    """A folder below that of the configuration file."""
     below = tmp_path / "project" / "cases"
     below.mkdir(parents=True)
     write(below)
@@ -54,7 +54,7 @@ def test_options_come_from_the_nearest_configuration_file_above(folder: Path) ->
     assert [case["case"] for case in json.loads(listed.stdout)] == ["tile/tile/stated"]
 
 
-def test_an_option_overrides_the_environment_which_overrides_a_profile_which_overrides_the_file(
+def test_options_override_environment_profile_and_file(
     folder: Path,
 ) -> None:
     run = ["run", "tile.yaml", "--config-profile", "reference"]
@@ -67,10 +67,10 @@ def test_an_option_overrides_the_environment_which_overrides_a_profile_which_ove
 def test_an_environment_variable_may_name_a_profile(folder: Path) -> None:
     done = dmlconf_here(folder, "run", "tile.yaml", DMLCONF_RUN_CONFIG_PROFILE="ci")
     assert (folder / "out.xml").exists()
-    assert "--profile" not in done.stderr  # There is no notice of an old spelling.
+    assert "--profile" not in done.stderr  # No notice on the old option `--profile`.
 
 
-def test_the_old_spelling_of_a_profile_works_with_a_notice(folder: Path) -> None:
+def test_the_old_option_profile_works_with_a_notice(folder: Path) -> None:
     notice = "--profile reference names a profile of the configuration file: use --config-profile"
     for arguments, variables in (
         (["--profile", "reference"], {}),
@@ -84,7 +84,7 @@ def test_the_old_spelling_of_a_profile_works_with_a_notice(folder: Path) -> None
     assert "use --config-profile reference" in done.stderr
 
 
-def test_a_profile_of_the_file_and_a_certification_profile_can_be_given_together(
+def test_both_kinds_of_profile_can_be_given(
     folder: Path,
 ) -> None:
     write(folder, name="documented.yaml")  # A tensor of one dimension needs level 3_1.
@@ -93,7 +93,7 @@ def test_a_profile_of_the_file_and_a_certification_profile_can_be_given_together
     assert dmlconf_here(folder, *both, "--profile", "1_0").returncode == 5
 
 
-def test_a_name_that_is_no_profile_of_the_file_is_refused(folder: Path) -> None:
+def test_an_unknown_configuration_profile_is_refused(folder: Path) -> None:
     for name in ("ci2", "6_4"):
         wrong = dmlconf_here(folder, "list", "tile.yaml", "--config-profile", name)
         assert wrong.returncode == 2
@@ -107,7 +107,7 @@ def test_a_profile_without_a_configuration_file_is_refused(tmp_path: Path) -> No
     assert "ci: there is no configuration file (dmlconf.toml or pyproject.toml)" in done.stderr
 
 
-def test_a_profile_name_that_the_file_lacks_means_a_certification_profile(folder: Path) -> None:
+def test_an_unknown_profile_means_a_certification_profile(folder: Path) -> None:
     write(folder, name="documented.yaml")  # A tensor of one dimension needs level 3_1.
     level = ["list", "documented.yaml", "--tag", "documented", "--profile"]
     assert dmlconf_here(folder, *level, "6_4").returncode == 0
@@ -118,19 +118,19 @@ def test_a_profile_name_that_the_file_lacks_means_a_certification_profile(folder
     assert "those of the configuration file are ci, reference" in wrong.stderr
 
 
-def test_the_file_may_have_a_table_for_every_command_but_seven() -> None:
+def test_all_commands_but_seven_may_be_configured() -> None:
     without = {"capture", "config", "doctor", "faults", "history", "import", "new"}
     assert set(cli.list_commands(Context(cli))) - set(COMMANDS) == without
 
 
-def test_paths_of_the_file_are_used_by_list_run_and_validate(folder: Path) -> None:
+def test_list_run_and_validate_use_the_files_paths(folder: Path) -> None:
     (folder / "dmlconf.toml").write_text('paths = ["tile.yaml"]', encoding="utf-8")
     for command in ("list", "run", "validate"):
         done = dmlconf_here(folder, command)
         assert re.search(r"(^|\s)1 case\b", done.stdout + done.stderr), command
 
 
-def test_certify_verify_sign_and_waive_read_only_their_own_tables(tmp_path: Path) -> None:
+def test_certification_commands_read_only_their_own_tables(tmp_path: Path) -> None:
     write(tmp_path, name="documented.yaml")
     (tmp_path / "dmlconf.toml").write_text(
         'paths = ["absent"]\nbackend = "faulty:zeros"\nsubstrate = "absent.yaml"\n'
@@ -157,7 +157,7 @@ def test_certify_verify_sign_and_waive_read_only_their_own_tables(tmp_path: Path
     assert "configuration file" not in unknown.stderr
 
 
-def test_pyproject_toml_may_have_the_options_in_the_table_tool_dmlconf(tmp_path: Path) -> None:
+def test_pyproject_toml_may_have_the_options(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "pyproject.toml").write_text(
         '[project]\nname = "x"\n\n[tool.dmlconf]\nbackend = ["faulty:zeros"]\n', "utf-8"
@@ -185,7 +185,7 @@ def test_pyproject_toml_may_have_the_options_in_the_table_tool_dmlconf(tmp_path:
         ("failed = 'latest'\n", ":1:1: run has no option failed"),
     ],
 )
-def test_a_mistake_in_the_configuration_file_is_shown_with_its_line(
+def test_a_mistake_in_the_file_is_shown_with_its_line(
     tmp_path: Path, text: str, message: str
 ) -> None:
     write(tmp_path)
@@ -195,7 +195,7 @@ def test_a_mistake_in_the_configuration_file_is_shown_with_its_line(
     assert message in done.stderr, done.stderr
 
 
-def test_config_shows_each_option_that_is_set_and_its_origin(folder: Path) -> None:
+def test_config_shows_set_options_and_their_origins(folder: Path) -> None:
     file = folder.parent / "dmlconf.toml"
     variables = {"DMLCONF_RUN_TIMEOUT": "7"}
     done = dmlconf_here(folder, "config", "--config-profile", "ci", **variables)
@@ -227,9 +227,7 @@ def test_config_without_a_file_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["[tool]\ndmlconf = 5\n", "tool.dmlconf = 5\n", "[[tool.dmlconf]]\nquiet = true\n"]
 )
-def test_a_value_for_dmlconf_in_pyproject_that_is_no_table_is_reported(
-    tmp_path: Path, text: str
-) -> None:
+def test_tool_dmlconf_in_pyproject_must_be_a_table(tmp_path: Path, text: str) -> None:
     write(tmp_path)
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
     done = dmlconf_here(tmp_path, "list", "tile.yaml")

@@ -46,8 +46,7 @@ def run_in_namespace(
 ) -> subprocess.CompletedProcess[str]:
     """Run shell commands in a new namespace until one fails; `$D` runs dmlconf.
 
-    TMPDIR is `tmp` below the directory. No other variable, apart from those in `more`, names a
-    folder in which dmlconf keeps files.
+    TMPDIR is `tmp` below the directory.
     """
     (directory / "tmp").mkdir(exist_ok=True)
     kept = environment(directory, TMPDIR=str(directory / "tmp"), D=shlex.join(DMLCONF))
@@ -76,7 +75,7 @@ OWN_MOUNTS = "--user --map-root-user --mount"
 """Options of `unshare` for a process of root, who may mount file systems."""
 
 
-def test_an_account_without_a_home_can_run_cases_and_report_the_latest_run(tmp_path: Path) -> None:
+def test_an_account_without_a_home_can_run_cases(tmp_path: Path) -> None:
     write(tmp_path, FAILING)
     commands = ["eval $D run tile.yaml -q || test $? = 1", "eval $D report", "eval $D doctor"]
     done = run_in_namespace(
@@ -91,7 +90,7 @@ def test_an_account_without_a_home_can_run_cases_and_report_the_latest_run(tmp_p
     assert not (tmp_path / "~").exists()
 
 
-def test_old_logs_in_a_temporary_folder_are_removed_until_20_logs_are_left(tmp_path: Path) -> None:
+def test_old_temporary_logs_beyond_20_are_removed(tmp_path: Path) -> None:
     write(tmp_path)
     folder = tmp_path / "tmp" / "dmlconf-runs-12345"
     folder.mkdir(mode=0o700, parents=True)
@@ -104,7 +103,7 @@ def test_old_logs_in_a_temporary_folder_are_removed_until_20_logs_are_left(tmp_p
     assert len(list(folder.iterdir())) == 20
 
 
-def test_a_folder_that_others_may_write_to_gets_no_log(tmp_path: Path) -> None:
+def test_a_folder_writable_by_others_gets_no_log(tmp_path: Path) -> None:
     write(tmp_path)
     folder = tmp_path / "tmp" / "dmlconf-runs-12345"
     folder.mkdir(parents=True)
@@ -115,7 +114,7 @@ def test_a_folder_that_others_may_write_to_gets_no_log(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_the_log_is_in_the_temporary_folder_if_the_home_is_full(tmp_path: Path) -> None:
+def test_a_full_home_moves_the_log_to_tmpdir(tmp_path: Path) -> None:
     write(tmp_path)
     home = tmp_path / "home"
     home.mkdir()
@@ -127,7 +126,7 @@ def test_the_log_is_in_the_temporary_folder_if_the_home_is_full(tmp_path: Path) 
     assert "No space left on device: the run log is" in done.stderr
     assert "--log" not in done.stderr
     assert done.stdout.count("PASSED: 1 passed of 1 case") == 2
-    # This user is root in the namespace, so the folder's name ends with 0.
+    # In the namespace, the number of this user is 0.
     [log] = (tmp_path / "tmp" / "dmlconf-runs-0").iterdir()
     assert read_log(log).complete
 
@@ -143,7 +142,7 @@ READ_ONLY = [
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may mount so much")
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_on_a_read_only_file_system_the_log_is_in_shared_memory(tmp_path: Path, jobs: int) -> None:
+def test_a_read_only_system_logs_to_shared_memory(tmp_path: Path, jobs: int) -> None:
     write(tmp_path, FAILING)
     run = f"eval $D run tile.yaml -b faulty:zeros -j {jobs} || test $? = 1"
     done = run_in_namespace(tmp_path, "--mount", *READ_ONLY, run, "eval $D report")
@@ -181,5 +180,5 @@ def test_strength_needs_neither_shared_memory_nor_a_working_folder(
         tmp_path, OWN_MOUNTS, f"cd {gone}", loss, f"{measured} 2", f"{measured} 1"
     )
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()  # The same by two processes and by one.
+    lines = done.stdout.splitlines()  # Two processes, then one.
     assert lines[: len(lines) // 2] == lines[len(lines) // 2 :] != []

@@ -27,7 +27,7 @@ PASSED = CheckResult("data types", CheckStatus.PASSED, "13 of 13 data types", 0.
 
 
 def simulate_checks(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> list[Case]:
-    """Simulate these results of an adapter's checks, and return the cases that the checks get."""
+    """Simulate results of an adapter's checks; return the cases that the checks get."""
     given: list[Case] = []
 
     def check(
@@ -44,7 +44,7 @@ def simulate_checks(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> l
     return given
 
 
-def test_checks_get_cases_for_feature_level_1_0_and_results_are_listed_by_adapter(
+def test_check_results_are_listed_by_adapter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     unsupported = CheckResult("after a removal", CheckStatus.UNSUPPORTED, "it cannot be removed")
@@ -81,7 +81,7 @@ def test_a_check_that_fails_or_breaks_fails_the_command(
         ("while opening it, the process died of SIGSEGV", CheckStatus.BROKEN),
     ],
 )
-def test_all_checks_of_an_adapter_that_cannot_be_opened_are_unsupported_or_broken(
+def test_checks_of_an_unopened_adapter_have_one_status(
     refusal: str, status: CheckStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual = Survey(FILE, (Surveyed(WARP, None, refusal),))

@@ -1,7 +1,5 @@
 """`dmlconf devices` shows all adapters in any terminal and as JSON.
 
-If it finds no DirectML, it says what to do.
-
 The tested code is in `dmlconf/cli/commands/running/devices.py` and
 `dmlconf/backends/directml/api/library.py`.
 """
@@ -38,12 +36,10 @@ FOUND = Survey(FILE, (Surveyed(ARC, LEVEL), Surveyed(WARP, None, "E_FAIL (it fai
 
 @pytest.fixture(autouse=True)
 def devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulate the two adapters of FOUND."""
     monkeypatch.setattr(survey, "survey", lambda path: FOUND)
 
 
 def shown(columns: int) -> list[str]:
-    """Return the lines that `dmlconf devices` prints on a terminal of that many columns."""
     environment = {"COLUMNS": str(columns)}
     arguments = ["devices", "--color", "never"]
     done = CliRunner().invoke(cli, arguments, env=environment, standalone_mode=False)
@@ -93,9 +89,7 @@ def test_wide_terminals_show_a_table() -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 119, 120, 140])
-def test_no_value_is_cut_off_and_no_line_is_too_long(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_are_complete_and_lines_fit(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     every = Capabilities(FeatureLevel(6, 4), frozenset(DataType))
     described = replace(ARC, description="A graphics adapter whose name is longer than most names")
     refusal = "the device cannot be opened: D3D12CreateDevice: DXGI_ERROR_UNSUPPORTED"
@@ -134,7 +128,7 @@ def test_devices_are_listed_as_json() -> None:
     assert (second["feature_level"], second["refusal"]) == (None, "E_FAIL (it failed)")
 
 
-def test_without_directml_the_exit_code_is_4_and_the_error_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_directml_gives_exit_code_4_and_advice(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "devices", "--directml", tmp_path / "DirectML.dll")
     assert (done.returncode, done.stdout) == (ExitCode.BACKEND, "")
     assert done.stderr.startswith("Error: DirectML was not found. Tried:\n  the option path: ")

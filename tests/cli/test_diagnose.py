@@ -33,7 +33,7 @@ def test_diagnosing_without_an_earlier_run_is_refused(tmp_path: Path) -> None:
     assert "there is no earlier run: name a LOG or a CASE" in done.stderr
 
 
-def test_a_log_that_is_missing_or_not_a_log_is_reported(tmp_path: Path) -> None:
+def test_an_invalid_log_is_reported(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "text.jsonl").write_text("text\n", encoding="utf-8")
     for name, reason in (
@@ -60,14 +60,14 @@ def test_diagnosing_a_run_without_failures_gives_exit_code_5(tmp_path: Path) -> 
 
 
 @pytest.mark.diagnosis
-def test_failures_of_many_operators_are_one_group_with_their_common_condition(
+def test_failures_of_many_operators_are_one_group(
     tmp_path: Path,
 ) -> None:
     options = "--quick", "--without-tag", "model", "--log", "run.jsonl"
     run = dmlconf(tmp_path, "run", *options, "-b", "faulty:zeros,where=NAN in Data")
     assert run.returncode == 1
     first = "\n".join(run.stdout.splitlines()[:10])
-    # "All", not "all and only": some cases with a NaN expect zeros or anything, and pass.
+    # Not "all and only": some cases with a NaN pass.
     assert "all where NAN in Data" in " ".join(first.split()), first
     done = dmlconf(tmp_path, "diagnose", "run.jsonl", "-o", "folder")
     assert done.returncode == 0, done.stderr
@@ -78,7 +78,7 @@ def test_failures_of_many_operators_are_one_group_with_their_common_condition(
 
 
 @pytest.mark.diagnosis
-def test_the_folder_of_a_diagnosed_run_has_a_case_that_fails_again(tmp_path: Path) -> None:
+def test_the_folder_has_a_case_that_fails_again(tmp_path: Path) -> None:
     run = dmlconf(tmp_path, "run", "-o", "FOLD", "-b", NEGATED, "--log", "run.jsonl")
     assert run.returncode == 1
     done = dmlconf(tmp_path, "diagnose", "run.jsonl", "-o", "folder", "--also", "numpy")
@@ -94,7 +94,7 @@ def test_the_folder_of_a_diagnosed_run_has_a_case_that_fails_again(tmp_path: Pat
 
 
 @pytest.mark.diagnosis
-def test_an_interrupted_diagnosis_keeps_the_reduced_case_and_a_report(tmp_path: Path) -> None:
+def test_an_interrupted_diagnosis_keeps_case_and_report(tmp_path: Path) -> None:
     case_name = "fold/matrix/three-dimensions[DataType=UINT8,Stride=2x1x1,Dilation=1x2x3]"
     process = beginning(tmp_path, "diagnose", case_name, "-b", "faulty:crash", "-o", "folder")
     case = tmp_path / "folder" / "01-fold" / "case.yaml"

@@ -18,10 +18,10 @@ from tests.cli.process import dmlconf, dmlconf_here, write
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the libraries are those of WSL 2")
 
 MAKE_DEVICE = "int DMLCreateDevice1(void) { return 1; }"
-"""C source of a library that counts as DirectML, since it has this function."""
+"""C source of a library that passes for DirectML."""
 
 NOTHING = "int nothing(void) { return 1; }"
-"""C source of a library without any function of DirectML."""
+"""C source of a library that is not DirectML."""
 
 
 @pytest.fixture
@@ -35,7 +35,6 @@ def wsl(tmp_path: Path) -> Path:
 
 
 def compile_library(source: str, path: Path) -> Path:
-    """Compile C source to a shared library, and return its path."""
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("gcc is not installed")
@@ -53,7 +52,7 @@ def compile_library(source: str, path: Path) -> Path:
         (["run", "-b", "directml:path=other.dll"], "each directml backend has its own path="),
     ],
 )
-def test_the_exit_code_is_2_if_no_backend_can_use_the_file(
+def test_the_exit_code_is_2_if_nothing_uses_the_file(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     done = dmlconf_here(tmp_path, *arguments, "--directml", "DirectML.dll")
@@ -61,7 +60,7 @@ def test_the_exit_code_is_2_if_no_backend_can_use_the_file(
     assert f"--directml: {message}" in done.stderr
 
 
-def test_the_exit_code_is_2_for_a_path_with_a_comma_and_the_message_suggests_a_variable(
+def test_a_path_with_a_comma_is_refused(
     tmp_path: Path,
 ) -> None:
     done = dmlconf_here(tmp_path, "run", "-b", "directml", "--directml", "a,b.dll")
@@ -96,7 +95,7 @@ def test_the_exit_code_is_4_for_a_folder(tmp_path: Path) -> None:
     assert f"the option path: {tmp_path} (a folder, not a file)" in done.stderr
 
 
-def test_the_option_path_of_a_backend_overrides_the_option_directml(tmp_path: Path) -> None:
+def test_a_backends_path_overrides_option_directml(tmp_path: Path) -> None:
     backends = ("-b", "directml:path=own.dll", "-b", "directml")
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *backends, "--directml", "given.dll")
     assert done.returncode == 4
@@ -106,9 +105,7 @@ def test_the_option_path_of_a_backend_overrides_the_option_directml(tmp_path: Pa
 
 @on_linux
 @pytest.mark.parametrize("command", ["run", "devices"])
-def test_the_exit_code_is_4_for_a_file_that_is_no_library(
-    tmp_path: Path, wsl: Path, command: str
-) -> None:
+def test_the_exit_code_is_4_for_a_text_file(tmp_path: Path, wsl: Path, command: str) -> None:
     file = tmp_path / "libdirectml.so"
     file.write_text("not a library\n" * 100, encoding="utf-8")
     assert_refused(tmp_path, wsl, command, file, f"{file} cannot be loaded as DirectML")
@@ -116,16 +113,13 @@ def test_the_exit_code_is_4_for_a_file_that_is_no_library(
 
 @on_linux
 @pytest.mark.parametrize("command", ["run", "devices"])
-def test_the_exit_code_is_4_for_a_library_that_is_not_directml(
-    tmp_path: Path, wsl: Path, command: str
-) -> None:
+def test_the_exit_code_is_4_for_another_library(tmp_path: Path, wsl: Path, command: str) -> None:
     file = compile_library(NOTHING, tmp_path / "libdirectml.so")
     actual = f"{file} lacks the function DMLCreateDevice1: it is not DirectML"
     assert_refused(tmp_path, wsl, command, file, actual)
 
 
 def assert_refused(directory: Path, wsl: Path, command: str, file: Path, message: str) -> None:
-    """Check that a command refuses a file with exit code 4, this message and advice."""
     run = [str(write(directory)), "-b", "directml"] if command == "run" else []
     done = dmlconf(directory, command, *run, "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl))
     assert (done.returncode, done.stdout) == (4, "")
@@ -136,9 +130,7 @@ def assert_refused(directory: Path, wsl: Path, command: str, file: Path, message
 
 
 @on_linux
-def test_the_exit_code_is_4_if_a_library_that_directml_needs_lacks_a_function(
-    tmp_path: Path, wsl: Path
-) -> None:
+def test_the_exit_code_is_4_for_a_missing_function(tmp_path: Path, wsl: Path) -> None:
     file = compile_library(MAKE_DEVICE, tmp_path / "libdirectml.so")
     done = dmlconf(
         tmp_path,

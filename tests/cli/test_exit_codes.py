@@ -45,10 +45,9 @@ HEADINGS = {
     "INCOMPLETE": ExitCode.INCOMPLETE,
     "NOTHING PASSED": ExitCode.NOTHING_CHECKED,
 }
-"""The exit code of a run by the heading of its closing sentence."""
 
 
-def test_the_heading_of_the_closing_sentence_agrees_with_the_exit_code() -> None:
+def test_the_closing_sentence_agrees_with_the_exit_code() -> None:
     verdicts = {each.status: each for each in logs.EVERY_STATUS}
     seen = set()
     for count in (1, 2, 3):
@@ -60,13 +59,12 @@ def test_the_heading_of_the_closing_sentence_agrees_with_the_exit_code() -> None
     assert seen == set(HEADINGS)
 
 
-def test_exit_code_is_0_for_documented_cases_of_the_bundled_suite(tmp_path: Path) -> None:
-    """CI runs those of the other operators, too, by the README's first command."""
+def test_exit_code_is_0_for_bundled_documented_cases(tmp_path: Path) -> None:
     names = ("ARGMAX", "ARGMIN", "DIAGONAL_MATRIX1", "GATHER", "JOIN", "ONE_HOT", "PADDING1")
     operators = [word for name in names for word in ("-o", name)]
     done = dmlconf_here(tmp_path, "run", "--tag", "documented", *operators)
     assert done.returncode == 0, done.stdout + done.stderr
-    # A few cases are unchecked: recordings have no outputs that only shader model 6 can compute.
+    # Recordings lack outputs that need shader model 6.
     closing = re.search(r"PASSED: (\d+) passed(?:, (\d+) unchecked)? of (\d+) cases", done.stdout)
     assert closing is not None
     passed, unchecked, cases = closing.groups(default="0")
@@ -101,7 +99,7 @@ def test_exit_code_is_1_if_a_backend_hangs(tmp_path: Path) -> None:
     assert "BROKEN tile/tile/stated: hang" in done.stdout
 
 
-def test_exit_code_is_1_if_a_run_with_option_x_stops_at_its_first_failure(tmp_path: Path) -> None:
+def test_exit_code_is_1_if_option_x_stops_the_run(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "-o", "TILE", "-b", "faulty:zeros", "-x")
     assert done.returncode == 1
     assert "(1 failed)" in done.stdout
@@ -151,7 +149,7 @@ def test_exit_code_is_3_for_an_invalid_file(tmp_path: Path, command: str) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_exit_code_is_3_for_a_missing_file_and_a_folder_without_cases(tmp_path: Path) -> None:
+def test_exit_code_is_3_for_missing_cases(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = dmlconf_here(tmp_path, "run", "empty", "nothing.yaml")
     assert done.returncode == 3
@@ -159,7 +157,7 @@ def test_exit_code_is_3_for_a_missing_file_and_a_folder_without_cases(tmp_path: 
     assert "there is no such file or folder" in done.stderr
 
 
-def test_exit_code_is_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
+def test_exit_code_is_3_for_an_invalid_log(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "report", write(tmp_path))
     assert done.returncode == 3
     assert "not JSON" in done.stderr
@@ -174,9 +172,7 @@ def test_exit_code_is_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
         ("numpy:fast", "takes no argument"),
     ],
 )
-def test_exit_code_is_4_if_a_backend_cannot_be_used(
-    tmp_path: Path, backend: str, message: str
-) -> None:
+def test_exit_code_is_4_for_an_unusable_backend(tmp_path: Path, backend: str, message: str) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", backend)
     assert done.returncode == 4
     assert message in done.stderr
@@ -238,8 +234,8 @@ def test_exit_code_is_6_if_the_run_is_interrupted(tmp_path: Path) -> None:
     assert [verdict.status for verdict in read_log(log).verdicts] == [Status.NOT_RUN]
 
 
-def test_exit_code_is_70_for_a_bug_in_dmlconf_itself(tmp_path: Path) -> None:
-    """The package rich, replaced by one that fails, stands for a bug in dmlconf."""
+def test_exit_code_is_70_for_a_bug(tmp_path: Path) -> None:
+    """A package rich that fails stands for a bug in dmlconf."""
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text("raise RuntimeError('foul')\n", "utf-8")
     done = dmlconf(tmp_path, "run", write(tmp_path), PYTHONPATH=str(tmp_path))
@@ -250,11 +246,10 @@ def test_exit_code_is_70_for_a_bug_in_dmlconf_itself(tmp_path: Path) -> None:
 
 
 def subclasses(error_class: type[ExpectedError]) -> list[type[ExpectedError]]:
-    """Return all classes derived from an error, directly or not."""
     return [each for kind in error_class.__subclasses__() for each in (kind, *subclasses(kind))]
 
 
-def test_every_expected_error_has_an_exit_code_that_is_neither_success_nor_internal_error() -> None:
+def test_every_expected_error_has_an_exit_code() -> None:
     for module in walk_packages(dmlconf_package.__path__, "dmlconf."):
         if module.name.endswith("__main__"):
             continue
@@ -278,7 +273,7 @@ cases:
 """
 
 
-def test_a_short_name_that_only_other_options_make_unique_is_left_out_by_them(
+def test_exit_code_is_5_if_options_exclude_the_named_case(
     tmp_path: Path,
 ) -> None:
     """Both operators have a case `stated`."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.cli.process import dmlconf_here
 
 
-def test_the_faults_of_an_operator_in_a_version_are_listed(tmp_path: Path) -> None:
+def test_faults_of_an_operator_and_version_are_listed(tmp_path: Path) -> None:
     report = "json:faults.json"
     done = dmlconf_here(
         tmp_path, "faults", "-o", "one_hot", "--directml", "1.9.0", "--report", report
@@ -27,7 +27,7 @@ def test_the_faults_of_an_operator_in_a_version_are_listed(tmp_path: Path) -> No
     assert "on-value-behind-the-last-dimension" in newer.stdout
 
 
-def test_a_named_fault_is_explained_with_versions_values_a_remedy_a_case_and_the_device(
+def test_a_named_fault_is_explained(
     tmp_path: Path,
 ) -> None:
     done = dmlconf_here(tmp_path, "faults", "int64-low-words-compared-as-signed")
@@ -36,7 +36,7 @@ def test_a_named_fault_is_explained_with_versions_values_a_remedy_a_case_and_the
         assert part in done.stdout
 
 
-def test_an_unknown_name_and_a_text_that_is_no_version_are_refused(tmp_path: Path) -> None:
+def test_an_unknown_fault_or_version_is_refused(tmp_path: Path) -> None:
     unknown = dmlconf_here(tmp_path, "faults", "no-such-fault")
     assert unknown.returncode == 2
     assert "there is no known fault no-such-fault" in unknown.stderr

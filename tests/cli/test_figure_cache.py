@@ -62,7 +62,7 @@ def run(
 
 
 def change_cache(folder: Path, part: str, change: Callable[[Any], None]) -> int:
-    """Change every cached record of a part such as `figures`, and return how many there are."""
+    """Change and count the cached records of a part, such as `figures`."""
     store = Store(folder / "cache" / "figures")
     count = 0
     for path in store.folder.iterdir():
@@ -77,26 +77,25 @@ def change_cache(folder: Path, part: str, change: Callable[[Any], None]) -> int:
 
 
 def change_figures(folder: Path, **figures: Any) -> int:
-    """Change these figures of every cached comparison, and return how many there are."""
+    """Change these figures of each cached comparison; return the number of comparisons."""
     return change_cache(folder, "figures", lambda outputs: outputs["OutputTensor"].update(figures))
 
 
 def change_judgements(folder: Path) -> int:
-    """Mark the expected values of every cached judgement as recorded; return how many there are."""
+    """Mark each cached judgement's values as recorded; return the number of judgements."""
     return change_cache(folder, "judged", lambda record: record.__setitem__(1, "recorded"))
 
 
 def provenances(verdicts: Verdicts) -> set[str]:
-    """Return the provenances of the expected values."""
     return {each["expectation"] for each in verdicts.values()}
 
 
 def margins(verdicts: Verdicts) -> set[float]:
-    """Return the margins of all outputs: the shares of their limits that their errors are."""
+    """Return the margins of all outputs, each an error as a share of its limit."""
     return {each["figures"]["OutputTensor"]["margin"] for each in verdicts.values()}
 
 
-def test_a_second_run_takes_figures_from_the_cache_and_logs_equal_verdicts(tmp_path: Path) -> None:
+def test_a_second_run_takes_figures_from_the_cache(tmp_path: Path) -> None:
     write(tmp_path, CASE_FILE, "gemm.yaml")
     first = run(tmp_path)
     assert len(first) == COUNT
@@ -120,7 +119,7 @@ CHANGES = pytest.mark.parametrize(
         ("    expect:", "    tolerance: {OutputTensor: {ulp: 1}}\n    expect:"),
     ],
 )
-"""Changes of CASE_FILE, each of which makes other cases that still pass."""
+"""Changes of CASE_FILE; each makes other cases, which pass."""
 
 
 @CHANGES
@@ -132,7 +131,7 @@ def test_cached_figures_are_used_only_for_the_same_case(tmp_path: Path, old: str
     assert margins(run(tmp_path)) == {0.0}
 
 
-def test_cached_figures_are_not_used_for_values_of_another_backend(tmp_path: Path) -> None:
+def test_cached_figures_are_not_used_for_other_outputs(tmp_path: Path) -> None:
     write(tmp_path, CASE_FILE, "gemm.yaml")
     run(tmp_path)
     assert change_figures(tmp_path) == COUNT
@@ -148,7 +147,7 @@ def test_cached_figures_are_not_used_for_other_expected_values(tmp_path: Path) -
     assert change_figures(tmp_path) == COUNT, "figures of a failure were cached"
 
 
-def test_cached_figures_by_which_a_case_would_fail_are_not_used(tmp_path: Path) -> None:
+def test_cached_figures_of_a_failure_are_not_used(tmp_path: Path) -> None:
     write(tmp_path, CASE_FILE, "gemm.yaml")
     first = run(tmp_path)
     assert change_figures(tmp_path, margin=3.0, differing=1) == COUNT
@@ -162,7 +161,7 @@ def test_cached_figures_that_lack_an_output_are_not_used(tmp_path: Path) -> None
     assert run(tmp_path) == first
 
 
-def test_cached_figures_of_a_disputed_case_are_not_used_without_the_dispute(tmp_path: Path) -> None:
+def test_cached_figures_of_a_removed_dispute_are_not_used(tmp_path: Path) -> None:
     # The backend `faulty:scaled` returns 1.1 times what is right.
     scaled = CASE_FILE.replace("=2 * Value", "=2.2 * Value")
     disputed = scaled.replace("    expect:", "    disputes: reference\n    expect:")
@@ -184,7 +183,7 @@ def test_a_second_run_takes_judgements_from_the_cache(tmp_path: Path) -> None:
 
 
 @CHANGES
-def test_cached_judgements_are_used_only_for_an_unchanged_entry_of_a_case_file(
+def test_cached_judgements_are_used_only_for_the_same_entry(
     tmp_path: Path, old: str, new: str
 ) -> None:
     write(tmp_path, CASE_FILE, "gemm.yaml")
@@ -216,7 +215,7 @@ def test_cached_judgements_are_used_only_for_the_same_recording(tmp_path: Path) 
     assert {each["status"] for each in verdicts} == {"failed"}
 
 
-def test_the_cached_list_of_recorded_cases_is_used_only_for_the_same_recording(
+def test_the_cached_list_of_cases_belongs_to_one_recording(
     tmp_path: Path,
 ) -> None:
     # One of the 22 cases is not recorded at first; the 21 others are enough for a cache.
@@ -245,12 +244,12 @@ def test_the_cached_list_of_recorded_cases_is_used_only_for_the_same_recording(
     assert {each["status"] for each in run(tmp_path, code=7).values()} == {"unchecked"}
 
 
-def test_cached_facts_of_cases_are_used_only_for_an_unchanged_entry_of_a_case_file(
+def test_cached_facts_are_used_only_for_the_same_entry(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, CASE_FILE, "gemm.yaml")
     first = run(tmp_path)
-    facts = {"Alpha": 7.5}  # The last item of a record.
+    facts = {"Alpha": 7.5}  # The last item of a record holds facts.
     assert change_cache(tmp_path, "cases", lambda record: record.__setitem__(-1, facts)) == COUNT
     assert all(each["facts"] == facts for each in run(tmp_path).values())
     write(tmp_path, CASE_FILE.replace("Alpha: 1.0", "Alpha: 1"), "gemm.yaml")
@@ -260,10 +259,10 @@ def test_cached_facts_of_cases_are_used_only_for_an_unchanged_entry_of_a_case_fi
     assert run(tmp_path) == first, "a damaged record is used"
 
 
-def test_a_changed_case_that_breaks_a_constraint_is_not_taken_for_valid(tmp_path: Path) -> None:
+def test_a_changed_case_that_breaks_a_constraint_is_refused(tmp_path: Path) -> None:
     write(tmp_path, CASE_FILE, "gemm.yaml")
     run(tmp_path)
-    # Only the seventh case breaks the constraint: reading the file checks the first one.
+    # Only the seventh case breaks the constraint; loading checks only the first.
     broken = CASE_FILE.replace(
         "BTensor: {Sizes: [1, 1, 1, 1]", 'BTensor: {Sizes: [1, 1, "=Rows", 1]'
     )

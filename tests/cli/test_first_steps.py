@@ -26,7 +26,7 @@ from tests.cli.process import TILE, dmlconf_here, write
 UNSTATED = TILE.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
 
 
-def test_the_command_new_case_names_the_file_that_it_wrote_and_the_next_step(
+def test_new_case_names_its_file_and_the_next_step(
     tmp_path: Path,
 ) -> None:
     done = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "my tile.yaml")
@@ -53,7 +53,7 @@ def test_a_missing_option_is_explained(
     assert message in done.stderr
 
 
-def test_a_failing_run_of_dmlconf_pyz_says_what_to_type_for_dmlconf(tmp_path: Path) -> None:
+def test_a_failing_run_says_how_to_start_the_single_file(tmp_path: Path) -> None:
     file = "/the folder/dmlconf.pyz"
     wrong = write(tmp_path, TILE.replace("1, 2, 1, 2]}", "1, 2, 1, 3]}")).name
     done = dmlconf_here(tmp_path, "run", wrong, DMLCONF_SINGLE_FILE=file)
@@ -76,15 +76,13 @@ def test_a_failing_run_of_dmlconf_pyz_says_what_to_type_for_dmlconf(tmp_path: Pa
     ("name", "has_hint"),
     [("LSTMCell", True), ("lstm", False), ("DML_LSTM_OPERATOR_DESC", False)],
 )
-def test_an_operator_is_found_by_its_name_in_webnn_and_a_hint_then_gives_directmls_name(
-    tmp_path: Path, name: str, has_hint: bool
-) -> None:
+def test_a_webnn_name_is_found_with_a_hint(tmp_path: Path, name: str, has_hint: bool) -> None:
     done = dmlconf_here(tmp_path, "list", "-o", name, "--quick")
     assert done.returncode == 0
     assert ("LSTM" in done.stdout.upper(), f"{name}: LSTM" in done.stderr) == (True, has_hint)
 
 
-def test_a_scoreboard_names_logs_without_folders_unless_their_names_are_equal(
+def test_a_scoreboard_shortens_different_names_of_logs(
     tmp_path: Path,
 ) -> None:
     path = write(tmp_path)
@@ -97,7 +95,7 @@ def test_a_scoreboard_names_logs_without_folders_unless_their_names_are_equal(
     assert [run["name"] for run in json.loads(same)["runs"]] == [logs[0], logs[0]]
 
 
-def test_doctor_counts_the_cache_and_what_the_single_file_unpacked(tmp_path: Path) -> None:
+def test_doctor_counts_cached_and_unpacked_files(tmp_path: Path) -> None:
     unpacked = tmp_path / "cache" / "unpacked" / "a"
     unpacked.mkdir(parents=True)
     (unpacked / "large.bin").write_bytes(bytes(2_000_000))
@@ -108,7 +106,7 @@ def test_doctor_counts_the_cache_and_what_the_single_file_unpacked(tmp_path: Pat
     assert f"2 files in {tmp_path / 'cache'}, 0.4 MB; 2.0 MB in {unpacked.parent}" in done.stdout
 
 
-def test_doctor_says_that_a_cache_that_is_no_folder_keeps_nothing(tmp_path: Path) -> None:
+def test_doctor_reports_a_cache_that_is_a_file(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.touch()
     done = dmlconf_here(tmp_path, "doctor", "--json", DMLCONF_CACHE=str(cache))
@@ -119,11 +117,11 @@ def test_doctor_says_that_a_cache_that_is_no_folder_keeps_nothing(tmp_path: Path
     assert finding["advice"] == "set DMLCONF_CACHE=FOLDER"
 
 
-def test_doctor_counts_the_logs_that_are_left_if_another_run_removes_one(tmp_path: Path) -> None:
+def test_doctor_skips_a_log_that_was_removed(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     (logs / "run-1.jsonl").write_bytes(bytes(1_500_000))
-    # As a log that was removed after the folder was listed, a link to nothing has no size.
+    # Like a log that another run removed, a broken link has no size.
     try:
         (logs / "run-2.jsonl").symlink_to(tmp_path / "removed")
     except OSError:
@@ -151,7 +149,7 @@ def test_mistyped_arguments_get_a_helpful_error(
     assert message in done.stderr
 
 
-def test_an_unchecked_case_gets_a_hint_that_it_has_no_expectation(tmp_path: Path) -> None:
+def test_an_unchecked_case_gets_a_hint(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, UNSTATED).name)
     assert "Hint: tile.yaml:4: tile/tile/stated has no `expect:`" in done.stderr
     quiet = dmlconf_here(tmp_path, "run", "tile.yaml", "-q")
@@ -207,7 +205,7 @@ def test_run_refuses_what_validate_refuses_in_the_same_words(tmp_path: Path) -> 
     assert run.stderr == validate.stderr
 
 
-def test_a_fill_with_parentheses_gets_a_hint_with_the_right_form(tmp_path: Path) -> None:
+def test_a_fill_with_parentheses_gets_a_hint(tmp_path: Path) -> None:
     wrong = TILE.replace("values: [1, 2]", "fill: uniform(-1, 1)")
     done = dmlconf_here(tmp_path, "run", write(tmp_path, wrong).name)
     assert done.returncode == 3
