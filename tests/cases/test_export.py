@@ -33,7 +33,7 @@ cases:
 
 
 def exported(case: Case, folder: Path) -> Case:
-    """Return a case as its exported file has it."""
+    """Export a case, and load it again."""
     path = folder / "exported.yaml"
     path.with_suffix("").mkdir()  # For the .npy files of its tensors.
     export_case(path, case, case.expectation, case.inputs())

@@ -19,8 +19,7 @@ from dmlconf.documents.problems import InvalidFilesError
 from tests.cases.suites import MATRIX, TILE, plan, replace_once
 from tests.documents.refusals import refusal, shown, write
 
-PAGE = "ns-directml-dml_join_operator_desc"
-"""A page of JOIN, not of TILE."""
+PAGE_OF_JOIN = "ns-directml-dml_join_operator_desc"
 
 
 REFUSED: dict[str, tuple[str, str, str]] = {
@@ -318,7 +317,7 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
 }
-"""By what is wrong: a part of TILE, the wrong text that replaces it, and the message."""
+"""By the mistake: the text in TILE that is replaced, its replacement, and the message."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -459,9 +458,9 @@ def test_a_case_keeps_page_example_note_recording_and_line(
         "  - example: 2\n    note: text\n    recorded: DirectML 1.15.4\n    documented: {why: x}\n"
     )
     text = replace_once(TILE, "  - name: a\n", members + "    name: a\n")
-    (planned,) = plan(tmp_path, replace_once(text, "cases:", f"page: {PAGE}\ncases:"))
+    (planned,) = plan(tmp_path, replace_once(text, "cases:", f"page: {PAGE_OF_JOIN}\ncases:"))
     about = build(planned).about
-    assert (about.page, about.example, about.note) == (PAGE, "2", "text")
+    assert (about.page, about.example, about.note) == (PAGE_OF_JOIN, "2", "text")
     assert (about.recorded, about.documented) == ("DirectML 1.15.4", {"why": "x"})
     assert str(about.location) == f"{tmp_path / 'f.yaml'}:4"
     expectation = build(planned).expectation

@@ -34,12 +34,11 @@ VALUES = "A: [1, 2]\nB: [x, y]"
 
 
 def indented(parameters: str) -> str:
-    """Indent parameters as in MATRIX."""
     return parameters.replace("\n", "\n      ")
 
 
 def matrix(parameters: str, **entry: str) -> str:
-    """Return a case file with a matrix of these parameters, and with other fields of the entry."""
+    """Return MATRIX with other parameters and with these fields."""
     more = "".join(f"    {key}: {value}\n" for key, value in entry.items())
     text = replace_once(MATRIX, indented(VALUES), indented(parameters))
     return replace_once(text, "    desc", f"{more}    desc")
@@ -297,7 +296,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
 }
-"""By what is wrong: the parameters, other fields of the entry, and the message."""
+"""By the mistake: the parameters, other fields of the entry, and the message."""
 
 SLOW: Final = {"where that takes too many steps"}
 
@@ -376,7 +375,6 @@ def values_of(counts: list[int]) -> dict[str, list[int]]:
 
 
 def pairs_of(row: dict[str, Any]) -> set[Any]:
-    """Return the pairs of parameters in a row, each parameter with its value."""
     return set(itertools.combinations(row.items(), 2))
 
 

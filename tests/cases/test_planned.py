@@ -41,7 +41,6 @@ cases:
 """One case, a matrix of more than 40,000 cases, and a matrix of three."""
 
 MOST_BYTES = 20
-"""The most bytes that a case may take in a sequence."""
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,6 @@ ADD = Node("add", "ELEMENT_WISE_ADD", {"ATensor": ROW, "BTensor": ROW, "OutputTe
 
 
 def graph(*nodes: GraphNode, **parts: Any) -> Graph:
-    """Return a graph with the inputs x and y and the output z."""
     return Graph({"x": ROWS, "y": ROWS}, {"z": ROW}, nodes, **parts)
 
 

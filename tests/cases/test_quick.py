@@ -55,7 +55,6 @@ def planned(path: Path, text: str) -> list[PlannedCase]:
 
 
 def tiles(*rows: tuple[str, str, str]) -> str:
-    """Return a case file of TILE with a case for each name, data type and value."""
     return "operator: TILE\ncases:\n" + "".join(
         CASE.format(name=n, data_type=t, value=v) for n, t, v in rows
     )

@@ -28,13 +28,11 @@ Formula = tuple[str, Callable[[str], bool]]
 
 
 def negated(inner: Formula, space: str) -> Formula:
-    """Return the negation of a formula."""
     text, holds = inner
     return f"not {space}({text})", lambda t: not holds(t)
 
 
 def joined(operator: str, left: Formula, right: Formula, space: str) -> Formula:
-    """Return two formulas joined by `and` or `or`."""
     (a, a_holds), (b, b_holds) = left, right
     text = f"({space}{a}) {space}{operator} ({b}{space})"
     if operator.lower() == "and":

@@ -111,8 +111,6 @@ def test_a_cached_shared_file_is_not_read_again(
     kept: dict[str, object] = {}
 
     class Store:
-        """A cache in memory."""
-
         def get(self, key: str) -> object:
             return kept.get(key)
 

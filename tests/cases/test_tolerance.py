@@ -42,12 +42,11 @@ def path_of(folder: Path, *lines: str) -> Path:
 
 
 def case_of(folder: Path, *lines: str) -> Case:
-    """Return the case of SINE with these lines added."""
     return build(next(load_suite([path_of(folder, *lines)]).plan()))
 
 
 def verdict(case: Case, *values: float) -> Verdict:
-    """Return the verdict on a backend that gives these two values."""
+    """Return the verdict on these two output values."""
     outcome = Outputs({"OutputTensor": np.array(values, np.float32)}, 0.0)
     return judge(case, outcome, lambda case: None)
 
@@ -62,7 +61,7 @@ def test_a_tolerance_without_a_reason_only_permits_less(tmp_path: Path) -> None:
     assert verdict(stricter, 0.000005, 1).figures["OutputTensor"].source == "tolerance of the case"
     assert verdict(looser, 0.01, 1).status is Status.FAILED
     ulp = case_of(tmp_path, "tolerance: {OutputTensor: {ulp: 1}}")
-    assert verdict(ulp, 0, 1 - 2**-24).status is Status.PASSED  # The number before 1.
+    assert verdict(ulp, 0, 1 - 2**-24).status is Status.PASSED  # The FLOAT32 number before 1.
     assert verdict(ulp, 0, 1 - 2**-22).status is Status.FAILED
 
 

@@ -156,7 +156,6 @@ def test_an_output_declared_as_input_is_reported(
 
 
 def catalogue_problems(directory: Path) -> list[str]:
-    """Return the problems of the catalogue in a folder."""
     script = "from dmlconf.catalogue.lint import lint_catalogue as lint; print(*lint(), sep='\\n')"
     lines = (
         printed_by(script, directory).replace(str(directory / "schemas"), "schemas").splitlines()

@@ -73,7 +73,6 @@ def test_an_unknown_operator_gets_a_suggestion_if_near(name: str, suggestion: st
 
 
 def digest_of_copy(directory: Path) -> str:
-    """Return the digest of the catalogue in a folder."""
     script = "from dmlconf.catalogue.loader import catalogue_digest; print(catalogue_digest())"
     return printed_by(script, directory).strip()
 

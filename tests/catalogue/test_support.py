@@ -21,7 +21,6 @@ from dmlconf.tensors.datatypes import DataType
 
 
 def tensor(data_type: str, rank: int) -> TensorDesc:
-    """Return a tensor of one element, with this rank."""
     return TensorDesc(DataType(data_type), (1,) * rank)
 
 

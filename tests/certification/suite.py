@@ -118,7 +118,6 @@ def write_suite(folder: Path) -> Path:
 
 
 def arguments(*more: str, backend: str = BACKEND) -> list[str]:
-    """Return the arguments that certify a backend."""
     return ["certify", "suite", "-b", backend, "--profile", "small.yaml", "-q", *more]
 
 

@@ -49,7 +49,6 @@ def with_environment(**fields: object) -> Callable[[Forgery], None]:
 
 
 def with_directml(**fields: object) -> Callable[[Forgery], None]:
-    """Return a change that names DirectML as the backend."""
 
     def change(forgery: Forgery) -> None:
         details = {"directml_sha256": "0" * 64, "feature_level": "6_4"}

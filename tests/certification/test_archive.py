@@ -54,13 +54,13 @@ def test_an_archive_that_zipfile_wrote_is_refused(tmp_path: Path) -> None:
 
 
 def archive_in_order(names: tuple[str, ...]) -> bytes:
-    """Return an archive in the form that dmlconf writes, with members in this order."""
+    """Return an archive with its members in this order."""
     contents, directory = b"", b""
     for name in names:
         alone = archive_bytes({name: MEMBERS[name]})
         start, end = alone.index(DIRECTORY_HEADER), alone.index(b"PK\5\6")
         header = bytearray(alone[start:end])
-        header[42:46] = len(contents).to_bytes(4, "little")  # Where the member begins.
+        header[42:46] = len(contents).to_bytes(4, "little")  # The offset of the member.
         contents += alone[:start]
         directory += header
     count = len(names).to_bytes(2, "little")

@@ -139,7 +139,6 @@ def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: ob
 def certify_with_limited_files(
     folder: Path, size: int, *more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Certify in a process whose files can have at most `size` bytes."""
 
     def limited() -> None:
         import resource

@@ -1,8 +1,5 @@
 """Envelopes and statements of certificates follow DSSE and in-toto.
 
-The libraries securesystemslib and in-toto read what dmlconf writes, and dmlconf reads what they
-write.
-
 The tested code is in `dmlconf/certification/envelope.py`, `dmlconf/certification/statement.py`,
 `dmlconf/certification/certificate.py` and `dmlconf/certification/json_text.py`.
 """

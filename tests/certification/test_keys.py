@@ -155,7 +155,7 @@ def test_an_unsuitable_key_file_is_explained(tmp_path: Path) -> None:
 
 
 def test_public_keys_of_small_order_are_refused(tmp_path: Path) -> None:
-    # R is the identity and S is 0: valid if a hash of the message, times the key, is the identity.
+    # The signature is the identity and 0. It is valid if hash * key is the identity.
     message, signature = b"anything", bytes([1]) + bytes(63)
     accepted = 0
     for point in SMALL_ORDER:

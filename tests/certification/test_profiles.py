@@ -70,7 +70,6 @@ def write_tile_files(folder: Path, **files: str) -> Path:
 
 
 def required(profile: str, folder: Path) -> list[str]:
-    """Return the identifiers of the cases in a folder that a profile requires."""
     plan = load_suite([folder], store=user_store()).plan()
     return [case.identifier for case in required_cases(read_profile(profile), plan)]
 
@@ -235,7 +234,11 @@ def test_the_path_of_a_profile_may_have_a_plus(tmp_path: Path) -> None:
 
 def test_a_profile_file_may_set_max_waived(tmp_path: Path) -> None:
     assert str(read_profile("5_0").max_waived) == "1%"
-    for text, waived in (("0", 0), ("7", 7), ("50%", 5)):  # Each permits this many of 10.
+    for text, waived in (
+        ("0", 0),
+        ("7", 7),
+        ("50%", 5),
+    ):  # The limit, and how many of 10 it permits.
         path = tmp_path / "own.yaml"
         path.write_text(f"{OWN_PROFILE}max_waived: {text}\n")
         limit = read_profile(str(path)).max_waived

@@ -43,7 +43,7 @@ CERTIFY: Final = (
 
 SUITE_AND_PROFILE: Final = (*SUITE, "--profile", "ours.yaml", "--quiet")
 VERIFY: Final = ("verify", "provider.dmlcert", *SUITE_AND_PROFILE)
-"""It accepts no backend and no key."""
+"""Without options that accept the backend or the key."""
 
 ACCEPT_BOTH: Final = ("--allow-backend", "onnxruntime", "--key", "vendor.pub.pem")
 
@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vendor")
     (folder / "ours.yaml").write_text(PROFILE.format(declined="40%"), encoding="utf-8")
     assert output_of(folder, "keygen", "vendor.pem")[0] == 0
-    assert output_of(folder, "keygen", "stranger.pem")[0] == 0  # A key that signs nothing.
+    assert output_of(folder, "keygen", "stranger.pem")[0] == 0
 
     code, text = output_of(folder, *CERTIFY)
     assert code == 1
@@ -122,7 +122,7 @@ def test_verification_fails_for_a_stricter_reader(
 
 def test_a_certificate_with_a_changed_byte_is_refused(folder: Path) -> None:
     content = bytearray((folder / "provider.dmlcert").read_bytes())
-    content[content.index(b"outputs.bin") + 60] ^= 1  # A byte of the member's content.
+    content[content.index(b"outputs.bin") + 60] ^= 1
     (folder / "changed.dmlcert").write_bytes(content)
     code, text = output_of(folder, "verify", "changed.dmlcert", *SUITE_AND_PROFILE, *ACCEPT_BOTH)
     assert code == 3, text

@@ -42,7 +42,7 @@ def test_a_flipped_bit_is_refused_with_its_case(folder: Path) -> None:
     outputs = bytearray(parts["outputs.bin"])
     # outputs.bin begins with the output of the first case.
     first = taken_apart(folder / "it.dmlcert").outcomes[1]["case"]
-    outputs[3] ^= 1  # A bit of the first element.
+    outputs[3] ^= 1
     parts["outputs.bin"] = bytes(outputs)
     (folder / "flipped.dmlcert").write_bytes(archive_bytes(parts))
     done = verify(folder, file="flipped.dmlcert")

@@ -190,7 +190,7 @@ def test_an_invalid_list_of_waivers_is_refused(folder: Path) -> None:
 
 def test_a_run_without_a_valid_start_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
-        # Without the T and the Z, the log would be refused as no run log.
+        # A text without T and Z is refused when the log is read.
         forgery.log[0]["started"] = "not a T day Z"
 
     done = verify_forged(folder, change, *LIMIT)
