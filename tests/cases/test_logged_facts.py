@@ -106,9 +106,7 @@ def test_facts_of_bundled_cases_are_accepted(
         ("run", "tile.yaml", "--resume", "log.jsonl"),
     ],
 )
-def test_each_command_that_reads_logs_refuses_wrong_facts(
-    tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_commands_refuse_a_log_with_a_wrong_fact(tmp_path: Path, command: tuple[str, ...]) -> None:
     write(tmp_path, TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]"))
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 1
     log = tmp_path / "log.jsonl"

@@ -427,7 +427,7 @@ def test_pairwise_keeps_its_number_of_rows(counts: list[int], rows: int) -> None
 
 
 @pytest.mark.parametrize("counts", [[], [1], [4], [3, 2]])
-def test_pairwise_of_two_parameters_gives_every_combination(
+def test_pairwise_of_few_parameters_gives_every_combination(
     counts: list[int],
 ) -> None:
     rows = list(pairwise(values_of(counts)))

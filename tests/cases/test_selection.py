@@ -21,7 +21,6 @@ from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.catalogue.model import FeatureLevel
 
 WORDS = st.sampled_from(["gather", "TILE", "Axis=1", "float16", "boundary/x", "zzz", "[A"])
-"""The words in expressions and in identifiers."""
 
 Formula = tuple[str, Callable[[str], bool]]
 """A keyword expression, and a function that evaluates it for an identifier."""

@@ -1,7 +1,6 @@
 """A case may state a tolerance for its outputs, and an origin of its expected values.
 
-A tolerance may permit more than the operator's precision rule only if it states a reason. An origin
-says where expected values come from if they are not from DirectML's documentation.
+A tolerance may permit more than the operator's precision rule only if it states a reason.
 
 The tested code is in `dmlconf/cases/tolerance.py`, `dmlconf/cases/building/operator_build.py`,
 `dmlconf/judging/judge.py` and `dmlconf/run_log/log.py`.

@@ -61,7 +61,7 @@ class Forgery:
         return next(line for line in self.outcomes[1:] if line["case"].endswith(case))
 
     def elements(self, output: Json) -> np.ndarray[Any, Any]:
-        """Return a copy of the stored elements of an output, in one dimension."""
+        """Return a flat copy of the stored elements of an output."""
         digest: str = output["stored"] if "stored" in output else output["sha256"]
         dtype = np.dtype(output["type"].lower()).newbyteorder("<")
         return np.frombuffer(self.blobs[digest], dtype).copy()
@@ -91,7 +91,7 @@ class Forgery:
         self.log[-1]["summary"] = summary
 
     def members(self) -> dict[str, bytes]:
-        """Return the members of the archive whose digests the statement has, by name."""
+        """Return the signed members of the archive, by name."""
         parts, known = [], set()
         for line in self.outcomes[1:]:
             for _, output in sorted(line.get("outputs", {}).items()):
@@ -112,9 +112,8 @@ class Forgery:
         """Return the content of the certificate's file, with correct digests.
 
         Args:
-            key: the key that signs the certificate again and is enclosed; by default the old
-            signatures stay.
-            members: members to use instead of those made from these parts.
+            key: the key that signs again and is enclosed; without it the old signatures stay.
+            members: what replaces the members made from these parts.
         """
         signed = self.members() if members is None else dict(members)
         self.statement["subject"] = [

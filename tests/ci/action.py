@@ -61,7 +61,7 @@ class Job:
 
     @property
     def summary(self) -> Path:
-        """The file GITHUB_STEP_SUMMARY, to which steps write Markdown for the job's page."""
+        """The file to which steps write Markdown for the job's page."""
         return self.folder / "summary.md"
 
     def run(self) -> None:
@@ -75,10 +75,7 @@ class Job:
                 return
 
     def _holds(self, condition: str) -> bool:
-        """Return whether a step's condition holds, such as `inputs.lab == 'true'`.
-
-        It is one comparison with a text, or several joined by `&&`.
-        """
+        """Return whether comparisons joined by `&&` hold, such as `inputs.lab == 'true'`."""
         for each in filter(None, condition.split(" && ")):
             comparison = re.fullmatch(r"([\w.-]+) (==|!=) '(.*)'", each)
             assert comparison, condition
@@ -119,7 +116,7 @@ class Job:
         return done.returncode
 
     def _value(self, text: str) -> str:
-        """Return a text with the values of its expressions, such as `${{ inputs.lab }}`."""
+        """Replace expressions, such as `${{ inputs.lab }}`, by their values."""
         return _EXPRESSION.sub(lambda match: self._context(match[1]), text)
 
     def _context(self, name: str) -> str:

@@ -229,7 +229,7 @@ def test_a_cache_writable_by_others_is_not_used(single_file: Path, cache: Path) 
 
 
 @pytest.mark.wheel
-def test_the_error_on_another_machine_names_the_supported(
+def test_an_unsupported_machine_is_told_what_is_supported(
     single_file: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.pyz"

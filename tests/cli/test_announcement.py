@@ -31,7 +31,7 @@ def test_the_announcement_names_backend_expectations_and_duration() -> None:
     )
 
 
-def test_small_runs_are_expected_to_be_slower() -> None:
+def test_small_runs_take_longer_for_each_case() -> None:
     header = replace(HEADER, backend="numpy", against=RECORDED)
     durations = [
         str(announcement(header, cases, 1)).rpartition("about ")[2]

@@ -1,7 +1,5 @@
 """Options of `run`, `list` and `show` that choose, repeat, time, show or save cases.
 
-If given an option of pytest, a command names its own option or the command to use instead.
-
 The tested code is in `dmlconf/cli/options/case_lists.py`, `dmlconf/cli/options/selection.py`,
 `dmlconf/cli/options/reporting.py`, `dmlconf/cli/common/command.py`,
 `dmlconf/cli/runs/run_target.py`, `dmlconf/cli/pages/show_outcome.py`,
