@@ -317,7 +317,7 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
 }
-"""By the mistake: the text in TILE that is replaced, its replacement, and the message."""
+"""For each mistake: the text in TILE that is replaced, its replacement, and the message."""
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -296,7 +296,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
 }
-"""By the mistake: the parameters, other fields of the entry, and the message."""
+"""For each mistake: the parameters, other fields of the entry, and the message."""
 
 SLOW: Final = {"where that takes too many steps"}
 

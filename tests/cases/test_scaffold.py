@@ -20,7 +20,7 @@ MOST_CANDIDATES = 20
 """How many cases of an operator are built and offered as patterns."""
 
 TRIED_LAST = {"boundary", "captured", "combinations", "invalid", "model", "triples"}
-"""Tags of cases that are offered only where others are too few."""
+"""Tags of cases that are offered last."""
 
 
 @pytest.mark.whole

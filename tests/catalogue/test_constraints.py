@@ -176,7 +176,7 @@ INVALID_CHANGES: Final[dict[str, list[dict[str, Any]]]] = {
     "output-strides-do-not-overlap": [{"Strides": (0, 0)}],
     "output-not-owned-by-dml": [{"Flags": ("OWNED_BY_DML",)}],
 }
-"""For each constraint of all tensors, changes of a tensor that break it."""
+"""For each constraint on tensors of any operator, changes of a tensor that break it."""
 
 VALID_CHANGES: Final[list[dict[str, Any]]] = [
     {"Strides": (100, 1)},

@@ -73,7 +73,7 @@ level_requirements:
 MISTAKES: dict[str, dict[str, str]] = yaml.safe_load(
     (Path(__file__).parent / "lint_problems.yaml").read_text("utf-8")
 )
-"""By the mistake: the text in OPERATOR that is replaced, its replacement, and the message."""
+"""For each mistake: the text in OPERATOR that is replaced, its replacement, and the message."""
 
 
 def lint(directory: Path, text: str) -> str:

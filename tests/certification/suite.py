@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 BACKEND: Final = "faulty:level=6_4"
-"""A backend that passes all cases of the suite: it has no fault, and feature level 6_4."""
+"""A backend without a fault, which passes all cases of the suite."""
 
 SUITE: Final = """
 operator: TILE

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the scripts are
 
 
 def bash(script: str, turn: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run a script that can call the functions of `.ci/common`, as in this turn of CI."""
+    """Run a script that can call the functions of `.ci/common`, with DMLCONF_CI_TURN set."""
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f"source .ci/common\n{script}"],
         cwd=ROOT,

@@ -37,7 +37,7 @@ loader.read_document = lambda path: (read.append(path.name), read_document(path)
 suite, plan = load_chosen([])
 print(len(plan), *read)
 """
-"""A program that prints the number of cases of the suite and the names of files it checked."""
+"""A program that prints the number of cases and the names of the files that it checks."""
 
 
 def build(folder: Path) -> Path:

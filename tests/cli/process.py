@@ -113,7 +113,7 @@ def beginning(directory: Path, *arguments: str | Path, **more: str) -> subproces
         stderr=subprocess.PIPE,
         encoding="utf-8",
         start_new_session=True,
-        # A shell's background processes, such as pytest, and their children ignore SIGINT.
+        # Background processes of a shell, and their children, ignore SIGINT.
         preexec_fn=heed_interrupts if sys.platform != "win32" else None,
     )
 
@@ -122,7 +122,7 @@ def text_of(path: Path) -> str:
     """Return the content of a file that another process will write; empty while it is absent."""
     try:
         return path.read_text("utf-8")
-    except FileNotFoundError:  # A run first creates and removes its files, to see that it can.
+    except FileNotFoundError:  # A run first tries to create its files.
         return ""
 
 
