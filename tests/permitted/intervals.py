@@ -21,10 +21,9 @@ def hull(intervals: Sequence[Interval]) -> Interval:
 
 
 def is_permitted(actual: Array, expected: Array, *intervals: Interval) -> Array:
-    """Return which elements of `actual` a rule `one of` permits, if the intervals are candidates.
+    """Return which elements of `actual` a rule `one of` permits, each compared alone.
 
-    Each element is compared alone. All arrays have the same sizes. An element that equals
-    `expected` is permitted whatever the intervals are.
+    The intervals are its candidates; `expected` is permitted, too.
     """
     rule = PrecisionRule(RuleKind.ONE_OF, 0, "test")
     singles = zip(actual.ravel(), expected.ravel(), strict=True)

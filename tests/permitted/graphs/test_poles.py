@@ -1,4 +1,4 @@
-"""A reciprocal or a negative power of a number that may be zero may be infinite or very large.
+"""What RECIP, POW, LOG, SQRT and ACOS may give for an inexact number near a pole.
 
 The tested code is in `dmlconf/permitted/graphs/poles.py`.
 """
@@ -15,8 +15,8 @@ from tests.permitted.graphs.accepted import Values, accepts, graph
 ONE = "Sizes: [1], DataType: FLOAT32"
 
 
-def test_the_reciprocal_of_about_zero_may_be_any_large_number(tmp_path: Path) -> None:
-    """sqrt(0.25) - 0.5 is 0 or next to it, so its reciprocal may be any large number."""
+def test_reciprocal_of_about_zero_may_be_any_large_number(tmp_path: Path) -> None:
+    """sqrt(0.25) - 0.5 may be 0, or a tiny number of either sign."""
     nodes = """
   root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
   rest: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: root, BTensor: h, OutputTensor: {}}}
@@ -47,12 +47,12 @@ POWER = """
         ("ACTIVATION_RELU", 3, []),
     ],
 )
-def test_a_negative_power_of_a_number_near_zero_may_be_infinite(
+def test_negative_power_of_about_zero_may_be_infinite(
     tmp_path: Path, activation: str, exponent: int, infinities: Values
 ) -> None:
-    """The cosine of 1.5707964 is 0 with an error of 0.0008.
+    """The base is COS(1.5707964), which may be anything from -0.0008 to 0.0008.
 
-    Of the base 0, DirectML makes 0 for any exponent; of numbers next to it, the infinities.
+    DirectML gives 0 for the base 0 and any exponent.
     """
     nodes = POWER.replace("ACTIVATION", activation).replace("EXPONENT", str(exponent))
     case = graph(tmp_path, "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}", nodes)
@@ -64,10 +64,10 @@ def test_a_negative_power_of_a_number_near_zero_may_be_infinite(
 @pytest.mark.parametrize(
     ("operator", "right"), [("ELEMENT_WISE_LOG", -8), ("ELEMENT_WISE_SQRT", 0.01)]
 )
-def test_the_logarithm_and_the_root_of_about_zero_are_small_or_nan_and_not_any_number(
+def test_log_and_sqrt_of_about_zero_may_be_nan_but_not_large(
     tmp_path: Path, operator: str, right: float
 ) -> None:
-    """The cosine of 2.0943951 is -0.5 with an error of 0.0008, and ScaleBias adds 0.5."""
+    """The operand is COS(2.0943951) + 0.5, which may be anything from -0.0008 to 0.0008."""
     nodes = f"""
   cosine: {{operator: ELEMENT_WISE_COS, desc: {{InputTensor: x, OutputTensor: {{}}}}}}
   node: {{operator: {operator}, desc: {{InputTensor: cosine, OutputTensor: {{}},
@@ -79,8 +79,8 @@ def test_the_logarithm_and_the_root_of_about_zero_are_small_or_nan_and_not_any_n
         assert not accepts(case, "y", [value]), value
 
 
-def test_acos_of_a_remainder_between_minus_3_and_6_may_be_any_angle_or_nan(tmp_path: Path) -> None:
-    """FLOAT32 may not tell 16777215 / 3 from the next integers, so the remainder is not certain."""
+def test_acos_of_an_uncertain_remainder_may_be_any_angle(tmp_path: Path) -> None:
+    """A kernel may round 16777215 / 3 down to another integer, which changes the remainder by 3."""
     nodes = """
   rest: {operator: ELEMENT_WISE_MODULUS_FLOOR, desc: {ATensor: x, BTensor: d, OutputTensor: {}}}
   node: {operator: ELEMENT_WISE_ACOS, desc: {InputTensor: rest, OutputTensor: {},

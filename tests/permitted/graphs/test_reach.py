@@ -1,6 +1,4 @@
-"""Elements that follow from open elements of earlier nodes are open, and no others.
-
-An element is called open if any value of it is right.
+"""Elements that are computed from open elements of earlier nodes are open, and no others.
 
 The tested code is in `dmlconf/permitted/graphs/reach.py`.
 """
@@ -49,7 +47,10 @@ ATTENTION = """
 
 
 def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
-    """DirectML 1.15.4 gives the index 2 for the greatest of 0, NaN and 0. A 0 marks, 1 does not."""
+    """DirectML 1.15.4 gives the index 2 for the greatest of 0, NaN and 0.
+
+    ONE_HOT writes 0 at the index and 1 elsewhere.
+    """
     inputs = """
   x: {Sizes: [1, 3], DataType: FLOAT32, values: [0, .nan, 0]}
   v: {Sizes: [1, 2], DataType: FLOAT32, values: [1, 0]}"""
@@ -62,7 +63,6 @@ def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
 
 
 def test_an_open_index_may_mark_the_501st_of_1000_elements(tmp_path: Path) -> None:
-    """The greatest of 1,000 elements may be any of them, since one is NaN."""
     inputs = f"""
   x: {{Sizes: [1, 1000], DataType: FLOAT32, values: [0, .nan{", 0" * 998}]}}
   v: {{Sizes: [1, 2], DataType: FLOAT32, values: [1, 0]}}"""
@@ -70,13 +70,12 @@ def test_an_open_index_may_mark_the_501st_of_1000_elements(tmp_path: Path) -> No
     assert accepts(case, "y", [1] * 500 + [0] + [1] * 499)
 
 
-def test_attention_to_an_open_query_may_give_all_weight_to_one_value(tmp_path: Path) -> None:
-    """DirectML 1.15.4 puts the gradient of a window that has only padding into the first element.
+def test_attention_to_an_open_query_may_choose_any_value(tmp_path: Path) -> None:
+    """One window has only padding; DirectML 1.15.4 puts its gradient into the first element.
 
-    That makes the scores large, so that softmax chooses the second value, (-0.625, 0.375). The
-    query (5, 6) chooses it too, and not the first value.
+    The query (5, 6) chooses the second value.
     """
-    first, second = [0.25, 0], [0, 0.375]  # What RELU makes of the two values.
+    first, second = [0.25, 0], [0, 0.375]  # RELU of each value.
     inputs = """
   g: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [5, 6]}
   k: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [-5, 0, 3, 0]}
@@ -91,10 +90,10 @@ def test_attention_to_an_open_query_may_give_all_weight_to_one_value(tmp_path: P
     assert accepts(known, "y", second)
 
 
-def test_the_logarithm_of_a_softmax_of_open_elements_may_be_any_number(tmp_path: Path) -> None:
-    """DirectML 1.13.1 gives positive numbers for a line with NaN, which RELU keeps.
+def test_log_softmax_of_open_elements_may_be_any_number(tmp_path: Path) -> None:
+    """DirectML 1.13.1 gives positive numbers for a line with NaN.
 
-    Along axis 0, each line has one element, whose softmax is 1, and the logarithm of that is 0.
+    Along axis 0, each line has one element, and the result is log(1).
     """
     inputs = """
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
@@ -130,7 +129,7 @@ SHIFT = """
 
 
 def test_undefined_elements_of_64_bits_are_open(tmp_path: Path) -> None:
-    """A shift by 64 is undefined, so any 64-bit number is right for the first element."""
+    """A shift by 64 is undefined."""
     inputs = SHIFTED[: SHIFTED.index("\n  m:")]
     case = graph(tmp_path, inputs, SHIFT.replace("SHIFT:", "node:"))
     for value in (0, 6, 1 << 63, (1 << 64) - 1):
@@ -139,7 +138,7 @@ def test_undefined_elements_of_64_bits_are_open(tmp_path: Path) -> None:
 
 
 def test_elements_computed_from_open_elements_of_64_bits_are_open(tmp_path: Path) -> None:
-    """Each remainder by 7 is right for the first element; the second is 16 >> 2."""
+    """Any remainder by 7 is right for the first element, which was shifted by 64."""
     modulus = """
   node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
          desc: {ATensor: shifted, BTensor: m, OutputTensor: {}}}"""
@@ -149,7 +148,7 @@ def test_elements_computed_from_open_elements_of_64_bits_are_open(tmp_path: Path
     assert not accepts(case, "y", [0, 5])
 
 
-def test_64_bit_indices_of_the_greatest_elements_are_open_if_one_is_nan(tmp_path: Path) -> None:
+def test_64_bit_indices_of_top_k_are_open_after_nan(tmp_path: Path) -> None:
     nodes = """
   node: {operator: TOP_K1,
          desc: {InputTensor: x, OutputValueTensor: {Sizes: [2]}, Axis: 0, K: 2,
@@ -175,10 +174,9 @@ MASKED = """
         ("ELEMENT_WISE_BIT_AND", "ATensor: m, BTensor: root"),
     ],
 )
-def test_bits_of_approximate_numbers_are_unknown_and_those_of_exact_numbers_are_not(
+def test_bits_are_open_only_if_the_number_is_inexact(
     tmp_path: Path, operator: str, inputs: str
 ) -> None:
-    """Other bits of a root are right too, such as those of 0.5 and 0.25."""
     nodes = MASKED.replace("OPERATOR", operator).replace("INPUTS", inputs)
     given = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [2, .nan]}"
     if "BTensor" in inputs:
@@ -189,7 +187,7 @@ def test_bits_of_approximate_numbers_are_unknown_and_those_of_exact_numbers_are_
 
 
 def test_bits_of_constants_are_known(tmp_path: Path) -> None:
-    """The constants are 0x3F800000, 0x40000000 and 0x40400000 as FLOAT32."""
+    """1, 2 and 3 are 0x3F800000, 0x40000000 and 0x40400000 as FLOAT32."""
     text = """
 constants:
   c: {Sizes: [3], DataType: FLOAT32, values: [1, 2, 3]}
@@ -204,7 +202,7 @@ outputs: {y: node}
 
 
 def test_a_comparison_of_two_open_numbers_may_have_either_result(tmp_path: Path) -> None:
-    """With a large Bias the argument may overflow, so the two sines may be any two numbers."""
+    """With the large Bias the arguments may overflow, and any sines are right."""
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}"
     nodes = """
   sine: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: x, OutputTensor: {},
@@ -237,17 +235,15 @@ outputs: {y: bits}
 """
 
 
-def test_elements_computed_from_undefined_coordinates_are_open_and_no_others(
-    tmp_path: Path,
-) -> None:
-    """The coordinates that are not undefined are 1 and 3, which have 1 and 2 bits."""
+def test_only_bits_of_undefined_coordinates_are_open(tmp_path: Path) -> None:
+    """Two coordinates are defined: 1 has one bit, and 3 has two."""
     case = graph_case(tmp_path, COORDINATES)
     assert passes(case, "y", [1, 2, 20, 32])
     assert not passes(case, "y", [1, 3, 20, 32])
 
 
-def test_rows_after_a_count_that_is_undefined_are_open(tmp_path: Path) -> None:
-    """The last coordinates are undefined, and so is the number of them that are less than 2."""
+def test_rows_after_an_undefined_count_are_open(tmp_path: Path) -> None:
+    """Two coordinates are undefined, and so is the number of coordinates less than 2."""
     text = """
 inputs:
   x: {Sizes: [4], DataType: UINT8, values: [0, 7, 0, 9]}
@@ -289,7 +285,7 @@ nodes:
 
 
 def test_remainders_of_undefined_coordinates_are_open(tmp_path: Path) -> None:
-    """2^32 - 1 is a multiple of 3, so both ends of the range of UINT32 have the remainder 0."""
+    """The ends of the range of UINT32, 0 and 2^32 - 1, both have the remainder 0."""
     case = graph_case(
         tmp_path,
         graph_of_coordinates(
@@ -303,11 +299,8 @@ outputs: {y: rest}"""
     assert not passes(case, "y", [1, 0, *[2] * 30])
 
 
-def test_the_least_of_elements_some_of_which_are_undefined_may_be_undefined(tmp_path: Path) -> None:
-    """The flags of the 30 undefined coordinates alternate between 1 and 0. If all of these
-    coordinates are 0, or none is, XOR has a 0; if zeros alternate with other numbers, it may have
-    none.
-    """
+def test_least_of_partly_undefined_flags_is_unchecked(tmp_path: Path) -> None:
+    """XOR gives no 0 only if the undefined coordinates alternate between 0 and other numbers."""
     flags = [0, 0, *[1, 0] * 15]
     nodes = """  differs:
     operator: ELEMENT_WISE_LOGICAL_XOR
@@ -356,8 +349,7 @@ outputs: {y: index}
 def test_an_index_is_open_if_its_line_may_have_nan_or_an_infinity(
     tmp_path: Path, divisor: str, uncertain: bool
 ) -> None:
-    """The cosine of 1.5707 is 0.0001 with an error of 0.0008: its root may be NaN, which TOP_K may
-    put anywhere; its reciprocal may be infinite."""
+    """COS(1.5707) may be 0 or negative: SQRT may give NaN, and RECIP an infinity."""
     case = graph_case(tmp_path, ROOTS_AND_POLES.replace("DIVISOR", divisor))
     for index in range(3):
         assert passes(case, "y", [index, 0]), index
@@ -401,8 +393,8 @@ outputs: {y: bits}
 """
 
 
-def test_the_count_of_bits_of_an_inexact_number_may_differ_by_more_than_3(tmp_path: Path) -> None:
-    """The sine of 0.3 may be off by 0.0008, or 27,000 ULP, so its last 14 bits may be any."""
+def test_bit_count_of_an_inexact_number_may_be_off_by_4(tmp_path: Path) -> None:
+    """SIN(0.3) may be off by 0.0008, which is more than 2**14 ULP."""
     case = graph_case(tmp_path, BITS_OF_A_SINE)
     (right,) = evaluate(case).values()
     (low, high), *_ = CaseAllowances(case).of("y").candidates
@@ -423,7 +415,7 @@ UNDEFINED_ROWS = """
 
 
 def test_an_undefined_number_may_equal_any_number(tmp_path: Path) -> None:
-    """DirectML 1.15.4 leaves in the undefined rows what was there before, such as a 3."""
+    """DirectML 1.15.4 does not write the undefined rows; one may hold a 3 from before."""
     inputs = """
   x: {Sizes: [3], DataType: FLOAT32, values: [0, 5, 0]}
   row: {Sizes: [3, 1], DataType: UINT32, values: [1, 3, 70000]}"""
@@ -434,10 +426,8 @@ def test_an_undefined_number_may_equal_any_number(tmp_path: Path) -> None:
     assert not accepts(case, "y", [1, 2, 0])
 
 
-def test_a_coordinate_that_is_not_written_may_be_within_the_bounds_of_clip_grad(
-    tmp_path: Path,
-) -> None:
-    """No element is nonzero, so DirectML 1.8.2 leaves what an earlier dispatch wrote: 2."""
+def test_unwritten_coordinate_may_be_within_bounds_of_clip_grad(tmp_path: Path) -> None:
+    """DirectML 1.8.2 does not write the coordinates, and one held a 2 from an earlier dispatch."""
     case = graph(
         tmp_path,
         "\n  x: {Sizes: [1, 3, 1, 1, 1], DataType: UINT32, values: [0, 0, 0]}",
@@ -487,7 +477,7 @@ outputs: {y: node}
 def test_a_truth_value_of_an_open_number_is_0_or_1(
     tmp_path: Path, operator: str, desc: str
 ) -> None:
-    """The sum overflows, so it may be any number, and so may the whole number that it becomes."""
+    """The sum may overflow, so any number is right for it and for its CAST."""
     text = COMPARED.replace("OPERATOR", operator).replace("DESC", desc)
     if "whole" not in desc:
         text = re.sub(r"  whole: .*\n", "", text)

@@ -1,4 +1,4 @@
-"""A graph permits outputs of kernels that take the same one of several candidates everywhere.
+"""A graph permits outputs of kernels that choose the same candidate for all elements.
 
 The tested code is in `dmlconf/permitted/graphs/samples.py`.
 """
@@ -39,9 +39,9 @@ WEIGHTED = """
 
 
 def test_a_sum_is_right_if_all_elements_take_the_same_candidate(tmp_path: Path) -> None:
-    """The first two rows are (0.75, 0.375), (1, 0.25) or (1, 0.75), the same in all 256 columns.
+    """The first two rows may be filled with (0.75, 0.375), (1, 0.25) or (1, 0.75).
 
-    With the weights 1 and -2 the sum is 0, 128 or -128; DirectML 1.13.1 gives 128.
+    DirectML 1.13.1 gives 128.
     """
     case = graph(tmp_path, INPUTS, WEIGHTED)
     for total in (0, 128, -128):
@@ -65,10 +65,8 @@ HALVED = """
          desc: {InputTensor: rows, OutputTensor: {}, ScaleBias: {Scale: 0.5, Bias: 0}}}"""
 
 
-def test_a_candidate_beyond_float16_is_stored_as_infinity_or_as_the_largest_number(
-    tmp_path: Path,
-) -> None:
-    """The three rows may be 2e4, 1e5 and -1e5. FLOAT16 has 65504 or infinity for 1e5."""
+def test_candidate_beyond_float16_is_stored_as_infinity_or_65504(tmp_path: Path) -> None:
+    """The rows may be 2e4, 1e5 and -1e5, of which two exceed FLOAT16."""
     inputs = "\n  x: {Sizes: [1, 1, 3, 1], DataType: FLOAT16, values: [2.0e+4, 6.0e+4, 0]}"
     case = graph(tmp_path, inputs, HALVED)
     for halves in ([1e4, 32752, -32752], [1e4, np.inf, -np.inf]):

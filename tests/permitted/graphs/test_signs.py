@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dmlconf.cases.model import Case
@@ -20,14 +21,13 @@ COSINES = """
 NEAR_ZERO = """
   x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}
   e: {Sizes: [2], DataType: FLOAT32, values: [EXPONENT, 1]}"""
-"""The cosine of element 0 is 0 with an error of 0.0008, whose square is 6.4e-7, cube 5.1e-10."""
+"""The first cosine is 0 with an error of 0.0008; 0.0008^2 is 6.4e-7, 0.0008^3 is 5.1e-10."""
 
 POW = ("ELEMENT_WISE_POW", "InputTensor: cosine, ExponentTensor: e")
 CONSTANT_POW = ("ELEMENT_WISE_CONSTANT_POW", "InputTensor: cosine, Exponent: EXPONENT")
 
 
 def _power(tmp_path: Path, operator: str, desc: str, exponent: str) -> Case:
-    """Return a graph that raises cosines, one of them near zero, to a power."""
     nodes = COSINES.replace("OPERATOR", operator).replace("DESC", desc)
     inputs = NEAR_ZERO.replace("EXPONENT", exponent)
     if "ExponentTensor" not in desc:
@@ -69,10 +69,10 @@ def test_only_an_odd_power_of_a_number_near_zero_may_be_negative(
         ("ELEMENT_WISE_SQRT", "InputTensor: cosine"),
     ],
 )
-def test_operators_without_negative_results_may_not_give_a_negative_number(
+def test_operators_without_negative_results_refuse_negative_numbers(
     tmp_path: Path, operator: str, desc: str
 ) -> None:
-    """The cosines are 0.00082 with an error of 0.0008, so they may be close to 0."""
+    """The cosines are 0.00082 with an error of 0.0008."""
     nodes = COSINES.replace("OPERATOR", operator).replace("DESC", desc)
     inputs = NEAR_ZERO.replace("1.5707964, 0", "1.5699763, 1.5699763")
     inputs = inputs.replace("EXPONENT, 1", "0, 0")
@@ -86,16 +86,16 @@ def test_operators_without_negative_results_may_not_give_a_negative_number(
 @pytest.mark.parametrize(
     ("exponent", "right", "wrong"),
     [
-        ("16777216", [1, 7.389056], [-1, -7.389056]),
+        ("16777216", [1, np.exp(2)], [-1, -np.exp(2)]),
         ("2147483648", [1, float("inf")], []),
         ("2147483648", [-1, -float("inf")], []),
-        ("-16777216", [1, 0.1353353], [-1, -0.1353353]),
+        ("-16777216", [1, np.exp(-2)], [-1, -np.exp(-2)]),
     ],
 )
-def test_a_large_exponent_is_certainly_even_only_if_int32_can_hold_it(
+def test_only_even_exponents_beyond_int32_may_give_negatives(
     tmp_path: Path, exponent: str, right: list[float], wrong: list[float]
 ) -> None:
-    """(1 + 2^-23)^(2^24) is the square of e, 7.389056; its reciprocal is 0.1353353."""
+    """FLOAT32 has -(1 + 2^-23) for -1.0000001, and (1 + 2^-23)^(2^24) is about e^2."""
     tensor = "{Sizes: [2], DataType: FLOAT32, values: [-1, -1.0000001]}"
     output = "{Sizes: [2], DataType: FLOAT32}"
     desc = f"InputTensor: {tensor}, OutputTensor: {output}, Exponent: {exponent}, ScaleBias: null"

@@ -1,6 +1,4 @@
-"""ROUND and other step functions of an inexact number may give several whole numbers.
-
-If only a few whole numbers are possible, a fraction between them is wrong.
+"""ROUND and other step functions of an inexact number may give one of several whole numbers.
 
 The tested code is in `dmlconf/permitted/graphs/steps.py`.
 """
@@ -46,7 +44,7 @@ def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(
     right: list[Values],
     wrong: list[Values],
 ) -> None:
-    """The quotients are 1, 0.5 and -1.5, or numbers next to these."""
+    """The quotients may be next to 1, 0.5 and -1.5."""
     nodes = QUOTIENT.replace("OPERATOR", f"ELEMENT_WISE_{operator}").replace("MORE", more)
     case = graph(tmp_path, INPUTS.replace("TYPE", data_type), nodes)
     for values in right:
@@ -62,7 +60,7 @@ def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(
         ("FLOOR", "", [[2, 3]], [[3, 3], [2.5, 3]]),
     ],
 )
-def test_a_quotient_may_be_rounded_with_or_without_a_store_in_float16(
+def test_quotient_may_be_stored_in_float16_before_its_step(
     tmp_path: Path, operator: str, more: str, right: list[Values], wrong: list[Values]
 ) -> None:
     """FLOAT16 stores 2502 / 1000.5 = 2.50075 as 2.5. ROUND(2.5) is 2, and ROUND(2.50075) is 3."""
@@ -76,7 +74,7 @@ def test_a_quotient_may_be_rounded_with_or_without_a_store_in_float16(
         assert not accepts(case, "y", numbers), numbers
 
 
-def test_an_element_that_overflows_leaves_the_others_their_whole_numbers(tmp_path: Path) -> None:
+def test_overflow_of_one_element_permits_no_fraction_elsewhere(tmp_path: Path) -> None:
     """2 / 2 may be just below 1, and 3e38 / 0.5 overflows."""
     nodes = QUOTIENT.replace("OPERATOR", "ELEMENT_WISE_FLOOR").replace("MORE", "")
     values = "{Sizes: [2], DataType: FLOAT32, values: "
@@ -96,7 +94,7 @@ CHAIN = """
 
 
 def test_a_linear_function_of_one_of_two_whole_numbers_has_two_results(tmp_path: Path) -> None:
-    """FLOOR of 2 / 2 is 1 or 0, so the first result is 3 * 1 + 0.5 or 3 * 0 + 0.5."""
+    """FLOOR(2 / 2) may be 1 or 0, and the first result 3 * 1 + 0.5 or 3 * 0 + 0.5."""
     case = graph(tmp_path, INPUTS.replace("TYPE", "FLOAT32"), CHAIN)
     for values in ([3.5, 0.5, -5.5], [0.5, 0.5, -5.5]):
         assert accepts(case, "y", values), values
@@ -127,7 +125,7 @@ TO_UINT8 = """ELEMENT_WISE_QUANTIZE_LINEAR, desc: {InputTensor: cosine, ScaleTen
 def test_sign_cast_and_quantization_give_whole_numbers_only(
     tmp_path: Path, step: str, number: float, whole: list[int]
 ) -> None:
-    """Cosines may be off by 0.0008, which is more than half of the scale of 0.001."""
+    """Cosines may be off by 0.0008, and the scale is 0.001."""
     inputs = f"""
   x: {ROW}, values: [{number}]}}
   s: {ROW}, values: [0.001]}}
@@ -146,10 +144,8 @@ TRANSPOSED = """
 
 
 @pytest.mark.parametrize(("strides", "odd"), [("[2, 1]", False), ("[1, 2]", True)])
-def test_in_a_sum_with_the_transpose_two_elements_step_independently(
-    tmp_path: Path, strides: str, odd: bool
-) -> None:
-    """Off the diagonal, Strides [1, 2] add two elements, each 0 or 1; [2, 1] add one to itself."""
+def test_two_elements_of_a_sum_step_independently(tmp_path: Path, strides: str, odd: bool) -> None:
+    """Strides [1, 2] add the transpose, and [2, 1] add each element to itself."""
     tensor = "{Sizes: [2, 2], DataType: FLOAT32, values: [2, 2, 2, 2]}"
     case = graph(
         tmp_path, f"\n  x: {tensor}\n  c: {tensor}", TRANSPOSED.replace("STRIDES", strides)
@@ -167,10 +163,10 @@ WIDE = """
 
 
 @pytest.mark.parametrize(("scale", "between"), [(2, False), (100, True)])
-def test_each_whole_number_of_a_range_is_right_and_fractions_only_if_there_are_many(
+def test_fractions_are_right_only_among_many_whole_numbers(
     tmp_path: Path, scale: int, between: bool
 ) -> None:
-    """The cosine of 9e8 is unknown. Where 200 whole numbers are right, fractions pass as well."""
+    """COS(9e8) may be any number from -1 to 1, and CEIL of 100 times that any of 200 numbers."""
     inputs = "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+8]}"
     case = graph(tmp_path, inputs, WIDE.replace("SCALE", str(scale)))
     for value in (1 - scale, 0, 1, scale):

@@ -17,9 +17,7 @@ START, DELTA, COUNT = 1.0, 0.1, 1000
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_rounded_product_and_sum_is_permitted_and_nothing_beyond_three_roundings(
-    sign: int,
-) -> None:
+def test_sequence_permits_at_most_three_roundings(sign: int) -> None:
     output = TensorDesc(DataType.FLOAT32, (COUNT,))
     start, delta = sign * START, sign * DELTA
     ((lowest, highest),) = fill_value_sequence_candidates(output, "FLOAT32", start, delta)
@@ -31,10 +29,10 @@ def test_a_rounded_product_and_sum_is_permitted_and_nothing_beyond_three_roundin
     assert (exact - lowest <= 3 * STEP * np.abs(exact)).all()
 
 
-def test_a_product_may_be_rounded_to_float16_before_the_start_is_added() -> None:
-    """Of 1.5 + 685 * 3, DirectML 1.15.4 gives 2056, and 2058 where a graph reads the sequence.
+def test_product_may_be_stored_before_the_start_is_added() -> None:
+    """Of 1.5 + 685 * 3, DirectML 1.15.4 gives 2056, and 2058 in a graph.
 
-    685 * 3 is 2055; FLOAT16 makes 2056 of it, and 2058 of 2057.5.
+    FLOAT16 rounds 2055 and 2056.5 to 2056, and 2056 + 1.5 to 2058.
     """
     output = TensorDesc(DataType.FLOAT16, (686,))
     candidates = fill_value_sequence_candidates(output, "FLOAT16", 1.5, 3.0)

@@ -35,7 +35,6 @@ TRAINING = f"""
 def test_a_variance_of_averaged_batches_is_right(
     tmp_path: Path, high: str, measured: list[float], wrong: list[float]
 ) -> None:
-    """Without FLOAT16 stores the variance of the second channel is 1444, or 41088 for 320."""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", TRAINING.replace("HIGH", high))
     assert accepts(case, "OutputVarianceTensor", measured)
     assert not accepts(case, "OutputVarianceTensor", wrong)

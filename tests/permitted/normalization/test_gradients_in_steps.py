@@ -1,8 +1,7 @@
 """BATCH_NORMALIZATION_TRAINING_GRAD may store its sums in FLOAT16, also in two steps.
 
-DirectML 1.13.1 and 1.15.4 add along one dimension first and store these sums in FLOAT16, then add
-up the stored sums. Sums beyond FLOAT16 are stored as 65504. The outputs below were measured on
-these versions.
+DirectML 1.13.1 and 1.15.4 add along one dimension, store these sums in FLOAT16, and add them up.
+The outputs below were measured on these versions.
 
 The tested code is in `dmlconf/permitted/normalization/batch_gradients.py`.
 """
@@ -10,6 +9,8 @@ The tested code is in `dmlconf/permitted/normalization/batch_gradients.py`.
 from __future__ import annotations
 
 from pathlib import Path
+
+import numpy as np
 
 from tests.permitted.graphs.accepted import accepts, single
 
@@ -29,14 +30,8 @@ MEASURED_ROW = [
 ]
 
 
-def test_a_sum_may_be_rounded_after_the_first_dimension_and_again_after_the_second(
-    tmp_path: Path,
-) -> None:
-    """The gradients of channel 0 add up to 13.574.
-
-    Ten sums over the two batches, each truncated to FLOAT16, add up to 13.5693. That is truncated
-    to 13.5625.
-    """
+def test_sum_may_be_rounded_after_each_dimension(tmp_path: Path) -> None:
+    """The sum of ONES and ROW is 13.574, or 13.5625 if each step truncates to FLOAT16."""
     tensor = TENSOR.replace("}", f", values: {[*ONES, *ZEROS, *ROW, *ZEROS]}}}")
     desc = f"""InputTensor: {tensor}, InputGradientTensor: {tensor}, MeanTensor: {PARAMETER},
       VarianceTensor: {PARAMETER}, ScaleTensor: {PARAMETER}, Epsilon: 0,
@@ -51,14 +46,8 @@ def test_a_sum_may_be_rounded_after_the_first_dimension_and_again_after_the_seco
     assert not accepts(case, "OutputGradientTensor", measured)
 
 
-def test_sums_of_gradients_and_of_products_beyond_float16_may_be_stored_as_65504(
-    tmp_path: Path,
-) -> None:
-    """The sum of gradients, 98,256, is stored as 65504, and that of products, -2.7e8, as -65504.
-
-    So the second element of OutputGradientTensor is
-    -1.1875 / sqrt(103) * (-32752 - 65504 / 4 - 65504 * 3 / (103 * 4)) = 5804.
-    """
+def test_sums_beyond_float16_may_be_stored_as_65504(tmp_path: Path) -> None:
+    """The gradients add up to 98,256, and their products to -2.7e8."""
     one = "Sizes: [1, 1], DataType: FLOAT16"
     row = "Sizes: [1, 4], DataType: FLOAT16"
     desc = f"""InputTensor: {{{row}, values: [-2048, 0, -2048, 0]}},
@@ -68,5 +57,7 @@ def test_sums_of_gradients_and_of_products_beyond_float16_may_be_stored_as_65504
       OutputGradientTensor: {{{row}}}, OutputScaleGradientTensor: {{{one}}},
       OutputBiasGradientTensor: {{{one}}}"""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc)
-    assert accepts(case, "OutputGradientTensor", [32400, 5804, 32400, 1971])
+    gradients, products = 65504, -65504
+    second = -1.1875 / np.sqrt(103) * (-32752 - gradients / 4 + products * 3 / (103 * 4))
+    assert accepts(case, "OutputGradientTensor", [32400, second, 32400, 1971])
     assert not accepts(case, "OutputGradientTensor", [32400, 5000, 32400, 1971])

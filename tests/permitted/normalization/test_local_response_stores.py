@@ -1,7 +1,6 @@
 """LOCAL_RESPONSE_NORMALIZATION_GRAD of FLOAT16 may store the base of its power in FLOAT16.
 
-DirectML was measured to store it truncated or rounded to nearest. Both pass, and most errors of
-4 ULP fail.
+DirectML was measured to truncate it or to round it to nearest.
 
 The tested code is in `dmlconf/permitted/normalization/local_response.py`.
 """
@@ -29,12 +28,12 @@ from tests.truncation import toward_zero
 
 SIZES = (2, 16, 4, 4)
 ALPHA, BETA, BIAS = 0.45, 0.75, 1.0
-PRODUCTS = 10
-"""The terms of a sum, which the operator's rule counts as 8 and 2 for each element of a window."""
+TERMS = 8 + 2
+"""The operator's rule counts 8 terms, and 2 for each element of a window."""
 
 
 def arguments(seed: int) -> dict[str, Any]:
-    """Return random tensors and the attributes of the operator, without its output."""
+    """Return random tensors and the attributes, without the output."""
     generator = np.random.default_rng(seed)
     return {
         "InputTensor": generator.uniform(0.25, 1, SIZES).astype(np.float16),
@@ -48,7 +47,7 @@ def arguments(seed: int) -> dict[str, Any]:
 
 
 def kernel(given: dict[str, Any], store: Store) -> Array:
-    """Return the gradients for windows of one element; squares and base are stored by `store`."""
+    """Return gradients for windows of one element; `store` rounds the squares and the base."""
     x, gradient = (
         given[name].astype(np.float64) for name in ("InputTensor", "InputGradientTensor")
     )
@@ -63,9 +62,8 @@ def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
     right = local_response_normalization_grad(**desc)
     error_scale = local_response_normalization_grad_error_scale(**desc)
     assert error_scale.stored is not None
-    # The limit of the rule `accumulate`: 1.5 ULP for the last store, one ULP for each earlier one,
-    # and the roundings of sums in FLOAT32.
-    sums = error_scale.sums * roundings(PRODUCTS) * 2.0**-24
+    # The limit of the rule `accumulate` for the output's store, earlier stores, and sums.
+    sums = error_scale.sums * roundings(TERMS) * 2.0**-24
     limit = 1.5 * float16_ulps(right) + error_scale.stored * 2.0**-10 + sums
     errors = [np.abs(actual - other) for other in (right, *error_scale.others)]
     fraction: Array = np.min(errors, axis=0) / limit
@@ -77,13 +75,13 @@ def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
     [toward_zero, to_nearest, lambda values: values],
     ids=["truncated", "nearest", "unrounded"],
 )
-def test_kernels_that_truncate_round_or_do_not_store_the_base_are_accepted(store: Store) -> None:
+def test_base_may_be_truncated_rounded_or_not_stored(store: Store) -> None:
     for seed in range(5):
         given = arguments(seed)
         assert fractions_of_limits(kernel(given, store), given).max() <= 1
 
 
-def test_most_errors_of_four_ulps_are_refused() -> None:
+def test_most_errors_of_4_ulp_are_refused() -> None:
     given = arguments(1)
     right = kernel(given, to_nearest)
     for sign in (-1, 1):
@@ -91,8 +89,8 @@ def test_most_errors_of_four_ulps_are_refused() -> None:
         assert (fractions_of_limits(wrong, given) > 1).mean() > 0.6
 
 
-def test_a_gradient_with_a_base_that_is_stored_as_0_may_be_left_out(tmp_path: Path) -> None:
-    """The first base is 0.5006 + 0.0009 - 0.50145, or 3e-5; with truncated sums it is negative."""
+def test_gradient_of_a_base_near_0_may_be_left_out(tmp_path: Path) -> None:
+    """The first base, 0.5006 + 0.0009 - 0.50145, is 3e-5; truncated sums make it negative."""
     desc = (
         "InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16, values: [0.7075, 0.03, 0.9]}, "
         "InputGradientTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16, values: [1, 1, 1]}, "

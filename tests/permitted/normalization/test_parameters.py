@@ -21,12 +21,11 @@ def test_no_order_of_additions_has_a_greater_partial_sum(
     values = np.array([terms], np.float64)
     most = partial_mean(values, (1,))[0, 0] * len(terms)
     order.shuffle(terms)
-    # The division by the number of terms and the multiplication round.
+    # The mean and its product with the number of terms are rounded.
     assert np.abs(np.cumsum(terms)).max() <= most + 1e-9
     assert np.abs(np.cumsum(sorted(terms))).max() <= most + 1e-9
 
 
-def test_the_partial_sum_of_greatest_magnitude_has_the_terms_of_one_sign() -> None:
-    """The partial sums are 1 + 2 + 3 and -4, each divided by 3."""
+def test_greatest_partial_sum_has_terms_of_one_sign() -> None:
     values = np.array([[1.0, 2.0, 3.0], [-4.0, 1.0, 1.0]])
-    assert partial_mean(values, (1,)).ravel().tolist() == [2.0, 4 / 3]
+    assert partial_mean(values, (1,)).ravel().tolist() == [(1 + 2 + 3) / 3, 4 / 3]

@@ -43,7 +43,7 @@ def test_zero_times_a_power_that_overflows_may_be_nan(
 def test_one_to_the_power_of_infinity_may_be_nan(
     tmp_path: Path, beta: str, may_be_nan: bool
 ) -> None:
-    """DirectML 1.8.0 gives NaN for 0 * (1 + 0) ^ infinity; log2(1) times infinity is NaN."""
+    """DirectML 1.8.0 gives NaN for 0 * 1 ^ infinity."""
     desc = RESPONSE.replace("VALUE", "0").replace("-2.75", beta)
     case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", desc)
     right = evaluate(case)["OutputTensor"].ravel().tolist()
@@ -51,8 +51,8 @@ def test_one_to_the_power_of_infinity_may_be_nan(
     assert accepts(case, "OutputTensor", [np.nan, *right[1:]]) is may_be_nan
 
 
-def test_a_base_that_float32_rounds_to_1_makes_a_power_1_or_infinite(tmp_path: Path) -> None:
-    """The base is 1 + 2e-15 for the element 6e-8, and 13.5 for 5; the power is its 1e38th.
+def test_large_power_of_about_1_may_be_any_positive_number(tmp_path: Path) -> None:
+    """FLOAT32 rounds the first base, 1 + 2e-15, to 1; the exponent is 1e38.
 
     DirectML 1.8.0 gives 6e-8 for the first element.
     """
@@ -85,10 +85,7 @@ def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> N
 
 
 def test_zero_divided_by_zero_before_an_activation_may_count_as_zero(tmp_path: Path) -> None:
-    """DirectML 1.15.4 takes the element 0.25 for its own variance, so that 0 / sqrt(0.25) is 0.
-
-    The first bias, -3.25, is added to that, and GELU of the sum is -0.00187533.
-    """
+    """DirectML 1.15.4 gives GELU(0 - 3.25) = -0.00187533 for the first element."""
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
     assert accepts(case, "OutputTensor", [-0.00187533, np.nan, 1.9545, 2.99595])
     assert not accepts(case, "OutputTensor", [-0.00187533, 1.9545, 1.9545, 2.99595])
@@ -106,9 +103,7 @@ GRADIENT = """
   OutputBiasGradientTensor: {Sizes: [1, 2], DataType: FLOAT16}, Epsilon: 3"""
 
 
-def test_a_product_that_underflows_before_it_is_divided_by_zero_may_give_nan(
-    tmp_path: Path,
-) -> None:
+def test_underflowing_product_over_zero_may_be_nan(tmp_path: Path) -> None:
     """DirectML 1.15.4 stores 6e-8 * -0.475 as 0 in FLOAT16, before it divides by 0."""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", GRADIENT)
     assert accepts(case, "OutputScaleGradientTensor", [-np.inf, -np.inf])
@@ -129,7 +124,7 @@ FAR_FROM_MEAN = """InputTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [3.0e
 @pytest.mark.parametrize(
     "operator", ["BATCH_NORMALIZATION_GRAD", "BATCH_NORMALIZATION_TRAINING_GRAD"]
 )
-def test_a_difference_that_overflows_before_a_small_gradient_multiplies_it_may_give_infinity(
+def test_overflowing_difference_times_small_gradient_may_be_infinite(
     tmp_path: Path, operator: str
 ) -> None:
     """(3e38 + 3e38) * 0.01 / 2 is 3e36, and infinite on DirectML 1.15.4."""
@@ -154,7 +149,7 @@ TWO = "{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: VALUES}"
 def test_a_variance_that_overflows_with_epsilon_may_give_0(
     tmp_path: Path, operator: str, output: str
 ) -> None:
-    """3e38 + 3e38 is infinite in FLOAT32, and so is its root; a quotient by it is 0."""
+    """3e38 + 3e38, the variance plus Epsilon, is infinite in FLOAT32."""
     values = {"Input": [3e30, 2], "Mean": [0, 1], "Variance": [3e38, 3e37], "Scale": [2.5e19, 3]}
     outputs = ["OutputTensor"]
     if operator == "BATCH_NORMALIZATION":
@@ -172,10 +167,8 @@ def test_a_variance_that_overflows_with_epsilon_may_give_0(
     assert not accepts(case, output, [first, 0])
 
 
-def test_a_subnormal_product_has_one_digit_before_a_small_deviation_divides_it(
-    tmp_path: Path,
-) -> None:
-    """0.2 * 4.2e-45 is 1.4e-45 or 0 in FLOAT32, and 1.4e-34 or 0 divided by 1e-11."""
+def test_subnormal_product_may_be_rounded_before_a_division(tmp_path: Path) -> None:
+    """FLOAT32 has 1.4e-45 or 0 for 0.2 * 4.2e-45; the deviation is 1e-11."""
     one = "Sizes: [1, 1], DataType: FLOAT32"
     desc = f"""InputTensor: {{{one}, values: [0.2]}}, MeanTensor: {{{one}, values: [0]}},
       InputGradientTensor: {{{one}, values: [4.2e-45]}}, ScaleTensor: {{{one}, values: [1]}},
@@ -197,24 +190,20 @@ def test_a_subnormal_product_has_one_digit_before_a_small_deviation_divides_it(
         ("BATCH_NORMALIZATION_TRAINING", "1.0e+2", "1.2e-36", False),
     ],
 )
-def test_a_subnormal_quotient_of_scale_and_deviation_has_one_digit(
+def test_subnormal_quotient_of_scale_and_deviation_may_be_rounded(
     tmp_path: Path, operator: str, element: str, scale: str, subnormal: bool
 ) -> None:
-    """FLOAT32 rounds quotients near 1.4e-45 to 1.4e-45, or flushes them to 0.
-
-    With a deviation of 0.84, 1.4e-45 / 0.84 is 1.67e-45: the kernel's result is 0.84 of the right
-    one. With the elements 1e9 and -1e9, 1.2e-36 / 1e9 is 1.2e-45: it is 1.168 of the right one.
-    """
+    """FLOAT32 rounds 1.4e-45 / 0.84 and 1.2e-36 / 1e9 to 2^-149, or flushes them to 0."""
     one, row = "Sizes: [1, 1], DataType: FLOAT32", "Sizes: [1, 2], DataType: FLOAT32"
     desc = f"""InputTensor: {{{row}, values: [{element}, -{element}]}},
       ScaleTensor: {{{one}, values: [{scale}]}}, BiasTensor: {{{one}, values: [0]}},
       OutputTensor: {{{row}}}, """
     if operator == "BATCH_NORMALIZATION":
-        share = 0.84
+        share = 2**-149 / (2**-149 / 0.84)
         desc += f"""MeanTensor: {{{one}, values: [0]}}, VarianceTensor: {{{one}, values: [0]}},
           Epsilon: {0.84**2}, Spatial: true"""
     else:
-        share = 1.168
+        share = 2**-149 / (1.2e-36 / 1e9)
         desc += f"OutputMeanTensor: {{{one}}}, OutputVarianceTensor: {{{one}}}, Epsilon: 0"
     case = single(tmp_path, operator, desc)
     right = evaluate(case)["OutputTensor"].ravel().tolist()
@@ -233,11 +222,8 @@ SMALL_GRADIENTS = """
   CrossChannel: false, LocalSize: 2, Alpha: 0.25, Beta: BETA, Bias: 0.25"""
 
 
-def test_a_power_times_constants_may_overflow_before_a_small_gradient(tmp_path: Path) -> None:
-    """0.424 ^ -101 is 4e37; times 2 * 0.25 * 100 it is infinite, and DirectML 1.15.4 gives -inf.
-
-    The gradient of 1.2e-38 would make -1.4 of it.
-    """
+def test_power_may_overflow_before_a_small_gradient_multiplies_it(tmp_path: Path) -> None:
+    """0.424 ^ -101 * 2 * 0.25 * 100 overflows, and DirectML 1.15.4 gives -inf."""
     for beta, overflows in (("100", True), ("10", False)):
         desc = SMALL_GRADIENTS.replace("BETA", beta)
         case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION_GRAD", desc)
@@ -246,8 +232,8 @@ def test_a_power_times_constants_may_overflow_before_a_small_gradient(tmp_path: 
         assert accepts(case, "OutputGradientTensor", outputs) is overflows
 
 
-def test_a_norm_beyond_float16_makes_quotients_small_and_not_infinite(tmp_path: Path) -> None:
-    """The square of the norm, 2,560,000, is stored as infinity or as 65504, or not stored."""
+def test_norm_beyond_float16_permits_no_infinite_quotient(tmp_path: Path) -> None:
+    """The square of the norm, 1600 ** 2, is stored as infinity or 65504, or not stored."""
     case = single(
         tmp_path,
         "LP_NORMALIZATION",
@@ -278,9 +264,7 @@ TRAINING = """
         ("BATCH_NORMALIZATION_TRAINING", TRAINING),
     ],
 )
-def test_a_quotient_by_a_variance_of_0_times_a_scale_of_0_may_be_nan(
-    tmp_path: Path, operator: str, fields: str
-) -> None:
+def test_variance_and_scale_of_0_may_give_nan(tmp_path: Path, operator: str, fields: str) -> None:
     """A variance of 1e-8 is 0 in FLOAT16; DirectML 1.9.1 multiplies infinity by the scale."""
     for values, vanishes in (("1.0e-4, -1.0e-4, 1.0e-4, -1.0e-4", True), ("1, -1, 1, -1", False)):
         case = single(tmp_path, operator, TINY.replace("VALUES", values) + fields)
@@ -302,17 +286,17 @@ NEAR_2048 = """
         ("BATCH_NORMALIZATION_TRAINING", TRAINING),
     ],
 )
-def test_a_stored_mean_may_make_the_variance_equal_to_a_negative_epsilon(
+def test_stored_mean_may_make_variance_plus_epsilon_0(
     tmp_path: Path, operator: str, fields: str
 ) -> None:
-    """The variance is 0.25, and 0.5 around a mean of 2048, as which FLOAT16 stores 2047.5."""
+    """FLOAT16 stores the mean 2047.5 as 2048; the variance around 2048 is 0.5."""
     for epsilon, equal in (("-0.5", True), ("0.5", False)):
         case = single(tmp_path, operator, NEAR_2048.replace("EPSILON", epsilon) + fields)
         assert accepts(case, "OutputTensor", [-np.inf, np.inf]) is equal
 
 
-def test_an_infinite_quotient_times_a_scale_of_0_is_nan(tmp_path: Path) -> None:
-    """1e30 / sqrt(1e-20) overflows before it is multiplied by the scale."""
+def test_infinite_quotient_times_a_scale_of_0_may_be_nan(tmp_path: Path) -> None:
+    """1e30 / sqrt(1e-20) overflows."""
     desc = """
   InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.0e+30]},
   MeanTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0]},
@@ -327,8 +311,8 @@ def test_an_infinite_quotient_times_a_scale_of_0_is_nan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sign", ["", "-"])
-def test_a_normalized_number_that_overflows_has_its_own_sign(sign: str, tmp_path: Path) -> None:
-    """3e38 * 3 / sqrt(2) overflows, and nothing of the other sign does."""
+def test_normalized_number_that_overflows_keeps_its_sign(sign: str, tmp_path: Path) -> None:
+    """3e38 * 3 / sqrt(2) overflows."""
     desc = f"""
   InputTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{sign}3.0e+38, 1]}},
   MeanTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0.5]}},
@@ -344,10 +328,8 @@ def test_a_normalized_number_that_overflows_has_its_own_sign(sign: str, tmp_path
     assert not accepts(case, "OutputTensor", [np.nan, second])
 
 
-def test_a_response_next_to_the_overflow_may_be_stored_as_the_largest_number(
-    tmp_path: Path,
-) -> None:
-    """2 * 2 ** 127.5 overflows, and 2 ** 127.5 may; FLOAT16 holds it as 65504 or infinity."""
+def test_response_near_overflow_may_be_stored_as_65504(tmp_path: Path) -> None:
+    """The first response is 2 ** 127.5, and the second is twice that."""
     desc = """
   InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT16, values: [1, 2]},
   OutputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT16},
