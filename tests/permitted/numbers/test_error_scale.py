@@ -1,7 +1,4 @@
-"""`store_sizes` bounds what a store in FLOAT16 loses: at most 2^-10 of a number's size.
-
-The size is a power of two. A store loses nothing of an exact number that FLOAT16 has.
-`ErrorScale.joined` joins the error scales of parts of an output.
+"""A store in FLOAT16 loses at most 2^-10 of what `store_sizes` returns.
 
 The tested code is in `dmlconf/permitted/numbers/error_scale.py` and
 `dmlconf/permitted/quantization/arithmetic.py`.
@@ -18,23 +15,23 @@ from dmlconf.tensors.datatypes import Array, DataType
 from tests.truncation import toward_zero
 
 
-def test_a_store_toward_zero_loses_at_most_2_to_the_minus_10_of_the_size() -> None:
+def test_truncation_loses_at_most_a_1024th_of_store_sizes() -> None:
     rng = np.random.default_rng(1)
     values = rng.uniform(-1, 1, 20_000) * 2.0 ** rng.integers(-20, 15, 20_000)
     lost = np.abs(toward_zero(values) - values)
     assert (lost <= 2.0**-10 * store_sizes(values)).all()
 
 
-def test_the_size_of_most_numbers_is_the_power_of_two_at_or_below_their_magnitude() -> None:
+def test_store_size_is_the_power_of_two_at_or_below() -> None:
     values = np.array([1.0, 1.5, 1.98, -3.0, 1000.0])
     assert store_sizes(values).tolist() == [1, 1, 1, 2, 512]
 
 
-def test_the_size_of_a_number_whose_magnitude_is_just_below_a_power_of_two_is_that_power() -> None:
+def test_store_size_just_below_a_power_of_two_is_that_power() -> None:
     assert store_sizes(np.array([1.999, -1.999])).tolist() == [2, 2]
 
 
-def test_storing_an_exact_number_that_float16_has_loses_nothing() -> None:
+def test_store_of_an_exact_float16_number_loses_nothing() -> None:
     values = np.array([2048.0, 2049.0, 0.1, 0.0])
     assert store_sizes(values, True).tolist() == [0, 2048, 0.0625, 0]
     assert (store_sizes(values) > 0).all()
@@ -57,7 +54,7 @@ def test_dequantized_integers_that_float16_has_lose_nothing() -> None:
     assert store_error_scale(0.1) > 0
 
 
-def test_joined_parts_without_a_deviation_have_that_of_their_stores_or_else_0() -> None:
+def test_joined_deviation_defaults_to_stored_or_0() -> None:
     sums, stored = np.ones(1), np.full(1, 8.0)
     parts = [ErrorScale(sums, stored, np.full(1, 2.0)), ErrorScale(sums, stored), ErrorScale(sums)]
     assert ErrorScale.joined(parts, 0).deviation is not None

@@ -23,8 +23,8 @@ def test_toward_zero_equals_the_independent_rounding_of_the_tests(numbers: list[
     np.testing.assert_array_equal(half.toward_zero(values), toward_zero(in_float32))
 
 
-def test_a_number_that_float32_rounds_to_100_is_not_truncated_below_100() -> None:
-    """FLOAT32 has 100 - 7.6e-6 before 100, so 100 - 3.4e-6 is rounded to 100, 100 - 1e-5 not."""
+def test_number_that_float32_rounds_to_100_stays_100() -> None:
+    """The FLOAT32 number before 100 is 100 - 7.6e-6."""
     values = np.array([100 - 3.4e-6, 100 - 1e-5])
     assert half.toward_zero(values).tolist() == [100, 99.9375]
     assert half.to_nearest(values).tolist() == [100, 100]

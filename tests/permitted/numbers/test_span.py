@@ -1,6 +1,4 @@
-"""A `Span` contains its values and what each way to store them in FLOAT16 makes of them.
-
-A sum, difference, product, quotient or square of spans contains those of their values.
+"""A `Span` contains its values, results computed from them, and their stores in FLOAT16.
 
 The tested code is in `dmlconf/permitted/numbers/span.py` and `dmlconf/permitted/numbers/half.py`.
 """
@@ -52,7 +50,7 @@ def test_an_infinity_is_unchanged_by_a_store() -> None:
 
 
 @np.errstate(all="ignore")
-def test_a_value_above_65504_is_unchanged_or_stored_as_the_largest_number_or_infinity() -> None:
+def test_value_above_65504_has_three_stored_spans() -> None:
     spans = list(Span(np.array([1.0, 65000.0, 7e4]), np.array([1.0, 66000.0, 8e4])).stores())
     assert [span.ends[0].tolist() for span in spans] == [
         [1.0, 64992.0, 7e4],
@@ -67,10 +65,10 @@ def test_a_value_above_65504_is_unchanged_or_stored_as_the_largest_number_or_inf
 
 
 @np.errstate(all="ignore")
-def test_a_value_below_minus_65504_is_in_one_span_with_all_its_stored_forms() -> None:
+def test_value_below_minus_65504_has_one_stored_span() -> None:
     least, greatest = np.array([-8e4, 7e4]), np.array([-7e4, 7e4])
     ends = [(span.least[0], span.greatest[0]) for span in Span(least, greatest).stores()]
-    # The other value, 7e4, may be unchanged, 65504 or infinity, so there are three spans.
+    # The other value, 7e4, has three spans.
     assert ends == [(-np.inf, -65504)] * 3
 
 

@@ -44,7 +44,7 @@ def test_many_random_terms_vary_along_any_axes() -> None:
         "lost beside a large one",
     ],
 )
-def test_terms_that_are_partly_equal_or_lose_their_last_bits_do_not_vary(terms: Array) -> None:
+def test_equal_rounded_or_lost_terms_do_not_vary(terms: Array) -> None:
     assert not terms_vary(terms, (1,))
 
 
@@ -52,18 +52,15 @@ def test_random_terms_vary_even_if_a_third_are_zeros() -> None:
     assert terms_vary(np.where(np.arange(500) % 3 == 0, np.float32(0), RANDOM), (1,))
 
 
-def test_the_error_of_many_equal_float32_terms_grows_with_their_number() -> None:
-    """`alike` says how much more than `roundings` the errors of equal terms are.
-
-    It is 1 for random terms, for fewer than 64 and for terms of FLOAT16.
-    """
+def test_error_of_many_equal_terms_grows_with_their_number() -> None:
+    """`alike` is how many times the errors of equal terms exceed `roundings`."""
     equal = np.full((3, 500), 0.7, np.float32)
     assert alike(equal, (1,)) * roundings(500) == pytest.approx(500)
     assert alike(RANDOM, (1,)) == alike(equal[:, :63], (1,)) == 1
     assert alike(equal.astype(np.float16), (1,)) == 1
 
 
-def test_random_terms_count_as_varied_only_with_64_terms_or_more_and_4096_sums_or_fewer() -> None:
+def test_terms_vary_from_64_terms_up_to_4096_sums() -> None:
     assert terms_vary(RANDOM[:, :64], (1,))
     assert not terms_vary(RANDOM[:, :63], (1,))
     many = np.tile(RANDOM, (1366, 1))
@@ -71,19 +68,18 @@ def test_random_terms_count_as_varied_only_with_64_terms_or_more_and_4096_sums_o
     assert not terms_vary(many[:4097], (1,))
 
 
-def test_errors_of_serial_sums_are_random_for_varied_terms_but_not_for_equal_terms() -> None:
+def test_errors_of_serial_sums_are_random_if_terms_vary() -> None:
     for terms, vary in ((RANDOM, True), (np.full((3, 500), 0.7, np.float32), False)):
         exact = terms.sum(1, dtype=np.float64)
         serial = np.cumsum(terms, 1, dtype=np.float32)[:, -1]
-        # In units of 2^-24, half a ULP.
-        halves = np.abs(serial - exact) / exact * 2**24
+        half_ulps = np.abs(serial - exact) / exact * 2**24
         assert terms_vary(terms, (1,)) == vary
         # Random errors use less than half of the limit.
-        assert (halves < 0.5 * roundings(500)).all() == vary
+        assert (half_ulps < 0.5 * roundings(500)).all() == vary
 
 
-def test_errors_of_steps_beside_a_sum_do_not_grow_with_the_number_of_its_terms() -> None:
-    """The rule multiplies error scales by `roundings`, so those of other steps are divided."""
+def test_errors_beside_a_sum_do_not_grow_with_its_terms() -> None:
+    """The rule multiplies the result by `roundings`."""
     for terms in (1, 10, 1000):
-        halves = steps_beside_sum(np.array([6.0]), terms) * roundings(terms)
-        assert halves == pytest.approx(6)
+        half_ulps = steps_beside_sum(np.array([6.0]), terms) * roundings(terms)
+        assert half_ulps == pytest.approx(6)

@@ -1,4 +1,4 @@
-"""Attention permits the rounding errors of its scores, also with 256 keys, and not larger ones.
+"""Attention permits the rounding errors of its scores, and no larger errors.
 
 The tested code is in `dmlconf/permitted/products/attention.py`.
 """
@@ -30,7 +30,7 @@ def attention(tmp_path: Path, seed: int, greatest: int) -> Case:
 
 
 def kernel(case: Case) -> Array:
-    """Return the output if FLOAT32 rounds each sum with the bias and each product of the scores."""
+    """Return the output of a kernel that computes scores in FLOAT32."""
     stacked, bias = case.inputs()["StackedQueryKeyTensor"], case.inputs()["BiasTensor"].ravel()
     value = case.inputs()["ValueTensor"].ravel().astype(np.float64)
     query, key = (stacked[0, :, 0, part, 0] + bias[part] for part in range(2))
@@ -45,7 +45,6 @@ def kernel(case: Case) -> Array:
 def test_scores_that_float32_rounds_at_each_step_are_accepted(
     tmp_path: Path, greatest: int
 ) -> None:
-    """Scores up to 98,304 are off by 2^-7, and a few of the 256 keys have most of the weight."""
     for seed in range(20):
         case = attention(tmp_path, seed, greatest)
         assert accepts(case, "OutputTensor", kernel(case)), seed

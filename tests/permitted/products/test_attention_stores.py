@@ -25,7 +25,7 @@ QUERIES, KEYS, SIZE = 6, 16, 8
 
 
 def arguments(seed: int) -> dict[str, Any]:
-    """Return the fields of a desc of MULTIHEAD_ATTENTION1 with one head and random tensors."""
+    """Return random tensors and the attributes of MULTIHEAD_ATTENTION1 with one head."""
     generator = np.random.default_rng(seed)
     tensors = {
         "QueryTensor": generator.uniform(-1, 1, (1, QUERIES, SIZE)),
@@ -45,9 +45,7 @@ def arguments(seed: int) -> dict[str, Any]:
 
 
 def kernel(given: dict[str, Any], older: bool) -> Array:
-    """Return what DirectML 1.15.4 computes; an older version also rounds sums, and scores before
-    positions are added.
-    """
+    """Return what DirectML 1.15.4 computes, or an older version, which rounds more often."""
     query, key, value = (
         given[name][0].astype(np.float64) for name in ("QueryTensor", "KeyTensor", "ValueTensor")
     )
@@ -89,8 +87,8 @@ def test_most_results_four_ulps_too_high_are_refused() -> None:
     assert (fractions_of_limits(right + 4 * float16_ulps(right), given) > 1).mean() > 0.9
 
 
-def test_products_that_are_rounded_before_positions_are_added_are_accepted() -> None:
-    """Measured on DirectML 1.13.1. A ULP of 30 is 2^-6, which changes exp(30) by 1.6%."""
+def test_scores_may_be_rounded_before_positions_are_added() -> None:
+    """DirectML 1.13.1 rounds so. A FLOAT16 ULP at 30 is 2^-6, which changes exp(30) by 1.6%."""
     for seed in range(5):
         given = arguments(seed) | {"Scale": 16.0}
         scores = 16 * given["QueryTensor"][0].astype(float) @ given["KeyTensor"][0].astype(float).T
@@ -110,7 +108,7 @@ BIASED = """StackedQueryKeyTensor:
 
 
 def test_a_value_that_overflows_with_its_bias_may_be_infinite(tmp_path: Path) -> None:
-    """Measured: DirectML 1.15.4 makes an infinity of 65504 + 1, which FLOAT16 does not have."""
+    """DirectML 1.15.4 gives infinity for 65504 + 1."""
     infinity = float("inf")
     overflowing = single(tmp_path, "MULTIHEAD_ATTENTION1", BIASED.format(value=65504))
     assert accepts(overflowing, "OutputTensor", [infinity, infinity])
@@ -122,7 +120,6 @@ def test_a_value_that_overflows_with_its_bias_may_be_infinite(tmp_path: Path) ->
 
 
 def test_nan_is_wrong_in_the_channel_beside_a_large_value(tmp_path: Path) -> None:
-    """With weights of 0.2689 and 0.7311 the outputs are 0.2689 * 3.4e38 and 0.2689 + 0.7311 * 3."""
     desc = """
       QueryTensor: {Sizes: [1, 1, 1], DataType: FLOAT32, values: [10]},
       KeyTensor: {Sizes: [1, 2, 1], DataType: FLOAT32, values: [10, 10.1]},
@@ -130,15 +127,14 @@ def test_nan_is_wrong_in_the_channel_beside_a_large_value(tmp_path: Path) -> Non
       OutputTensor: {Sizes: [1, 1, 2], DataType: FLOAT32}, Scale: 1, MaskFilterValue: 0,
       HeadCount: 1, MaskType: NONE"""
     case = single(tmp_path, "MULTIHEAD_ATTENTION", desc)
-    assert accepts(case, "OutputTensor", [9.143983e37, 2.4621186])
-    assert not accepts(case, "OutputTensor", [9.143983e37, np.nan])
+    weight = 1 / (1 + np.e)  # Softmax of the scores 100 and 101.
+    right = [weight * 3.4e38, weight + (1 - weight) * 3]
+    assert accepts(case, "OutputTensor", right)
+    assert not accepts(case, "OutputTensor", [right[0], np.nan])
 
 
 def test_a_mask_of_100_is_added_in_float32_before_scores_are_stored(tmp_path: Path) -> None:
-    """Measured on DirectML 1.12.1 and 1.13.1: the scores 100 - 3.4e-6 and 100 - 1.1e-6 are 100 in
-    FLOAT32 and stay 100, and 100 - 0.0023 becomes 99.9375. So the values 3, 1 and 2047 have the
-    weights 1, 1 and exp(-0.0625), and the first value has none.
-    """
+    """DirectML 1.12.1 and 1.13.1 store 100 - 3.4e-6 as 100, and 100 - 0.0023 as 99.9375."""
     tensor = "DataType: FLOAT16, values:"
     desc = f"""
       QueryTensor: {{Sizes: [1, 1, 1], {tensor} [{-19 * 2.0**-24!r}]}},
@@ -148,6 +144,7 @@ def test_a_mask_of_100_is_added_in_float32_before_scores_are_stored(tmp_path: Pa
       OutputTensor: {{Sizes: [1, 1, 1], DataType: FLOAT16}},
       Scale: 1, MaskFilterValue: 100, HeadCount: 1, MaskType: KEY_SEQUENCE_LENGTH"""
     case = single(tmp_path, "MULTIHEAD_ATTENTION", desc)
-    assert accepts(case, "OutputTensor", [655.5])
+    weights = np.array([0, 1, 1, np.exp(99.9375 - 100)])
+    assert accepts(case, "OutputTensor", [weights @ [0, 3, 1, 2047] / weights.sum()])
     assert not accepts(case, "OutputTensor", [650])
     assert not accepts(case, "OutputTensor", [670])

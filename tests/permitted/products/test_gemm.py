@@ -18,8 +18,8 @@ from tests.permitted.graphs.accepted import accepts, single
 
 
 @pytest.mark.parametrize("columns", [1, 2])
-def test_if_an_intermediate_sum_overflows_any_softmax_of_its_row_is_right(columns: int) -> None:
-    """2e38 + 2e38 exceeds FLOAT32, although the sum of the first row is 2e38."""
+def test_overflow_of_a_sum_leaves_softmax_of_its_row_open(columns: int) -> None:
+    """2e38 + 2e38 exceeds FLOAT32, and 2e38 + 2e38 - 2e38 does not."""
     left = np.array([[[[2e38, 2e38, -2e38]], [[1, 2, 3]]]], np.float32).reshape(1, 1, 2, 3)
     scale = gemm_error_scale(
         left,
@@ -38,12 +38,12 @@ def test_if_an_intermediate_sum_overflows_any_softmax_of_its_row_is_right(column
 
 @pytest.mark.parametrize(
     ("row", "alpha", "right"),
-    [("-88, 0", -1, -1.6516363e38), ("3.0e+38, -2.0e+38", 1, 1.0000001e38)],
+    [("-88, 0", -1, 1 - np.exp(88)), ("3.0e+38, -2.0e+38", 1, 3e38 - 2e38)],
 )
-def test_nan_is_wrong_for_a_small_sum_beside_one_with_large_errors(
+def test_nan_is_wrong_beside_a_sum_with_large_errors(
     tmp_path: Path, row: str, alpha: float, right: float
 ) -> None:
-    """CELU with Alpha -1 turns -88 into 1 - exp(88); the terms of 3e38 - 2e38 exceed FLOAT32."""
+    """CELU with Alpha -1 gives 1 - exp(88) for -88. 3e38 and -2e38 have the error scale 5e38."""
     desc = f"""
       ATensor: {{Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [{row}, 1, 3]}},
       BTensor: {{Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [1, 1]}},
@@ -101,10 +101,10 @@ REPEATED = """
     ("data", "equal"),
     [("constant: {value: 0.7}", True), ("uniform: {low: 0.5, high: 1, seed: 4}", False)],
 )
-def test_sums_of_products_may_all_be_too_large_only_if_the_products_are_equal(
+def test_only_sums_of_equal_products_may_all_be_too_large(
     tmp_path: Path, data: str, equal: bool
 ) -> None:
-    """Each row of A has one number 256 times. DirectML 1.8.2 and 1.15.4 add as here, in order."""
+    """DirectML 1.8.2 and 1.15.4 add in order, as this test does."""
     case = single(tmp_path, "GEMM", REPEATED.replace("BDATA", data))
     a, b = (case.inputs()[name].reshape(-1, 256) for name in ("ATensor", "BTensor"))
     if equal:
@@ -114,16 +114,14 @@ def test_sums_of_products_may_all_be_too_large_only_if_the_products_are_equal(
             sums = (sums + product).astype(np.float32)
         assert accepts(case, "OutputTensor", sums)
     exact = a.astype(np.float64) @ b[0].astype(np.float64)
-    # Sums of 256 different terms may be off by 52 roundings, those of equal terms by 256 and more.
+    # Different terms may be off by `roundings(256)`, which is 52, and equal ones by 256.
     steps = 150 * 2.0**-24
     assert accepts(case, "OutputTensor", exact * (1 + steps)) is equal
     assert not accepts(case, "OutputTensor", exact * (1 + 4 * steps))
 
 
-def test_a_sum_between_two_subnormal_float16_numbers_may_be_rounded_to_either(
-    tmp_path: Path,
-) -> None:
-    """0.625 * 108 * 2^-24 is 67.5 * 2^-24, and 2^-24 is the least FLOAT16 number."""
+def test_sum_between_two_subnormals_may_round_to_either(tmp_path: Path) -> None:
+    """0.625 * 108 * 2^-24 is 67.5 * 2^-24."""
     desc = f"""
       ATensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0.625]}},
       BTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [{108 * 2.0**-24!r}]}},

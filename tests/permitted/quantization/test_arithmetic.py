@@ -19,10 +19,8 @@ FACTOR_BEYOND_FLOAT16 = """
   OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}"""
 
 
-def test_a_factor_beyond_float16_may_be_stored_as_the_largest_number_or_not_stored(
-    tmp_path: Path,
-) -> None:
-    """The scaled integer is about 131000. DirectML 1.15.4 stores it as 65504, and gives -3.998."""
+def test_factor_beyond_float16_may_be_stored_as_65504(tmp_path: Path) -> None:
+    """DirectML 1.15.4 stores 2147483647 * 6.1e-5, about 131000, as 65504, and gives -3.998."""
     case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", FACTOR_BEYOND_FLOAT16)
     assert accepts(case, "OutputTensor", [-7.9921875])
     assert accepts(case, "OutputTensor", [-3.998046875])
@@ -30,7 +28,7 @@ def test_a_factor_beyond_float16_may_be_stored_as_the_largest_number_or_not_stor
 
 
 def test_a_sum_that_overflows_before_a_scale_of_zero_may_be_nan(tmp_path: Path) -> None:
-    """8 * 3.4e38 is infinite in FLOAT32, and times 0 it is NaN; 8 * 0 * 3.4e38 is 0."""
+    """8 * 3.4e38 is infinite in FLOAT32, and infinity times 0 is NaN."""
     desc = """
   ATensor: {Sizes: [1, 1], DataType: INT8, values: [1]},
   AScaleTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [A_SCALE]},
@@ -45,13 +43,8 @@ def test_a_sum_that_overflows_before_a_scale_of_zero_may_be_nan(tmp_path: Path) 
         assert not accepts(case, "OutputTensor", [5])
 
 
-def test_a_sum_beyond_float16_may_be_stored_as_the_least_number_before_the_bias(
-    tmp_path: Path,
-) -> None:
-    """-16129 * 8 is -129032, which DirectML 1.15.4 stores as -65504; with the bias that is 0.
-
-    If the sum is not stored, the result is -63528, of which FLOAT16 makes -63520.
-    """
+def test_sum_below_float16_may_be_stored_as_minus_65504(tmp_path: Path) -> None:
+    """DirectML 1.15.4 stores -16129 * 8 as -65504, and adds the bias of 65504."""
     desc = """
   ATensor: {Sizes: [1, 1], DataType: INT16, values: [-16129]},
   AScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [1]},
@@ -61,16 +54,14 @@ def test_a_sum_beyond_float16_may_be_stored_as_the_least_number_before_the_bias(
   OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}"""
     case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", desc)
     assert accepts(case, "OutputTensor", [0])
-    assert accepts(case, "OutputTensor", [-63520])
+    assert accepts(case, "OutputTensor", [-16129 * 8 + 65504])
     assert not accepts(case, "OutputTensor", [-1000])
 
 
-def test_an_integer_that_float16_rounds_is_rounded_again_after_it_is_scaled(
-    tmp_path: Path,
-) -> None:
-    """33407 is stored as 33376, and times 0.65625 as 21888; 0.3 of it is 6567.5, stored as 6564.
+def test_scaled_integer_may_be_rounded_three_times(tmp_path: Path) -> None:
+    """FLOAT16 truncates 33407 to 33376, 33376 * 0.65625 to 21888, and 21888 * 0.3 to 6564.
 
-    The right result is 6578.1. DirectML 1.13.1 is off as far.
+    The exact result is 6578.1. DirectML 1.13.1 is off as far.
     """
     desc = """
   ATensor: {Sizes: [1, 1], DataType: UINT16, values: [33407]},
@@ -83,9 +74,7 @@ def test_an_integer_that_float16_rounds_is_rounded_again_after_it_is_scaled(
     assert not accepts(case, "OutputTensor", [6544])
 
 
-def test_candidates_have_the_sizes_of_matrices_with_fewer_dimensions_than_their_scales(
-    tmp_path: Path,
-) -> None:
+def test_candidates_have_the_sizes_of_the_output(tmp_path: Path) -> None:
     desc = """
   ATensor: {Sizes: [3, 3], DataType: UINT8, fill: {constant: {value: 2}}},
   AScaleTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [2, 3, 4]},
@@ -98,11 +87,8 @@ def test_candidates_have_the_sizes_of_matrices_with_fewer_dimensions_than_their_
     assert {end.shape for interval in candidates for end in interval} == {(3, 3)}
 
 
-def test_an_integer_without_a_zero_point_may_be_limited_before_it_is_scaled(tmp_path: Path) -> None:
-    """DirectML 1.15.4 limits 300000 to 65504, and not 200000 - 1. Both or neither may be limited.
-
-    The exact sum is 199999 / 128 * 2 / 256 + 2 / 128 * 300000 / 256, which is 30.5.
-    """
+def test_integer_without_zero_point_may_be_limited_to_float16(tmp_path: Path) -> None:
+    """DirectML 1.15.4 limits 300000 to 65504, and does not limit 200000 - 1."""
     desc = """
   ATensor: {Sizes: [1, 2], DataType: INT32, values: [200000, 3]},
   AScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [0.0078125]},

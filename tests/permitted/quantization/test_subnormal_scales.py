@@ -25,14 +25,13 @@ QUANTIZED = """
 
 
 def products_may_be(tmp_path: Path, b_scale: str, output_scale: str, *outputs: int) -> bool:
-    """Return whether the products with these scales may be these outputs."""
     desc = PRODUCTS.replace("B_SCALE", b_scale).replace("OUTPUT_SCALE", output_scale)
     case = single(tmp_path, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", desc)
     return accepts(case, "OutputTensor", list(outputs))
 
 
 def test_a_product_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
-    """84 * 0.6657 * 1.4e-45 / 1.4e-45 is 56. DirectML 1.15.4 gives 127, as for infinity."""
+    """DirectML 1.15.4 gives 127 for 84 * 0.6657 * 1.4e-45 / 1.4e-45, which is 56."""
     subnormal = "1.4e-45", "1.4e-45"
     assert products_may_be(tmp_path, *subnormal, 56, -3, 0)
     assert products_may_be(tmp_path, *subnormal, 127, -128, 0)
@@ -44,7 +43,7 @@ def test_a_product_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) 
 
 
 def test_a_subnormal_product_of_two_scales_may_count_as_0(tmp_path: Path) -> None:
-    """0.6657 * 1.2e-38 may count as 0; a result of the opposite sign is wrong."""
+    """0.6657 * 1.2e-38 is subnormal."""
     scales = "1.2e-38", "2.4e-38"
     assert products_may_be(tmp_path, *scales, 28, -1, 0)
     assert products_may_be(tmp_path, *scales, 0, 0, 0)
@@ -70,7 +69,6 @@ def test_a_scale_may_overflow_before_it_is_multiplied_by_a_small_one(tmp_path: P
 
 
 def test_a_number_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
-    """5.6e-45 / 1.4e-45 is 4."""
     case = single(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", QUANTIZED.replace("SCALE", "1.4e-45"))
     assert accepts(case, "OutputTensor", [4, -4, 0])
     assert accepts(case, "OutputTensor", [127, -128, 0])

@@ -24,10 +24,8 @@ GRU = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.0e-22
   {operator: ACTIVATION_SCALED_ELU, Alpha: 2, Gamma: 0.25}]"""
 
 
-def test_an_elu_of_a_positive_argument_that_may_be_negative_may_give_a_negative_number(
-    tmp_path: Path,
-) -> None:
-    """DirectML gives -2^-25 in both steps: Alpha * Gamma is 0.5, and exp near 1 is off by 2^-24."""
+def test_elu_of_an_argument_near_0_may_be_negative(tmp_path: Path) -> None:
+    """DirectML gives -2^-25 in both steps."""
     case = single(tmp_path, "GRU", GRU)
     for values in ([0, 2e-22], [-(2.0**-25), -(2.0**-25)], [-(2.0**-25), 2e-22]):
         assert accepts(case, "OutputSequenceTensor", values), values
@@ -44,7 +42,7 @@ RESET = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
   {{operator: ACTIVATION_SOFTSIGN}}]"""
 
 
-def test_a_state_that_overflows_may_give_nan_in_a_product_with_zero(tmp_path: Path) -> None:
+def test_overflowing_state_times_zero_may_be_nan(tmp_path: Path) -> None:
     """Measured on DirectML: 1e20 times the state 1e30 is infinite, and NaN with a weight of 0."""
     nan = float("nan")
     overflowing = single(tmp_path, "GRU", RESET.format(reset="1.0e+20"))
@@ -65,10 +63,7 @@ MIXTURE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{in
 
 
 def test_a_state_with_zero_times_infinity_may_be_nan_or_finite(tmp_path: Path) -> None:
-    """The state is (1 - gate) * candidate + gate * 3, with a gate of 1 and an infinite candidate.
-
-    DirectML 1.15.4 gives NaN, 1.8.0 a finite number.
-    """
+    """The state is 0 * -infinity + 1 * 3. DirectML 1.15.4 gives NaN, 1.8.0 a finite number."""
     infinite = single(tmp_path, "GRU", MIXTURE.format(input="-.inf"))
     assert accepts(infinite, "OutputSingleTensor", [float("nan")])
     assert accepts(infinite, "OutputSingleTensor", [3])
@@ -90,9 +85,9 @@ RECTIFIED = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: {type}, values: [0]
 def test_a_relu_of_negative_infinity_is_zero_in_recurrent_layers(
     tmp_path: Path, data_type: str
 ) -> None:
-    """So it is on DirectML 1.8.0 to 1.15.4; a RELU fused into another operator gives NaN.
+    """DirectML 1.8.0 to 1.15.4 give 0.5 * 0 + 0.5 * 3.
 
-    The gate is 0.5, so the state is 0.5 * 0 + 0.5 * 3.
+    A RELU fused into another operator gives NaN.
     """
     case = single(tmp_path, "GRU", RECTIFIED.format(type=data_type))
     assert accepts(case, "OutputSingleTensor", [1.5])
@@ -108,8 +103,8 @@ OVERFLOWING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: 
   ActivationDescs: [{{operator: ACTIVATION_TANH}}]"""
 
 
-def test_a_product_that_overflows_beside_an_infinity_may_flip_the_sign(tmp_path: Path) -> None:
-    """Measured on DirectML: infinity - 2 * 3e38 is NaN, which RNN bounds to the least number."""
+def test_overflowing_product_beside_an_infinity_may_flip_the_sign(tmp_path: Path) -> None:
+    """Measured on DirectML: RNN limits infinity - 2 * 3e38, a NaN, to the least number."""
     overflowing = single(tmp_path, "RNN", OVERFLOWING.format(state=2))
     assert accepts(overflowing, "OutputSingleTensor", [1])
     assert accepts(overflowing, "OutputSingleTensor", [-1])
@@ -128,8 +123,8 @@ NEW_STATE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1
   {{operator: ACTIVATION_LINEAR, Alpha: {slope}, Beta: 0}}]"""
 
 
-def test_an_activation_that_overflows_may_give_nan_in_a_product_with_zero(tmp_path: Path) -> None:
-    """Measured on DirectML: the new state 2 * 3e38 is infinite; 0 times it is NaN."""
+def test_overflowing_activation_times_zero_may_be_nan(tmp_path: Path) -> None:
+    """Measured on DirectML: 2 * 3e38 is infinite, and NaN times 0."""
     overflowing = single(tmp_path, "GRU", NEW_STATE.format(slope="3.0e+38"))
     assert accepts(overflowing, "OutputSingleTensor", [float("nan")])
     assert accepts(overflowing, "OutputSingleTensor", [3])
@@ -146,7 +141,7 @@ SUBNORMAL = """InputTensor: {{Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [{
 
 
 def test_a_subnormal_state_has_fewer_digits_or_counts_as_zero(tmp_path: Path) -> None:
-    """9e-41 has 16 bits in FLOAT32, and may be flushed to 0; 9e-38 has them all."""
+    """9e-41 has 16 bits in FLOAT32, and 9e-38 has 24."""
     subnormal = single(tmp_path, "RNN", SUBNORMAL.format(input="3.0e-20"))
     for right in (0.009, 0.00900005, 0):
         assert accepts(subnormal, "OutputSingleTensor", [right]), right
@@ -157,18 +152,14 @@ def test_a_subnormal_state_has_fewer_digits_or_counts_as_zero(tmp_path: Path) ->
         assert not accepts(normal, "OutputSingleTensor", [wrong]), wrong
 
 
-def test_a_huge_worst_error_of_sums_does_not_change_the_error_of_stores() -> None:
-    """After 60 steps the sum of all worst errors may be 2^140, though the state is 0.5.
-
-    The greatest slope of a hyperbolic tangent, 1, carries the error of earlier stores, 1. The store
-    of the argument, which is 0.5, adds 0.5.
-    """
+def test_huge_error_of_sums_leaves_error_of_stores_unchanged() -> None:
+    """TANH has a slope of 1 at most and keeps the error 1; the store of the argument adds 0.5."""
     scale = ErrorScale(np.array([[2.0**140]]), stored=np.array([[1.0]]))
     (tanh,) = Activation.each([{"operator": "ACTIVATION_TANH"}])
     state = Quantity(np.array([[0.5]]), scale).activated(tanh, np.dtype(np.float16))
     stored = state.error_scale.stored
     assert stored is not None
-    assert stored.tolist() == [[1.5]]
+    assert stored.tolist() == [[1 + 0.5]]
 
 
 INFINITE_SLOPE = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [1, 1]},
@@ -180,20 +171,18 @@ INFINITE_SLOPE = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values
 
 
 def test_an_exact_zero_stays_exact_after_an_infinite_slope(tmp_path: Path) -> None:
-    """The first node is 0. The second is 1.1 * (1 + 1000 - 1000.9).
-
-    Its sum may be off by roundings of 1000, each 2^-24 * 1000 = 6e-5.
-    """
+    """The first node is 0, and the second 1.1 * (1 + 1000 - 1000.9)."""
     case = single(tmp_path, "RNN", INFINITE_SLOPE)
     bias = 1000 - float(np.float32(1000.9))
     expected = (1 + bias) * 1.1
-    for right in (expected, expected + 6e-5, expected - 6e-5):
+    rounding = 1000 * 2**-24
+    for right in (expected, expected + rounding, expected - rounding):
         assert accepts(case, "OutputSingleTensor", [0, right]), right
     assert not accepts(case, "OutputSingleTensor", [0, expected + 0.01])
     assert not accepts(case, "OutputSingleTensor", [1e-30, expected])
 
 
-VANISHING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+UNDERFLOWING_GATE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
   WeightTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, {reset}, 0]}},
   RecurrenceTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, 0, .inf]}},
   HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}},
@@ -202,31 +191,32 @@ VANISHING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1
   {{operator: ACTIVATION_SIGMOID}}, {{operator: ACTIVATION_TANH}}]"""
 
 
-def test_a_gate_that_underflows_to_zero_may_turn_an_infinity_into_nan(tmp_path: Path) -> None:
-    """Measured: the sigmoid of -200 is 1e-87, 0 in FLOAT32; times infinity that is NaN.
+def test_underflowing_gate_times_infinity_may_be_nan(tmp_path: Path) -> None:
+    """Measured: the sigmoid of -200 is 0 in FLOAT32, and 0 times infinity is NaN.
 
-    Else the state is 0.5 * tanh(infinity) + 0.5 * 3 = 2.
+    A kernel without underflow gives 0.5 * tanh(infinity) + 0.5 * 3.
     """
-    vanishing = single(tmp_path, "GRU", VANISHING.format(reset=-200))
-    assert accepts(vanishing, "OutputSingleTensor", [float("nan")])
-    assert accepts(vanishing, "OutputSingleTensor", [2])
-    small = single(tmp_path, "GRU", VANISHING.format(reset=-20))
+    underflowing = single(tmp_path, "GRU", UNDERFLOWING_GATE.format(reset=-200))
+    assert accepts(underflowing, "OutputSingleTensor", [float("nan")])
+    assert accepts(underflowing, "OutputSingleTensor", [2])
+    small = single(tmp_path, "GRU", UNDERFLOWING_GATE.format(reset=-20))
     assert accepts(small, "OutputSingleTensor", [2])
     assert not accepts(small, "OutputSingleTensor", [float("nan")])
 
 
-VANISHING_STATE = """InputTensor: {{Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [{first}, 1]}},
+UNDERFLOWING_STATE = """
+  InputTensor: {{Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [{first}, 1]}},
   WeightTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
   RecurrenceTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.inf]}},
   OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
   ActivationDescs: [{{operator: ACTIVATION_SIGMOID}}]"""
 
 
-@pytest.mark.parametrize(("first", "vanishes"), [(-450, True), (-20, False)])
-def test_a_state_that_may_vanish_times_an_infinite_weight_may_be_nan(
-    tmp_path: Path, first: float, vanishes: bool
+@pytest.mark.parametrize(("first", "underflows"), [(-450, True), (-20, False)])
+def test_underflowing_state_times_an_infinite_weight_may_be_nan(
+    tmp_path: Path, first: float, underflows: bool
 ) -> None:
-    """The sigmoid of -450 is 1e-196, or 0 in FLOAT32, and 0 times infinity is NaN."""
-    case = single(tmp_path, "RNN", VANISHING_STATE.format(first=first))
+    """The sigmoid of -450 is 0 in FLOAT32."""
+    case = single(tmp_path, "RNN", UNDERFLOWING_STATE.format(first=first))
     assert accepts(case, "OutputSingleTensor", [1])
-    assert accepts(case, "OutputSingleTensor", [np.nan]) == vanishes
+    assert accepts(case, "OutputSingleTensor", [np.nan]) == underflows

@@ -25,14 +25,14 @@ RNN = """
     ("weights", "equal"),
     [("constant: {value: 0.7}", True), ("uniform: {low: 0.5, high: 1, seed: 2}", False)],
 )
-def test_products_may_all_be_too_large_only_if_their_terms_are_equal(
+def test_only_sums_of_equal_terms_may_all_be_too_large(
     tmp_path: Path, weights: str, equal: bool
 ) -> None:
     """DirectML 1.8.2 and 1.15.4 are off by up to 4 times what different terms explain."""
     case = single(tmp_path, "RNN", RNN.replace("WEIGHTS", weights))
     inputs = {name: array.astype(np.float64) for name, array in case.inputs().items()}
     exact = inputs["InputTensor"].reshape(80, 256) @ inputs["WeightTensor"].reshape(256)
-    # Sums of 256 different terms may be off by 52 roundings, those of equal terms by 256 and more.
+    # Different terms may be off by `roundings(256)`, which is 52, and equal ones by 256.
     steps = 150 * 2.0**-24
     assert accepts(case, "OutputSingleTensor", exact * (1 + steps)) is equal
     assert not accepts(case, "OutputSingleTensor", exact * (1 + 10 * steps))

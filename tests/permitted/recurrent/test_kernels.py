@@ -1,6 +1,4 @@
-"""Error scales of recurrent layers hardly depend on which parts are simulated together.
-
-The parts are the kernels that a layer may use, and the sequences of a batch.
+"""Error scales of recurrent layers do not depend on which kernels or sequences run together.
 
 The tested code is in `dmlconf/permitted/recurrent/kernels.py` and
 `dmlconf/permitted/recurrent/layers.py`.
@@ -25,15 +23,14 @@ ONE_IN = 24
 """One of this many cases of a data type is tried."""
 
 LONGEST = 40
-"""The most steps of a sequence that is tried; longer ones take seconds."""
+"""The most steps of a sequence; longer ones take seconds."""
 
 JUMPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
-"""Activations with a jump, at which the last bit of a product decides; that bit depends on the
-number of rows."""
+"""Activations with a jump, at which the last bit of a product decides."""
 
 
 def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:
-    """Return a sample of an operator's cases of a data type: small ones with short sequences."""
+    """Return small cases of an operator and a data type, one of every `ONE_IN`."""
     plan = bundled(operator).plan()
     named = [planned for planned in plan if data_type in planned.identifier]
     cases = [build(planned) for planned in named[::ONE_IN]]
@@ -47,15 +44,13 @@ def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:
 
 
 def error_scales(cases: list[Case]) -> list[ErrorScale]:
-    """Return the error scales of all outputs of all cases."""
     return [scale for case in cases for scale in CaseAllowances(case).error_scales]
 
 
 def assert_agree(one: Array, other: Array) -> None:
-    """Check that nine of ten errors are the same, and that the others differ by less than 2 times.
+    """Check that nine of ten errors are equal, and that none is twice the other.
 
-    Hidden nodes whose values are equal in every sequence and kernel computed together share an
-    error. If few sequences or kernels are computed together, a few nodes are equal by chance.
+    Hidden nodes with equal values share an error, and a few are equal by chance.
     """
     if one.size:
         same = np.isclose(one, other, rtol=1e-9, atol=0, equal_nan=True)
@@ -77,7 +72,7 @@ def test_errors_of_kernels_simulated_together_and_alone_agree(
         for part in ("sums", "stored", "deviation"):
             assert_agree(np.asarray(getattr(first, part)), np.asarray(getattr(second, part)))
         for one, other in zip(first.spans, second.spans, strict=True):
-            # The middle is what a kernel computes; errors go from there to both ends.
+            # The middle is what a kernel computes.
             np.testing.assert_allclose(sum(one) / 2, sum(other) / 2, rtol=1e-9, atol=1e-9)
 
 
@@ -105,7 +100,6 @@ def test_errors_of_sequences_simulated_alone_and_in_a_batch_agree(
 
 
 def test_an_element_permits_any_result_if_one_kernel_does() -> None:
-    """Another kernel's error of the same element may be NaN, such as that of infinity times 0."""
     scales = [ErrorScale(np.array([error, 3.0])) for error in (np.nan, ANY_RESULT, np.inf)]
     together = layers.of_kernels([np.zeros(2)] * 3, scales, terms=5).sums
     np.testing.assert_array_equal(together, [ANY_RESULT, 3.0])

@@ -1,7 +1,7 @@
-"""With one hidden node, older kernels of GRU add slices of the products to the biases.
+"""With one hidden node, older kernels of GRU round the sum after each slice of its products.
 
-The tested code is in `dmlconf/permitted/recurrent/kernels.py`, and in
-`dmlconf/permitted/recurrent/gru.py`, which says what kernels store for one hidden node.
+The tested code is in `dmlconf/permitted/recurrent/kernels.py` and
+`dmlconf/permitted/recurrent/gru.py`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ GRU = """
 """Each output is z - 1 + z, where z is (1.0625 + the sum of COUNT inputs) / 2."""
 
 COUNT = 1031
-"""Measured on DirectML 1.8.2: so many terms make two or three slices."""
+"""Measured on DirectML 1.8.2: this many terms make two or three slices."""
 
 RIGHT = 0.0625 + COUNT * INPUT
-"""What each output is without rounding."""
+"""Each output without rounding."""
 
 
 def gru(tmp_path: Path, nodes: int) -> Case:
-    """Return the case with this many hidden nodes, each of which computes the same."""
+    """Return a GRU with this many hidden nodes, which all compute the same."""
     words = {
         "COUNT": COUNT,
         "INPUT": INPUT,
@@ -49,12 +49,8 @@ def gru(tmp_path: Path, nodes: int) -> Case:
     return single(tmp_path, "GRU", desc)
 
 
-def test_a_sum_with_a_bias_may_be_truncated_after_each_slice_but_the_last(tmp_path: Path) -> None:
-    """In FLOAT16, 1.0625 plus a slice is truncated to a multiple of 2^-10.
-
-    All 1,031 inputs add up to 0.00203, and DirectML 1.8.2 loses 2^-10 of that. In
-    gru/combinations/pairs-64, with other inputs, it loses twice as much.
-    """
+def test_sum_may_be_truncated_after_each_slice(tmp_path: Path) -> None:
+    """DirectML 1.8.2 loses 2^-10 here, and 2^-9 in gru/combinations/pairs-64."""
     case = gru(tmp_path, 1)
     for lost in (0, 2.0**-10, 2.0**-9):
         assert accepts(case, "OutputSequenceTensor", [RIGHT - lost]), lost

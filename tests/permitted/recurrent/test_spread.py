@@ -56,7 +56,6 @@ def tensors(dtype: type, weights: str, seed: int) -> dict[str, Array]:
 
 
 def arguments(given: dict[str, Array], linear_before_reset: bool) -> dict[str, Any]:
-    """Return the fields of a desc of GRU with these tensors."""
     data_type = DataType.FLOAT16 if given["InputTensor"].dtype == np.float16 else DataType.FLOAT32
     return {
         **given,
@@ -150,7 +149,7 @@ def test_results_of_right_kernels_are_accepted(
 
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize(("dtype", "least"), [(np.float32, 1.0), (np.float16, 0.9)])
-def test_nearly_all_large_elements_that_are_one_percent_too_large_are_refused(
+def test_most_large_elements_one_percent_off_are_refused(
     dtype: type, least: float, before: bool
 ) -> None:
     given = tensors(dtype, "random", 1)
@@ -160,19 +159,20 @@ def test_nearly_all_large_elements_that_are_one_percent_too_large_are_refused(
     assert refused.mean() >= least
 
 
-def test_an_error_that_reaches_a_sum_twice_adds_up_with_its_signs() -> None:
-    """Two independent errors of 1 give sqrt(2); twice that sum gives sqrt(8), sum - sum gives 0."""
+def test_error_of_equal_states_doubles_or_cancels() -> None:
     error, sources = Spread.none((1, 2)).widened(np.ones((1, 2))), sources_of(np.array([[3.0, 5]]))
-    np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]]), sources).limit, 2**0.5)
+    np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]]), sources).limit, np.hypot(1, 1))
     (state,) = independent([error], sources)
     equal_states = state.times(np.ones((2, 2)), sources)
-    np.testing.assert_allclose(equal_states.times(np.array([[1.0], [1.0]]), sources).limit, 8**0.5)
+    np.testing.assert_allclose(
+        equal_states.times(np.array([[1.0], [1.0]]), sources).limit, 2 * np.hypot(1, 1)
+    )
     difference = equal_states.times(np.array([[1.0], [-1.0]]), sources)
     np.testing.assert_allclose(difference.limit, 0.0, atol=1e-12)
 
 
-def test_independent_errors_of_two_parts_stay_independent_after_a_product() -> None:
-    """The first part has only the second error, and the second part only the first."""
+def test_independent_errors_stay_independent_after_a_product() -> None:
+    """`first` has only the second error after the product, and `second` only the first."""
     own, sources = np.zeros((1, 1)), np.ones((1, 1), bool)
     first = Spread(own, np.array([[[0.0]], [[1.0]]]))
     second = Spread(own, np.array([[[-1.0]], [[0.0]]]))
@@ -181,16 +181,13 @@ def test_independent_errors_of_two_parts_stay_independent_after_a_product() -> N
 
 
 def test_equal_values_may_share_an_error() -> None:
-    """Four shared errors of 1 give 4 in a sum and 0 in a difference; four own errors give 2.
-
-    Together these are sqrt(20) in the sum and 2 in the difference.
-    """
+    """Shared errors give 4 in a sum and 0 in a difference; own errors give 2 in both."""
     error, sources = Spread.none((1, 4)).widened(np.ones((1, 4))), sources_of(np.full((1, 4), 3.0))
-    np.testing.assert_allclose(error.times(np.ones((4, 1)), sources).limit, 20**0.5)
+    np.testing.assert_allclose(error.times(np.ones((4, 1)), sources).limit, np.hypot(4, 2))
     np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, sources).limit, 2)
 
 
-def test_making_mixed_errors_independent_keeps_the_limits_of_sums() -> None:
+def test_making_errors_independent_keeps_limits_of_sums() -> None:
     generator = np.random.default_rng(1)
     error = Spread.none((3, 4)).widened(generator.uniform(0, 1, (3, 4)))
     sources = sources_of(generator.normal(size=(3, 4)))
@@ -204,8 +201,8 @@ def test_making_mixed_errors_independent_keeps_the_limits_of_sums() -> None:
     np.testing.assert_allclose(state.times(matrix, sources).limit, expected)
 
 
-def test_a_wide_state_keeps_at_most_256_errors_and_limits_become_about_twice_as_wide() -> None:
-    """Each of ten steps adds an error to each of 600 values. No limit is narrower than for all."""
+def test_wide_state_keeps_256_errors_and_doubles_limits() -> None:
+    """Ten steps add 600 errors each."""
     generator = np.random.default_rng(2)
     width = 600
     matrix = generator.normal(0, width**-0.5, (width, width))

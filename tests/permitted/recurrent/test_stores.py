@@ -32,13 +32,13 @@ def float16(*values: float) -> Array:
 
 
 def store_error(error_scale: ErrorScale) -> float:
-    """Return the error of FLOAT16 stores that the simulated kernels leave to `stored`."""
+    """Return the error that `stored` permits for the first element."""
     assert error_scale.stored is not None
     return float(error_scale.stored.ravel()[0]) * 2.0**-10
 
 
 def first_elements(error_scale: ErrorScale) -> set[float]:
-    """Return the first element as each simulated kernel with FLOAT16 intermediates computes it."""
+    """Return the first element of each simulated kernel with FLOAT16 intermediates."""
     return {
         float(float16((least.ravel()[0] + greatest.ravel()[0]) / 2)[0])
         for least, greatest in error_scale.spans
@@ -71,7 +71,7 @@ def test_gru_may_store_a_product_before_it_adds_the_bias(linear_before_reset: bo
 
 
 def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
-    """Return the error scale of one step of an RNN of one node, which has no state before it."""
+    """Return the error scale of one step of an RNN with one hidden node."""
     (result,) = rnn_error_scale(
         InputTensor=float16(inputs).reshape(1, 1, 1, 1),
         WeightTensor=float16(weight).reshape(1, 1, 1, 1),
@@ -88,14 +88,13 @@ def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
 
 
 def test_storing_an_exact_sum_loses_nothing() -> None:
-    """3 * 0.25 + 0.5 is 1.25."""
     actual = rnn_of(3, 0.25, 0.5)
     assert store_error(actual) == 0
-    assert first_elements(actual) == {1.25}
+    assert first_elements(actual) == {3 * 0.25 + 0.5}
 
 
 def test_a_store_may_cut_off_digits_that_float16_lacks() -> None:
-    """2,047 * 1.5 is 3,070.5, and FLOAT16 has only even numbers there."""
+    """2,047 * 1.5 + 1 is 3,071.5, and FLOAT16 has only even numbers there."""
     actual = rnn_of(2047, 1.5, 1)
     assert store_error(actual) == 0
     assert first_elements(actual) == {3070, 3072}
@@ -116,7 +115,6 @@ def test_an_error_too_small_to_change_the_rounded_number_is_forgotten() -> None:
 
 
 def test_truncation_may_turn_a_small_error_into_a_whole_step() -> None:
-    """Truncation of a number just below a multiple of 2^-10 gives the multiple before."""
     cut = slightly_off().held(lambda numbers: np.floor(numbers * 2**10) / 2**10)
     assert cut.spreads is not None
     np.testing.assert_array_equal(cut.spreads[1].limit, 2.0**-10)
@@ -132,10 +130,7 @@ CANCELLING = """InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [2
 
 
 def test_rnn_may_add_the_bias_before_it_stores_the_sum(tmp_path: Path) -> None:
-    """7.0038 + 1.0049 - 8.0039 is 0.0048, or 0 if 7.0038 is cut off to 7 first.
-
-    With one hidden node DirectML 1.15.4 cuts 8.0087 off to 8.0078, and 8.0078 - 8 is 0.0078.
-    """
+    """DirectML 1.15.4 gives 8.0078 - 8 for 7.0038 + 1.0049 - 8.0039."""
     case = single(tmp_path, "RNN", CANCELLING)
     for right in (0.0048, 0, 0.0078125):
         assert accepts(case, "OutputSingleTensor", [right]), right
@@ -159,8 +154,8 @@ ODD = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0]}},
   ActivationDescs: [{{operator: ACTIVATION_SHRINK, Bias: {shift}, Threshold: 2}}]"""
 
 
-def test_an_exact_sum_is_rounded_by_the_last_store(tmp_path: Path) -> None:
-    """5347 is cut off to 5344, of which SHRINK leaves 5343, which is cut off to 5340."""
+def test_sum_may_be_stored_before_and_after_the_activation(tmp_path: Path) -> None:
+    """FLOAT16 truncates 3660 + 1687 to 5344, and 5344 - 1 to 5340."""
     odd = single(tmp_path, "RNN", ODD.format(bias=1687, shift=1))
     for right in (5340, 5344):
         assert accepts(odd, "OutputSingleTensor", [right]), right
@@ -183,20 +178,18 @@ ONE_NODE = """
   Direction: FORWARD, LinearBeforeReset: false"""
 
 
-def test_with_one_hidden_node_gru_may_add_the_bias_before_it_stores_the_product(
-    tmp_path: Path,
-) -> None:
-    """DirectML 1.8.0 gives these numbers; the eighth is 0.44678 if the product is stored."""
+def test_gru_of_one_node_may_add_the_bias_before_storing(tmp_path: Path) -> None:
+    """Measured on DirectML 1.8.0."""
     case = single(tmp_path, "GRU", ONE_NODE)
-    given = [
+    measured = [
         *(1.7158203125, 1.6845703125, 1.630859375, 1.6318359375),
         *(1.4482421875, 1.4755859375, 1.6845703125, 0.447265625),
         *(0.416259765625, 0.399169921875, 0.50830078125, 0.5126953125),
         *(0.6171875, 0.63818359375, 0.39794921875, 1.431640625),
     ]
-    assert accepts(case, "OutputSequenceTensor", given)
+    assert accepts(case, "OutputSequenceTensor", measured)
     for wrong in (0.449, 0.446):
-        other = [*given]
+        other = [*measured]
         other[7] = wrong
         assert not accepts(case, "OutputSequenceTensor", other), wrong
 
@@ -217,8 +210,8 @@ SEVERAL_INPUTS = """
   Direction: FORWARD, LinearBeforeReset: true"""
 
 
-def test_with_one_hidden_node_and_several_inputs_gru_may_add_the_bias_first(tmp_path: Path) -> None:
-    """DirectML 1.8.2 gives -6.0234; the equations give -6.0687, and other kernels are near it."""
+def test_gru_of_several_inputs_may_add_the_bias_before_storing(tmp_path: Path) -> None:
+    """DirectML 1.8.2 gives -6.0234; the equations give -6.0687."""
     case = single(tmp_path, "GRU", SEVERAL_INPUTS)
     assert accepts(case, "OutputSequenceTensor", [-6.0234375])
     assert accepts(case, "OutputSequenceTensor", [-6.0703125])
@@ -242,10 +235,7 @@ DOUBLING = """
 
 
 def test_a_result_may_be_half_of_that_of_the_nearest_simulated_kernel(tmp_path: Path) -> None:
-    """A simulated kernel gives 0.02305, with an error of 0.01174.
-
-    DirectML 1.8.0 gives 0.01165, which is 0.0114 away.
-    """
+    """DirectML 1.8.0 gives 0.01165. A simulated kernel gives 0.02305, with an error of 0.01174."""
     case = single(tmp_path, "GRU", DOUBLING)
     outputs = evaluate(case)["OutputSingleTensor"]
     for value, right in ((0.01165, True), (0.0105, False)):
@@ -254,10 +244,7 @@ def test_a_result_may_be_half_of_that_of_the_nearest_simulated_kernel(tmp_path: 
 
 
 def test_an_error_may_change_the_slope_that_carries_it() -> None:
-    """For sums from -1 to 1, RELU has the slopes 0 and 1: 0.5 in the mean, and each is 0.5 from it.
-
-    These two errors of 0.5 are independent. For sums from 4 to 6, all slopes are 1.
-    """
+    """The slope of RELU is 0.5 with an error of 0.5 from -1 to 1, and exactly 1 from 4 to 6."""
     exact = Spread.none((2,))
     sums = Quantity(
         np.array([0.0, 5.0]), ErrorScale(np.zeros(2)), (exact.widened(np.ones(2)), exact)
@@ -285,7 +272,7 @@ ONE_NODE_BOTH_WAYS = """
   Direction: BIDIRECTIONAL, LinearBeforeReset: true"""
 
 
-def test_with_one_hidden_node_gru_may_add_the_bias_of_h_before_it_stores(tmp_path: Path) -> None:
+def test_gru_of_one_node_may_add_the_bias_of_h_first(tmp_path: Path) -> None:
     """DirectML 1.8.0 gives -23.92; the equations give -24.83, and other kernels -23.875."""
     case = single(tmp_path, "GRU", ONE_NODE_BOTH_WAYS)
     outputs = evaluate(case)["OutputSequenceTensor"]

@@ -1,7 +1,4 @@
-"""A sum that overflows has the sign of the terms that do, and a product has its own sign.
-
-Such a sum may be NaN only if terms of both signs overflow, and such a product only if a factor is
-0.
+"""Which infinity a sum or a product that overflows may be, and when it may be NaN.
 
 The tested code is in `dmlconf/precision/accumulation.py`, `dmlconf/permitted/reduction/`,
 `dmlconf/permitted/products/gemm.py`, `dmlconf/permitted/windows/pooling.py` and
@@ -52,7 +49,7 @@ INFINITY, NAN = math.inf, math.nan
         ("[.nan, 3.0e+38, 3.0e+38, 1]", [NAN], [INFINITY, 1]),
     ],
 )
-def test_a_sum_is_infinite_with_the_sign_of_terms_that_overflow_and_nan_only_if_both_signs_do(
+def test_overflowing_sum_has_the_sign_of_its_large_terms(
     tmp_path: Path, operator: str, terms: str, right: list[float], wrong: list[float]
 ) -> None:
     case = single(tmp_path, operator, SUMS[operator].replace("VALUES", terms))
@@ -70,7 +67,7 @@ def test_a_sum_is_infinite_with_the_sign_of_terms_that_overflow_and_nan_only_if_
         ("[3.0e+38, 3.0e+38, 0, 1]", [0, NAN], [1]),
     ],
 )
-def test_a_product_overflows_to_its_own_sign_and_to_nan_only_beside_a_0(
+def test_overflowing_product_keeps_its_sign_except_beside_0(
     tmp_path: Path, factors: str, right: list[float], wrong: list[float]
 ) -> None:
     case = single(tmp_path, "REDUCE", PRODUCT.replace("VALUES", factors))
@@ -85,7 +82,7 @@ def test_a_product_overflows_to_its_own_sign_and_to_nan_only_beside_a_0(
         ("[3.0e+38, 3.0e+38, -3.0e+38, -3.0e+38]", [0, INFINITY, -INFINITY, NAN], []),
     ],
 )
-def test_a_sum_that_is_an_output_of_a_graph_overflows_with_the_sign_of_its_terms(
+def test_overflowing_sum_in_a_graph_has_the_sign_of_its_terms(
     tmp_path: Path, terms: str, right: list[float], wrong: list[float]
 ) -> None:
     inputs = f"\n  x: {FOUR.replace('VALUES', terms)}"

@@ -25,16 +25,14 @@ SUM_OR_AVERAGE = """
 
 
 def in_two_passes(values: Array, function: str) -> Array:
-    """Return results along axis 0, truncated to FLOAT16, then along axis 2, truncated again."""
+    """Return results along axis 0, then along axis 2, each truncated to FLOAT16."""
     along = np.sum if function == "SUM" else np.mean
     stored = toward_zero(along(values, axis=0, keepdims=True))
     return toward_zero(along(stored, axis=2, keepdims=True)).astype(np.float16)
 
 
 @pytest.mark.parametrize("function", ["SUM", "AVERAGE"])
-def test_a_sum_of_truncated_sums_and_an_average_of_truncated_averages_are_right(
-    tmp_path: Path, function: str
-) -> None:
+def test_sums_and_averages_along_one_axis_may_be_stored(tmp_path: Path, function: str) -> None:
     case = single(tmp_path, "REDUCE", SUM_OR_AVERAGE.replace("FUNCTION", function))
     output = in_two_passes(wide(case.inputs()["InputTensor"]), function)
     assert accepts(case, "OutputTensor", output.ravel().tolist())
@@ -48,8 +46,8 @@ SQUARES = """
   OutputTensor: {DataType: FLOAT16, Sizes: [1, 3, 1, 1]}, Function: SUM_SQUARE, Axes: [0, 3]"""
 
 
-def test_a_sum_of_truncated_sums_of_squares_is_right(tmp_path: Path) -> None:
-    """Each sum of 17 squares is some 5 * 2^-24, the least FLOAT16 number, and is truncated."""
+def test_sums_of_squares_along_one_axis_may_be_stored(tmp_path: Path) -> None:
+    """A sum of 17 squares is about 5 times 2^-24, the least FLOAT16 number."""
     case = single(tmp_path, "REDUCE", SQUARES)
     squares = np.square(wide(case.inputs()["InputTensor"]))
     for axes in ((3, 0), (0, 3)):

@@ -1,8 +1,5 @@
 """REDUCE, ARGMAX, ARGMIN and cumulative operators have several right results in rare cases.
 
-These are sums that cancel or have equal terms, products that overflow or underflow, and maxima of
-rows with NaN.
-
 The tested code is in `dmlconf/permitted/reduction/reduce.py`,
 `dmlconf/permitted/reduction/cumulative.py` and `dmlconf/permitted/numbers/comparison_in_parts.py`.
 """
@@ -42,9 +39,7 @@ def test_the_logarithm_of_an_exact_sum_has_one_result(values: list[float]) -> No
 
 
 @pytest.mark.parametrize("values", [[0.1, 0.7, -0.8], [1e-39, 0]])
-def test_the_logarithm_of_a_sum_that_cancels_or_is_flushed_may_be_infinite(
-    values: list[float],
-) -> None:
+def test_log_of_a_cancelling_or_flushed_sum_may_be_infinite(values: list[float]) -> None:
     assert may_overflow(values)
 
 
@@ -65,7 +60,7 @@ def products(values: list[float]) -> ErrorScale:
         ([2, 3, np.inf], [False, False, False]),
     ],
 )
-def test_a_product_may_be_nan_only_after_an_overflow_or_before_an_infinity(
+def test_product_may_be_nan_after_overflow_or_before_infinity(
     values: list[float], beyond: list[bool]
 ) -> None:
     scale = products(values)
@@ -73,11 +68,8 @@ def test_a_product_may_be_nan_only_after_an_overflow_or_before_an_infinity(
     np.testing.assert_array_equal(scale.overflows, beyond)
 
 
-def test_the_limit_of_a_product_reaches_zero_if_a_part_of_it_underflows() -> None:
-    """1e-30 * 1e-30 may count as 0, and so may that times 1e30; the right product is 1e-30.
-
-    Four or more roundings of 2^-24 of the error scale are permitted.
-    """
+def test_limit_of_a_product_that_underflows_reaches_zero() -> None:
+    """1e-30 * 1e-30 may count as 0. The rule permits four roundings or more."""
     underflowing, in_range = products([1e-30, 1e-30, 1e30]), products([1e-10, 1e-10, 1e30])
     assert 4 * 2.0**-24 * underflowing.sums[2] > 1e-30
     assert in_range.sums[2] < 1e10 * 1.01
@@ -88,7 +80,7 @@ def test_the_limit_of_a_product_reaches_zero_if_a_part_of_it_underflows() -> Non
     ("sizes", "axes", "whole"),
     [((512,), (0,), True), ((513,), (0,), False), ((3, 5), (0, 1), False), ((3, 5), (1,), True)],
 )
-def test_an_index_is_open_only_if_a_nan_is_among_elements_compared_in_parts(
+def test_nan_opens_an_index_only_of_comparisons_in_parts(
     sizes: tuple[int, ...], axes: tuple[int, ...], whole: bool, position: str
 ) -> None:
     """Up to 512 elements along one axis are compared as a whole."""
@@ -119,8 +111,7 @@ def test_the_extremum_of_only_nans_is_infinite_or_nan(function: str) -> None:
     assert all(low.ravel()[1] == high.ravel()[1] == 5 for low, high in candidates)
 
 
-def test_a_power_of_negative_infinity_adds_no_error_to_a_sum_of_powers() -> None:
-    """The logarithm of exp(0.078) + 0 may be off by as much as that of exp(0.078) alone."""
+def test_negative_infinity_adds_no_error_to_log_sum_exp() -> None:
     output = TensorDesc(DataType.FLOAT32, (1,))
     alone, beside = (
         ErrorScale.of(
@@ -132,7 +123,7 @@ def test_a_power_of_negative_infinity_adds_no_error_to_a_sum_of_powers() -> None
 
 
 def test_cumulative_sums_of_equal_terms_may_all_be_too_small(tmp_path: Path) -> None:
-    """Each of 127 additions of 0.7 is truncated, so that all errors have one sign and add up."""
+    """Each of 127 additions of 0.7 is truncated."""
     desc = """InputTensor: {Sizes: [127], DataType: FLOAT32, fill: {constant: {value: 0.7}}},
       OutputTensor: {Sizes: [127], DataType: FLOAT32}, Axis: 0, AxisDirection: INCREASING,
       HasExclusiveSum: false"""
@@ -148,9 +139,7 @@ def test_cumulative_sums_of_equal_terms_may_all_be_too_small(tmp_path: Path) -> 
     assert not accepts(case, "OutputTensor", [*sums[:-1], off_by_500_roundings])
 
 
-def test_the_logarithm_of_a_subnormal_sum_may_be_one_near_that_of_the_least_normal_number(
-    tmp_path: Path,
-) -> None:
+def test_log_of_a_subnormal_sum_may_be_that_of_a_normal(tmp_path: Path) -> None:
     """DirectML 1.8.0 to 1.12.1 take 0.21 * 2^-126 for 1.21 * 2^-127, whose logarithm is -87.8."""
     desc = """Function: LOG_SUM, Axes: [0],
       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1.0e-39, 1.5e-39]},
@@ -162,9 +151,7 @@ def test_the_logarithm_of_a_subnormal_sum_may_be_one_near_that_of_the_least_norm
         assert not accepts(case, "OutputTensor", [wrong]), wrong
 
 
-def test_the_logarithm_of_a_subnormal_sum_without_negative_terms_is_no_number_above(
-    tmp_path: Path,
-) -> None:
+def test_log_sum_exp_of_minus_103_may_be_minus_infinity(tmp_path: Path) -> None:
     """FLOAT32 rounds exp(-103) to 2^-149, whose logarithm is -103.279, or to 0."""
     desc = """Function: LOG_SUM_EXP, Axes: [0],
       InputTensor: {Sizes: [1], DataType: FLOAT32, values: [-103]},
