@@ -1,8 +1,5 @@
 """Which element-wise results must be exact, and which may be far off.
 
-Some may be far off since an intermediate overflows or underflows, or since a quotient lies next to
-a whole number, where floor and trunc jump.
-
 The tested code is in `dmlconf/permitted/numbers/rounding.py`,
 `dmlconf/permitted/activation/errors.py`, and in `dmlconf/permitted/element_wise/`: in
 `modulus.py`, `arithmetic.py`, `exponential.py` and `power.py`.
@@ -31,13 +28,11 @@ LARGEST = 3.4028234663852886e38
 
 
 def ends_of_two(operator: str, a: float, b: float, data_type: DataType) -> tuple[float, float]:
-    """Return the least and the greatest right result of an operator of two numbers."""
     low, high = hull(candidates(operator, a, b, data_type))
     return float(low[0]), float(high[0])
 
 
 def candidates(operator: str, a: float, b: float, data_type: DataType) -> Sequence[Interval]:
-    """Return the candidates of an operator of two numbers."""
     result: Sequence[Interval] = function_of(operator, "candidates")(
         ATensor=np.array([a], data_type.dtype),
         BTensor=np.array([b], data_type.dtype),
@@ -53,7 +48,6 @@ def permits(operator: str, a: float, b: float, expected: float, actual: float) -
 
 
 def ends_of_one(operator: str, x: float, **attributes: Any) -> tuple[float, float]:
-    """Return the least and the greatest right result of an operator of one FLOAT32 number."""
     low, high = function_of(operator, "interval")(
         InputTensor=np.array([x], np.float32),
         OutputTensor=TensorDesc(DataType.FLOAT32, (1,)),
@@ -79,14 +73,8 @@ def test_the_remainder_of_7_5_by_2_is_exact(operator: str) -> None:
 
 
 @pytest.mark.parametrize("operator", MODULUS)
-def test_a_remainder_may_be_off_by_the_divisor_if_its_quotient_may_reach_other_whole_numbers(
-    operator: str,
-) -> None:
-    """A quotient may be off by 3 * 2^-23 of it: 4194303.5 by almost 1.5, 1398100.5 by almost 0.5.
-
-    So 4194303.5 may become less than 4194303 or more than 4194304; 1398100.5 stays between whole
-    numbers.
-    """
+def test_remainder_of_a_large_quotient_may_be_off_by_the_divisor(operator: str) -> None:
+    """A quotient may be off by 3 * 2^-23 of it: 4194303.5 by 1.5, and 1398100.5 by almost 0.5."""
     assert ends_of_two(operator, 8388607, 2, DataType.FLOAT32) == (-1, 3)
     assert ends_of_two(operator, 2796201, 2, DataType.FLOAT32) == (1, 1)
 
@@ -105,18 +93,16 @@ def test_quotients_next_to_a_whole_number_may_fall_on_either_side(operator: str)
 @pytest.mark.parametrize(
     ("a", "b"), [(-1.2e-38, 3.4e38), (-2e-38, 1e10), (-1e-30, 1e30), (3e38, 2e38), (-1e38, 2e38)]
 )
-def test_the_dividend_may_remain_if_the_quotient_or_the_reciprocal_of_the_divisor_underflows(
-    a: float, b: float
-) -> None:
-    # Measured on DirectML 1.8.0 and 1.15.4 for the first two.
+def test_dividend_may_remain_if_a_division_underflows(a: float, b: float) -> None:
+    # Measured on DirectML 1.8.0 and 1.15.4 for the first two pairs.
     floored = float(np.float32(a) % np.float32(b))
     assert permits("ELEMENT_WISE_MODULUS_FLOOR", a, b, floored, a)
     assert permits("ELEMENT_WISE_MODULUS_FLOOR", a, b, floored, floored)
     assert not permits("ELEMENT_WISE_MODULUS_FLOOR", a, b, floored, b / 3)
 
 
-def test_a_quotient_by_one_of_the_largest_numbers_may_be_zero() -> None:
-    """1 / 3e38 is subnormal. If it counts as 0, so does 1e38 / 3e38, and inf / 3e38 is NaN."""
+def test_quotient_by_a_huge_number_may_be_zero() -> None:
+    """1 / 3e38 is subnormal and may count as 0, and infinity times 0 is NaN."""
     right = 1e38 / 3e38
     for value, permitted in (
         (right, True),
@@ -144,7 +130,7 @@ def test_any_remainder_is_right_if_the_quotient_overflows(operator: str) -> None
 
 
 def test_any_remainder_is_right_if_the_product_overflows() -> None:
-    """-3.3e38 / 8e37 is rounded down to -5, and -5 * 8e37 is negative infinity in FLOAT32."""
+    """-3.3e38 / 8e37 is rounded down to -5, and -5 * 8e37 overflows."""
     for a, b in ((-3.3e38, 8e37), (3.3e38, -8e37)):
         ends = ends_of_two("ELEMENT_WISE_MODULUS_FLOOR", a, b, DataType.FLOAT32)
         assert ends == (-math.inf, math.inf)
@@ -167,7 +153,7 @@ def test_acosh_of_numbers_from_minus_100_to_minus_1_is_nan(x: float) -> None:
 
 @pytest.mark.parametrize("x", [-1e5, -3e38])
 def test_acosh_may_have_any_result_if_its_sum_may_be_zero(x: float) -> None:
-    """It is log(x + sqrt(x^2 - 1)). DirectML 1.15.4 gave negative and positive infinity."""
+    """ACOSH is log(x + sqrt(x^2 - 1)). DirectML 1.15.4 gave both infinities."""
     assert ends_of_one("ELEMENT_WISE_ACOSH", x, ScaleBias=None) == (-math.inf, math.inf)
 
 
@@ -182,10 +168,8 @@ def test_acosh_may_have_any_result_if_its_sum_may_be_zero(x: float) -> None:
         (-LARGEST, 1e38, -math.pi / 2),
     ],
 )
-def test_an_angle_may_be_that_of_a_zero_quotient_if_a_reciprocal_may_be_flushed_to_zero(
-    y: float, x: float, of_zero: float
-) -> None:
-    """A quotient may be a product with 1 / x or 1 / y, which is subnormal for 1e38 and above."""
+def test_angle_of_huge_numbers_may_be_that_of_zero(y: float, x: float, of_zero: float) -> None:
+    """A kernel may multiply by 1 / x or 1 / y, of which one is subnormal."""
     right = math.atan2(y, x)
     for value, permitted in ((right, True), (of_zero, True), ((right + of_zero) / 2, False)):
         assert permits("ELEMENT_WISE_ATAN_YX", y, x, right, value) is permitted

@@ -394,9 +394,7 @@ def status(folder: Path, measured: Measured, values: Mapping[str, list[Any]]) ->
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_outputs_measured_on_directml_do_not_fail_and_wrong_outputs_do(
-    name: str, tmp_path: Path
-) -> None:
+def test_measured_outputs_do_not_fail_and_wrong_outputs_do(name: str, tmp_path: Path) -> None:
     measured = MEASURED[name]
     of_given = status(tmp_path, measured, measured.given)
     if measured.wrong:

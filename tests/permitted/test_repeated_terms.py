@@ -1,7 +1,5 @@
 """The sums of a convolution or a pooling may all err in one direction if their terms are equal.
 
-The inputs show whether terms are equal. The sums do not: they may all differ from each other.
-
 The tested code is in `dmlconf/permitted/windows/convolution.py`,
 `dmlconf/permitted/windows/pooling.py` and `values_repeat` of `dmlconf/permitted/numbers/terms.py`.
 """
@@ -54,14 +52,13 @@ BACKWARD = BACKWARD.replace("VARIED", VARIED)
         ("AVERAGE_POOLING", POOLING.replace("STRIDES", "[20480, 256, 16, 1]"), False),
     ],
 )
-def test_sums_of_256_terms_may_all_be_too_large_only_if_the_terms_are_equal(
+def test_only_sums_of_equal_terms_may_all_be_too_large(
     tmp_path: Path, operator: str, desc: str, equal: bool
 ) -> None:
-    """DirectML 1.15.4 errs so where strides of 0 repeat elements."""
+    """DirectML 1.15.4 gives such sums where strides of 0 repeat elements."""
     case = single(tmp_path, operator, desc)
     right = evaluate(case)["OutputTensor"].astype(np.float64)
-    # A sum of 256 different terms may be off by 52 roundings, one of equal terms by 308. If all are
-    # off, their root mean square may be half of 308.
+    # The root mean square of all errors may be 308 / 2 roundings, for different terms 52 / 2.
     rounding = 2.0**-24
     assert accepts(case, "OutputTensor", right * (1 + 150 * rounding)) is equal
     assert not accepts(case, "OutputTensor", right * (1 + 160 * rounding))

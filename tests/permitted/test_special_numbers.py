@@ -1,7 +1,6 @@
 """Devices may replace NaN, subnormal and very large numbers in functions by other numbers.
 
-Any result is right where Direct3D lets a device take the number for another, as for ATAN of NaN;
-elsewhere the usual limits hold.
+Direct3D permits it, such as for ATAN of NaN.
 
 The tested code is in `dmlconf/permitted/activation/softmax.py`, and in
 `dmlconf/permitted/element_wise/`: in `trigonometry.py`, `exponential.py`, `modulus.py` and
@@ -32,7 +31,7 @@ OF_CANDIDATES = (
     "ELEMENT_WISE_MODULUS_TRUNCATE",
     "ELEMENT_WISE_TAN",
 )
-"""Operators whose rule is `one of`; the others here have the rule `interval`."""
+"""Operators whose rule is `one of`; the others have the rule `interval`."""
 
 
 def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
@@ -71,7 +70,7 @@ def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
         ("ACTIVATION_LOG_SOFTMAX", {"InputTensor": [[NAN, 1], [1, 2]]}, [[0, 1], [0, 0]]),
     ],
 )
-def test_any_result_is_right_only_where_a_device_may_take_a_number_for_another(
+def test_only_replaceable_numbers_permit_any_result(
     operator: str, arguments: dict[str, Any], open_elements: list[Any]
 ) -> None:
     assert (
@@ -80,7 +79,7 @@ def test_any_result_is_right_only_where_a_device_may_take_a_number_for_another(
     )
 
 
-def test_the_logarithm_of_a_subnormal_number_may_be_anything_below_minus_87() -> None:
+def test_log_of_a_subnormal_number_may_be_anything_below_minus_87() -> None:
     """The logarithm of the least normal number, 1.2e-38, is -87.3."""
     lowest, highest = ends_of("ELEMENT_WISE_LOG", InputTensor=[SUBNORMAL, 2], ScaleBias=None)
     assert lowest[0] == -INFINITY
@@ -88,7 +87,7 @@ def test_the_logarithm_of_a_subnormal_number_may_be_anything_below_minus_87() ->
     assert 0.693 < lowest[1] <= highest[1] < 0.694
 
 
-def test_in_a_line_with_nan_log_softmax_of_infinity_or_nan_is_not_finite() -> None:
+def test_nan_in_a_line_permits_finite_log_softmax_of_numbers_only() -> None:
     line = np.array([[NAN, -INFINITY, 3, 1]], np.float32)
     output = TensorDesc(DataType.FLOAT32, line.shape)
     right = reference_function("ACTIVATION_LOG_SOFTMAX")(line, output)
@@ -103,7 +102,7 @@ def test_in_a_line_with_nan_log_softmax_of_infinity_or_nan_is_not_finite() -> No
 
 
 def test_a_tangent_next_to_a_pole_is_large_and_has_either_sign() -> None:
-    """The cosine is 0 with an error of 0.0008, so the quotient has a magnitude of 1,249 or more."""
+    """The sine and the cosine may be off by 0.0008, and (1 - 0.0008) / 0.0008 is 1,249."""
     tensor = np.full(6, np.pi / 2, np.float32)
     output = TensorDesc(DataType.FLOAT32, (6,))
     right = reference_function("ELEMENT_WISE_TAN")(tensor, output, None)

@@ -54,10 +54,7 @@ def test_in_a_graph_any_quotient_by_a_subnormal_scale_is_right(
 
 
 def test_a_subnormal_intermediate_product_may_have_fewer_digits(tmp_path: Path) -> None:
-    """1e-44 is 7 * 2^-149. Half of it, 3.5 * 2^-149, becomes 4 * 2^-149; a Scale of 1e38 shows it.
-
-    So the result may be 8 / 7 of the right one.
-    """
+    """1e-44 is 7 * 2^-149, and FLOAT32 rounds half of it to 4 * 2^-149."""
     tensors = {"Input": 0.5, "InputGradient": 1e-44, "Mean": 0, "Variance": 0.75, "Scale": 1e38}
     desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
     for name in ("", "Scale", "Bias"):
@@ -71,9 +68,7 @@ def test_a_subnormal_intermediate_product_may_have_fewer_digits(tmp_path: Path) 
     assert not accepts(case, "OutputGradientTensor", [100 * right] * 2)
 
 
-def test_a_subnormal_product_of_scales_may_have_fewer_digits_or_count_as_zero(
-    tmp_path: Path,
-) -> None:
+def test_subnormal_product_of_scales_may_be_rounded_or_zero(tmp_path: Path) -> None:
     """1e-20 * 1e-24 is 1e-44, which FLOAT32 rounds to 7 * 2^-149."""
     matrix = "{Sizes: [1, 1], DataType: INT32, values: [1000000000]}"
     scale = "{Sizes: [1, 1], DataType: FLOAT32, values: [SCALE]}"

@@ -28,7 +28,6 @@ INFINITE_PARAMETERS = """
 
 
 def test_infinity_minus_an_infinite_step_may_be_nan(tmp_path: Path) -> None:
-    """The last parameter is 2 - 65504 * 1 / sqrt(6.5), with moments of 1 and 6.5."""
     case = single(tmp_path, "ADAM_OPTIMIZER", INFINITE_PARAMETERS)
     of_directml_1_15_4 = [np.nan, -np.inf, np.inf, -25690.783]
     assert accepts(case, "OutputParametersTensor", of_directml_1_15_4)
@@ -36,14 +35,14 @@ def test_infinity_minus_an_infinite_step_may_be_nan(tmp_path: Path) -> None:
 
 
 def test_a_product_beyond_float32_may_be_divided_as_infinity(tmp_path: Path) -> None:
-    """65504 * 3e34 is divided by sqrt(1e8): 1.97e35, or infinity, as DirectML 1.8.2 computes it."""
+    """DirectML 1.8.2 gives infinity for 65504 * 3e34 / 1e4."""
     desc = (
         INFINITE_PARAMETERS.replace("[.inf, -.inf, .inf, 2]", "[1, 1, 1, 2]")
         .replace("[3.0e+38, 3.0e+38, -3.0e+38, 4]", "[6.0e+34, -6.0e+34, 0, 4]")
         .replace("[4, 4, 4, 9]", "[2.0e+8, 2.0e+8, 4, 9]")
     )
     case = single(tmp_path, "ADAM_OPTIMIZER", desc)
-    # `in_range` permits these infinities as well, so the candidate itself is looked at.
+    # `in_range` permits these infinities, too.
     _, (low, high) = CaseAllowances(case).of("OutputParametersTensor").candidates
     assert low[:2].tolist() == high[:2].tolist() == [-np.inf, np.inf]
     step = 65504 * 3e34 / 1e4
@@ -69,7 +68,6 @@ MOMENTS = """
 
 
 def moments(tmp_path: Path, **values: str) -> Case:
-    """Return a case with these values in `MOMENTS`, of FLOAT32 with two parameters."""
     given = {
         "FIRST": "[1, 1]",
         "SECOND": "[1, 0.7]",
@@ -92,9 +90,7 @@ def test_a_small_beta_may_be_rounded_away_beside_1(tmp_path: Path, beta: str) ->
 
 
 def test_1_may_be_rounded_away_beside_a_large_beta(tmp_path: Path) -> None:
-    """Beta M + (1 - Beta) M is M, which DirectML 1.8.0 gives for the first element; if 1 is rounded
-    away beside Beta, it is Beta M - Beta M, or 0. The second element overflows.
-    """
+    """DirectML 1.8.0 gives M for Beta M + (1 - Beta) M. If 1 - Beta is -Beta, it is 0."""
     case = moments(
         tmp_path,
         FIRST="[0.25, 4]",
@@ -139,7 +135,6 @@ FLOAT16_MOMENTS = """
 
 
 def float16_moments(tmp_path: Path, **values: float) -> Case:
-    """Return a case with these values in `FLOAT16_MOMENTS`, of FLOAT16 with one parameter."""
     desc = FLOAT16_MOMENTS
     for name, value in values.items():
         desc = desc.replace(name, str(value))
@@ -147,10 +142,7 @@ def float16_moments(tmp_path: Path, **values: float) -> Case:
 
 
 def test_both_moments_or_neither_may_be_stored_in_float16(tmp_path: Path) -> None:
-    """With more than 4 dimensions DirectML 1.15.4 stores both moments and gives the first number.
-
-    Without stores the result is the second one.
-    """
+    """With more than 4 dimensions DirectML 1.15.4 stores both, and gives 0.2974."""
     given = {"PARAMETER": -0.2761, "FIRST": -0.9946, "SECOND": 3.75, "GRADIENT": -2.533}
     case = float16_moments(tmp_path, **given, BETA1=0.75, EPSILON=0.125)
     for right in (0.2974, 0.2976):
@@ -159,14 +151,8 @@ def test_both_moments_or_neither_may_be_stored_in_float16(tmp_path: Path) -> Non
         assert not accepts(case, "OutputParametersTensor", [wrong]), wrong
 
 
-def test_a_moment_beyond_float16_may_be_stored_as_the_largest_number_or_infinity(
-    tmp_path: Path,
-) -> None:
-    """V is 0.5 * 2 + 0.5 * 3000^2, which is 4500001, and DirectML 1.15.4 gives the first number.
-
-    Without a store of V the parameter is 2.4078, between the FLOAT16 numbers 2.406 and 2.408. If V
-    is stored as 65504 it is 5.367, and if as infinity 2.
-    """
+def test_moment_beyond_float16_may_be_stored_as_65504_or_infinity(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives 2.406. With V stored as 65504 it is 5.367, and as infinity 2."""
     case = float16_moments(
         tmp_path, PARAMETER=2, FIRST=2, SECOND=2, GRADIENT=-3000, BETA1=0.5, EPSILON=1
     )
@@ -177,7 +163,7 @@ def test_a_moment_beyond_float16_may_be_stored_as_the_largest_number_or_infinity
 
 
 def test_a_negative_v_that_is_flushed_to_0_has_a_root(tmp_path: Path) -> None:
-    """V is -0.5 * 1.4e-45. Its root is NaN, or 0 as in DirectML 1.12.1: 1 - 0.15 is 0.85 then."""
+    """The root of -0.5 * 1.4e-45 is NaN, or 0 on DirectML 1.12.1."""
     given = {"FIRST": "[0.15, 1]", "SECOND": "[-0.5, 0.25]", "GRADIENT": "[0, 0]"}
     case = moments(tmp_path, **given, BETA2="1.4e-45")
     flushed = float(np.float32(1) - np.float32(0.15))
@@ -188,10 +174,7 @@ def test_a_negative_v_that_is_flushed_to_0_has_a_root(tmp_path: Path) -> None:
 
 
 def test_a_small_v_that_may_be_negative_may_have_no_root(tmp_path: Path) -> None:
-    """V is 0.5 * G * G - 0.05, which is 8e-9 or 7e-8. Each rounding near 0.05 is off by up to 4e-9.
-
-    So only the first V may come out negative, and only its root may be NaN.
-    """
+    """V is 0.5 * G * G - 0.05: 8e-9 or 7e-8. Roundings near 0.05 may be off by 4e-9 each."""
     for gradient, in_doubt in (("0.3162278", True), ("0.316228", False)):
         case = moments(tmp_path, SECOND="[-0.1, 0.3]", GRADIENT=f"[{gradient}, 1]", BETA2="0.5")
         first, second = evaluate(case)["OutputParametersTensor"].tolist()

@@ -28,12 +28,12 @@ DRAWS: Final[dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]]]
     "positive": lambda random, shape: random.uniform(0, 1, shape),
     "normal": lambda random, shape: random.standard_normal(shape),
 }
-"""How the elements of both matrices are distributed."""
+"""Distributions of the elements of both matrices."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """Two matrices to multiply: `a` has the sizes {rows, length}, `b` {length, columns}."""
+    """Two matrices: `a` has the sizes {rows, length}, `b` {length, columns}."""
 
     a: Array
     b: Array
@@ -41,11 +41,9 @@ class Product:
     def judged(
         self, actual: Array, data_type: Any = np.float32, *, half: bool = False
     ) -> Comparison:
-        """Compare an output with the exact product, under a rule of the kind `accumulate`.
+        """Compare an output, rounded to `data_type`, with the exact product.
 
-        Args:
-            actual: the output, sizes {rows, columns}; it is rounded to `data_type` first.
-            half: whether the backend may compute FLOAT16 outputs in FLOAT16.
+        `half` says whether the backend may compute FLOAT16 outputs in FLOAT16.
         """
         a, b = self.a.astype(np.float64), self.b.astype(np.float64)
         rule = PrecisionRule(
@@ -65,7 +63,7 @@ def product(draw: str, length: int, data_type: Any = np.float32) -> Product:
 
 
 def accumulated(pair: Product, order: Iterable[int], precision: Any = np.float32) -> Array:
-    """Add up the products in this order of their indices; round each product and each sum."""
+    """Add up the products in this order; round each product and each sum."""
     total = np.zeros((len(pair.a), pair.b.shape[1]), precision)
     for k in order:
         terms = np.outer(pair.a[:, k], pair.b[k]).astype(precision)
@@ -90,7 +88,7 @@ def blocked(pair: Product) -> Array:
 
 
 def pairwise(pair: Product) -> Array:
-    """Add up neighbours, then neighbouring sums, until one sum is left."""
+    """Add up neighbours, then neighbouring sums."""
     terms = np.einsum("ik,kj->kij", pair.a, pair.b)
     while len(terms) > 1:
         terms = terms[0::2] + terms[1::2]
@@ -108,7 +106,7 @@ def fused(pair: Product) -> Array:
 
 
 def library(pair: Product) -> Array:
-    """Add up in the order that NumPy's library for matrices chooses."""
+    """Add up in the order of NumPy's matrix library."""
     result: Array = pair.a @ pair.b
     return result
 
@@ -119,7 +117,7 @@ def last_dropped(pair: Product) -> Array:
 
 
 def with_inputs_rounded_to(bits: int) -> Callable[[Product], Array]:
-    """Return a function that multiplies inputs rounded to this number of fraction bits."""
+    """Return a function that rounds inputs to this number of fraction bits."""
 
     def rounded(values: Array) -> Array:
         scale = 2.0 ** (bits - np.frexp(values.astype(np.float64))[1] + 1)
@@ -159,7 +157,6 @@ DEFECTS: Final = {
 def test_each_of_six_ways_to_add_up_in_float32_passes(
     way: Callable[[Product], Array], draw: str, length: int
 ) -> None:
-    """Below 1, the margin is that of the worst error, the spread that of the mean squared error."""
     pair = product(draw, length)
     actual = pair.judged(way(pair))
     assert actual.passed
@@ -185,9 +182,7 @@ def test_sums_held_in_float16_pass_only_with_half_precision(draw: str, length: i
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("draw", DRAWS)
-def test_float32_sums_of_float16_tensors_pass_with_and_without_half_precision(
-    draw: str, length: int
-) -> None:
+def test_float32_sums_of_float16_tensors_pass(draw: str, length: int) -> None:
     pair = product(draw, length, np.float16)
     inside = Product(pair.a.astype(np.float32), pair.b.astype(np.float32))
     assert pair.judged(forward(inside), np.float16).passed
@@ -225,11 +220,8 @@ def test_equal_elements_may_all_have_the_same_error() -> None:
     assert actual.spread == 0
 
 
-def test_sums_with_equal_error_scales_have_a_larger_limit_than_sums_with_different_ones() -> None:
-    """Equal terms have equal errors, so 2^17 terms may be off by 2^17 * 2^-24 * 0.25 = 0.002.
-
-    Errors of different terms cancel in part: 0.00003 of them are left, and 1.5 ULP of 2^-12.
-    """
+def test_sums_with_equal_error_scales_have_a_larger_limit() -> None:
+    """2^17 equal terms may be off by 2^17 * 2^-24 * 0.25 = 0.002."""
     expected = np.full(128, 0.25, np.float16)
     actual = expected - np.float16(0.001)
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1 << 17)
@@ -239,14 +231,14 @@ def test_sums_with_equal_error_scales_have_a_larger_limit_than_sums_with_differe
         assert compare(actual, expected, rule, allowed).passed is passes
 
 
-def test_where_a_partial_sum_overflows_infinities_and_nan_are_as_right_as_the_exact_sum() -> None:
+def test_overflow_of_a_partial_sum_permits_infinities_and_nan() -> None:
     large = np.float32(3e38)
     pair = Product(np.array([[large, large, -large]]), np.ones((3, 1), np.float32))
     for value in (np.inf, -np.inf, np.nan, 3e38):
         assert pair.judged(np.array([[value]])).passed
 
 
-def test_where_a_partial_sum_overflows_no_other_finite_number_is_right() -> None:
+def test_overflow_of_a_partial_sum_permits_no_wrong_number() -> None:
     large = np.float32(3e38)
     pair = Product(np.array([[large, large, -large]]), np.ones((3, 1), np.float32))
     for value in (0, 1e38, -3e38):
@@ -276,7 +268,7 @@ def test_a_sum_of_zeros_must_be_exactly_zero() -> None:
     assert not pair.judged(np.full((1, 1), 1e-30)).passed
 
 
-def test_sums_with_an_infinite_or_nan_term_must_be_that_infinity_or_nan() -> None:
+def test_sum_with_an_infinite_or_nan_term_is_that_term() -> None:
     for value, right in ((np.nan, np.nan), (np.inf, np.inf), (-np.inf, -np.inf)):
         pair = Product(np.array([[1, value]], np.float32), np.ones((2, 1), np.float32))
         assert pair.judged(np.array([[right]])).passed
@@ -291,7 +283,7 @@ def test_subnormal_float16_results_may_be_one_step_off_and_not_two() -> None:
         assert pair.judged(np.array([[steps * smallest]]), np.float16).passed is passes, steps
 
 
-def test_an_exact_sum_beyond_float16_may_be_its_largest_number_or_infinity() -> None:
+def test_exact_sum_beyond_float16_may_be_65504_or_infinity() -> None:
     sums = np.array([240000.0])  # A multiple of 128, so a quantum of 128 makes the sum exact.
     infinite, largest = np.array([np.inf], np.float16), np.array([65504], np.float16)
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "a test", products=1)
@@ -302,11 +294,8 @@ def test_an_exact_sum_beyond_float16_may_be_its_largest_number_or_infinity() -> 
 
 
 @pytest.mark.parametrize("count", [10, 20_000])
-def test_the_expected_number_and_each_of_seven_spans_are_right_and_nothing_else(count: int) -> None:
-    """Each span is a single number from -3 to 4 except 0, the expected number.
-
-    With 20,000 elements one span at a time is computed.
-    """
+def test_only_the_expected_number_and_the_spans_are_right(count: int) -> None:
+    """Each span is a single number. With 20,000 elements one span at a time is computed."""
     numbers = [np.full(count, float(number)) for number in range(-3, 5) if number]
     errors = SumErrors(np.ones(count), spans=tuple((number, number) for number in numbers))
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1, True)

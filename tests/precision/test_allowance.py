@@ -1,6 +1,4 @@
-"""An element that is judged alone gets the same result as within its whole output.
-
-So it suffices to judge samples of large outputs.
+"""An element judged alone gets the same result as within its whole output.
 
 The tested code is in `dmlconf/precision/allowance.py` and `dmlconf/precision/compare.py`.
 """
@@ -68,19 +66,16 @@ OUTPUTS = {
         [True, True, False, False],
     ),
 }
-"""The expected and the actual output, the rule, its allowance, and which elements pass.
-
-Outputs have the sizes {2, 2}.
-"""
+"""The expected and the actual output, the rule, its allowance, and which elements pass."""
 
 
-def test_each_field_of_the_errors_of_some_elements_is_that_of_these_elements() -> None:
+def test_errors_at_some_elements_have_each_field() -> None:
     def numbers(first: float) -> Array:
         return first + floats(0, 1, 2, 3, dtype=np.float64)
 
     errors = SumErrors(
         sums=numbers(10),
-        stored=np.array([7.0]),  # The same for all elements.
+        stored=np.array([7.0]),
         deviation=numbers(20),
         quantum=0.5,
         overflows=np.array([[True, False], [True, True]]),

@@ -32,7 +32,7 @@ Sum = Callable[[Array], Array]
 
 
 def _lanes(rows: Array) -> Array:
-    """Return 64 partial sums of each row, sizes {rows, 64}; each adds up every 64th element."""
+    """Return 64 partial sums of each row, of every 64th element each."""
     padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 64)))
     return np.cumsum(padded.reshape(len(rows), -1, 64), 1, dtype=np.float32)[:, -1]
 
@@ -54,7 +54,6 @@ def case_and_allowances(identifier: str) -> tuple[Case, CaseAllowances]:
 
 
 def comparison(identifier: str, output: str, actual: Array) -> Comparison:
-    """Compare an output of a case under the case's own rule."""
     case, allowances = case_and_allowances(identifier)
     expected = allowances.right[output]
     shaped = actual.reshape(expected.shape).astype(np.float32)
@@ -62,7 +61,7 @@ def comparison(identifier: str, output: str, actual: Array) -> Comparison:
 
 
 def kernel_outputs(identifier: str, add_up: Sum) -> Mapping[str, Array]:
-    """Return the outputs that depend on a sum, as a FLOAT32 kernel computes them."""
+    """Return the outputs that depend on a sum, computed in FLOAT32."""
     case, _ = case_and_allowances(identifier)
     inputs = case.inputs()
     rows = inputs["InputTensor"].reshape(-1, inputs["InputTensor"].shape[-1])
@@ -95,7 +94,7 @@ def kernel_outputs(identifier: str, add_up: Sum) -> Mapping[str, Array]:
 
 @pytest.mark.parametrize("order", SUMS)
 @pytest.mark.parametrize("identifier", [SOFTMAX, EQUAL, TRAINING, GRADIENTS, AVERAGE])
-def test_outputs_computed_with_each_order_of_additions_pass(identifier: str, order: str) -> None:
+def test_four_orders_of_additions_pass(identifier: str, order: str) -> None:
     for output, actual in kernel_outputs(identifier, SUMS[order]).items():
         assert comparison(identifier, output, actual).passed, output
 

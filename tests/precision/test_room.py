@@ -36,7 +36,7 @@ def float16(*values: float) -> Array:
 
 
 def counted(expected: Array, *ends: Ends) -> Room:
-    """Return the room of an output under the rule `interval`, with these ends of each element."""
+    """Return the room of an output under the rule `interval`."""
     low = np.array([end.low for end in ends], expected.dtype)
     high = np.array([end.high for end in ends], expected.dtype)
     return room(expected, INTERVAL, Allowance(interval=(low, high)))
@@ -66,7 +66,7 @@ def test_integers_are_open_if_the_interval_contains_all_of_their_type() -> None:
     assert counted(np.array([3], np.uint8), Ends(3, 3)) == NO_ROOM
 
 
-def test_whether_an_element_is_loose_depends_on_the_largest_finite_magnitude() -> None:
+def test_looseness_is_relative_to_the_largest_finite_element() -> None:
     narrow = Ends(1, 1.5)
     assert counted(float16(1, 100), narrow, Ends(100, 100)) == NO_ROOM
     assert counted(float16(1, -100), narrow, Ends(-100, -100)) == NO_ROOM
@@ -90,11 +90,8 @@ def test_an_interval_from_the_largest_number_to_infinity_is_not_loose() -> None:
     assert counted(float16(-65504), Ends(-math.inf, -65504)) == NO_ROOM
 
 
-def test_a_sum_is_loose_if_its_error_scale_is_large_and_open_if_it_is_enormous() -> None:
-    """Each sum may be off by 12.5 * 2^-24 of its error scale, and by 1.5 ULP of FLOAT16.
-
-    At an error scale of 2^18 that is more than 0.19, and so more than a tenth of the sum, 1.
-    """
+def test_large_error_scales_make_sums_loose_or_open() -> None:
+    """A sum may be off by 12.5 * 2^-24 of its error scale, which is 0.19 for 2^18."""
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     error_scales = np.array([1.0, 2.0**18, 2.0**301])
     actual = room(float16(1, 1, 1), rule, Allowance(errors=SumErrors(error_scales)))
@@ -139,7 +136,7 @@ def test_values_between_the_permitted_ends_pass_and_values_outside_fail(
         inside = _between(expected, ends, 0.999)
         assert compare(inside, expected, rule, allowed).differing == 0
     for ends, side in ((low, -np.inf), (high, np.inf)):
-        # The largest FLOAT16 number is 65504, so no finite number may lie beyond a larger end.
+        # No finite FLOAT16 number may lie beyond a larger end.
         for at in np.flatnonzero(np.abs(ends) < 60000):
             outside = expected.copy()
             while not _farther(outside[at], ends[at], expected[at]):

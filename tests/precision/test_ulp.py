@@ -23,7 +23,6 @@ LEAST_EXPONENT = {DataType.FLOAT16: -14, DataType.FLOAT32: -126, DataType.FLOAT6
 
 
 def number(data_type: DataType, bits: int) -> Any:
-    """Return the number with these bits."""
     return np.array([bits], f"u{data_type.bits // 8}").view(data_type.dtype)[0]
 
 
@@ -50,11 +49,7 @@ PAIRS = st.sampled_from(FLOATS).flatmap(
 
 
 def rank(data_type: DataType, value: Any) -> int:
-    """Return how many steps a finite number or an infinity is from 0, by exact arithmetic.
-
-    Numbers from 2^e to 2^(e + 1) are 2^(e - fraction bits) apart. Below the least exponent, they
-    are as far apart as at the least exponent.
-    """
+    """Return how many steps a finite number or an infinity is from 0, by exact arithmetic."""
     steps = 1 << FRACTION_BITS[data_type]
     if math.isinf(value):
         greatest = float(np.finfo(data_type.dtype).max)
@@ -70,7 +65,6 @@ def rank(data_type: DataType, value: Any) -> int:
 
 
 def distance(a: Any, b: Any) -> int:
-    """Return the distance of two numbers of one type in ULP."""
     return int(ulp_distance(np.array([a]), np.array([b]))[0])
 
 

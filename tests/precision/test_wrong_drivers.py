@@ -1,8 +1,5 @@
 """Rules refuse mistakes of drivers in sums and normalizations, and permit six orders of additions.
 
-Each test computes outputs of a bundled case as a right or a wrong driver would, and compares them
-under the case's own rule.
-
 The tested code is in `dmlconf/precision/accumulation.py`, and in `dmlconf/permitted/`: in
 `products/gemm.py`, `reduction/reduce.py`, `normalization/mean_variance.py`,
 `activation/softmax.py` and `recurrent/gru.py`. The rules are in `schemas/operators/`.
@@ -59,7 +56,7 @@ def case_of(identifier: str) -> Case:
 
 
 def comparison(case: Case, output: str, actual: Array) -> Comparison:
-    """Compare an output, rounded to its type, with the reference's under the case's own rule."""
+    """Compare an output, rounded to its type, with the reference's by the case's rule."""
     expected = evaluate(case)[output]
     rounded = actual.reshape(expected.shape).astype(expected.dtype)
     return compare(rounded, expected, case.rule(output), CaseAllowances(case).of(output))
@@ -119,7 +116,7 @@ def untiled(store: Callable[[Array], Array], *, backward: bool = False) -> Drive
 
 
 def pairwise(a: Array, b: Array) -> Array:
-    """Add up neighbours in FLOAT32, then neighbouring sums, until one sum is left."""
+    """Add up neighbours in FLOAT32, then neighbouring sums."""
     terms = [single(np.outer(a[:, k], b[k])) for k in range(len(b))]
     while len(terms) > 1:
         odd = terms[len(terms) // 2 * 2 :]
@@ -179,9 +176,7 @@ def test_sums_held_in_float16_fail_where_terms_are_unequal(identifier: str, driv
 @pytest.mark.parametrize("driver", FLOAT32_SUMS)
 @pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("identifier", [*RANDOM, *UNEQUAL.values()])
-def test_outputs_computed_with_each_of_six_orders_of_float32_additions_pass(
-    identifier: str, data_type: str, driver: str
-) -> None:
+def test_six_orders_of_float32_additions_pass(identifier: str, data_type: str, driver: str) -> None:
     case = case_of(identifier.format(data_type))
     assert comparison(case, "OutputTensor", FLOAT32_SUMS[driver](*matrices(case))).passed
 
@@ -228,7 +223,6 @@ def normalized(case: Case, *, unbiased: bool = False, outside: bool = False) -> 
     """Return MEAN_VARIANCE_NORMALIZATION1 of a case, FLOAT64, by a wrong formula if asked.
 
     Args:
-        case: the case.
         unbiased: whether to divide the squares by n - 1 instead of n.
         outside: whether to add epsilon to the root of the variance instead of the variance.
     """

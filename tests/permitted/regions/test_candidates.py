@@ -20,10 +20,7 @@ ONE_ELEMENT = """InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [
 
 
 def test_a_sample_may_be_rounded_to_the_only_coordinate_inside(tmp_path: Path) -> None:
-    """FLOAT32 has 0.1 as 0.1 + 1.5e-9, so -5 * 0.1 + 0.5 is -7e-9, or 0 if the product is rounded.
-
-    With one element and AlignRegionsToCorners only 0 is inside.
-    """
+    """The sample is at -5 * float32(0.1) + 0.5: -7e-9, or 0 with a rounded product. Only 0 is inside."""
     near = single(tmp_path, "ROI_ALIGN1", ONE_ELEMENT.replace("ROW", "-5"))
     assert accepts(near, "OutputTensor", [5])
     assert accepts(near, "OutputTensor", [-1])
@@ -34,10 +31,7 @@ def test_a_sample_may_be_rounded_to_the_only_coordinate_inside(tmp_path: Path) -
 
 
 def test_an_offset_that_float32_loses_may_move_a_sample_inside(tmp_path: Path) -> None:
-    """-7 - 1.2e-38 is -7 in FLOAT32, so the sample between -7 and 7 is at 0 or at -1.2e-38.
-
-    Only 0 is inside. DirectML 1.13.1 reads it.
-    """
+    """DirectML 1.13.1 reads the middle sample, at -1.2e-38 or 0. Only 0 is inside."""
     desc = ONE_ELEMENT.replace("[-5, ROW, -5, ROW]", "[-7, -7, 7, 7]").replace(": 0.1", ": 1")
     desc = desc.replace("PerOutput: 1", "PerOutput: 3").replace("AVERAGE", "MAX")
     case = single(tmp_path, "ROI_ALIGN1", desc.replace("-0.5", "1.1754943508222875e-38"))

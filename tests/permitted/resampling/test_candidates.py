@@ -15,8 +15,8 @@ from tests.permitted.graphs.accepted import accepts, graph, single
 LINE = "Sizes: [10], DataType: FLOAT32, values: [1, 1, 1, 1, 7, .nan, 1, 1, 1, 1]"
 
 
-def test_both_elements_that_may_be_the_nearest_are_right_even_if_one_is_nan(tmp_path: Path) -> None:
-    """The coordinate 0.5 / 0.1 - 0.5 is 4.5, so that element 4 or 5 is read."""
+def test_either_nearest_element_is_right_even_if_nan(tmp_path: Path) -> None:
+    """The coordinate 0.5 / 0.1 - 0.5 is half-way between the elements 4 and 5."""
     nodes = """
   node: {operator: RESAMPLE, desc: {InputTensor: x, OutputTensor: {Sizes: [1]},
          InterpolationMode: NEAREST_NEIGHBOR, Scales: [0.1]}}"""

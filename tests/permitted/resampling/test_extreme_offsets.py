@@ -1,8 +1,7 @@
 """RESAMPLE and its gradient are judged with offsets that are enormous, infinite or NaN.
 
-With LINEAR, an output of RESAMPLE lies on a straight line through two elements. Any value is right
-if rounding decides on which line it lies, or if an offset is not finite. With NEAREST_NEIGHBOR, an
-output is an element, whatever the offset is. Any gradient is right if an offset is not finite.
+With LINEAR, an output of RESAMPLE lies on a straight line through two elements; with
+NEAREST_NEIGHBOR, it is an element.
 
 The tested code is in `dmlconf/permitted/resampling/` and in
 `dmlconf/reference/resampling/interpolation.py`.
@@ -28,9 +27,7 @@ BACKWARD = (
 )
 
 
-def test_an_interpolated_value_at_a_coordinate_far_from_the_elements_may_be_anything(
-    tmp_path: Path,
-) -> None:
+def test_interpolated_value_far_from_the_elements_may_be_anything(tmp_path: Path) -> None:
     """Measured: DirectML 1.15.4 gives -4e20 with an offset of 1e20."""
     linear = FORWARD.replace("MODE", "LINEAR")
     far = single(tmp_path, "RESAMPLE1", linear.replace("OFFSET", "1.0e+20"))
@@ -40,20 +37,15 @@ def test_an_interpolated_value_at_a_coordinate_far_from_the_elements_may_be_anyt
     assert not accepts(near, "OutputTensor", [-4e20, 0, 4])
 
 
-def test_the_element_nearest_to_a_coordinate_far_before_the_elements_is_the_first(
-    tmp_path: Path,
-) -> None:
+def test_first_element_is_the_nearest_far_before_it(tmp_path: Path) -> None:
     nearest = FORWARD.replace("MODE", "NEAREST_NEIGHBOR").replace("OFFSET", "1.0e+20")
     case = single(tmp_path, "RESAMPLE1", nearest)
     assert accepts(case, "OutputTensor", [0, 0, 0])
     assert not accepts(case, "OutputTensor", [0, 0, 8])
 
 
-def test_a_value_on_a_line_through_enormous_elements_may_overflow(tmp_path: Path) -> None:
-    """The last output may lie on the line from -1e38 to 1e38, at 2.5 times its length: at 4e38.
-
-    The difference of two points on such lines may overflow, too. So any value is right.
-    """
+def test_value_on_a_line_through_enormous_elements_may_overflow(tmp_path: Path) -> None:
+    """The line from -1e38 to 1e38 reaches 4e38 at 2.5 times its length."""
     large = FORWARD.replace("MODE", "LINEAR").replace("[0, 4, 8]", "[1.0e+38, -1.0e+38, 1.0e+38]")
     case = single(tmp_path, "RESAMPLE1", large.replace("OFFSET", "-2.0"))
     assert accepts(case, "OutputTensor", [0, 1e38, float("inf")])
@@ -71,12 +63,10 @@ ANTIALIASED = (
     "RoundingDirection: DECREASING, Scales: [0.25], InputPixelOffsets: [OFFSET], "
     "OutputPixelOffsets: [-0.5], Antialiased: true"
 )
-"""With the offset 0.5, two steps average pairs of elements: 8 elements become 4, and then 2."""
+"""With the offset 0.5, each of two steps averages pairs of elements."""
 
 
-def test_an_antialiased_value_at_a_coordinate_far_from_the_elements_may_be_anything(
-    tmp_path: Path,
-) -> None:
+def test_antialiased_value_far_from_the_elements_may_be_anything(tmp_path: Path) -> None:
     far = single(tmp_path, "RESAMPLE3", ANTIALIASED.replace("OFFSET", "1.0e+20"))
     assert accepts(far, "OutputTensor", [-2e20, 7])
     near = single(tmp_path, "RESAMPLE3", ANTIALIASED.replace("OFFSET", "0.5"))
@@ -86,7 +76,7 @@ def test_an_antialiased_value_at_a_coordinate_far_from_the_elements_may_be_anyth
 
 @pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
 @pytest.mark.parametrize(("offset", "gradients"), [("1.0e+20", [6, 0]), ("-1.0e+20", [0, 6])])
-def test_gradients_at_coordinates_far_from_the_elements_belong_to_the_outermost(
+def test_gradients_far_from_the_elements_go_to_the_outermost(
     tmp_path: Path, mode: str, offset: str, gradients: list[float]
 ) -> None:
     desc = BACKWARD.replace("MODE", mode).replace("OFFSET", offset)
@@ -97,7 +87,9 @@ def test_gradients_at_coordinates_far_from_the_elements_belong_to_the_outermost(
 
 @pytest.mark.parametrize("offset", [".inf", "-.inf", ".nan"])
 @pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
-def test_offsets_that_are_not_finite_can_be_judged(tmp_path: Path, mode: str, offset: str) -> None:
+def test_offsets_that_are_not_finite_permit_any_element(
+    tmp_path: Path, mode: str, offset: str
+) -> None:
     desc = FORWARD.replace("MODE", mode).replace("OFFSET", offset)
     forward = single(tmp_path, "RESAMPLE1", desc)
     assert accepts(forward, "OutputTensor", [0, 8, 4])

@@ -32,13 +32,13 @@ def interval(
     return tuple(end.tolist() for end in ends)
 
 
-def test_uncertain_coordinates_outside_of_the_tensor_permit_a_narrow_interval() -> None:
+def test_uncertain_coordinates_outside_permit_a_narrow_interval() -> None:
     lowest, highest = interval(GRADIENT, [-50, -40, -30], 2)
     assert 6.999 < lowest[0] <= 7 <= highest[0] < 7.001
     assert (lowest[1], highest[1]) == (0, 0)
 
 
-def test_uncertain_coordinates_that_may_be_within_the_tensor_permit_a_wide_interval() -> None:
+def test_uncertain_coordinates_inside_permit_a_wide_interval() -> None:
     lowest, highest = interval(GRADIENT, [-5, -4, -3], 2)
     # The gradients add up to 7, and may count twice at the edge.
     assert 1 < highest[0] - lowest[0] < 15
@@ -51,7 +51,7 @@ def test_the_share_of_each_element_is_as_uncertain_as_the_coordinate() -> None:
     np.testing.assert_allclose(highest, [8, 4, 0], atol=1e-5)
 
 
-def test_a_nan_gradient_outside_of_the_tensor_permits_any_value_along_the_axis() -> None:
+def test_nan_gradient_outside_permits_any_value_along_its_axis() -> None:
     gradient = np.array([np.nan, 2], np.float32)
     assert interval(gradient, [-50, -40], 4) == ([-np.inf] * 4, [np.inf] * 4)
 
@@ -67,7 +67,7 @@ def nearest(gradient: list[float], coordinates: list[float], errors: float) -> l
 
 @pytest.mark.parametrize("value", [0.0, 2.0])
 def test_a_gradient_may_belong_to_any_element_within_its_error(value: float) -> None:
-    """Elements 0 to 3 are within the error. DirectML was measured to take 1 at a scale of 2^-23."""
+    """DirectML was measured to take element 1 at a scale of 2^-23."""
     lowest, highest = hull(nearest([2], [-0.25], 12))
     assert (lowest <= value).all()
     assert (value <= highest).all()
@@ -80,21 +80,21 @@ def test_a_gradient_belongs_to_no_element_beyond_its_error() -> None:
     assert lowest.tolist() == [0, 0, 0, 0]
 
 
-def test_an_element_may_get_none_one_or_both_of_the_gradients_near_its_boundaries() -> None:
-    """The coordinates may lie on either side of 0.5 and of 1.5, the boundaries of element 1."""
+def test_element_may_get_any_of_the_gradients_near_its_boundaries() -> None:
+    """The boundaries of element 1 are 0.5 and 1.5."""
     candidates = nearest([2, 10], [0.5, 1.5], errors=0.1)
     assert sorted(low[1] for low, _ in candidates) == [0, 2, 10, 12]
     assert all(low[1] == high[1] for low, high in candidates)
 
 
-def test_linear_gradients_reach_every_element_within_their_error_and_none_beyond() -> None:
-    """The coordinate is between -6 and 14, so that 15 is the last element next to it."""
+def test_linear_gradients_reach_only_elements_within_their_error() -> None:
+    """The coordinate is between -6 and 14."""
     lowest, highest = interval(np.array([2], np.float32), [4.0], 20)
     assert min(highest[:15]) >= 2
     assert highest[16:] == lowest[16:] == [0] * 4
 
 
-def test_finite_gradients_that_overflow_beside_an_infinity_permit_any_result() -> None:
+def test_gradients_that_overflow_beside_infinity_permit_any_result() -> None:
     """Measured: -3e38 - 3e38 + inf is NaN or infinite, by the order of the additions."""
     (candidate,) = nearest([-3e38, -3e38, np.inf], [0, 0, 0], 0)
     assert np.isneginf(candidate[0][0])
@@ -106,12 +106,12 @@ def test_finite_gradients_that_overflow_beside_an_infinity_permit_any_result() -
 @pytest.mark.parametrize(
     ("columns", "seed", "reached"), [(160, 35, True), (120, 30, False)], ids=["256", "192"]
 )
-def test_float16_may_hold_sums_along_one_axis_of_more_than_192_gradients(
+def test_sums_of_over_192_gradients_may_be_stored_in_float16(
     columns: int, seed: int, reached: bool, tmp_path: Path
 ) -> None:
-    """A graph of DirectML 1.9.1 gives 0.26513671875 for 160 columns, whose exact sum is 0.26538.
+    """A graph of DirectML 1.9.1 gives 0.26513671875 with 160 columns; the exact sum is 0.26538.
 
-    An element has 4 gradients along one axis and 64 along the other, or 48 of 120 columns.
+    An element has 4 * 64 gradients with 160 columns, and 4 * 48 with 120.
     """
     desc = f"""InterpolationMode: LINEAR, Scales: [1, 1, 2, {columns // 5}],
       InputPixelOffsets: [0.5, 0.5, 0.5, 0.5], OutputPixelOffsets: [-0.5, -0.5, -0.5, -0.5],

@@ -35,7 +35,7 @@ def test_unchanged_axes_may_give_nan_along_the_first_or_the_last_two(tmp_path: P
         values = [np.nan if at == index else value for at, value in enumerate(right)]
         if accepts(case, "OutputTensor", values):
             permitted.append(index)
-    # NaN is also right at the infinity itself (0 * infinity), and before it along both last axes.
+    # `LAST - 3` is before the infinity along both last axes.
     assert permitted == [BEFORE[0], LAST - 3, BEFORE[2], BEFORE[3], LAST]
 
 

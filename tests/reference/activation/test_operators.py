@@ -1,8 +1,5 @@
 """An activation of finite numbers has the same results alone as fused into another operator.
 
-Permitted intervals contain the results. If two inputs differ by d, their results differ by at most
-`slope` times d.
-
 The tested code is in `dmlconf/reference/activation/operators.py`,
 `dmlconf/reference/activation/formulas.py`, `dmlconf/reference/activation/fused.py`,
 `dmlconf/permitted/activation/operators.py` and `dmlconf/permitted/activation/fused.py`.
@@ -32,7 +29,7 @@ from tests.properties import examples
 from tests.reference.functions import function_of
 
 WITH_JUMPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
-"""Activations with a jump, so that no slope bounds their differences."""
+"""Activations with a jump have no slope."""
 
 numbers = st.floats(-30, 30)
 factors = st.floats(0.25, 3, width=32)
@@ -46,7 +43,7 @@ def nested(name: str, value: float) -> dict[str, Any]:
 
 
 def alone(name: str, values: Array, value: float) -> Array:
-    """Return what an activation gives as an operator of its own, with each attribute `value`."""
+    """Return what an activation gives as an operator, with each attribute `value`."""
     attributes = {k: v for k, v in nested(name, value).items() if k != "operator"}
     output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)
     result: Array = reference_function(name)(InputTensor=values, OutputTensor=output, **attributes)
@@ -57,7 +54,7 @@ def test_every_activation_of_the_catalogue_has_a_formula() -> None:
     assert set(operator_sets()["ELEMENT_WISE_ACTIVATIONS"]) == set(FORMULAS)
 
 
-def test_no_activation_leaves_values_and_error_scales_unchanged_and_has_a_slope_of_1() -> None:
+def test_absent_activation_changes_nothing_and_has_slope_1() -> None:
     values = np.array([1.0, -2.0])
     assert fused(values, None) is values
     assert slope(None) == 1
@@ -68,9 +65,7 @@ def test_no_activation_leaves_values_and_error_scales_unchanged_and_has_a_slope_
 @pytest.mark.parametrize("name", [name for name in FORMULAS if name not in WITH_JUMPS])
 @few_examples
 @given(x=numbers, y=numbers, value=factors)
-def test_results_differ_by_at_most_the_slope_times_the_difference_of_the_inputs(
-    name: str, x: float, y: float, value: float
-) -> None:
+def test_slope_bounds_differences_of_results(name: str, x: float, y: float, value: float) -> None:
     first, second = fused(np.array([x, y]), nested(name, value))
     assert abs(first - second) <= slope(nested(name, value)) * abs(x - y) * (1 + 1e-9) + 1e-9
 
@@ -78,7 +73,7 @@ def test_results_differ_by_at_most_the_slope_times_the_difference_of_the_inputs(
 @pytest.mark.parametrize("name", FORMULAS)
 @few_examples
 @given(values=st.lists(numbers, min_size=1, max_size=9), value=factors)
-def test_an_activation_of_finite_numbers_has_the_same_results_fused_and_alone(
+def test_activation_has_the_same_results_fused_and_alone(
     name: str, values: list[float], value: float
 ) -> None:
     array = np.array(values, np.float32)
@@ -111,14 +106,14 @@ def test_the_interval_contains_the_result_of_the_reference(
         ("ACTIVATION_SOFTSIGN", [math.nan, math.nan, math.nan]),  # infinity / (1 + infinity)
     ],
 )
-def test_relu_alone_of_nan_is_0_and_elu_sigmoid_and_softsign_follow_their_formulas(
+def test_relu_of_nan_is_0_and_others_follow_their_formulas(
     name: str, expected: list[float]
 ) -> None:
     values = np.array([math.nan, math.inf, -math.inf], np.float32)
     np.testing.assert_array_equal(alone(name, values, 1), np.array(expected, np.float32))
 
 
-def test_a_fused_relu_multiplies_numbers_below_0_by_0_and_keeps_nan() -> None:
+def test_fused_relu_multiplies_negatives_by_0_and_keeps_nan() -> None:
     actual = fused(np.array([math.nan, -math.inf, -1.0, 2.0]), {"operator": "ACTIVATION_RELU"})
     np.testing.assert_array_equal(actual, [math.nan, math.nan, -0.0, 2.0])
     assert math.copysign(1, actual[2]) == -1
@@ -154,7 +149,7 @@ def test_parameterized_relu_of_integers_wraps_around() -> None:
 
 
 @given(st.floats(-12.5, 12.5, width=32))  # The result of -12.5 is -5e-35.
-def test_gelu_is_off_by_at_most_one_ulp_even_where_results_are_small(x: float) -> None:
+def test_gelu_is_off_by_at_most_one_ulp(x: float) -> None:
     expected = np.float32(0.5 * x * math.erfc(-x / math.sqrt(2)))
     (actual,) = alone("ACTIVATION_GELU", np.array([x], np.float32), 0)
     assert abs(actual - expected) <= np.spacing(abs(expected))
@@ -169,9 +164,7 @@ def test_a_leaky_relu_multiplies_negative_numbers_by_its_slope(x: float, slope: 
 
 
 @given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 3.0]))
-def test_elu_keeps_numbers_of_at_least_0_and_gives_alpha_times_expm1_of_others(
-    x: float, alpha: float
-) -> None:
+def test_elu_keeps_positives_and_scales_expm1_of_others(x: float, alpha: float) -> None:
     value = np.array([x], np.float32)
     (actual,) = alone("ACTIVATION_ELU", value, alpha)
     expected = float(value[0]) if x >= 0 else alpha * math.expm1(x)

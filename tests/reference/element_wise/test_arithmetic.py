@@ -27,7 +27,7 @@ NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32)
 
 
 def evaluate(name: str, output: DataType, *inputs: Any, part: str = "", **attributes: Any) -> Any:
-    """Return the result for vectors or, given a `part`, the least and the greatest permitted."""
+    """Return the result for vectors, or the ends of a `part` of what is permitted."""
     desc = TensorDesc(output, (len(inputs[0]),))
     function = function_of(name, part)
     names = ("ATensor", "BTensor") if len(inputs) == 2 else ("InputTensor",)
@@ -56,9 +56,7 @@ def test_quotients_of_integers_are_truncated(data_type: DataType, data: st.DataO
 
 
 @pytest.mark.parametrize("data_type", INTEGERS)
-def test_integers_divided_by_zero_are_the_greatest_if_unsigned_and_else_anything(
-    data_type: DataType,
-) -> None:
+def test_only_unsigned_integers_over_zero_are_defined(data_type: DataType) -> None:
     inputs = vectors(data_type, 5, 0)
     lowest, highest = evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs, part="candidates")
     assert highest[0] == data_type.maximum
@@ -74,7 +72,6 @@ def test_the_smallest_integer_divided_by_minus_one_may_be_anything(data_type: Da
 
 
 def vectors(data_type: DataType, *numbers: float) -> list[Any]:
-    """Return each number as a tensor of one element."""
     return [np.array([number], data_type.dtype) for number in numbers]
 
 
@@ -123,7 +120,7 @@ def test_scale_and_bias_apply_before_an_exponential(x: float, scale: float, bias
 
 @given(st.integers(0, 2**7))
 def test_the_argument_of_an_exponential_is_rounded_to_float32_once_or_twice(ulps: int) -> None:
-    """The reference rounds the scaled argument once; kernels may round the product as well."""
+    """The reference rounds the argument once; kernels may round the product, too."""
     scale, bias = np.float32(1234567), np.float32(-1234500.5)
     (inputs,) = vectors(DataType.FLOAT32, 1 - ulps * 2.0**-24)
     scale_bias = {"Scale": float(scale), "Bias": float(bias)}
@@ -145,7 +142,6 @@ def test_an_exponential_may_be_computed_as_a_power_of_two(x: float) -> None:
     )
     power = np.float32(np.exp2(np.float64(np.float32(x) * np.float32(np.log2(np.e)))))
     assert lowest[0] <= power <= highest[0]
-    # The interval is some ULPs wide, and wider for large arguments: the power magnifies errors.
     assert highest[0] - lowest[0] <= np.exp(x) * 2.0**-22 * (6 + 2 * abs(x))
 
 
@@ -153,9 +149,7 @@ def test_an_exponential_may_be_computed_as_a_power_of_two(x: float) -> None:
 @given(st.floats(-60000, 60000))
 @example(102.90625004)  # In FLOAT16 102.9375, or by way of FLOAT32 102.875.
 @example(102.96874998)  # In FLOAT16 102.9375, or by way of FLOAT32 103.
-def test_a_rounded_number_may_be_at_most_two_neighbouring_numbers_of_its_type(
-    dtype: np.dtype[Any], number: float
-) -> None:
+def test_rounded_number_is_one_of_two_neighbours(dtype: np.dtype[Any], number: float) -> None:
     lowest, highest = (end[0] for end in rounded_interval(np.array([number]), 0.0, dtype))
     nearest = np.float32(number).astype(dtype)
     assert lowest <= nearest <= highest <= neighbours(lowest)[1]
@@ -166,7 +160,7 @@ def test_a_rounded_number_may_be_at_most_two_neighbouring_numbers_of_its_type(
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_number_just_beyond_float16_may_become_infinite_or_the_largest_number(sign: int) -> None:
+def test_number_just_beyond_float16_may_be_infinity_or_65504(sign: int) -> None:
     lowest, highest = rounded_interval(np.array([sign * 65504.01]), 0.0, HALF)
     assert [float(lowest[0]), float(highest[0])] == sorted([sign * 65504.0, sign * np.inf])
 
@@ -179,6 +173,6 @@ def test_a_result_that_may_be_subnormal_may_be_flushed() -> None:
     assert highest[1] == 0
 
 
-def test_an_error_of_nan_and_any_error_of_an_infinity_permit_only_the_number_itself() -> None:
+def test_nan_errors_and_infinities_permit_only_the_number() -> None:
     lowest, highest = rounded_interval(np.array([1.0, np.inf]), np.array([np.nan, 1.0]), SINGLE)
     assert lowest.tolist() == highest.tolist() == [1.0, np.inf]

@@ -31,7 +31,6 @@ def cast(values: Array, output: DataType, part: str = "") -> Any:
 
 
 def clamped(number: int, data_type: DataType) -> int:
-    """Return the number of the type that is nearest to an integer."""
     return min(max(number, int(data_type.minimum)), int(data_type.maximum))
 
 
@@ -48,9 +47,7 @@ def test_floats_that_are_cast_to_integers_are_truncated_and_clamped(
 
 @pytest.mark.parametrize("source", FLOATS)
 @pytest.mark.parametrize("target", INTEGERS)
-def test_nan_cast_to_an_integer_is_0_and_infinities_are_the_limits_of_the_type(
-    source: DataType, target: DataType
-) -> None:
+def test_cast_makes_nan_0_and_infinities_the_limits(source: DataType, target: DataType) -> None:
     values = np.array([np.nan, np.inf, -np.inf], source.dtype)
     expected = [0, int(target.maximum), int(target.minimum)]
     assert [int(value) for value in cast(values, target)] == expected
@@ -64,7 +61,7 @@ def integer(draw: st.DrawFn) -> tuple[DataType, int]:
 
 
 @given(integer(), st.sampled_from(INTEGERS))
-def test_integers_wrap_in_types_of_32_bits_or_more_and_are_clamped_or_wrap_in_smaller_ones(
+def test_integers_wrap_or_in_small_types_may_be_clamped(
     drawn: tuple[DataType, int], target: DataType
 ) -> None:
     source, number = drawn
@@ -120,7 +117,7 @@ def test_float32_becomes_the_nearest_or_the_truncated_float16(number: float) -> 
     assert {float(lowest), float(highest)} == {float(result), float(toward_zero(number))}
 
 
-def test_a_float32_number_cast_to_float16_may_be_rounded_toward_zero_or_to_nearest() -> None:
+def test_cast_to_float16_may_truncate_or_round_to_nearest() -> None:
     ends = cast(np.array([1.0009], np.float32), DataType.FLOAT16, "interval")
     assert [float(end[0]) for end in ends] == [1.0, 1.0009765625]
 
@@ -145,7 +142,7 @@ def quantize(x: Array, scale: Array, zero: Array | None, output: DataType, part:
     st.sampled_from([0.5, 1, 2, 4, 8]),
     st.integers(0, 127) | st.none(),
 )
-def test_quotients_are_quantized_as_the_page_says_with_halves_rounded_to_even(
+def test_quotients_are_quantized_with_halves_to_even(
     source: DataType, target: DataType, number: int, scale: float, zero: int | None
 ) -> None:
     x = np.array([number], source.dtype)
@@ -174,7 +171,7 @@ def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
 
 
 def quantized_ends(x: float, scale: float) -> set[tuple[int, int]]:
-    """Return the ends of the candidates of a number in INT8, with a zero point of 10."""
+    """Return the ends of the candidates of INT8, with a zero point of 10."""
     tensors = np.array([x], np.float32), np.array([scale], np.float32), np.array([10], np.int8)
     candidates = quantize(*tensors, DataType.INT8, "candidates")
     return {(int(low[0]), int(high[0])) for low, high in candidates}
@@ -188,7 +185,7 @@ def test_nan_may_become_the_least_integer_0_or_the_zero_point() -> None:
     assert quantized_ends(np.nan, 1) == {(-128, -128), (0, 0), (10, 10)}
 
 
-def test_the_reference_quantizes_minus_infinity_to_the_least_integer_and_nan_to_0() -> None:
+def test_reference_quantizes_minus_infinity_to_the_least_integer() -> None:
     x, scales = np.array([-5, np.nan], np.float32), np.array([0, 1], np.float32)
     actual = quantize(x, scales, np.array([10, 10], np.int8), DataType.INT8)
     assert actual.tolist() == [-128, 0]

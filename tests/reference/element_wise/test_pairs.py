@@ -1,7 +1,5 @@
 """Operators of two tensors give right sums, differences, products, remainders, means, extrema.
 
-What a kernel may give besides is in the permitted interval or among the candidates.
-
 The tested code is in `arithmetic.py` and `modulus.py` of `dmlconf/reference/element_wise/` and of
 `dmlconf/permitted/element_wise/`, and in `dmlconf/permitted/numbers/rounding.py`.
 """
@@ -30,7 +28,7 @@ NUMBERS = st.floats(-1e5, 1e5, width=32)
 
 
 def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **more: Any) -> Any:
-    """Return the result for two numbers or, given a `part` of the allowance, what is permitted."""
+    """Return the result for two numbers, or a `part` of what is permitted."""
     inputs = {
         "ATensor": np.array([a], data_type.dtype),
         "BTensor": np.array([b], data_type.dtype),
@@ -75,9 +73,7 @@ def test_remainders_have_the_sign_of_the_dividend_or_of_the_divisor(
 
 @pytest.mark.parametrize("data_type", SIGNED)
 @pytest.mark.parametrize("name", ["MODULUS_TRUNCATE", "MODULUS_FLOOR"])
-def test_signed_remainders_by_zero_and_of_the_least_integer_by_minus_1_may_be_anything(
-    name: str, data_type: DataType
-) -> None:
+def test_undefined_signed_remainders_may_be_anything(name: str, data_type: DataType) -> None:
     ends = remainder_ends(name, data_type, 5, 0)
     assert ends == (data_type.minimum, data_type.maximum)
     ends = remainder_ends(name, data_type, data_type.minimum, -1)
@@ -87,7 +83,7 @@ def test_signed_remainders_by_zero_and_of_the_least_integer_by_minus_1_may_be_an
 @given(NUMBERS, st.floats(0.0625, 1e4, width=32), st.sampled_from([1, -1]))
 def test_a_remainder_may_be_computed_from_a_float32_quotient(a: float, b: float, sign: int) -> None:
     x, y = np.float32(a), np.float32(b * sign)
-    # Multiples of the divisor must leave the remainder 0, as the exact quotient gives it.
+    # A multiple of the divisor must leave 0.
     is_multiple = math.remainder(x, y) == 0
     quotients = (x / y, x / y if is_multiple else x * (np.float32(1) / y))
     for name, rounded in (("MODULUS_TRUNCATE", np.trunc), ("MODULUS_FLOOR", np.floor)):
@@ -98,7 +94,7 @@ def test_a_remainder_may_be_computed_from_a_float32_quotient(a: float, b: float,
 
 
 @pytest.mark.parametrize("name", ["MODULUS_TRUNCATE", "MODULUS_FLOOR"])
-def test_the_remainder_of_a_small_quotient_that_is_not_whole_is_nearly_exact(name: str) -> None:
+def test_remainder_of_17_by_5_is_nearly_exact(name: str) -> None:
     lowest, highest = remainder_ends(name, DataType.FLOAT32, 17, 5)
     assert 2 - 1e-5 < lowest <= 2 <= highest < 2 + 1e-5
 
@@ -167,7 +163,7 @@ def test_add1_without_an_activation_equals_add() -> None:
 
 
 def test_a_float16_sum_may_overflow_before_the_activation_or_be_truncated() -> None:
-    """65504 + 65504 is stored as infinity or as 65504, of which the activation makes a quarter."""
+    """FLOAT16 stores 65504 + 65504 as infinity or 65504."""
     activation = {"operator": "ACTIVATION_LINEAR", "Alpha": 0.25, "Beta": 0}
     ends = evaluate("ADD1", DataType.FLOAT16, 65504, 65504, "interval", FusedActivation=activation)
     # The activation may be off by the step to the FLOAT16 number below 16376.
@@ -181,7 +177,7 @@ def test_an_interval_with_an_error_above_the_value_reaches_across_zero() -> None
 
 
 def test_a_remainder_of_a_large_quotient_may_have_the_other_sign() -> None:
-    """FLOAT32 numbers near the dividend are 8 apart, and so are results computed from them."""
+    """FLOAT32 numbers near the dividend are 8 apart."""
     lowest, highest = remainder_ends("MODULUS_TRUNCATE", DataType.FLOAT32, 9.177936e7, 0.015)
     assert lowest <= -8
     assert highest >= 8
