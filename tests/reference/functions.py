@@ -1,4 +1,4 @@
-"""Find the functions of an operator (reference, allowances), and make inputs to try them with."""
+"""Find the functions of an operator, and make inputs for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 WITH_OWN_FUNCTIONS: Final = [
     name for name in operator_names() if operator(name).specialises is None
 ]
-"""Operators that have functions of their own, since they are no special cases of others."""
+"""Operators that are no special cases of others."""
 
 ATTENTION_TENSORS: Final = (
     "QueryTensor",

@@ -20,7 +20,7 @@ ONE_ELEMENT = """InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [
 
 
 def test_a_sample_may_be_rounded_to_the_only_coordinate_inside(tmp_path: Path) -> None:
-    """The sample is at -5 * float32(0.1) + 0.5: -7e-9, or 0 with a rounded product. Only 0 is inside."""
+    """Only 0 is inside. -5 * float32(0.1) + 0.5 is -7e-9, or 0 with a rounded product."""
     near = single(tmp_path, "ROI_ALIGN1", ONE_ELEMENT.replace("ROW", "-5"))
     assert accepts(near, "OutputTensor", [5])
     assert accepts(near, "OutputTensor", [-1])

@@ -163,7 +163,7 @@ def test_a_quantized_quotient_may_be_a_product_with_the_reciprocal(x: float, sca
 
 
 def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
-    """-409.5 / 7 is -58.5; with the reciprocal of 7 in FLOAT32 it is -58.500003."""
+    """-409.5 / 7 is -58.5, and -58.500004 with the FLOAT32 reciprocal of 7."""
     x, scales = np.array([-409.5], np.float32), np.array([7], np.float32)
     assert quantize(x, scales, None, DataType.INT8).tolist() == [-58]
     (ends,) = quantize(x, scales, None, DataType.INT8, "candidates")

@@ -22,12 +22,10 @@ INDEX_TYPES: list[Any] = [np.int32, np.int64, np.uint32, np.uint64]
 
 
 def function_of_operator(name: str) -> Callable[..., Array]:
-    """Return the reference function of an operator with one output."""
     return cast(Callable[..., Array], reference_function(name))
 
 
 def coordinates(sizes: tuple[int, ...]) -> Any:
-    """Return an iterator over the coordinates of all elements."""
     return itertools.product(*map(range, sizes))
 
 
@@ -43,7 +41,7 @@ def shapes(draw: st.DrawFn, least: int = 1, greatest: int = 4) -> tuple[int, ...
 
 
 @given(shapes(), st.data())
-def test_gather_reads_along_the_axis_and_counts_negative_indices_from_its_end(
+def test_gather_reads_along_the_axis_from_either_end(
     sizes: tuple[int, ...], data: st.DataObject
 ) -> None:
     axis = data.draw(st.integers(0, len(sizes) - 1))

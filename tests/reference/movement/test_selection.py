@@ -27,7 +27,7 @@ few_examples = settings(max_examples=examples(60), deadline=None)
 
 
 def outputs(tensor: Array) -> tuple[TensorDesc, TensorDesc]:
-    """Return the output tensors of NONZERO_COORDINATES: the count and the coordinates."""
+    """Return the output tensors of NONZERO_COORDINATES."""
     coordinates = TensorDesc(DataType.UINT32, (tensor.size, tensor.ndim))
     return TensorDesc(DataType.UINT32, (1,)), coordinates
 
@@ -78,7 +78,7 @@ def permitted_first(line: list[float]) -> tuple[list[bool], list[bool]]:
     return permitted[0], permitted[1]
 
 
-def test_top_k_of_a_line_with_nan_may_begin_with_any_element_of_the_line() -> None:
+def test_top_k_of_a_line_with_nan_permits_each_element() -> None:
     elements, indices = permitted_first([4, np.nan, 6, 4])
     assert elements == [True, False, True, False, True]
     assert indices == [True, True, True, True, False]
@@ -92,5 +92,5 @@ def test_top_k_of_a_line_of_nan_must_begin_with_nan() -> None:
     assert permitted_first([np.nan] * 4)[0] == [False, False, False, False, True]
 
 
-def test_top_k_of_a_long_line_with_nan_begins_with_nan_or_a_number_in_its_range() -> None:
+def test_top_k_of_a_long_line_with_nan_permits_its_range() -> None:
     assert permitted_first([*range(5, 30), np.nan])[0] == [False, True, True, True, True]

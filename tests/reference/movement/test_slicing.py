@@ -24,7 +24,7 @@ few_examples = settings(max_examples=examples(60), deadline=None)
 
 @few_examples
 @given(st.lists(windows, min_size=1, max_size=3), st.integers(0, 2))
-def test_a_slice_is_taken_from_its_window_and_its_gradient_lies_at_the_same_elements(
+def test_slice_and_its_gradient_have_the_same_elements(
     axes: list[tuple[int, int, int]], beyond: int
 ) -> None:
     offsets, extents, strides = zip(*axes, strict=True)

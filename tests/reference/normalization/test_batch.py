@@ -21,18 +21,17 @@ from tests.reference.functions import function_of, uniform
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(1, 4)] * 3)
 EPSILON = 0.5
-"""Large, so that finite differences are precise even for a single element, of the variance 0."""
+"""Large enough for finite differences of a single element, whose variance is 0."""
 
 
 def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **inputs: Any) -> Any:
-    """Return an operator's outputs; given a `part` such as `interval`, their allowances."""
+    """Return an operator's outputs, or a `part` of what is permitted."""
     descs = {output: TensorDesc(DataType.FLOAT32, sizes) for output, sizes in outputs.items()}
     function = function_of(f"BATCH_NORMALIZATION{name}", part)
     return function(**inputs, **descs, Epsilon=EPSILON)
 
 
 def forward(tensor: Array, part: str = "", **parameters: Any) -> Array:
-    """Return what BATCH_NORMALIZATION gives, or the allowances of a `part`."""
     outputs = {"OutputTensor": tensor.shape}
     result: Array = evaluate(
         "", outputs, part, InputTensor=tensor, Spatial=True, FusedActivation=None, **parameters
@@ -43,7 +42,6 @@ def forward(tensor: Array, part: str = "", **parameters: Any) -> Array:
 def trained(
     tensor: Array, scale: Array, bias: Array, add: Array | None = None, part: str = ""
 ) -> Any:
-    """Return what BATCH_NORMALIZATION_TRAINING gives, or the allowances of a `part`."""
     return evaluate(
         "_TRAINING",
         {
@@ -61,7 +59,7 @@ def trained(
 
 
 def gradients(name: str, **inputs: Any) -> Any:
-    """Return the three gradients of BATCH_NORMALIZATION_GRAD or _TRAINING_GRAD, by `name`."""
+    """Return the three gradients of BATCH_NORMALIZATION_GRAD or _TRAINING_GRAD."""
     sizes, channel_sizes = inputs["InputTensor"].shape, inputs["ScaleTensor"].shape
     outputs = {
         "OutputGradientTensor": sizes,
@@ -139,9 +137,7 @@ def test_gradients_agree_with_finite_differences(seed: int, sizes: tuple[int, ..
 
 
 @given(SEEDS, SIZES)
-def test_error_scales_of_gradients_are_at_least_as_great_as_the_gradients(
-    seed: int, sizes: tuple[int, ...]
-) -> None:
+def test_error_scales_are_at_least_as_great_as_gradients(seed: int, sizes: tuple[int, ...]) -> None:
     channel_sizes = (sizes[0], 1, 1)
     inputs: dict[str, Any] = {
         "InputTensor": uniform(seed, sizes),
@@ -193,10 +189,7 @@ def test_a_variance_from_the_mean_of_squares_is_within_the_limit() -> None:
 
 
 def test_a_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
-    """ScaleTensor * InputGradientTensor is 1e-40 for two elements, and may be flushed to 0.
-
-    The formula gives 5.8e-37 for the first of them and infinity for the second.
-    """
+    """1e-12 * 1e-28 is subnormal in FLOAT32."""
 
     def one(*values: float) -> Array:
         return np.array([values], np.float32)
@@ -222,7 +215,7 @@ def test_a_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
 
 
 def test_a_gradient_may_overflow_if_it_is_multiplied_by_the_scale_early() -> None:
-    """3e38 (scale) * 3 (`x - Mean`) overflows; 3e38 * 0.01 (the gradient) does not."""
+    """The scale 3e38 times 3 overflows, and times the gradient 0.01 it does not."""
     tensor = np.array([[3, -3]], np.float32)
     descs: dict[str, tuple[int, ...]] = {
         f"Output{part}GradientTensor": (1, 2) for part in ("", "Scale", "Bias")

@@ -27,7 +27,7 @@ ALPHA, BETA, BIAS = 0.5, 0.75, 2.0
 
 
 def evaluate(tensor: Array, local_size: int, part: str = "", **more: Any) -> Array:
-    """Return the result or, with `InputGradientTensor`, the gradient; or the `part` of either."""
+    """Return the result, or with `InputGradientTensor` the gradient, or a `part` of either."""
     name = "LOCAL_RESPONSE_NORMALIZATION" + ("_GRAD" if "InputGradientTensor" in more else "")
     output = "OutputGradientTensor" if "InputGradientTensor" in more else "OutputTensor"
     fields = {"CrossChannel": True, "Alpha": ALPHA, "Beta": BETA, "Bias": BIAS, **more}
@@ -68,13 +68,12 @@ def test_the_gradient_of_an_odd_window_is_that_of_finite_differences(
     up = evaluate(tensor + moved, 2 * each_side + 1, **options)
     down = evaluate(tensor - moved, 2 * each_side + 1, **options)
     slope = (gradient * (up.astype(np.float64) - down)).sum() / step / 2
-    # The error of a slope between two points grows with the square of their distance, 2^-6.
     np.testing.assert_allclose(actual[at], slope, atol=2e-3)
 
 
 @given(SEEDS, st.integers(2, 6))
 def test_the_window_of_the_gradient_is_not_mirrored(seed: int, channels: int) -> None:
-    """The first output depends on channels 0 and 1, but DirectML gives channel 1 no gradient."""
+    """The first output depends on channels 0 and 1; DirectML gives channel 1 no gradient."""
     tensor = np.abs(uniform(seed, (1, channels, 1, 1))) + 1
     gradient = np.zeros_like(tensor)
     gradient[0, 0] = 1
@@ -101,7 +100,7 @@ def test_an_infinite_gradient_beside_zeros_stays_infinite(seed: int, index: int,
     tensor = uniform(seed, (1, 1, 3, 3))
     gradient = np.zeros_like(tensor)
     gradient.ravel()[index] = np.inf
-    # An element's own gradient has a positive factor if the element is small.
+    # The factor of its own gradient is positive for a small element.
     small = np.where(np.isinf(gradient), np.float32(0.25), tensor)
     result = evaluate(small, size, InputGradientTensor=gradient, CrossChannel=False)
     assert result.ravel()[index] == np.inf

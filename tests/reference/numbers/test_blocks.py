@@ -1,7 +1,6 @@
 """The reference computes large tensors in blocks or slices, with the same results as all at once.
 
-A block is 32,768 elements in row-major order. A slice has all elements along some of the axes, such
-as the rows of which a softmax is computed.
+A block is 32,768 elements in row-major order. A slice has all elements along some axes.
 
 The tested code is in `dmlconf/reference/numbers/blocks.py`, and where operators use blocks: in
 `dmlconf/reference/element_wise/logic.py`, `dmlconf/reference/element_wise/unary.py` and
@@ -22,7 +21,7 @@ from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.tensors.datatypes import Array, DataType
 
 SIZES = (3, 50001)
-"""Sizes of a tensor with more elements than one block has."""
+"""Sizes of a tensor of several blocks."""
 
 RANDOM = np.random.default_rng(3)
 X, Y = (RANDOM.uniform(-300, 300, SIZES).astype(np.float32) for _ in range(2))
@@ -45,7 +44,6 @@ EXPECTED: dict[str, Callable[[], Array]] = {
 
 
 def evaluate(operator: str, tensors: list[Array], output: DataType) -> Any:
-    """Return what the reference of an operator gives, of the sizes `SIZES`."""
     return reference_function(operator)(*tensors, OutputTensor=TensorDesc(output, SIZES))
 
 
@@ -69,7 +67,7 @@ def test_a_broadcast_element_is_used_in_every_block() -> None:
 
 
 def test_slices_of_tensors_have_the_results_of_whole_tensors() -> None:
-    """60,000 elements are divided along the first axis of more than one element, of size 5."""
+    """60,000 elements make three slices along the axis of size 5."""
     x, offset = (RANDOM.uniform(-9, 9, (1, n, 3, 4000)).astype(np.float32) for n in (5, 1))
     factor = np.arange(5, dtype=np.float32).reshape(1, 5, 1, 1)
     lengths = []

@@ -1,6 +1,4 @@
-"""MULTIHEAD_ATTENTION gives means of the values, weighted by the shares of their keys.
-
-Masks, past keys and shared heads act as documented.
+"""MULTIHEAD_ATTENTION gives means of the values, weighted by the softmax of their scores.
 
 The tested code is in `dmlconf/reference/products/attention.py` and
 `dmlconf/permitted/products/attention.py`.
@@ -24,7 +22,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 COUNTS = st.integers(1, 4)
 
 FILTER_VALUE = -1e9
-"""So low that a masked key has no weight beside one that is not masked."""
+"""So low that a masked key has no weight."""
 
 
 def uniform(seed: int, *sizes: int) -> Array:
@@ -33,7 +31,7 @@ def uniform(seed: int, *sizes: int) -> Array:
 
 
 def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) -> tuple[Any, ...]:
-    """Return the outputs or, given a `part`, what is permitted; `sizes` are the first output's."""
+    """Return the outputs, or a `part` of what is permitted; `sizes` are those of OutputTensor."""
     usual: dict[str, Any] = dict.fromkeys(ATTENTION_TENSORS)
     usual |= {
         "OutputTensor": TensorDesc(DataType.FLOAT32, sizes),
@@ -51,8 +49,7 @@ def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) ->
 def inputs(seed: int, *, keys: int = 5, heads: int = 2) -> dict[str, Any]:
     """Return random tensors for 2 batches and 3 queries.
 
-    Each head has 4 elements of a query or key, and 3 of a value. The sizes are
-    {2, 3, 4 * heads}, {2, keys, 4 * heads} and {2, keys, 3 * heads}.
+    Each head has 4 elements of a query or key, and 3 of a value.
     """
     return {
         "QueryTensor": uniform(seed, 2, 3, heads * 4),
@@ -62,9 +59,7 @@ def inputs(seed: int, *, keys: int = 5, heads: int = 2) -> dict[str, Any]:
 
 
 @given(SEEDS, COUNTS, COUNTS)
-def test_each_output_is_the_mean_of_values_weighted_by_shares_of_keys(
-    seed: int, heads: int, keys: int
-) -> None:
+def test_outputs_are_means_of_values_weighted_by_softmax(seed: int, heads: int, keys: int) -> None:
     tensors = inputs(seed, keys=keys, heads=heads)
     [actual] = attend((2, 3, heads * 3), heads, **tensors)
     for batch, at, head in np.ndindex(2, 3, heads):
@@ -183,15 +178,13 @@ def test_with_past_sequence_lengths_no_query_sees_a_later_key(seed: int) -> None
 
 
 @pytest.mark.parametrize(("kind", "filtered"), [("BOOLEAN", 2.0), ("KEY_SEQUENCE_LENGTH", 0.0)])
-def test_a_boolean_mask_scales_the_bias_of_positions_and_another_removes_that_of_masked_keys(
-    kind: str, filtered: float
-) -> None:
+def test_masks_scale_or_remove_the_bias_of_positions(kind: str, filtered: float) -> None:
     tensors = inputs(1)
     position = uniform(4, 2, 2, 3, 5)
     mask = np.ones((2, 2, 3, 5), np.int32) if kind == "BOOLEAN" else np.array([[3, 5]], np.int32)
     fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": kind, "MaskFilterValue": filtered}
     [actual] = attend((2, 3, 6), 2, **tensors, **fields, RelativePositionBiasTensor=position)
-    # A BOOLEAN mask multiplies the bias by Scale, 0.5; the other removes that of masked keys.
+    # A BOOLEAN mask multiplies the bias by Scale, 0.5.
     kept = position * (0.5 if kind == "BOOLEAN" else np.arange(5) < mask.reshape(2, 1, 1, 1))
     [same] = attend((2, 3, 6), 2, **tensors, RelativePositionBiasTensor=kept)
     np.testing.assert_allclose(actual, same, atol=1e-6)
@@ -209,7 +202,7 @@ def test_error_scales_are_at_least_as_great_as_results(seed: int) -> None:
     assert (error_scale < 1e4).all()
 
 
-def test_any_result_is_right_if_a_mask_adds_a_huge_number_to_every_score() -> None:
+def test_huge_mask_value_in_every_score_permits_any_result() -> None:
     fields: dict[str, Any] = {
         "MaskTensor": np.zeros((2, 2, 3, 5), np.int32),
         "MaskType": "BOOLEAN",
