@@ -24,7 +24,6 @@ from tests.reference.functions import function_of
 MODULUS = ["ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"]
 FLOATS = [DataType.FLOAT32, DataType.FLOAT16]
 LARGEST = 3.4028234663852886e38
-"""The largest finite number of FLOAT32."""
 
 
 def ends_of_two(operator: str, a: float, b: float, data_type: DataType) -> tuple[float, float]:
@@ -42,7 +41,6 @@ def candidates(operator: str, a: float, b: float, data_type: DataType) -> Sequen
 
 
 def permits(operator: str, a: float, b: float, expected: float, actual: float) -> bool:
-    """Return whether the candidates of an operator of two FLOAT32 numbers permit a result."""
     right, value = (np.array([number], np.float32) for number in (expected, actual))
     return bool(is_permitted(value, right, *candidates(operator, a, b, DataType.FLOAT32)).all())
 
@@ -139,7 +137,7 @@ def test_any_remainder_is_right_if_the_product_overflows() -> None:
 
 
 @pytest.mark.parametrize("x", [LARGEST, 3e38, 1e38, 2.0**126])
-def test_softsign_of_the_largest_numbers_is_next_to_1_or_minus_1(x: float) -> None:
+def test_softsign_of_huge_numbers_is_next_to_1_or_minus_1(x: float) -> None:
     low, high = ends_of_one("ACTIVATION_SOFTSIGN", x)
     assert 1 - 2.0**-21 < low <= 1 <= high < 1 + 2.0**-21
     low, high = ends_of_one("ACTIVATION_SOFTSIGN", -x)
@@ -147,12 +145,12 @@ def test_softsign_of_the_largest_numbers_is_next_to_1_or_minus_1(x: float) -> No
 
 
 @pytest.mark.parametrize("x", [-1, -1.5, -3.14, -100])
-def test_acosh_of_numbers_from_minus_100_to_minus_1_is_nan(x: float) -> None:
+def test_acosh_from_minus_100_to_minus_1_is_nan(x: float) -> None:
     assert all(map(math.isnan, ends_of_one("ELEMENT_WISE_ACOSH", x, ScaleBias=None)))
 
 
 @pytest.mark.parametrize("x", [-1e5, -3e38])
-def test_acosh_may_have_any_result_if_its_sum_may_be_zero(x: float) -> None:
+def test_acosh_is_open_if_its_sum_may_be_zero(x: float) -> None:
     """ACOSH is log(x + sqrt(x^2 - 1)). DirectML 1.15.4 gave both infinities."""
     assert ends_of_one("ELEMENT_WISE_ACOSH", x, ScaleBias=None) == (-math.inf, math.inf)
 
@@ -169,13 +167,13 @@ def test_acosh_may_have_any_result_if_its_sum_may_be_zero(x: float) -> None:
     ],
 )
 def test_angle_of_huge_numbers_may_be_that_of_zero(y: float, x: float, of_zero: float) -> None:
-    """A kernel may multiply by 1 / x or 1 / y, of which one is subnormal."""
+    """A kernel may multiply by 1 / x or 1 / y, which are subnormal."""
     right = math.atan2(y, x)
     for value, permitted in ((right, True), (of_zero, True), ((right + of_zero) / 2, False)):
         assert permits("ELEMENT_WISE_ATAN_YX", y, x, right, value) is permitted
 
 
-def test_the_angle_of_two_numbers_below_1e38_has_a_narrow_interval() -> None:
+def test_angle_of_numbers_below_1e38_has_a_narrow_interval() -> None:
     low, high = ends_of_two("ELEMENT_WISE_ATAN_YX", 4e37, 8e37, DataType.FLOAT32)
     assert low < math.atan2(4e37, 8e37) < high < low + 1e-4
 

@@ -28,7 +28,7 @@ NORMALIZED = """
 
 
 @pytest.mark.parametrize(("beta", "overflows"), [("1.0e+11", True), ("2", False)])
-def test_a_product_beyond_float32_may_be_infinite_in_later_steps(
+def test_product_beyond_float32_may_be_infinite_in_later_steps(
     tmp_path: Path, beta: str, overflows: bool
 ) -> None:
     """1e28 * 1e11 is infinite in FLOAT32, and the softplus of infinity times 0 is NaN."""
@@ -39,7 +39,7 @@ def test_a_product_beyond_float32_may_be_infinite_in_later_steps(
     assert not accepts(case, "OutputTensor", [0, np.nan])
 
 
-def test_an_activation_that_is_not_fused_may_not_overflow_on_the_way(tmp_path: Path) -> None:
+def test_unfused_activation_may_not_overflow_on_the_way(tmp_path: Path) -> None:
     """log(1 + exp(100)) is 100; exp(100) is infinite in FLOAT32."""
     desc = """InputTensor: {Sizes: [1], DataType: FLOAT32, values: [100]},
       OutputTensor: {Sizes: [1], DataType: FLOAT32}, Steepness: 1"""

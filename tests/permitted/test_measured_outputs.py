@@ -380,7 +380,6 @@ MEASURED = {
 
 
 def status(folder: Path, measured: Measured, values: Mapping[str, list[Any]]) -> Status:
-    """Return the status of a measured case if its outputs have these values."""
     path = folder / "measured.yaml"
     path.write_text(
         f"operator: {measured.operator}\ncases:\n  - name: it\n    desc: {measured.desc}\n", "utf-8"

@@ -58,7 +58,7 @@ def test_only_sums_of_equal_terms_may_all_be_too_large(
     """DirectML 1.15.4 gives such sums where strides of 0 repeat elements."""
     case = single(tmp_path, operator, desc)
     right = evaluate(case)["OutputTensor"].astype(np.float64)
-    # The root mean square of all errors may be 308 / 2 roundings, for different terms 52 / 2.
+    # The root mean square of all errors may be 308 / 2 roundings of equal terms.
     rounding = 2.0**-24
     assert accepts(case, "OutputTensor", right * (1 + 150 * rounding)) is equal
     assert not accepts(case, "OutputTensor", right * (1 + 160 * rounding))

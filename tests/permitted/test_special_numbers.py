@@ -79,7 +79,7 @@ def test_only_replaceable_numbers_permit_any_result(
     )
 
 
-def test_log_of_a_subnormal_number_may_be_anything_below_minus_87() -> None:
+def test_log_of_a_subnormal_may_be_anything_below_minus_87() -> None:
     """The logarithm of the least normal number, 1.2e-38, is -87.3."""
     lowest, highest = ends_of("ELEMENT_WISE_LOG", InputTensor=[SUBNORMAL, 2], ScaleBias=None)
     assert lowest[0] == -INFINITY
@@ -87,7 +87,7 @@ def test_log_of_a_subnormal_number_may_be_anything_below_minus_87() -> None:
     assert 0.693 < lowest[1] <= highest[1] < 0.694
 
 
-def test_nan_in_a_line_permits_finite_log_softmax_of_numbers_only() -> None:
+def test_nan_in_a_line_opens_log_softmax_of_numbers_only() -> None:
     line = np.array([[NAN, -INFINITY, 3, 1]], np.float32)
     output = TensorDesc(DataType.FLOAT32, line.shape)
     right = reference_function("ACTIVATION_LOG_SOFTMAX")(line, output)
@@ -101,7 +101,7 @@ def test_nan_in_a_line_permits_finite_log_softmax_of_numbers_only() -> None:
         assert is_permitted(actual, right, *candidates).tolist() == [permitted]
 
 
-def test_a_tangent_next_to_a_pole_is_large_and_has_either_sign() -> None:
+def test_tangent_next_to_a_pole_is_large_of_either_sign() -> None:
     """The sine and the cosine may be off by 0.0008, and (1 - 0.0008) / 0.0008 is 1,249."""
     tensor = np.full(6, np.pi / 2, np.float32)
     output = TensorDesc(DataType.FLOAT32, (6,))

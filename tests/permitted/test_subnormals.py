@@ -22,7 +22,7 @@ QUANTIZED = f"""ScaleTensor: {{{ONE}, values: [SCALE]}},
   InputTensor: {{{ONE}, values: [INPUT]}}, OutputTensor: {{Sizes: [1], DataType: UINT8}}"""
 
 
-def test_a_subnormal_scale_of_a_quantization_may_count_as_zero(tmp_path: Path) -> None:
+def test_subnormal_scale_of_a_quantization_may_count_as_zero(tmp_path: Path) -> None:
     """1.2e-37 / 1.1e-38 is 10.9; with a scale of 0 it is infinite, which becomes 255."""
     desc = QUANTIZED.replace("SCALE", "1.1e-38").replace("INPUT", "1.2e-37")
     case = single(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", desc)
@@ -31,7 +31,7 @@ def test_a_subnormal_scale_of_a_quantization_may_count_as_zero(tmp_path: Path) -
     assert not accepts(case, "OutputTensor", [12])
 
 
-def test_a_subnormal_attribute_of_a_single_operator_may_count_as_zero(tmp_path: Path) -> None:
+def test_subnormal_attribute_of_an_operator_may_count_as_zero(tmp_path: Path) -> None:
     desc = f"InputTensor: {{{ONE}, values: [0]}}, OutputTensor: {{{ONE}}}, "
     case = single(tmp_path, "ELEMENT_WISE_SQRT", desc + "ScaleBias: {Scale: 1, Bias: 1.0e-44}")
     assert accepts(case, "OutputTensor", [0])
@@ -39,7 +39,7 @@ def test_a_subnormal_attribute_of_a_single_operator_may_count_as_zero(tmp_path: 
 
 
 @pytest.mark.parametrize(("scale", "quotient"), [("1.0e-44", None), ("0.5", 10)])
-def test_in_a_graph_any_quotient_by_a_subnormal_scale_is_right(
+def test_graph_permits_any_quotient_by_a_subnormal_scale(
     tmp_path: Path, scale: str, quotient: int | None
 ) -> None:
     inputs = f"""

@@ -90,7 +90,7 @@ def test_a_small_beta_may_be_rounded_away_beside_1(tmp_path: Path, beta: str) ->
 
 
 def test_1_may_be_rounded_away_beside_a_large_beta(tmp_path: Path) -> None:
-    """DirectML 1.8.0 gives M for Beta M + (1 - Beta) M. If 1 - Beta is -Beta, it is 0."""
+    """DirectML 1.8.0 gives M for Beta M + (1 - Beta) M, which is 0 if 1 - Beta is -Beta."""
     case = moments(
         tmp_path,
         FIRST="[0.25, 4]",
@@ -103,7 +103,7 @@ def test_1_may_be_rounded_away_beside_a_large_beta(tmp_path: Path) -> None:
     assert not accepts(case, "OutputFirstMomentTensor", [1e38, 4])
 
 
-def test_an_infinite_moment_minus_a_square_that_overflows_may_be_nan(tmp_path: Path) -> None:
+def test_infinite_moment_minus_an_overflowing_square_may_be_nan(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives NaN if the square is infinite in FLOAT32 but finite in FLOAT64."""
     case = moments(tmp_path, SECOND="[.inf, .inf]", GRADIENT="[3.0e+38, 2]", BETA2="3")
     assert accepts(case, "OutputSecondMomentTensor", [np.nan, np.inf])
@@ -152,7 +152,7 @@ def test_both_moments_or_neither_may_be_stored_in_float16(tmp_path: Path) -> Non
 
 
 def test_moment_beyond_float16_may_be_stored_as_65504_or_infinity(tmp_path: Path) -> None:
-    """DirectML 1.15.4 gives 2.406. With V stored as 65504 it is 5.367, and as infinity 2."""
+    """DirectML 1.15.4 gives 2.406. A second moment of 65504 gives 5.367, an infinite one 2."""
     case = float16_moments(
         tmp_path, PARAMETER=2, FIRST=2, SECOND=2, GRADIENT=-3000, BETA1=0.5, EPSILON=1
     )
@@ -162,7 +162,7 @@ def test_moment_beyond_float16_may_be_stored_as_65504_or_infinity(tmp_path: Path
         assert not accepts(case, "OutputParametersTensor", [wrong]), wrong
 
 
-def test_a_negative_v_that_is_flushed_to_0_has_a_root(tmp_path: Path) -> None:
+def test_negative_moment_flushed_to_0_has_a_root(tmp_path: Path) -> None:
     """The root of -0.5 * 1.4e-45 is NaN, or 0 on DirectML 1.12.1."""
     given = {"FIRST": "[0.15, 1]", "SECOND": "[-0.5, 0.25]", "GRADIENT": "[0, 0]"}
     case = moments(tmp_path, **given, BETA2="1.4e-45")
@@ -173,8 +173,8 @@ def test_a_negative_v_that_is_flushed_to_0_has_a_root(tmp_path: Path) -> None:
         assert not accepts(case, "OutputParametersTensor", wrong), wrong
 
 
-def test_a_small_v_that_may_be_negative_may_have_no_root(tmp_path: Path) -> None:
-    """V is 0.5 * G * G - 0.05: 8e-9 or 7e-8. Roundings near 0.05 may be off by 4e-9 each."""
+def test_small_moment_that_may_be_negative_may_have_no_root(tmp_path: Path) -> None:
+    """For a gradient G the moment is 0.5 * G * G - 0.05. A rounding may be off by 4e-9."""
     for gradient, in_doubt in (("0.3162278", True), ("0.316228", False)):
         case = moments(tmp_path, SECOND="[-0.1, 0.3]", GRADIENT=f"[{gradient}, 1]", BETA2="0.5")
         first, second = evaluate(case)["OutputParametersTensor"].tolist()

@@ -21,7 +21,7 @@ from dmlconf.tensors.datatypes import Array
 ROWS, COLUMNS = 24, 32
 
 LENGTHS: Final = (16, 256, 2048)
-"""How many products each sum has; `pairwise` needs powers of two."""
+"""Numbers of products; `pairwise` needs powers of two."""
 
 DRAWS: Final[dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]]] = {
     "signed": lambda random, shape: random.uniform(-1, 1, shape),
@@ -56,7 +56,6 @@ class Product:
 
 
 def product(draw: str, length: int, data_type: Any = np.float32) -> Product:
-    """Return random matrices of `data_type`; `draw` is a key of `DRAWS`."""
     random = np.random.default_rng(length)
     a = DRAWS[draw](random, (ROWS, length)).astype(data_type)
     return Product(a, DRAWS[draw](random, (length, COLUMNS)).astype(data_type))
@@ -106,7 +105,6 @@ def fused(pair: Product) -> Array:
 
 
 def library(pair: Product) -> Array:
-    """Add up in the order of NumPy's matrix library."""
     result: Array = pair.a @ pair.b
     return result
 
@@ -117,8 +115,6 @@ def last_dropped(pair: Product) -> Array:
 
 
 def with_inputs_rounded_to(bits: int) -> Callable[[Product], Array]:
-    """Return a function that rounds inputs to this number of fraction bits."""
-
     def rounded(values: Array) -> Array:
         scale = 2.0 ** (bits - np.frexp(values.astype(np.float64))[1] + 1)
         return np.rint(values * scale) / scale
@@ -200,7 +196,7 @@ def test_float32_sums_of_products_in_float16_pass_with_half_precision(
     assert pair.judged(sums, np.float16, half=True).passed
 
 
-def test_4096_ones_may_add_up_to_2048_only_with_half_precision() -> None:
+def test_4096_ones_are_2048_only_with_half_precision() -> None:
     """In FLOAT16, 2048 + 1 is 2048."""
     ones = Product(np.ones((1, 4096), np.float16), np.ones((4096, 1), np.float16))
     float16_sum = in_float16(ones)
@@ -245,7 +241,7 @@ def test_overflow_of_a_partial_sum_permits_no_wrong_number() -> None:
         assert not pair.judged(np.array([[value]])).passed
 
 
-def test_the_exact_sum_is_right_if_the_recorded_sum_overflowed() -> None:
+def test_exact_sum_is_right_if_the_recorded_sum_overflowed() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 3, True)
     exact = np.array([3e38], np.float32)
     allowed = Allowance(right=exact, errors=SumErrors(np.array([9e38])))
@@ -276,7 +272,7 @@ def test_sum_with_an_infinite_or_nan_term_is_that_term() -> None:
             assert not pair.judged(np.array([[wrong]])).passed
 
 
-def test_subnormal_float16_results_may_be_one_step_off_and_not_two() -> None:
+def test_subnormal_float16_results_may_be_one_step_off() -> None:
     smallest = float(np.finfo(np.float16).smallest_subnormal)
     pair = Product(np.array([[20 * smallest]], np.float16), np.ones((1, 1), np.float16))
     for steps, passes in ((18, False), (19, True), (21, True), (22, False)):
@@ -310,7 +306,7 @@ def test_only_the_expected_number_and_the_spans_are_right(count: int) -> None:
     np.testing.assert_allclose(highest, 4, atol=1e-6)
 
 
-def test_an_expected_value_may_be_another_right_output_and_no_wrong_one() -> None:
+def test_expected_value_may_be_another_right_output() -> None:
     right, other = np.array([1], np.float32), np.array([2], np.float32)
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1, True)
     allowed = Allowance(right=right, errors=SumErrors(np.array([1.0]), others=(other,)))

@@ -42,7 +42,7 @@ def test_only_the_first_four_candidates_are_shown() -> None:
     assert allowed(1, *candidates) == candidates[:4]
 
 
-def test_a_rule_without_candidates_allows_one_interval_of_each_element() -> None:
+def test_rule_without_candidates_allows_one_interval_of_each_element() -> None:
     rule = PrecisionRule(RuleKind.ABSOLUTE, 0.5, "test")
     expected = np.array([1, 5], np.float32)
     assert allowed_at(expected, rule, Allowance(), [1, 0]) == [[(4.5, 5.5)], [(0.5, 1.5)]]
@@ -59,18 +59,18 @@ def test_a_rule_without_candidates_allows_one_interval_of_each_element() -> None
         (RuleKind.RELATIVE, 2, math.nan, (None, "")),
     ],
 )
-def test_the_unit_of_a_distance_is_that_of_the_rule(
+def test_unit_of_a_distance_is_that_of_the_rule(
     kind: RuleKind, actual: float, expected: float, distance: tuple[float | None, str]
 ) -> None:
     assert off_by(actual, expected, PrecisionRule(kind, 1, "test"), single(0)) == distance
 
 
-def test_the_distance_of_integers_is_their_difference_under_any_rule() -> None:
+def test_distance_of_integers_is_their_difference_under_any_rule() -> None:
     for kind in (RuleKind.ULP, RuleKind.RELATIVE):
         assert off_by(0, 2, PrecisionRule(kind, 1, "test"), np.zeros(1, np.uint8)) == (2, "")
 
 
-def test_an_expected_value_that_is_no_candidate_allows_only_itself() -> None:
+def test_expected_value_that_is_no_candidate_allows_only_itself() -> None:
     cases: list[list[Ends]] = [[(1, 2)], [(1, 2), (math.nan, math.nan)]]
     for candidates in cases:
         assert allowed(7, *candidates) == [(7, 7)]

@@ -25,7 +25,7 @@ NANS = {
     DataType.FLOAT32: (0x7FC00000, 0xFFC00001),
     DataType.FLOAT64: (0x7FF8000000000000, 0xFFF8000000000001),
 }
-"""The bits of two NaNs that differ in their sign and in their fraction."""
+"""The bits of two NaNs."""
 
 
 def rule(kind: str, limit: float) -> PrecisionRule:
@@ -46,7 +46,7 @@ def differing(actual: Array, expected: Array, precision: PrecisionRule) -> list[
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_equal_arrays_do_not_differ_under_any_of_four_rules(data_type: DataType) -> None:
+def test_equal_arrays_do_not_differ_under_four_rules(data_type: DataType) -> None:
     values = np.arange(12, dtype=data_type.dtype).reshape(3, 4)
     for precision in (EXACT, rule("ulp", 1), rule("absolute", 0.1), rule("relative", 0.1)):
         comparison = compare(values, values.copy(), precision)
@@ -55,7 +55,7 @@ def test_equal_arrays_do_not_differ_under_any_of_four_rules(data_type: DataType)
         assert comparison.worst_ulp == (0.0 if data_type.is_float else None)
 
 
-def test_the_exact_rule_lists_differing_integers_in_row_major_order() -> None:
+def test_exact_rule_lists_differing_integers_in_row_major_order() -> None:
     expected = np.arange(6, dtype=np.int32).reshape(2, 3)
     actual = expected.copy()
     actual[0, 1], actual[1, 2] = 7, -8
@@ -130,7 +130,7 @@ def test_worst_element_is_the_farthest_one() -> None:
     assert comparison.worst_ulp == (6 + 0.5625) * 2**23
 
 
-def test_the_worst_element_is_reported_even_if_the_rule_permits_it() -> None:
+def test_worst_element_is_reported_even_if_permitted() -> None:
     expected = floats(1, 1)
     actual = floats(1, np.nextafter(np.float32(1), np.float32(2)))
     comparison = compare(actual, expected, rule("ulp", 4))

@@ -101,9 +101,7 @@ def test_four_orders_of_additions_pass(identifier: str, order: str) -> None:
 
 @pytest.mark.parametrize("steps", [1000, -1000])
 @pytest.mark.parametrize("identifier", [SOFTMAX, EQUAL, TRAINING, GRADIENTS, AVERAGE])
-def test_an_output_fails_if_its_greatest_element_is_1000_ulp_off(
-    identifier: str, steps: int
-) -> None:
+def test_output_with_greatest_element_1000_ulp_off_fails(identifier: str, steps: int) -> None:
     _, allowances = case_and_allowances(identifier)
     for output in kernel_outputs(identifier, SUMS["forward"]):
         right = allowances.right[output].ravel()

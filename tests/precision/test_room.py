@@ -25,7 +25,7 @@ FLOATS = st.floats(-30000, 30000, width=16)
 
 @dataclass(frozen=True)
 class Ends:
-    """The lowest and the highest permitted value of one element."""
+    """The lowest and the highest permitted value."""
 
     low: float
     high: float
@@ -36,7 +36,6 @@ def float16(*values: float) -> Array:
 
 
 def counted(expected: Array, *ends: Ends) -> Room:
-    """Return the room of an output under the rule `interval`."""
     low = np.array([end.low for end in ends], expected.dtype)
     high = np.array([end.high for end in ends], expected.dtype)
     return room(expected, INTERVAL, Allowance(interval=(low, high)))
@@ -49,18 +48,18 @@ def test_an_exact_rule_leaves_no_room() -> None:
     )
 
 
-def test_an_unbounded_interval_is_open_and_a_wide_one_is_loose() -> None:
+def test_unbounded_interval_is_open_and_wide_one_is_loose() -> None:
     everything = Ends(-math.inf, math.inf)
     actual = counted(float16(1, 1, 10), everything, Ends(0.4, 1.5), Ends(9.6, 10.5))
     assert actual == Room(open=1, loose=2)
 
 
 @pytest.mark.parametrize("ends", [Ends(0, math.inf), Ends(-math.inf, 2)])
-def test_an_interval_open_to_one_side_is_loose_but_not_open(ends: Ends) -> None:
+def test_one_sided_interval_is_loose_but_not_open(ends: Ends) -> None:
     assert counted(float16(1), ends) == Room(open=0, loose=1)
 
 
-def test_integers_are_open_if_the_interval_contains_all_of_their_type() -> None:
+def test_integer_with_an_interval_of_its_whole_type_is_open() -> None:
     actual = counted(np.array([0, 200], np.uint8), Ends(0, 255), Ends(190, 200))
     assert actual == Room(open=1, loose=1)
     assert counted(np.array([3], np.uint8), Ends(3, 3)) == NO_ROOM
@@ -85,7 +84,7 @@ def test_an_expected_nan_with_an_unbounded_interval_is_open() -> None:
     assert counted(float16(math.nan), Ends(-math.inf, math.inf)) == Room(open=1, loose=1)
 
 
-def test_an_interval_from_the_largest_number_to_infinity_is_not_loose() -> None:
+def test_interval_from_largest_number_to_infinity_is_not_loose() -> None:
     assert counted(float16(65504), Ends(65504, math.inf)) == NO_ROOM
     assert counted(float16(-65504), Ends(-math.inf, -65504)) == NO_ROOM
 
@@ -98,12 +97,12 @@ def test_large_error_scales_make_sums_loose_or_open() -> None:
     assert actual == Room(open=1, loose=2)
 
 
-def test_a_sum_whose_partial_sums_may_overflow_float32_is_not_open() -> None:
+def test_sum_that_may_overflow_float32_is_not_open() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     assert room(float16(1), rule, Allowance(errors=SumErrors(np.array([1e39])))).open == 0
 
 
-def test_candidates_at_the_ends_of_a_type_are_loose_and_not_open() -> None:
+def test_candidates_at_both_ends_of_a_type_are_loose() -> None:
     low, high = np.array([0], np.uint8), np.array([255], np.uint8)
     allowance = Allowance(candidates=[(low, low), (high, high)])
     actual = room(high, PrecisionRule(RuleKind.ONE_OF, 0, "test"), allowance)
@@ -116,7 +115,7 @@ def test_a_sum_of_zeros_leaves_no_room() -> None:
 
 
 @pytest.mark.parametrize("kind", ["interval", "accumulate"])
-def test_a_rule_without_the_allowance_that_it_needs_is_an_error(kind: str) -> None:
+def test_rule_without_its_allowance_is_an_error(kind: str) -> None:
     with pytest.raises(ValueError, match=kind):
         room(float16(1), PrecisionRule(RuleKind(kind), 1, "test"), Allowance())
 
@@ -125,7 +124,7 @@ def test_a_rule_without_the_allowance_that_it_needs_is_an_error(kind: str) -> No
     ("kind", "limit"), [("ulp", 3), ("absolute", 0.5), ("relative", 0.25), ("accumulate", 1)]
 )
 @given(values=st.lists(FLOATS, min_size=1, max_size=4), size=st.floats(0, 1e6))
-def test_values_between_the_permitted_ends_pass_and_values_outside_fail(
+def test_only_values_between_the_permitted_ends_pass(
     kind: str, limit: float, values: list[float], size: float
 ) -> None:
     rule = PrecisionRule(RuleKind(kind), limit, "test", products=4)
@@ -150,12 +149,12 @@ def _farther(value: float, end: float, expected: float) -> bool:
 
 
 def _clipped(value: float, end: float, side: float) -> float:
-    """Return the value or the end, whichever is nearer to `side`, an infinity."""
+    """Return the value or the end, whichever is nearer to `side`."""
     return max(float(value), float(end)) if side > 0 else min(float(value), float(end))
 
 
 def _between(expected: Array, ends: Array, toward: float) -> Array:
-    """Return values the fraction `toward` of the way from expected ones to ends, rounded inward."""
+    """Return values the fraction `toward` of the way from expected ones to ends."""
     most = float(np.finfo(np.float16).max)
     wide = expected.astype(np.float64)
     inside = wide + toward * (np.clip(ends.astype(np.float64), -most, most) - wide)

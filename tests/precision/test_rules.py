@@ -54,18 +54,17 @@ def test_margin_is_the_share_of_the_distance_to_the_end() -> None:
 
 
 def one_of(*candidates: tuple[Array, Array]) -> tuple[PrecisionRule, Allowance]:
-    """Return the rule `one of` and these candidates."""
     return PrecisionRule(RuleKind.ONE_OF, 0, "test"), Allowance(candidates=candidates)
 
 
-def test_the_rule_one_of_permits_each_candidate_and_nothing_else() -> None:
+def test_one_of_permits_each_candidate_and_nothing_else() -> None:
     rule, allowed = one_of((floats(1), floats(1.5)), (floats(3), floats(3)))
     for actual, right in ((1, True), (1.25, True), (3, True), (2, False), (3.5, False), (0, False)):
         assert compare(floats(actual), floats(1), rule, allowed).passed == right
     assert not compare(floats(math.nan), floats(1), rule, allowed).passed
 
 
-def test_the_rule_one_of_permits_no_integers_but_the_candidates() -> None:
+def test_one_of_permits_no_integers_but_the_candidates() -> None:
     wrapped, saturated = np.array([-56], np.int8), np.array([127], np.int8)  # Of 100 + 100.
     rule, allowed = one_of((wrapped, wrapped), (saturated, saturated))
     expected = np.array([127], np.int8)
@@ -90,7 +89,7 @@ def test_result_within_another_candidate_has_margin_1() -> None:
     assert compare(floats(0.5), floats(1), rule, allowed).margin == 0.5
 
 
-def test_an_expected_value_that_is_no_candidate_permits_only_itself() -> None:
+def test_expected_value_that_is_no_candidate_permits_only_itself() -> None:
     rule, allowed = one_of((floats(2, 2), floats(2, 2)), (floats(3, 3), floats(3, 3)))
     expected = floats(7, 2)
     assert compare(floats(7, 3), expected, rule, allowed).passed
@@ -109,7 +108,7 @@ def test_unbounded_candidate_permits_any_value_with_margin_0() -> None:
     ("kind", "needed"),
     [("accumulate", "error scale"), ("interval", "interval"), ("one of", "candidates")],
 )
-def test_a_rule_that_needs_an_allowance_raises_an_error_without_it(kind: str, needed: str) -> None:
+def test_rule_without_its_allowance_raises_an_error(kind: str, needed: str) -> None:
     with pytest.raises(ValueError, match=f"needs the {needed}"):
         compare(floats(1), floats(2), PrecisionRule(RuleKind(kind), 1, "test"))
 
@@ -133,7 +132,7 @@ def test_subnormal_inputs_may_be_taken_for_zero() -> None:
     assert compare(floats(math.nan, 2, 3), expected, ulp(1), allowed).differing == 1
 
 
-def test_the_expected_values_may_come_from_a_device_that_flushes() -> None:
+def test_expected_values_may_come_from_a_device_that_flushes() -> None:
     rule = ulp(1, flushes=True)
     assert compare(floats(1e-40), floats(0), rule).passed
     right, with_zeros = floats(0.5, 2), floats(math.nan, math.inf)
@@ -208,7 +207,7 @@ def test_open_element_permits_any_value_with_margin_0(actual: float) -> None:
 
 
 @pytest.mark.parametrize("actual", [-128, 5, 127])
-def test_an_integer_is_open_if_its_interval_is_the_whole_type(actual: int) -> None:
+def test_integer_is_open_if_its_interval_is_the_whole_type(actual: int) -> None:
     allowed = Allowance(interval=(np.array([-128], np.int8), np.array([127], np.int8)))
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     comparison = compare(np.array([actual], np.int8), np.array([7], np.int8), rule, allowed)
@@ -216,7 +215,7 @@ def test_an_integer_is_open_if_its_interval_is_the_whole_type(actual: int) -> No
     assert comparison.margin == 0
 
 
-def test_zeros_of_different_signs_differ_only_if_the_rule_says_so() -> None:
+def test_zeros_of_different_signs_differ_under_signed_rules() -> None:
     both, negative = floats(0.0, -0.0, 1), floats(-0.0, -0.0, 1)
     allowed = Allowance(candidates=((negative, negative),))
     for signed in (True, False):
@@ -226,7 +225,7 @@ def test_zeros_of_different_signs_differ_only_if_the_rule_says_so() -> None:
 
 
 @pytest.mark.parametrize("operator", ["ceil", "floor", "round"])
-def test_ceil_floor_and_round_fail_if_they_drop_the_sign_of_zero(operator: str) -> None:
+def test_ceil_floor_and_round_must_keep_negative_zero(operator: str) -> None:
     """One result of each case is -0. ROUND toward infinity adds a half, and may give 0."""
     suite = bundled(f"element_wise_{operator}")
     planned = [each for each in suite.plan() if "special-numbers" in each.identifier]

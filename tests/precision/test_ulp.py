@@ -27,7 +27,7 @@ def number(data_type: DataType, bits: int) -> Any:
 
 
 def numbers(data_type: DataType) -> st.SearchStrategy[Any]:
-    """Return a strategy for any bits, many of them near the edges of the format."""
+    """Return a strategy for any bits, often near the edges of the format."""
     sign = 1 << (data_type.bits - 1)
     infinity = ((1 << (data_type.bits - 1 - FRACTION_BITS[data_type])) - 1) << (
         FRACTION_BITS[data_type]

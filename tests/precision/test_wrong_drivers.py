@@ -28,7 +28,7 @@ from tests.truncation import toward_zero
 NORMALIZATION: Final = "mean_variance_normalization1/matrix/options[DataType={}]"
 
 Driver = Callable[[Array, Array], Array]
-"""Multiplies two FLOAT64 matrices as a driver does; returns FLOAT64, sizes {rows, columns}."""
+"""Multiplies two FLOAT64 matrices as a driver does."""
 
 UNEQUAL: Final = {
     "GEMM": "gemm/boundary/large-terms-between-small-ones[DataType={},Inner=256]",
@@ -43,12 +43,10 @@ RANDOM: Final = (
     "gemm/matrix/long-sums[DataType={},Inner=4096,Low=0,TransB=NONE]",
     "gemm/matrix/long-sums[DataType={},Inner=4096,Low=-1,TransB=NONE]",
 )
-"""Cases with sums of `Inner` random products."""
 
 
 @cache
 def case_of(identifier: str) -> Case:
-    """Return a bundled case, with the data of its inputs."""
     suite = bundled(identifier.partition("/")[0])
     [planned] = [planned for planned in suite.plan() if planned.identifier == identifier]
     case = build(planned)
@@ -56,14 +54,13 @@ def case_of(identifier: str) -> Case:
 
 
 def comparison(case: Case, output: str, actual: Array) -> Comparison:
-    """Compare an output, rounded to its type, with the reference's by the case's rule."""
     expected = evaluate(case)[output]
     rounded = actual.reshape(expected.shape).astype(expected.dtype)
     return compare(rounded, expected, case.rule(output), CaseAllowances(case).of(output))
 
 
 def matrices(case: Case) -> tuple[Array, Array]:
-    """Return the two matrices that a case multiplies, FLOAT64; REDUCE multiplies by ones."""
+    """Return the matrices that a case multiplies; REDUCE multiplies by ones."""
     inputs = [array.astype(np.float64) for array in case.inputs().values()]
     if case.operator_name == "REDUCE":
         return inputs[0], np.ones((inputs[0].shape[-1], 1))
@@ -71,7 +68,6 @@ def matrices(case: Case) -> tuple[Array, Array]:
 
 
 def rounding_to(dtype: type[np.floating[Any]]) -> Callable[[Array], Array]:
-    """Return a function that rounds FLOAT64 values to a type and returns FLOAT64."""
     return lambda values: values.astype(dtype).astype(np.float64)
 
 
@@ -79,7 +75,7 @@ half, single = rounding_to(np.float16), rounding_to(np.float32)
 
 
 def in_order(indices: Sequence[int], store: Callable[[Array], Array]) -> Driver:
-    """Return a driver that adds up the terms in this order; `store` rounds each sum."""
+    """Return a driver that adds up in this order; `store` rounds each sum."""
 
     def summed(a: Array, b: Array) -> Array:
         terms = (np.outer(a[:, k], b[k]) for k in indices)
@@ -111,7 +107,6 @@ def tiled(
 
 
 def untiled(store: Callable[[Array], Array], *, backward: bool = False) -> Driver:
-    """Return a driver that adds up all terms in one tile; `store` rounds each sum."""
     return lambda a, b: tiled(len(b), store, store, backward=backward)(a, b)
 
 
@@ -150,7 +145,6 @@ FLOAT16_SUMS: Final[dict[str, Driver]] = {
 
 
 def one_off(a: Array, b: Array) -> Array:
-    """Return the product with its largest element off by 1%."""
     sums = a @ b
     sums.flat[np.abs(sums).argmax()] *= 1.01
     return sums
@@ -182,7 +176,7 @@ def test_six_orders_of_float32_additions_pass(identifier: str, data_type: str, d
 
 
 @pytest.mark.parametrize("identifier", [RANDOM[1], RANDOM[3], UNEQUAL["GEMM"]])
-def test_the_sum_of_each_of_four_slices_may_be_truncated_to_float16(identifier: str) -> None:
+def test_sums_of_four_slices_may_be_truncated_to_float16(identifier: str) -> None:
     case = case_of(identifier.format("FLOAT16"))
     assert comparison(case, "OutputTensor", slices_held_in_float16(*matrices(case))).passed
 
@@ -260,9 +254,7 @@ def test_an_epsilon_outside_the_root_fails() -> None:
         ("mean_variance_normalization1/boundary/exact-in-float16", "OutputTensor"),
     ],
 )
-def test_each_nan_in_place_of_a_finite_result_counts_as_a_difference(
-    identifier: str, output: str
-) -> None:
+def test_each_nan_for_a_finite_result_is_a_difference(identifier: str, output: str) -> None:
     case = case_of(identifier)
     right = evaluate(case)[output]
     assert np.isfinite(right).all()

@@ -47,7 +47,7 @@ ATTENTION_TENSORS: Final = (
 
 
 def integers(data_type: DataType) -> st.SearchStrategy[int]:
-    """Return a strategy for integers of a data type, often one of its greatest 100 or below 10."""
+    """Return a strategy for integers of a data type, often near its greatest."""
     least, greatest = int(data_type.minimum), int(data_type.maximum)
     return (
         st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)
@@ -55,19 +55,16 @@ def integers(data_type: DataType) -> st.SearchStrategy[int]:
 
 
 def elements(random: np.random.Generator, data_type: DataType, *sizes: int) -> Array:
-    """Return a tensor of random integers of a data type, from its least to its greatest."""
+    """Return a tensor of random integers of a data type."""
     low, high = int(data_type.minimum), int(data_type.maximum)
     return random.integers(low, high, sizes, endpoint=True).astype(data_type.dtype)
 
 
 def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
-    """Return a tensor of random numbers from -2 to 3, FLOAT32."""
+    """Return a FLOAT32 tensor of random numbers from -2 to 3."""
     return np.random.default_rng(seed).uniform(-2, 3, sizes).astype(np.float32)
 
 
 def function_of(name: str, part: str = "") -> Callable[..., Any]:
-    """Return an operator's reference function or, given a `part`, the one for this allowance.
-
-    Parts are those of `permitted_function`: `error_scale`, `interval` and `candidates`.
-    """
+    """Return an operator's reference function, or the `part` that `permitted_function` names."""
     return permitted_function(name, cast(Part, part)) if part else reference_function(name)

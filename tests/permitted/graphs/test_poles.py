@@ -1,4 +1,4 @@
-"""What RECIP, POW, LOG, SQRT and ACOS may give for an inexact number near a pole.
+"""What RECIP, POW, LOG, SQRT and ACOS may give for inexact numbers near poles and ends of domains.
 
 The tested code is in `dmlconf/permitted/graphs/poles.py`.
 """
@@ -50,10 +50,7 @@ POWER = """
 def test_negative_power_of_about_zero_may_be_infinite(
     tmp_path: Path, activation: str, exponent: int, infinities: Values
 ) -> None:
-    """The base is COS(1.5707964), which may be anything from -0.0008 to 0.0008.
-
-    DirectML gives 0 for the base 0 and any exponent.
-    """
+    """The base, COS(1.5707964), is 0 with an error of 0.0008. DirectML gives 0 for the base 0."""
     nodes = POWER.replace("ACTIVATION", activation).replace("EXPONENT", str(exponent))
     case = graph(tmp_path, "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}", nodes)
     for value in (0, np.inf, -np.inf):
@@ -67,7 +64,7 @@ def test_negative_power_of_about_zero_may_be_infinite(
 def test_log_and_sqrt_of_about_zero_may_be_nan_but_not_large(
     tmp_path: Path, operator: str, right: float
 ) -> None:
-    """The operand is COS(2.0943951) + 0.5, which may be anything from -0.0008 to 0.0008."""
+    """The operand, COS(2.0943951) + 0.5, is 0 with an error of 0.0008."""
     nodes = f"""
   cosine: {{operator: ELEMENT_WISE_COS, desc: {{InputTensor: x, OutputTensor: {{}}}}}}
   node: {{operator: {operator}, desc: {{InputTensor: cosine, OutputTensor: {{}},
@@ -80,7 +77,7 @@ def test_log_and_sqrt_of_about_zero_may_be_nan_but_not_large(
 
 
 def test_acos_of_an_uncertain_remainder_may_be_any_angle(tmp_path: Path) -> None:
-    """A kernel may round 16777215 / 3 down to another integer, which changes the remainder by 3."""
+    """A kernel may round 16777215 / 3 down by 1, which changes the remainder by 3."""
     nodes = """
   rest: {operator: ELEMENT_WISE_MODULUS_FLOOR, desc: {ATensor: x, BTensor: d, OutputTensor: {}}}
   node: {operator: ELEMENT_WISE_ACOS, desc: {InputTensor: rest, OutputTensor: {},

@@ -46,7 +46,7 @@ ATTENTION = """
 """
 
 
-def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
+def test_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives the index 2 for the greatest of 0, NaN and 0.
 
     ONE_HOT writes 0 at the index and 1 elsewhere.
@@ -62,7 +62,7 @@ def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
     assert not accepts(numbers, "y", [1, 1, 0])
 
 
-def test_an_open_index_may_mark_the_501st_of_1000_elements(tmp_path: Path) -> None:
+def test_open_index_may_mark_the_501st_of_1000_elements(tmp_path: Path) -> None:
     inputs = f"""
   x: {{Sizes: [1, 1000], DataType: FLOAT32, values: [0, .nan{", 0" * 998}]}}
   v: {{Sizes: [1, 2], DataType: FLOAT32, values: [1, 0]}}"""
@@ -75,7 +75,7 @@ def test_attention_to_an_open_query_may_choose_any_value(tmp_path: Path) -> None
 
     The query (5, 6) chooses the second value.
     """
-    first, second = [0.25, 0], [0, 0.375]  # RELU of each value.
+    first, second = [0.25, 0], [0, 0.375]
     inputs = """
   g: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [5, 6]}
   k: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [-5, 0, 3, 0]}
@@ -138,7 +138,6 @@ def test_undefined_elements_of_64_bits_are_open(tmp_path: Path) -> None:
 
 
 def test_elements_computed_from_open_elements_of_64_bits_are_open(tmp_path: Path) -> None:
-    """Any remainder by 7 is right for the first element, which was shifted by 64."""
     modulus = """
   node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
          desc: {ATensor: shifted, BTensor: m, OutputTensor: {}}}"""
@@ -187,7 +186,6 @@ def test_bits_are_open_only_if_the_number_is_inexact(
 
 
 def test_bits_of_constants_are_known(tmp_path: Path) -> None:
-    """1, 2 and 3 are 0x3F800000, 0x40000000 and 0x40400000 as FLOAT32."""
     text = """
 constants:
   c: {Sizes: [3], DataType: FLOAT32, values: [1, 2, 3]}
@@ -201,7 +199,7 @@ outputs: {y: node}
     assert not accepts(case, "y", [7, 1, 3])
 
 
-def test_a_comparison_of_two_open_numbers_may_have_either_result(tmp_path: Path) -> None:
+def test_comparison_of_two_open_numbers_may_have_either_result(tmp_path: Path) -> None:
     """With the large Bias the arguments may overflow, and any sines are right."""
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}"
     nodes = """
@@ -236,7 +234,7 @@ outputs: {y: bits}
 
 
 def test_only_bits_of_undefined_coordinates_are_open(tmp_path: Path) -> None:
-    """Two coordinates are defined: 1 has one bit, and 3 has two."""
+    """Two coordinates are defined: 1 and 3."""
     case = graph_case(tmp_path, COORDINATES)
     assert passes(case, "y", [1, 2, 20, 32])
     assert not passes(case, "y", [1, 3, 20, 32])
@@ -269,7 +267,7 @@ outputs: {y: places.OutputCoordinatesTensor}
 
 
 def graph_of_coordinates(nodes: str) -> str:
-    """Return a graph whose nodes read 32 coordinates of x, the last 30 of which are undefined."""
+    """Return a graph whose nodes read 32 coordinates, of which the last 30 are undefined."""
     values = [0, 7, *[0] * 29, 9]
     return f"""
 inputs:
@@ -346,7 +344,7 @@ outputs: {y: index}
 
 
 @pytest.mark.parametrize(("divisor", "uncertain"), [("1", False), ("1.5707", True)])
-def test_an_index_is_open_if_its_line_may_have_nan_or_an_infinity(
+def test_index_is_open_if_its_line_may_have_nan_or_infinity(
     tmp_path: Path, divisor: str, uncertain: bool
 ) -> None:
     """COS(1.5707) may be 0 or negative: SQRT may give NaN, and RECIP an infinity."""
@@ -427,7 +425,7 @@ def test_an_undefined_number_may_equal_any_number(tmp_path: Path) -> None:
 
 
 def test_unwritten_coordinate_may_be_within_bounds_of_clip_grad(tmp_path: Path) -> None:
-    """DirectML 1.8.2 does not write the coordinates, and one held a 2 from an earlier dispatch."""
+    """DirectML 1.8.2 does not write the coordinates; one held a 2 from before."""
     case = graph(
         tmp_path,
         "\n  x: {Sizes: [1, 3, 1, 1, 1], DataType: UINT32, values: [0, 0, 0]}",
@@ -474,9 +472,7 @@ outputs: {y: node}
         ("ELEMENT_WISE_LOGICAL_OR", "ATensor: whole, BTensor: whole"),
     ],
 )
-def test_a_truth_value_of_an_open_number_is_0_or_1(
-    tmp_path: Path, operator: str, desc: str
-) -> None:
+def test_truth_value_of_an_open_number_is_0_or_1(tmp_path: Path, operator: str, desc: str) -> None:
     """The sum may overflow, so any number is right for it and for its CAST."""
     text = COMPARED.replace("OPERATOR", operator).replace("DESC", desc)
     if "whole" not in desc:

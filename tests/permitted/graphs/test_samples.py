@@ -38,7 +38,7 @@ WEIGHTED = """
            OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}"""
 
 
-def test_a_sum_is_right_if_all_elements_take_the_same_candidate(tmp_path: Path) -> None:
+def test_sum_is_right_if_all_elements_take_the_same_candidate(tmp_path: Path) -> None:
     """The first two rows may be filled with (0.75, 0.375), (1, 0.25) or (1, 0.75).
 
     DirectML 1.13.1 gives 128.

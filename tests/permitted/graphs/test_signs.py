@@ -44,13 +44,8 @@ def _power(tmp_path: Path, operator: str, desc: str, exponent: str) -> Case:
         ("3", [-4.0e-10, 4.0e-10], [0.01, -0.01]),
     ],
 )
-def test_only_an_odd_power_of_a_number_near_zero_may_be_negative(
-    tmp_path: Path,
-    operator: str,
-    desc: str,
-    exponent: str,
-    right: list[float],
-    wrong: list[float],
+def test_only_an_odd_power_of_about_zero_may_be_negative(
+    tmp_path: Path, operator: str, desc: str, exponent: str, right: list[float], wrong: list[float]
 ) -> None:
     case = _power(tmp_path, operator, desc, exponent)
     for number in right:

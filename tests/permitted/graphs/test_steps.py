@@ -36,7 +36,7 @@ TIES = ", RoundingMode: HALVES_TO_NEAREST_EVEN"
         ),
     ],
 )
-def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(
+def test_quotient_at_a_jump_becomes_either_whole_number(
     tmp_path: Path,
     data_type: str,
     operator: str,
@@ -93,7 +93,7 @@ CHAIN = """
          desc: {InputTensor: same, OutputTensor: {}, Alpha: 3, Beta: 0.5}}"""
 
 
-def test_a_linear_function_of_one_of_two_whole_numbers_has_two_results(tmp_path: Path) -> None:
+def test_linear_function_of_either_whole_number_has_two_results(tmp_path: Path) -> None:
     """FLOOR(2 / 2) may be 1 or 0, and the first result 3 * 1 + 0.5 or 3 * 0 + 0.5."""
     case = graph(tmp_path, INPUTS.replace("TYPE", "FLOAT32"), CHAIN)
     for values in ([3.5, 0.5, -5.5], [0.5, 0.5, -5.5]):
@@ -166,7 +166,7 @@ WIDE = """
 def test_fractions_are_right_only_among_many_whole_numbers(
     tmp_path: Path, scale: int, between: bool
 ) -> None:
-    """COS(9e8) may be any number from -1 to 1, and CEIL of 100 times that any of 200 numbers."""
+    """COS(9e8) may be any number from -1 to 1, and CEIL of 100 times that any of some 200."""
     inputs = "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+8]}"
     case = graph(tmp_path, inputs, WIDE.replace("SCALE", str(scale)))
     for value in (1 - scale, 0, 1, scale):

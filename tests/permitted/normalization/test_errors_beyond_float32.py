@@ -41,7 +41,7 @@ PRODUCT = """
   TransA: NONE, TransB: NONE, Alpha: 3.0e+38, Beta: 0"""
 
 
-def test_the_error_of_a_large_power_grows_with_its_exponent(tmp_path: Path) -> None:
+def test_error_of_a_large_power_grows_with_its_exponent(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives 7.301373e37 for 1.2950137 / (0.25 * 1.2950137^2)^100."""
     desc = """
   InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.2950137]},
@@ -55,7 +55,7 @@ def test_the_error_of_a_large_power_grows_with_its_exponent(tmp_path: Path) -> N
     assert not accepts(small, "OutputTensor", [right * (1 + 3e-6)])
 
 
-def test_a_rounded_mean_times_a_large_scale_may_be_any_number(tmp_path: Path) -> None:
+def test_rounded_mean_times_a_large_scale_may_be_any_number(tmp_path: Path) -> None:
     """The mean of 3.4e38, -3.4e38, 0 and 1 may be 0 in FLOAT32, or 0.25."""
     desc = DIFFERENCES.replace("INPUTS", f"{LARGEST}, {-LARGEST}, 0, 1")
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION2", desc.replace("SCALE", str(LARGEST)))
@@ -77,7 +77,7 @@ def test_product_that_certainly_overflows_is_not_finite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mean", "cancels"), [("1", True), ("0.5", False)])
-def test_a_difference_of_one_step_times_a_large_factor_may_vanish(
+def test_one_step_difference_times_a_large_factor_may_vanish(
     tmp_path: Path, mean: str, cancels: bool
 ) -> None:
     """A kernel may multiply 1.0000001 and the mean by 1e30 / sqrt(1e-30) before it subtracts."""

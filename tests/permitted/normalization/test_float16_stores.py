@@ -27,12 +27,10 @@ from dmlconf.tensors.datatypes import Array
 from tests.bundled import bundled
 
 Tensors = Mapping[str, Array]
-"""The inputs or the outputs of an operator, by name."""
 Total = Callable[[Array], Array]
 """Adds up FLOAT32 numbers along the last dimension."""
 
 SEEDS: Final = 2
-"""Number of random inputs for each case."""
 
 
 def in_order(values: Array) -> Array:
@@ -55,7 +53,7 @@ class Kernel:
     """How an operator is computed, in FLOAT32.
 
     Attributes:
-        stored: the names of the values that are stored in FLOAT16.
+        stored: the names of what is stored in FLOAT16.
         store: how these are rounded to FLOAT16.
         last: how outputs are rounded to FLOAT16.
         total: how sums are added up.
@@ -79,7 +77,7 @@ class Kernel:
         return store(values.astype(np.float64)).astype(np.float32)
 
     def sums(self, values: Array, over: tuple[int, ...]) -> Array:
-        """Return the sums over these axes, whose sizes become 1."""
+        """Return the sums over these axes."""
         others = [axis for axis in range(values.ndim) if axis not in over]
         rows = values.transpose([*others, *over])
         rows = rows.reshape(*rows.shape[: len(others)], -1)
@@ -188,7 +186,7 @@ CASES: Final = {
         "products gradients mean difference quotient term centred factor root",
     ),
 }
-"""By case, the function that computes its outputs, and the names of what a kernel may store."""
+"""By case, the function that computes it, and what a kernel may store."""
 
 
 @cache
@@ -210,7 +208,6 @@ def with_other_data(case: Case, seed: int) -> Case:
 
 
 def judged(case: Case, output: str, actual: Array) -> Comparison:
-    """Compare an output with the reference's under the case's rule."""
     expected = evaluate(case)[output]
     return compare(actual, expected, case.rule(output), CaseAllowances(case).of(output))
 

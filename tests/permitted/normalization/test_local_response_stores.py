@@ -33,7 +33,6 @@ TERMS = 8 + 2
 
 
 def arguments(seed: int) -> dict[str, Any]:
-    """Return random tensors and the attributes, without the output."""
     generator = np.random.default_rng(seed)
     return {
         "InputTensor": generator.uniform(0.25, 1, SIZES).astype(np.float16),
@@ -57,7 +56,7 @@ def kernel(given: dict[str, Any], store: Store) -> Array:
 
 
 def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
-    """Return the error of each element, divided by its limit; above 1 the element fails."""
+    """Return the errors, divided by their limits."""
     desc = {**given, "OutputGradientTensor": TensorDesc(DataType.FLOAT16, SIZES)}
     right = local_response_normalization_grad(**desc)
     error_scale = local_response_normalization_grad_error_scale(**desc)

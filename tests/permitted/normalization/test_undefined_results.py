@@ -52,10 +52,7 @@ def test_one_to_the_power_of_infinity_may_be_nan(
 
 
 def test_large_power_of_about_1_may_be_any_positive_number(tmp_path: Path) -> None:
-    """FLOAT32 rounds the first base, 1 + 2e-15, to 1; the exponent is 1e38.
-
-    DirectML 1.8.0 gives 6e-8 for the first element.
-    """
+    """The first base is 1 + 2e-15, and the exponent 1e38. DirectML 1.8.0 gives 6e-8."""
     desc = """
   InputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [6.0e-8, 5]},
   OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16},
@@ -69,7 +66,7 @@ def test_large_power_of_about_1_may_be_any_positive_number(tmp_path: Path) -> No
         assert not accepts(case, "OutputTensor", [impossible, np.inf]), impossible
 
 
-def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> None:
+def test_zero_over_a_power_that_underflows_may_be_nan(tmp_path: Path) -> None:
     """DirectML 1.15.4 divides 0 by (2 ^ -10) ^ 100, which is 0 in FLOAT32."""
     desc = """
   InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT16, values: [0, 0.5, 5, 0]},
@@ -84,7 +81,7 @@ def test_zero_divided_by_a_power_that_underflows_may_be_nan(tmp_path: Path) -> N
     assert not accepts(powers, "OutputTensor", [np.nan, *right[1:]])
 
 
-def test_zero_divided_by_zero_before_an_activation_may_count_as_zero(tmp_path: Path) -> None:
+def test_zero_over_zero_before_an_activation_may_count_as_zero(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives GELU(0 - 3.25) = -0.00187533 for the first element."""
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
     assert accepts(case, "OutputTensor", [-0.00187533, np.nan, 1.9545, 2.99595])
@@ -168,7 +165,7 @@ def test_a_variance_that_overflows_with_epsilon_may_give_0(
 
 
 def test_subnormal_product_may_be_rounded_before_a_division(tmp_path: Path) -> None:
-    """FLOAT32 has 1.4e-45 or 0 for 0.2 * 4.2e-45; the deviation is 1e-11."""
+    """FLOAT32 has 1.4e-45 or 0 for 0.2 * 4.2e-45."""
     one = "Sizes: [1, 1], DataType: FLOAT32"
     desc = f"""InputTensor: {{{one}, values: [0.2]}}, MeanTensor: {{{one}, values: [0]}},
       InputGradientTensor: {{{one}, values: [4.2e-45]}}, ScaleTensor: {{{one}, values: [1]}},
@@ -312,7 +309,6 @@ def test_infinite_quotient_times_a_scale_of_0_may_be_nan(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_normalized_number_that_overflows_keeps_its_sign(sign: str, tmp_path: Path) -> None:
-    """3e38 * 3 / sqrt(2) overflows."""
     desc = f"""
   InputTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{sign}3.0e+38, 1]}},
   MeanTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0.5]}},

@@ -14,7 +14,6 @@ from dmlconf.permitted.numbers.half import STORES
 from dmlconf.permitted.numbers.span import Span
 
 ENDS = st.tuples(st.integers(-100, 100), st.integers(-100, 100)).map(sorted)
-"""The least and the greatest value of a span."""
 
 
 @given(ENDS, ENDS, st.data())
@@ -33,7 +32,7 @@ def test_results_of_spans_contain_the_results_of_their_values(
 
 @np.errstate(all="ignore")
 @pytest.mark.parametrize("value", [0.1, -0.1, 2048.5, 2051.0, -2051.0, 65503.9, 65520.0, 7e4, -1e6])
-def test_a_stored_span_holds_the_value_and_all_its_stored_forms(value: float) -> None:
+def test_stored_span_holds_the_value_and_its_stored_forms(value: float) -> None:
     values = np.array([value])
     stored = Span.of(values).held()
     forms = [values, *(np.asarray(store(values), np.float64) for store in STORES)]
@@ -68,7 +67,6 @@ def test_value_above_65504_has_three_stored_spans() -> None:
 def test_value_below_minus_65504_has_one_stored_span() -> None:
     least, greatest = np.array([-8e4, 7e4]), np.array([-7e4, 7e4])
     ends = [(span.least[0], span.greatest[0]) for span in Span(least, greatest).stores()]
-    # The other value, 7e4, has three spans.
     assert ends == [(-np.inf, -65504)] * 3
 
 

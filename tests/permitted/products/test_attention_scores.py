@@ -50,6 +50,6 @@ def test_scores_that_float32_rounds_at_each_step_are_accepted(
         assert accepts(case, "OutputTensor", kernel(case)), seed
 
 
-def test_a_result_that_is_one_percent_too_large_is_refused(tmp_path: Path) -> None:
+def test_result_that_is_one_percent_too_large_is_refused(tmp_path: Path) -> None:
     case = attention(tmp_path, 3, 16)
     assert not accepts(case, "OutputTensor", 1.01 * kernel(case))

@@ -25,7 +25,6 @@ QUERIES, KEYS, SIZE = 6, 16, 8
 
 
 def arguments(seed: int) -> dict[str, Any]:
-    """Return random tensors and the attributes of MULTIHEAD_ATTENTION1 with one head."""
     generator = np.random.default_rng(seed)
     tensors = {
         "QueryTensor": generator.uniform(-1, 1, (1, QUERIES, SIZE)),
@@ -60,7 +59,7 @@ def kernel(given: dict[str, Any], older: bool) -> Array:
 
 
 def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
-    """Return each element's error from the nearest right result, divided by its limit."""
+    """Return the errors from the nearest right result, divided by their limits."""
     (right, *_), (scale, *_) = (
         multihead_attention1(**given),
         multihead_attention1_error_scale(**given),
@@ -88,7 +87,7 @@ def test_most_results_four_ulps_too_high_are_refused() -> None:
 
 
 def test_scores_may_be_rounded_before_positions_are_added() -> None:
-    """DirectML 1.13.1 rounds so. A FLOAT16 ULP at 30 is 2^-6, which changes exp(30) by 1.6%."""
+    """DirectML 1.13.1 rounds so. A FLOAT16 ULP at 30 changes exp(30) by 1.6%."""
     for seed in range(5):
         given = arguments(seed) | {"Scale": 16.0}
         scores = 16 * given["QueryTensor"][0].astype(float) @ given["KeyTensor"][0].astype(float).T
@@ -107,7 +106,7 @@ BIASED = """StackedQueryKeyTensor:
   QueryHeadCount: 1, KeyValueHeadCount: 1, MaskType: NONE"""
 
 
-def test_a_value_that_overflows_with_its_bias_may_be_infinite(tmp_path: Path) -> None:
+def test_value_that_overflows_with_its_bias_may_be_infinite(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives infinity for 65504 + 1."""
     infinity = float("inf")
     overflowing = single(tmp_path, "MULTIHEAD_ATTENTION1", BIASED.format(value=65504))
@@ -133,7 +132,7 @@ def test_nan_is_wrong_in_the_channel_beside_a_large_value(tmp_path: Path) -> Non
     assert not accepts(case, "OutputTensor", [right[0], np.nan])
 
 
-def test_a_mask_of_100_is_added_in_float32_before_scores_are_stored(tmp_path: Path) -> None:
+def test_mask_is_added_in_float32_before_scores_are_stored(tmp_path: Path) -> None:
     """DirectML 1.12.1 and 1.13.1 store 100 - 3.4e-6 as 100, and 100 - 0.0023 as 99.9375."""
     tensor = "DataType: FLOAT16, values:"
     desc = f"""

@@ -19,7 +19,6 @@ from tests.permitted.graphs.accepted import accepts, single
 
 @pytest.mark.parametrize("columns", [1, 2])
 def test_overflow_of_a_sum_leaves_softmax_of_its_row_open(columns: int) -> None:
-    """2e38 + 2e38 exceeds FLOAT32, and 2e38 + 2e38 - 2e38 does not."""
     left = np.array([[[[2e38, 2e38, -2e38]], [[1, 2, 3]]]], np.float32).reshape(1, 1, 2, 3)
     scale = gemm_error_scale(
         left,

@@ -27,7 +27,7 @@ def test_factor_beyond_float16_may_be_stored_as_65504(tmp_path: Path) -> None:
     assert not accepts(case, "OutputTensor", [-2])
 
 
-def test_a_sum_that_overflows_before_a_scale_of_zero_may_be_nan(tmp_path: Path) -> None:
+def test_overflowing_sum_times_a_scale_of_zero_may_be_nan(tmp_path: Path) -> None:
     """8 * 3.4e38 is infinite in FLOAT32, and infinity times 0 is NaN."""
     desc = """
   ATensor: {Sizes: [1, 1], DataType: INT8, values: [1]},

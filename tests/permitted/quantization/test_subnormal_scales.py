@@ -30,7 +30,7 @@ def products_may_be(tmp_path: Path, b_scale: str, output_scale: str, *outputs: i
     return accepts(case, "OutputTensor", list(outputs))
 
 
-def test_a_product_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
+def test_product_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives 127 for 84 * 0.6657 * 1.4e-45 / 1.4e-45, which is 56."""
     subnormal = "1.4e-45", "1.4e-45"
     assert products_may_be(tmp_path, *subnormal, 56, -3, 0)
@@ -42,7 +42,7 @@ def test_a_product_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) 
     assert not products_may_be(tmp_path, *usual, 127, -128, 0)
 
 
-def test_a_subnormal_product_of_two_scales_may_count_as_0(tmp_path: Path) -> None:
+def test_subnormal_product_of_two_scales_may_count_as_0(tmp_path: Path) -> None:
     """0.6657 * 1.2e-38 is subnormal."""
     scales = "1.2e-38", "2.4e-38"
     assert products_may_be(tmp_path, *scales, 28, -1, 0)
@@ -51,7 +51,7 @@ def test_a_subnormal_product_of_two_scales_may_count_as_0(tmp_path: Path) -> Non
     assert not products_may_be(tmp_path, "1.2e-36", "2.4e-36", 0, 0, 0)
 
 
-def test_a_scale_may_overflow_before_it_is_multiplied_by_a_small_one(tmp_path: Path) -> None:
+def test_scale_may_overflow_before_a_small_scale_multiplies_it(tmp_path: Path) -> None:
     """-4 * 2^125 * 2^-126 / 2^-4 is -32, and 2^125 / 2^-4 is infinite."""
     large = PRODUCTS.replace("0.6657384", f"{2.0**125!r}")
     desc = large.replace("B_SCALE", f"{2.0**-126!r}").replace("OUTPUT_SCALE", "0.0625")
@@ -68,7 +68,7 @@ def test_a_scale_may_overflow_before_it_is_multiplied_by_a_small_one(tmp_path: P
     assert not accepts(case, "OutputTensor", [127, -128, 0])
 
 
-def test_a_number_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
+def test_number_divided_by_a_subnormal_scale_may_be_infinite(tmp_path: Path) -> None:
     case = single(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", QUANTIZED.replace("SCALE", "1.4e-45"))
     assert accepts(case, "OutputTensor", [4, -4, 0])
     assert accepts(case, "OutputTensor", [127, -128, 0])

@@ -62,7 +62,7 @@ MIXTURE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{in
   {{operator: ACTIVATION_IDENTITY}}]"""
 
 
-def test_a_state_with_zero_times_infinity_may_be_nan_or_finite(tmp_path: Path) -> None:
+def test_state_with_zero_times_infinity_may_be_nan_or_finite(tmp_path: Path) -> None:
     """The state is 0 * -infinity + 1 * 3. DirectML 1.15.4 gives NaN, 1.8.0 a finite number."""
     infinite = single(tmp_path, "GRU", MIXTURE.format(input="-.inf"))
     assert accepts(infinite, "OutputSingleTensor", [float("nan")])
@@ -82,7 +82,7 @@ RECTIFIED = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: {type}, values: [0]
 
 
 @pytest.mark.parametrize("data_type", ["FLOAT16", "FLOAT32"])
-def test_a_relu_of_negative_infinity_is_zero_in_recurrent_layers(
+def test_relu_of_negative_infinity_is_zero_in_recurrent_layers(
     tmp_path: Path, data_type: str
 ) -> None:
     """DirectML 1.8.0 to 1.15.4 give 0.5 * 0 + 0.5 * 3.
@@ -124,7 +124,7 @@ NEW_STATE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1
 
 
 def test_overflowing_activation_times_zero_may_be_nan(tmp_path: Path) -> None:
-    """Measured on DirectML: 2 * 3e38 is infinite, and NaN times 0."""
+    """Measured on DirectML: 2 * 3e38 is infinite, and times 0 it is NaN."""
     overflowing = single(tmp_path, "GRU", NEW_STATE.format(slope="3.0e+38"))
     assert accepts(overflowing, "OutputSingleTensor", [float("nan")])
     assert accepts(overflowing, "OutputSingleTensor", [3])
@@ -140,7 +140,7 @@ SUBNORMAL = """InputTensor: {{Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [{
   ActivationDescs: [{{operator: ACTIVATION_LINEAR, Alpha: 1, Beta: 0}}]"""
 
 
-def test_a_subnormal_state_has_fewer_digits_or_counts_as_zero(tmp_path: Path) -> None:
+def test_subnormal_state_has_fewer_digits_or_counts_as_zero(tmp_path: Path) -> None:
     """9e-41 has 16 bits in FLOAT32, and 9e-38 has 24."""
     subnormal = single(tmp_path, "RNN", SUBNORMAL.format(input="3.0e-20"))
     for right in (0.009, 0.00900005, 0):
@@ -153,7 +153,7 @@ def test_a_subnormal_state_has_fewer_digits_or_counts_as_zero(tmp_path: Path) ->
 
 
 def test_huge_error_of_sums_leaves_error_of_stores_unchanged() -> None:
-    """TANH has a slope of 1 at most and keeps the error 1; the store of the argument adds 0.5."""
+    """TANH has a slope of at most 1; the store of its argument adds 0.5."""
     scale = ErrorScale(np.array([[2.0**140]]), stored=np.array([[1.0]]))
     (tanh,) = Activation.each([{"operator": "ACTIVATION_TANH"}])
     state = Quantity(np.array([[0.5]]), scale).activated(tanh, np.dtype(np.float16))

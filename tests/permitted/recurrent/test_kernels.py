@@ -1,4 +1,4 @@
-"""Error scales of recurrent layers do not depend on which kernels or sequences run together.
+"""Error scales of recurrent layers hardly depend on which kernels or sequences run together.
 
 The tested code is in `dmlconf/permitted/recurrent/kernels.py` and
 `dmlconf/permitted/recurrent/layers.py`.
@@ -20,7 +20,7 @@ from dmlconf.workers.memory import tensor_bytes
 from tests.bundled import bundled
 
 ONE_IN = 24
-"""One of this many cases of a data type is tried."""
+"""One of this many cases is tried."""
 
 LONGEST = 40
 """The most steps of a sequence; longer ones take seconds."""
@@ -48,7 +48,7 @@ def error_scales(cases: list[Case]) -> list[ErrorScale]:
 
 
 def assert_agree(one: Array, other: Array) -> None:
-    """Check that nine of ten errors are equal, and that none is twice the other.
+    """Check that nine of ten errors are equal, and the others less than twice as large.
 
     Hidden nodes with equal values share an error, and a few are equal by chance.
     """

@@ -58,7 +58,7 @@ def test_sum_may_be_truncated_after_each_slice(tmp_path: Path) -> None:
         assert not accepts(case, "OutputSequenceTensor", [wrong])
 
 
-def test_with_two_hidden_nodes_the_loss_of_two_slices_is_refused(tmp_path: Path) -> None:
+def test_two_hidden_nodes_may_not_lose_two_slices(tmp_path: Path) -> None:
     case = gru(tmp_path, 2)
     assert accepts(case, "OutputSequenceTensor", [RIGHT, RIGHT])
     assert not accepts(case, "OutputSequenceTensor", [RIGHT - 2.0**-9, RIGHT])

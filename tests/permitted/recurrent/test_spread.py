@@ -29,22 +29,19 @@ Store = Callable[[Array], Array]
 
 
 def nearest(values: Array) -> Array:
-    """Round to the nearest FLOAT16 number; return FLOAT32."""
     return values.astype(np.float16).astype(np.float32)
 
 
 def truncated(values: Array) -> Array:
-    """Round toward zero to FLOAT16; return FLOAT32."""
     return toward_zero(values).astype(np.float32)
 
 
 def single(values: Array) -> Array:
-    """Return FLOAT32, without a store in FLOAT16."""
     return values.astype(np.float32)
 
 
 def tensors(dtype: type, weights: str, seed: int) -> dict[str, Array]:
-    """Return an input, and weights that are random, or the same for all nodes."""
+    """Return an input, and weights that are random or all equal."""
     generator = np.random.default_rng(seed)
     result = {"InputTensor": generator.uniform(-1, 1, (1, STEPS, BATCH, INPUTS))}
     for name, width in (("WeightTensor", INPUTS), ("RecurrenceTensor", HIDDEN)):
@@ -74,7 +71,6 @@ def arguments(given: dict[str, Array], linear_before_reset: bool) -> dict[str, A
 
 
 def sums_in_order(left: Array, right: Array) -> Array:
-    """Return a product, added up in FLOAT32 from the first term to the last."""
     terms = left[:, :, np.newaxis] * right[np.newaxis]
     total: Array = np.cumsum(terms, axis=1, dtype=np.float32)[:, -1]
     return total
@@ -109,7 +105,7 @@ def kernel(given: dict[str, Array], before: bool, store: Store, other: Store) ->
 
 
 def fractions_of_limits(actual: Array, given: dict[str, Array], before: bool) -> Array:
-    """Return each element's error from the nearest right result, divided by its limit."""
+    """Return the errors from the nearest right result, divided by their limits."""
     desc = arguments(given, before)
     exact = {name: values.astype(np.float64) for name, values in given.items()}
     (expected,) = gru(**{**desc, **exact})
@@ -221,7 +217,7 @@ def test_wide_state_keeps_256_errors_and_doubles_limits() -> None:
     assert ratio.mean() == pytest.approx(2, abs=0.1)
 
 
-def test_an_error_that_reaches_a_value_in_two_ways_doubles_or_cancels() -> None:
+def test_error_that_reaches_a_value_twice_doubles_or_cancels() -> None:
     values = np.array([1.0, 2.0])
     alone = Spread(np.array([3.0, 4.0]), np.zeros((0, 2)))
     common = alone.common(sources_of(values))

@@ -106,7 +106,7 @@ def slightly_off() -> Quantity:
     return Quantity(np.array([1.25, 1.0]), ErrorScale(np.ones(2)), (error, Spread.none((2,))))
 
 
-def test_an_error_too_small_to_change_the_rounded_number_is_forgotten() -> None:
+def test_error_that_rounding_removes_is_forgotten() -> None:
     after = slightly_off().held(lambda numbers: np.floor(numbers * 2**10 + 0.5) / 2**10)
     assert after.spreads is not None
     single, stored = after.spreads
@@ -138,7 +138,7 @@ def test_rnn_may_add_the_bias_before_it_stores_the_sum(tmp_path: Path) -> None:
         assert not accepts(case, "OutputSingleTensor", [wrong]), wrong
 
 
-def test_a_store_truncates_the_value_after_rounding_it_to_float32() -> None:
+def test_store_truncates_what_float32_has_rounded() -> None:
     """DirectML 1.15.4 stores -1 where a tanh is -0.9999999965, which is -1 in FLOAT32."""
     kernels = Kernels((Kernel(frozenset({"state"}), toward_zero),), np.dtype(np.float16))
     values = np.array([[-0.9999999965, -0.99999, 1e300, -np.inf, np.nan]])
@@ -234,7 +234,7 @@ DOUBLING = """
   Direction: BIDIRECTIONAL, LinearBeforeReset: false"""
 
 
-def test_a_result_may_be_half_of_that_of_the_nearest_simulated_kernel(tmp_path: Path) -> None:
+def test_result_may_be_half_of_the_nearest_simulated_one(tmp_path: Path) -> None:
     """DirectML 1.8.0 gives 0.01165. A simulated kernel gives 0.02305, with an error of 0.01174."""
     case = single(tmp_path, "GRU", DOUBLING)
     outputs = evaluate(case)["OutputSingleTensor"]

@@ -139,7 +139,7 @@ def test_cumulative_sums_of_equal_terms_may_all_be_too_small(tmp_path: Path) -> 
     assert not accepts(case, "OutputTensor", [*sums[:-1], off_by_500_roundings])
 
 
-def test_log_of_a_subnormal_sum_may_be_that_of_a_normal(tmp_path: Path) -> None:
+def test_log_sum_may_take_a_subnormal_sum_for_normal(tmp_path: Path) -> None:
     """DirectML 1.8.0 to 1.12.1 take 0.21 * 2^-126 for 1.21 * 2^-127, whose logarithm is -87.8."""
     desc = """Function: LOG_SUM, Axes: [0],
       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1.0e-39, 1.5e-39]},

@@ -19,7 +19,7 @@ ONE_ELEMENT = """InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [
   MinimumSamplesPerOutput: 1, MaximumSamplesPerOutput: 1, AlignRegionsToCorners: true"""
 
 
-def test_a_sample_may_be_rounded_to_the_only_coordinate_inside(tmp_path: Path) -> None:
+def test_sample_may_be_rounded_to_the_only_coordinate_inside(tmp_path: Path) -> None:
     """Only 0 is inside. -5 * float32(0.1) + 0.5 is -7e-9, or 0 with a rounded product."""
     near = single(tmp_path, "ROI_ALIGN1", ONE_ELEMENT.replace("ROW", "-5"))
     assert accepts(near, "OutputTensor", [5])
@@ -30,8 +30,8 @@ def test_a_sample_may_be_rounded_to_the_only_coordinate_inside(tmp_path: Path) -
     assert not accepts(outside, "OutputTensor", [5])
 
 
-def test_an_offset_that_float32_loses_may_move_a_sample_inside(tmp_path: Path) -> None:
-    """DirectML 1.13.1 reads the middle sample, at -1.2e-38 or 0. Only 0 is inside."""
+def test_offset_that_float32_loses_may_move_a_sample_inside(tmp_path: Path) -> None:
+    """Only 0 is inside. DirectML 1.13.1 reads the middle sample there, and not at -1.2e-38."""
     desc = ONE_ELEMENT.replace("[-5, ROW, -5, ROW]", "[-7, -7, 7, 7]").replace(": 0.1", ": 1")
     desc = desc.replace("PerOutput: 1", "PerOutput: 3").replace("AVERAGE", "MAX")
     case = single(tmp_path, "ROI_ALIGN1", desc.replace("-0.5", "1.1754943508222875e-38"))

@@ -31,9 +31,7 @@ def test_0_times_an_infinite_gradient_may_be_nan_or_0(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("offset", "any_result"), [(".nan", True), ("0", False)])
-def test_any_gradient_is_right_if_the_offset_of_a_region_is_nan(
-    tmp_path: Path, offset: str, any_result: bool
-) -> None:
+def test_offset_of_nan_permits_any_gradient(tmp_path: Path, offset: str, any_result: bool) -> None:
     region = REGION.replace("[.inf]", "[1]")
     desc = region.replace("InputPixelOffset: 0", f"InputPixelOffset: {offset}")
     case = single(tmp_path, "ROI_ALIGN_GRAD", desc)

@@ -19,7 +19,7 @@ ANTIALIASED = """
 
 
 @pytest.mark.parametrize(("data_type", "stored"), [("FLOAT16", True), ("FLOAT32", False)])
-def test_the_result_of_a_step_may_be_truncated_to_float16(
+def test_result_of_a_step_may_be_truncated_to_float16(
     tmp_path: Path, data_type: str, stored: bool
 ) -> None:
     """In a graph, DirectML 1.15.4 gives 0.689453125 for 0.69, and as an operator 0.68994140625."""

@@ -44,7 +44,7 @@ def test_uncertain_coordinates_inside_permit_a_wide_interval() -> None:
     assert 1 < highest[0] - lowest[0] < 15
 
 
-def test_the_share_of_each_element_is_as_uncertain_as_the_coordinate() -> None:
+def test_share_of_each_element_is_as_uncertain_as_the_coordinate() -> None:
     """A gradient of 10 between 0.2 and 0.4 gives 8 to 6 to element 0, and the rest to element 1."""
     lowest, highest = interval(np.array([10], np.float32), [0.3], 3, errors=0.1)
     np.testing.assert_allclose(lowest, [6, 2, 0], atol=1e-5)
@@ -66,7 +66,7 @@ def nearest(gradient: list[float], coordinates: list[float], errors: float) -> l
 
 
 @pytest.mark.parametrize("value", [0.0, 2.0])
-def test_a_gradient_may_belong_to_any_element_within_its_error(value: float) -> None:
+def test_gradient_may_belong_to_any_element_within_its_error(value: float) -> None:
     """DirectML was measured to take element 1 at a scale of 2^-23."""
     lowest, highest = hull(nearest([2], [-0.25], 12))
     assert (lowest <= value).all()

@@ -26,7 +26,7 @@ BEFORE = [LAST - 8, LAST - 4, LAST - 2, LAST - 1]
 """The elements before the infinity along each axis."""
 
 
-def test_unchanged_axes_may_give_nan_along_the_first_or_the_last_two(tmp_path: Path) -> None:
+def test_unchanged_axes_give_nan_along_the_first_or_last_two(tmp_path: Path) -> None:
     desc = INFINITY_AT_THE_END.replace("SIZES", "[2, 2, 2, 2]").replace("SCALES", "[1, 1, 1, 1]")
     case = single(tmp_path, "RESAMPLE", desc)
     right = [float(number) for number in range(1, 16)] + [np.inf]
@@ -42,7 +42,7 @@ def test_unchanged_axes_may_give_nan_along_the_first_or_the_last_two(tmp_path: P
 @pytest.mark.parametrize(
     ("scales", "along"), [([2, 1, 1, 1], [3]), ([1, 1, 2, 1], [3]), ([1, 1, 2, 2], [])]
 )
-def test_a_changed_axis_permits_nan_along_one_other_axis_at_most(
+def test_changed_axis_permits_nan_along_at_most_one_other(
     tmp_path: Path, scales: list[int], along: list[int]
 ) -> None:
     sizes = [2 * scale for scale in scales]
@@ -60,7 +60,7 @@ def test_a_changed_axis_permits_nan_along_one_other_axis_at_most(
 
 
 @pytest.mark.parametrize(("offset", "may_be_nan"), [(1, True), (0.5, False)])
-def test_offsets_of_1_that_cancel_permit_nan_along_an_unchanged_axis(
+def test_offsets_of_1_permit_nan_along_an_unchanged_axis(
     tmp_path: Path, offset: float, may_be_nan: bool
 ) -> None:
     desc = INFINITY_AT_THE_END.replace("SIZES", "[4, 4, 4, 2]").replace("SCALES", "[2, 2, 2, 1]")

@@ -37,7 +37,7 @@ few_examples = settings(max_examples=examples(25), deadline=None)
 
 
 def nested(name: str, value: float) -> dict[str, Any]:
-    """Return a nested activation all of whose attributes have the same value."""
+    """Return an activation all of whose attributes have the same value."""
     attributes = operator(name).of_kind(FieldKind.ATTRIBUTE)
     return {"operator": name, **{field.name: value for field in attributes}}
 

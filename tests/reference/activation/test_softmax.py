@@ -65,7 +65,7 @@ def test_hardmax_chooses_one_of_the_largest_elements_of_each_row(
     assert ((chosen * shares).sum(over) == shares.max(over)).all()
 
 
-def test_hardmax_chooses_the_first_of_equal_elements_in_row_major_order() -> None:
+def test_hardmax_chooses_the_first_of_equal_elements() -> None:
     tensor = np.array([[[1, 3], [3, 3]], [[3, 0], [0, 0]]], np.float32)
     assert activation_hardmax(tensor, output_like(tensor)).tolist() == [
         [[0, 1], [1, 0]],
@@ -117,7 +117,7 @@ def test_softmax_may_store_the_sum_in_float16() -> None:
     assert np.allclose(least[1], powers[1] / np.fmax(total, total.astype(np.float16))[1], 2**-16)
 
 
-def test_a_row_of_100000_elements_is_normalized_as_a_whole() -> None:
+def test_row_of_100000_elements_is_normalized_as_a_whole() -> None:
     tensor = np.zeros((1, 1, 100_000), np.float32)
     assert (activation_softmax(tensor, output_like(tensor)) == np.float32(1e-5)).all()
     assert np.allclose(activation_log_softmax(tensor, output_like(tensor)), np.log(1e-5))

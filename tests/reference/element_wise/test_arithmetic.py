@@ -64,7 +64,7 @@ def test_only_unsigned_integers_over_zero_are_defined(data_type: DataType) -> No
 
 
 @pytest.mark.parametrize("data_type", [each for each in INTEGERS if each.is_signed])
-def test_the_smallest_integer_divided_by_minus_one_may_be_anything(data_type: DataType) -> None:
+def test_smallest_integer_divided_by_minus_one_may_be_anything(data_type: DataType) -> None:
     inputs = vectors(data_type, int(data_type.minimum), -1)
     assert evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs)[0] == data_type.minimum
     lowest, highest = evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs, part="candidates")
@@ -76,7 +76,7 @@ def vectors(data_type: DataType, *numbers: float) -> list[Any]:
 
 
 @given(NUMBERS, NUMBERS)
-def test_a_float32_sum_is_the_nearest_or_the_truncated_number(a: float, b: float) -> None:
+def test_float32_sum_is_the_nearest_or_the_truncated_number(a: float, b: float) -> None:
     inputs = vectors(DataType.FLOAT32, a, b)
     (total,) = evaluate("ELEMENT_WISE_ADD", DataType.FLOAT32, *inputs)
     lowest, highest = evaluate("ELEMENT_WISE_ADD", DataType.FLOAT32, *inputs, part="interval")
@@ -92,7 +92,6 @@ def test_a_float32_sum_is_the_nearest_or_the_truncated_number(a: float, b: float
 
 
 def neighbours(number: Any) -> list[Any]:
-    """Return the next smaller and the next greater number of the same type."""
     return [np.nextafter(number, number.dtype.type(end)) for end in (-np.inf, np.inf)]
 
 
@@ -119,7 +118,7 @@ def test_scale_and_bias_apply_before_an_exponential(x: float, scale: float, bias
 
 
 @given(st.integers(0, 2**7))
-def test_the_argument_of_an_exponential_is_rounded_to_float32_once_or_twice(ulps: int) -> None:
+def test_exponential_may_round_its_argument_once_or_twice(ulps: int) -> None:
     """The reference rounds the argument once; kernels may round the product, too."""
     scale, bias = np.float32(1234567), np.float32(-1234500.5)
     (inputs,) = vectors(DataType.FLOAT32, 1 - ulps * 2.0**-24)
@@ -135,7 +134,7 @@ def test_the_argument_of_an_exponential_is_rounded_to_float32_once_or_twice(ulps
 
 
 @given(st.floats(-80, 80, width=32))
-def test_an_exponential_may_be_computed_as_a_power_of_two(x: float) -> None:
+def test_exponential_may_be_computed_as_a_power_of_two(x: float) -> None:
     (inputs,) = vectors(DataType.FLOAT32, x)
     lowest, highest = evaluate(
         "ELEMENT_WISE_EXP", DataType.FLOAT32, inputs, part="interval", ScaleBias=None

@@ -22,14 +22,13 @@ UNSIGNED = [DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64]
 
 
 def evaluate(name: str, data_type: DataType, *inputs: Any, part: str = "") -> Any:
-    """Return the result or, given a `part` such as `interval`, what is permitted."""
+    """Return the result, or a `part` of what is permitted."""
     return function_of(f"ELEMENT_WISE_BIT_{name}", part)(
         *inputs, OutputTensor=TensorDesc(data_type, inputs[0].shape)
     )
 
 
 def elements(data_type: DataType, *bits: int) -> Any:
-    """Return a tensor of the numbers with these bits."""
     return np.array(bits, f"u{data_type.bits // 8}").view(data_type.dtype)
 
 

@@ -25,7 +25,7 @@ INTEGERS = [data_type for data_type in DataType if not data_type.is_float and da
 
 
 def cast(values: Array, output: DataType, part: str = "") -> Any:
-    """Return what CAST gives or, given a `part` such as `interval`, what is permitted."""
+    """Return what CAST gives, or a `part` of what is permitted."""
     function = function_of("CAST", part)
     return function(values, TensorDesc(output, values.shape))
 
@@ -55,7 +55,6 @@ def test_cast_makes_nan_0_and_infinities_the_limits(source: DataType, target: Da
 
 @st.composite
 def integer(draw: st.DrawFn) -> tuple[DataType, int]:
-    """Draw a type of integers, and one of its numbers."""
     source = draw(st.sampled_from(INTEGERS))
     return source, draw(st.integers(int(source.minimum), int(source.maximum)))
 
@@ -78,7 +77,7 @@ def test_integers_wrap_or_in_small_types_may_be_clamped(
         assert {int(end[0]) for candidate in ends for end in candidate} == {result, wrapped}
 
 
-def test_a_cast_out_of_range_may_clamp_or_wrap_and_nothing_else() -> None:
+def test_cast_out_of_range_may_clamp_or_wrap_and_nothing_else() -> None:
     values = np.array([200.0, -300.0, 1e10, np.nan, 100.7], np.float32)
     right, candidates = cast(values, DataType.INT8), cast(values, DataType.INT8, "candidates")
     for driver, permitted in (
@@ -122,14 +121,14 @@ def test_cast_to_float16_may_truncate_or_round_to_nearest() -> None:
     assert [float(end[0]) for end in ends] == [1.0, 1.0009765625]
 
 
-def test_a_large_integer_cast_to_float32_may_be_rounded_toward_zero() -> None:
+def test_large_integer_cast_to_float32_may_be_rounded_toward_zero() -> None:
     """Below 2^63, FLOAT32 numbers are 2^39 apart."""
     ends = cast(np.array([(1 << 63) - 1]), DataType.FLOAT32, "interval")
     assert [int(end[0]) for end in ends] == [(1 << 63) - (1 << 39), 1 << 63]
 
 
 def quantize(x: Array, scale: Array, zero: Array | None, output: DataType, part: str = "") -> Any:
-    """Return what QUANTIZE_LINEAR gives or, given a `part`, what is permitted."""
+    """Return what QUANTIZE_LINEAR gives, or a `part` of what is permitted."""
     name = "ELEMENT_WISE_QUANTIZE_LINEAR"
     function = function_of(name, part)
     return function(x, scale, zero, TensorDesc(output, x.shape))
@@ -153,7 +152,7 @@ def test_quotients_are_quantized_with_halves_to_even(
 
 
 @given(st.floats(-500, 500, width=32), st.floats(0.125, 50, width=32))
-def test_a_quantized_quotient_may_be_a_product_with_the_reciprocal(x: float, scale: float) -> None:
+def test_quantized_quotient_may_be_a_product_with_the_reciprocal(x: float, scale: float) -> None:
     values, scales = np.array([x], np.float32), np.array([scale], np.float32)
     ((lowest, highest),) = quantize(values, scales, None, DataType.INT8, "candidates")
     product = float(values[0] * (np.float32(1) / scales[0]))
@@ -162,7 +161,7 @@ def test_a_quantized_quotient_may_be_a_product_with_the_reciprocal(x: float, sca
         assert lowest[0] == highest[0]
 
 
-def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
+def test_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
     """-409.5 / 7 is -58.5, and -58.500004 with the FLOAT32 reciprocal of 7."""
     x, scales = np.array([-409.5], np.float32), np.array([7], np.float32)
     assert quantize(x, scales, None, DataType.INT8).tolist() == [-58]
@@ -177,7 +176,7 @@ def quantized_ends(x: float, scale: float) -> set[tuple[int, int]]:
     return {(int(low[0]), int(high[0])) for low, high in candidates}
 
 
-def test_a_quotient_by_a_scale_of_0_may_become_any_integer() -> None:
+def test_quotient_by_a_scale_of_0_may_become_any_integer() -> None:
     assert quantized_ends(-5, 0) == {(-128, 127)}
 
 

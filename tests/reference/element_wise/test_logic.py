@@ -25,7 +25,7 @@ HALF_SUBNORMAL = 2.0**-24
 
 
 def comparisons(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
-    """Return what each comparison gives; given a `part` such as `interval`, this allowance."""
+    """Return what each comparison gives, or a `part` of what is permitted."""
     actual = []
     for name in COMPARISONS:
         function = function_of(f"ELEMENT_WISE_LOGICAL_{name}", part)

@@ -41,7 +41,6 @@ def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **m
 
 
 def remainder_ends(name: str, data_type: DataType, a: float, b: float) -> tuple[Any, Any]:
-    """Return the least and the greatest remainder that are permitted."""
     low, high = hull(evaluate(name, data_type, a, b, "candidates"))
     return low[0], high[0]
 
@@ -60,7 +59,7 @@ def test_sums_differences_and_products_of_integers_wrap_around(
 
 @pytest.mark.parametrize("data_type", INTEGERS)
 @given(st.data())
-def test_remainders_have_the_sign_of_the_dividend_or_of_the_divisor(
+def test_remainders_have_the_sign_of_dividend_or_divisor(
     data_type: DataType, data: st.DataObject
 ) -> None:
     a, b = data.draw(integers(data_type)), data.draw(integers(data_type) | st.integers(1, 9))
@@ -101,9 +100,7 @@ def test_remainder_of_17_by_5_is_nearly_exact(name: str) -> None:
 
 @pytest.mark.parametrize("data_type", [*INTEGERS, DataType.FLOAT32])
 @given(st.data())
-def test_min_and_max_are_the_lesser_and_the_greater_number(
-    data_type: DataType, data: st.DataObject
-) -> None:
+def test_min_and_max_of_numbers_are_exact(data_type: DataType, data: st.DataObject) -> None:
     numbers = NUMBERS if data_type.is_float else integers(data_type)
     a, b = data.draw(numbers), data.draw(numbers)
     for name, right in (("MIN", min(a, b)), ("MAX", max(a, b))):
@@ -118,14 +115,14 @@ def test_min_and_max_of_nan_and_a_number_are_the_number(data_type: DataType) -> 
         assert math.isnan(evaluate(name, data_type, math.nan, math.nan))
 
 
-def test_a_mean_of_integers_is_the_truncated_half_of_the_wrapped_sum() -> None:
+def test_mean_of_integers_halves_the_wrapped_sum() -> None:
     assert evaluate("MEAN", DataType.INT32, -2, -1) == -1
     assert evaluate("MEAN", DataType.INT32, 2**31 - 1, 1) == -(2**30)
     assert evaluate("MEAN", DataType.UINT32, 2**32 - 1, 1) == 0
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_mean_whose_sum_overflows_is_the_mean_or_infinity(sign: int) -> None:
+def test_mean_whose_sum_overflows_is_the_mean_or_infinity(sign: int) -> None:
     right = evaluate("MEAN", DataType.FLOAT32, sign * 3e38, sign * 3e38)
     candidates = evaluate("MEAN", DataType.FLOAT32, sign * 3e38, sign * 3e38, "candidates")
     assert right == sign * math.inf
@@ -136,7 +133,7 @@ def test_a_mean_whose_sum_overflows_is_the_mean_or_infinity(sign: int) -> None:
 
 
 @given(NUMBERS, NUMBERS)
-def test_the_square_of_a_rounded_or_truncated_difference_is_permitted(a: float, b: float) -> None:
+def test_square_of_a_rounded_or_truncated_difference_is_permitted(a: float, b: float) -> None:
     exact = float(np.float32(a)) - float(np.float32(b))
     nearest = np.float32(exact)
     truncated = np.float32(toward_zero(exact, np.float32))
@@ -146,7 +143,7 @@ def test_the_square_of_a_rounded_or_truncated_difference_is_permitted(a: float, 
 
 @pytest.mark.parametrize("data_type", FLOATS)
 @given(st.floats(-100, 100, width=16), st.floats(-100, 100, width=16))
-def test_an_activation_may_follow_the_rounded_or_the_exact_sum(
+def test_activation_may_follow_the_rounded_or_the_exact_sum(
     data_type: DataType, a: float, b: float
 ) -> None:
     activation = {"operator": "ACTIVATION_LINEAR", "Alpha": 3, "Beta": -1}
@@ -162,7 +159,7 @@ def test_add1_without_an_activation_equals_add() -> None:
     assert total == np.float32(0.1) + np.float32(0.2)
 
 
-def test_a_float16_sum_may_overflow_before_the_activation_or_be_truncated() -> None:
+def test_float16_sum_may_overflow_before_its_activation() -> None:
     """FLOAT16 stores 65504 + 65504 as infinity or 65504."""
     activation = {"operator": "ACTIVATION_LINEAR", "Alpha": 0.25, "Beta": 0}
     ends = evaluate("ADD1", DataType.FLOAT16, 65504, 65504, "interval", FusedActivation=activation)
@@ -171,12 +168,12 @@ def test_a_float16_sum_may_overflow_before_the_activation_or_be_truncated() -> N
     assert ends[1] == math.inf
 
 
-def test_an_interval_with_an_error_above_the_value_reaches_across_zero() -> None:
+def test_interval_with_a_large_error_reaches_across_zero() -> None:
     lowest, highest = rounded_interval(np.array([0.5, -0.5]), 2.0, np.dtype(np.float32))
     assert [lowest.tolist(), highest.tolist()] == [[-1.5, -2.5], [2.5, 1.5]]
 
 
-def test_a_remainder_of_a_large_quotient_may_have_the_other_sign() -> None:
+def test_remainder_of_a_large_quotient_may_have_the_other_sign() -> None:
     """FLOAT32 numbers near the dividend are 8 apart."""
     lowest, highest = remainder_ends("MODULUS_TRUNCATE", DataType.FLOAT32, 9.177936e7, 0.015)
     assert lowest <= -8

@@ -35,7 +35,7 @@ def power(
     part: str = "",
     scale_bias: Any = None,
 ) -> Any:
-    """Return what ELEMENT_WISE_POW gives; given a `part` such as `interval`, this allowance."""
+    """Return what ELEMENT_WISE_POW gives, or a `part` of what is permitted."""
     function = function_of("ELEMENT_WISE_POW", part)
     result = function(
         InputTensor=np.array([base], data_type.dtype),
@@ -66,7 +66,7 @@ def test_powers_of_integers_are_exact_modulo_2_to_the_32(
 
 @pytest.mark.parametrize("data_type", SMALLER_INTEGERS)
 @given(st.data())
-def test_a_power_beyond_a_small_integer_type_may_be_any_number(
+def test_power_beyond_a_small_integer_type_may_be_any_number(
     data_type: DataType, data: st.DataObject
 ) -> None:
     base = data.draw(st.integers(int(data_type.minimum), int(data_type.maximum)))
@@ -127,7 +127,7 @@ def test_a_floating_point_power_of_0_must_be_0(
     assert power(data_type, zero, exponent, part="interval") == (0, 0)
 
 
-def test_a_scaled_base_next_to_0_may_have_either_sign() -> None:
+def test_scaled_base_next_to_0_may_have_either_sign() -> None:
     scale_bias = {"Scale": 3.0, "Bias": -1.0}
     function = function_of("ELEMENT_WISE_CONSTANT_POW", "interval")
     arguments = np.array([1 / 3], np.float32), TensorDesc(DataType.FLOAT32, (1,)), scale_bias

@@ -36,7 +36,6 @@ def evaluate(name: str, numbers: Any, data_type: DataType, part: str = "", **fie
 
 
 def log(x: Array) -> Array:
-    """Return the natural logarithm, from that to the base 2."""
     return np.log2(x) * LOG_2
 
 
@@ -132,7 +131,7 @@ def test_scale_and_bias_may_be_rounded_once_or_twice(x: float, scale: float, bia
 
 
 @pytest.mark.parametrize("name", ["SIN", "COS"])
-def test_sine_beyond_100_pi_may_be_anything_within_1(name: str) -> None:
+def test_sine_and_cosine_beyond_100_pi_are_anything_within_1(name: str) -> None:
     numbers = [1000.0, -1000.0, 3.0e38, -3.0e38]
     lowest, highest = evaluate(name, numbers, DataType.FLOAT32, "interval")
     assert (np.abs([lowest, highest]) < 1.001).all()
@@ -140,7 +139,7 @@ def test_sine_beyond_100_pi_may_be_anything_within_1(name: str) -> None:
     assert (highest >= 1).all()
 
 
-def test_a_tangent_at_its_pole_is_large_and_has_either_sign() -> None:
+def test_tangent_at_its_pole_is_large_of_either_sign() -> None:
     """A cosine may be off by 0.0008, whose reciprocal is 1250."""
     above, below = permitted_intervals("TAN", [math.pi / 2, 1.0])
     assert above[1][0] == np.inf
@@ -189,7 +188,7 @@ def test_ceil_and_floor_permit_nothing_between_two_whole_numbers(name: str) -> N
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_sign_of_a_subnormal_number_is_its_own_or_0(sign: int) -> None:
+def test_sign_of_a_subnormal_number_is_its_own_or_0(sign: int) -> None:
     function = reference_function("ELEMENT_WISE_SIGN")
     values, output = np.array([sign * 1e-40], np.float32), TensorDesc(DataType.FLOAT32, (1,))
     right = function(InputTensor=values, OutputTensor=output)
@@ -201,7 +200,7 @@ def test_the_sign_of_a_subnormal_number_is_its_own_or_0(sign: int) -> None:
     assert actual == [True, True, False, False]
 
 
-def test_rounding_by_adding_a_half_in_float32_permits_two_whole_numbers() -> None:
+def test_round_by_adding_a_half_permits_two_numbers() -> None:
     """In FLOAT32, 0.49999997 + 0.5 is 1."""
     values, output = np.array([0.49999997], np.float32), TensorDesc(DataType.FLOAT32, (1,))
     fields: dict[str, Any] = {"RoundingMode": "TOWARD_INFINITY"}

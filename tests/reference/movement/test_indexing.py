@@ -30,13 +30,13 @@ def coordinates(sizes: tuple[int, ...]) -> Any:
 
 
 def numbered_tensor(sizes: tuple[int, ...]) -> Array:
-    """Return a tensor of the numbers 1, 2, 3 and so on, in row-major order, INT32."""
+    """Return an INT32 tensor of 1, 2, 3 and so on."""
     return np.arange(1, int(np.prod(sizes)) + 1, dtype=np.int32).reshape(sizes)
 
 
 @st.composite
 def shapes(draw: st.DrawFn, least: int = 1, greatest: int = 4) -> tuple[int, ...]:
-    """Draw sizes from 1 to 4, of at least `least` and at most `greatest` dimensions."""
+    """Draw sizes from 1 to 4."""
     return tuple(draw(st.lists(st.integers(1, 4), min_size=least, max_size=greatest)))
 
 

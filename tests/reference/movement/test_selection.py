@@ -27,7 +27,6 @@ few_examples = settings(max_examples=examples(60), deadline=None)
 
 
 def outputs(tensor: Array) -> tuple[TensorDesc, TensorDesc]:
-    """Return the output tensors of NONZERO_COORDINATES."""
     coordinates = TensorDesc(DataType.UINT32, (tensor.size, tensor.ndim))
     return TensorDesc(DataType.UINT32, (1,)), coordinates
 
@@ -42,7 +41,7 @@ def test_coordinates_are_those_of_all_nonzero_elements_in_order(tensor: Array) -
 
 @few_examples
 @given(tensors)
-def test_coordinates_along_a_leading_dimension_of_size_1_may_be_left_out(tensor: Array) -> None:
+def test_coordinates_along_a_leading_1_may_be_left_out(tensor: Array) -> None:
     _, all_coordinates = nonzero_coordinates(tensor, *outputs(tensor))
     _, fewer_coordinates = nonzero_coordinates(tensor[np.newaxis], *outputs(tensor))
     assert np.array_equal(all_coordinates, fewer_coordinates)
@@ -84,7 +83,7 @@ def test_top_k_of_a_line_with_nan_permits_each_element() -> None:
     assert indices == [True, True, True, True, False]
 
 
-def test_top_k_of_equal_elements_and_nan_may_begin_with_an_element_or_nan() -> None:
+def test_top_k_of_equal_elements_and_nan_permits_both() -> None:
     assert permitted_first([5, 5, np.nan, 5])[0] == [False, True, False, False, True]
 
 

@@ -59,7 +59,6 @@ def trained(
 
 
 def gradients(name: str, **inputs: Any) -> Any:
-    """Return the three gradients of BATCH_NORMALIZATION_GRAD or _TRAINING_GRAD."""
     sizes, channel_sizes = inputs["InputTensor"].shape, inputs["ScaleTensor"].shape
     outputs = {
         "OutputGradientTensor": sizes,
@@ -70,7 +69,7 @@ def gradients(name: str, **inputs: Any) -> Any:
 
 
 @given(SEEDS, SIZES)
-def test_training_is_normalization_by_the_mean_and_variance_it_returns(
+def test_training_normalizes_by_the_mean_and_variance_it_returns(
     seed: int, sizes: tuple[int, ...]
 ) -> None:
     channel_sizes = (1, sizes[1], 1)
@@ -175,7 +174,7 @@ def test_normalization_may_be_off_by_four_roundings_of_each_result(
     assert (4 * np.abs(forward(tensor, **inputs)) <= permitted * (1 + 1e-6)).all()
 
 
-def test_a_variance_from_the_mean_of_squares_is_within_the_limit() -> None:
+def test_variance_from_the_mean_of_squares_is_within_the_limit() -> None:
     one = np.ones((1, 1), np.float32)
     count = np.float32(1000)
     for seed in range(20):
@@ -188,7 +187,7 @@ def test_a_variance_from_the_mean_of_squares_is_within_the_limit() -> None:
         assert (error <= roundings(1000) * 2.0**-24 * ErrorScale.of(scale).sums).all()
 
 
-def test_a_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
+def test_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
     """1e-12 * 1e-28 is subnormal in FLOAT32."""
 
     def one(*values: float) -> Array:
@@ -214,7 +213,7 @@ def test_a_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
     assert of_input.overflows.tolist() == [[False, True, False]]
 
 
-def test_a_gradient_may_overflow_if_it_is_multiplied_by_the_scale_early() -> None:
+def test_gradient_may_overflow_if_the_scale_multiplies_early() -> None:
     """The scale 3e38 times 3 overflows, and times the gradient 0.01 it does not."""
     tensor = np.array([[3, -3]], np.float32)
     descs: dict[str, tuple[int, ...]] = {

@@ -37,7 +37,7 @@ def evaluate(tensor: Array, local_size: int, part: str = "", **more: Any) -> Arr
 
 
 @given(SEEDS, SIZES, LOCAL_SIZES, st.booleans())
-def test_each_element_is_divided_by_a_power_of_the_squares_in_its_window(
+def test_elements_are_divided_by_a_power_of_their_window(
     seed: int, sizes: tuple[int, ...], local_size: int, cross_channel: bool
 ) -> None:
     tensor = uniform(seed, sizes)
@@ -54,7 +54,7 @@ def test_each_element_is_divided_by_a_power_of_the_squares_in_its_window(
 
 
 @given(SEEDS, SIZES, st.integers(0, 3), st.booleans())
-def test_the_gradient_of_an_odd_window_is_that_of_finite_differences(
+def test_gradient_of_an_odd_window_agrees_with_finite_differences(
     seed: int, sizes: tuple[int, ...], each_side: int, cross_channel: bool
 ) -> None:
     tensor = uniform(seed, sizes).astype(np.float64)

@@ -52,7 +52,7 @@ def normalized(tensor: Array, axes: tuple[int, ...], part: str = "", **fields: A
 
 
 @given(SEEDS, SIZES, st.sets(st.integers(0, 3)))
-def test_normalized_elements_have_a_mean_of_0_and_a_variance_of_1(
+def test_normalized_elements_have_mean_0_and_variance_1(
     seed: int, sizes: tuple[int, ...], axes: set[int]
 ) -> None:
     over = tuple(axes)
@@ -127,7 +127,7 @@ def test_squared_norm_beyond_float16_is_65504_or_infinite(order: int) -> None:
     assert (actual.sums < 9).all()
 
 
-def test_any_result_is_right_if_float16_has_no_digits_of_the_variance() -> None:
+def test_variance_below_float16_permits_any_result() -> None:
     """The squares, 2^-26, are less than half of 2^-24, the least FLOAT16 number."""
     tensor = np.full((1, 4), 2.0**-13, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 4))
@@ -236,7 +236,7 @@ def test_spans_hold_results_of_truncated_variances_beyond_float16() -> None:
 
 
 @pytest.mark.parametrize("operator", ["MEAN_VARIANCE_NORMALIZATION2", "LP_NORMALIZATION"])
-def test_a_quotient_between_those_of_the_permitted_divisors_is_wrong(operator: str) -> None:
+def test_quotient_between_those_of_the_permitted_divisors_is_wrong(operator: str) -> None:
     tensor = np.array([[300, 500, 300, 500]], np.float16)
     output = TensorDesc(DataType.FLOAT16, tensor.shape)
     if operator == "LP_NORMALIZATION":
@@ -253,7 +253,7 @@ def test_a_quotient_between_those_of_the_permitted_divisors_is_wrong(operator: s
         assert np.logical_or.reduce(within).all() == expected
 
 
-def test_a_variance_from_the_mean_of_squares_is_within_the_limit() -> None:
+def test_variance_from_the_mean_of_squares_is_within_the_limit() -> None:
     count = np.float32(1000)
     for seed in range(20):
         tensor = np.random.default_rng(seed).normal(3, 1, (1, 1000)).astype(np.float32)

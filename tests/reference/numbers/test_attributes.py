@@ -38,7 +38,7 @@ MEASURED = {
 
 
 @pytest.mark.parametrize(("data_type", "value"), MEASURED)
-def test_a_number_that_does_not_fit_becomes_what_directml_stores(
+def test_number_that_does_not_fit_becomes_what_directml_stores(
     data_type: str, value: float
 ) -> None:
     kind = DataType(data_type)

@@ -48,7 +48,7 @@ def evaluate(operator: str, tensors: list[Array], output: DataType) -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_large_tensors_have_the_results_that_numpy_gives_for_whole_tensors(name: str) -> None:
+def test_large_tensors_have_the_results_of_whole_tensors(name: str) -> None:
     actual = evaluate(*CALLS[name])
     assert actual.shape == SIZES
     np.testing.assert_array_equal(actual, EXPECTED[name]())

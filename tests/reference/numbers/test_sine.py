@@ -32,7 +32,7 @@ ARGUMENTS = {
 
 @pytest.mark.parametrize("values", ARGUMENTS.values(), ids=ARGUMENTS)
 @pytest.mark.parametrize(("function", "standard"), FUNCTIONS)
-def test_the_relative_error_is_at_most_2_to_the_minus_40(
+def test_relative_error_is_at_most_2_to_the_minus_40(
     function: Callable[[Array], Array], standard: Callable[[float], float], values: Array
 ) -> None:
     finite = values[np.isfinite(values)].astype(np.float64)
@@ -41,7 +41,7 @@ def test_the_relative_error_is_at_most_2_to_the_minus_40(
 
 
 @pytest.mark.parametrize(("function", "standard"), FUNCTIONS)
-def test_zeros_give_the_standard_result_and_infinities_and_nan_give_nan(
+def test_zeros_are_exact_and_infinities_and_nan_give_nan(
     function: Callable[[Array], Array], standard: Callable[[float], float]
 ) -> None:
     actual = function(np.array([0.0, -0.0, math.inf, -math.inf, math.nan]))
@@ -49,6 +49,6 @@ def test_zeros_give_the_standard_result_and_infinities_and_nan_give_nan(
     assert np.isnan(actual[2:]).all()
 
 
-def test_cosines_near_0_are_right_in_a_tensor_of_two_dimensions() -> None:
+def test_cosines_near_0_are_right_in_two_dimensions() -> None:
     values = np.array([[1.0, np.pi / 2, 2.0], [3 * np.pi / 2, 0.5, np.pi / 2]])
     np.testing.assert_allclose(cosine(values), np.cos(values), rtol=2**-40)

@@ -26,7 +26,7 @@ FILTER_VALUE = -1e9
 
 
 def uniform(seed: int, *sizes: int) -> Array:
-    """Return random numbers from -2 to 2, FLOAT32."""
+    """Return FLOAT32 random numbers from -2 to 2."""
     return np.random.default_rng(seed).uniform(-2, 2, sizes).astype(np.float32)
 
 
@@ -137,7 +137,7 @@ def test_stacked_tensors_give_the_same_result_as_separate_tensors(seed: int) -> 
 
 
 @given(SEEDS)
-def test_multihead_attention_equals_attention1_with_as_many_heads_of_keys(seed: int) -> None:
+def test_multihead_attention_equals_attention1_with_equal_head_counts(seed: int) -> None:
     fields: dict[str, Any] = {**dict.fromkeys(ATTENTION_TENSORS), **inputs(seed)}
     fields |= {"OutputTensor": TensorDesc(DataType.FLOAT32, (2, 3, 6)), "Scale": 0.5}
     fields |= {"MaskFilterValue": FILTER_VALUE, "MaskType": "NONE"}
