@@ -66,8 +66,11 @@ def test_open_index_may_mark_the_501st_of_1000_elements(tmp_path: Path) -> None:
     inputs = f"""
   x: {{Sizes: [1, 1000], DataType: FLOAT32, values: [0, .nan{", 0" * 998}]}}
   v: {{Sizes: [1, 2], DataType: FLOAT32, values: [1, 0]}}"""
-    case = graph(tmp_path, inputs, ONE_HOT.replace("[1, 3]", "[1, 1000]"), "node")
-    assert accepts(case, "y", [1] * 500 + [0] + [1] * 499)
+    nodes = ONE_HOT.replace("[1, 3]", "[1, 1000]")
+    marked = [1] * 500 + [0] + [1] * 499
+    assert accepts(graph(tmp_path, inputs, nodes, "node"), "y", marked)
+    numbers = graph(tmp_path, inputs.replace(".nan", "3"), nodes, "node")
+    assert not accepts(numbers, "y", marked)
 
 
 def test_attention_to_an_open_query_may_choose_any_value(tmp_path: Path) -> None:
@@ -425,22 +428,25 @@ def test_an_undefined_number_may_equal_any_number(tmp_path: Path) -> None:
 
 
 def test_unwritten_coordinate_may_be_within_bounds_of_clip_grad(tmp_path: Path) -> None:
-    """DirectML 1.8.2 does not write the coordinates; one held a 2 from before."""
-    case = graph(
-        tmp_path,
-        "\n  x: {Sizes: [1, 3, 1, 1, 1], DataType: UINT32, values: [0, 0, 0]}",
-        """
+    """DirectML 1.8.2 does not write the coordinates; one held a 2 from before.
+
+    If they are written, the row [0, 2, 0, 0, 0] has the only 2.
+    """
+    inputs = "\n  x: {Sizes: [1, 3, 1, 1, 1], DataType: UINT32, values: [0, 0, 0]}"
+    nodes = """
   n: {operator: NONZERO_COORDINATES, desc: {InputTensor: x,
       OutputCountTensor: {Sizes: [1, 1, 1, 1, 1], DataType: UINT32},
       OutputCoordinatesTensor: {Sizes: [1, 1, 1, 3, 5], DataType: UINT32}}}
   node: {operator: ELEMENT_WISE_CLIP_GRAD1, desc: {InputTensor: n.OutputCoordinatesTensor,
          InputGradientTensor: n.OutputCoordinatesTensor, MinMaxDataType: UINT32, Min: 1,
-         OutputGradientTensor: {Sizes: [1, 1, 1, 3, 5], DataType: UINT32}, Max: 2147483646}}""",
-    )
+         OutputGradientTensor: {Sizes: [1, 1, 1, 3, 5], DataType: UINT32}, Max: 2147483646}}"""
+    unwritten = graph(tmp_path, inputs, nodes)
+    written = graph(tmp_path, inputs.replace("[0, 0, 0]", "[5, 5, 5]"), nodes)
     for element in range(15):
         values = [0] * 15
         values[element] = 2
-        assert accepts(case, "y", values), element
+        assert accepts(unwritten, "y", values), element
+        assert accepts(written, "y", values) is (element == 2 * 5 + 1), element
 
 
 COMPARED = """

@@ -196,16 +196,17 @@ def test_subnormal_quotient_of_scale_and_deviation_may_be_rounded(
       ScaleTensor: {{{one}, values: [{scale}]}}, BiasTensor: {{{one}, values: [0]}},
       OutputTensor: {{{row}}}, """
     if operator == "BATCH_NORMALIZATION":
-        share = 2**-149 / (2**-149 / 0.84)
+        quotient = 2**-149 / 0.84
         desc += f"""MeanTensor: {{{one}, values: [0]}}, VarianceTensor: {{{one}, values: [0]}},
           Epsilon: {0.84**2}, Spatial: true"""
     else:
-        share = 2**-149 / (1.2e-36 / 1e9)
+        quotient = 1.2e-36 / 1e9
         desc += f"OutputMeanTensor: {{{one}}}, OutputVarianceTensor: {{{one}}}, Epsilon: 0"
     case = single(tmp_path, operator, desc)
     right = evaluate(case)["OutputTensor"].ravel().tolist()
     assert accepts(case, "OutputTensor", right)
-    assert accepts(case, "OutputTensor", [share * each for each in right]) is subnormal
+    rounded = [2**-149 / quotient * each for each in right]
+    assert accepts(case, "OutputTensor", rounded) is subnormal
     assert accepts(case, "OutputTensor", [0, 0]) is subnormal
     assert not accepts(case, "OutputTensor", [1, right[1]])
 

@@ -150,6 +150,7 @@ def test_log_softmax_with_a_serial_sum_is_within_the_interval() -> None:
     logarithms = tensor - np.log(total)
     [(lowest, highest)] = activation_log_softmax1_candidates(tensor, output_like(tensor), [1])
     assert ((lowest <= logarithms) & (logarithms <= highest)).all()
+    assert (highest - lowest < 0.002).all()
 
 
 def test_softmax_by_powers_of_two_may_truncate_their_arguments() -> None:
