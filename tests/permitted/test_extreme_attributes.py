@@ -20,7 +20,6 @@ INFINITY, NAN = math.inf, math.nan
 
 
 def unary(values: str, attributes: str, data_type: str = "FLOAT32") -> str:
-    """Return the desc of an operator with one input of two elements."""
     return (
         f"InputTensor: {{Sizes: [2], DataType: {data_type}, values: {values}}}, "
         f"OutputTensor: {{Sizes: [2], DataType: {data_type}}}, {attributes}"
@@ -28,7 +27,6 @@ def unary(values: str, attributes: str, data_type: str = "FLOAT32") -> str:
 
 
 def channels(values: str, attributes: str, **more: str) -> str:
-    """Return the desc of an operator on two elements of one channel, with further inputs."""
     inputs = "".join(
         f"{name}: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: {value}}}, "
         for name, value in more.items()
@@ -149,7 +147,7 @@ CASES: list[Any] = [
         [[NAN, NAN]],
         [[2, 3], [NAN, 3]],
     ),
-    # 3 * 1e38 - 3e38 is 0, or 1.1e31 with one rounding.
+    # 3 * 1e38 - 3e38 may be 0 or 1.1e31.
     (
         "ELEMENT_WISE_ASIN",
         unary("[3, 0]", "ScaleBias: {Scale: 1.0e+38, Bias: -3.0e+38}"),
@@ -164,7 +162,7 @@ CASES: list[Any] = [
     ),
     # The base -32767 * -1e38 is infinite, and so is its power with the exponent 1.4e-7.
     ("ELEMENT_WISE_POW", POW, [[32767, 1]], [[32767, 32767]]),
-    # An exponent of 5 * infinity is a large whole number, which may count as odd.
+    # An exponent of 5 * infinity may count as odd.
     (
         "ELEMENT_WISE_POW",
         "InputTensor: {Sizes: [2], DataType: FLOAT32, values: [-8, 10]}, "
@@ -173,7 +171,7 @@ CASES: list[Any] = [
         [[-INFINITY, 0], [INFINITY, 0]],
         [[-INFINITY, NAN], [INFINITY, 1]],
     ),
-    # -1 less the mean is 0 or some 1e-8, which an infinite scale makes NaN or an infinity.
+    # An element less the mean is 0 or some 1e-8, and times infinity NaN or infinity.
     (
         "MEAN_VARIANCE_NORMALIZATION2",
         channels(

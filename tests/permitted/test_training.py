@@ -83,7 +83,7 @@ def moments(tmp_path: Path, **values: str) -> Case:
 
 @pytest.mark.parametrize("beta", ["1.0e-9", "1.0e-30", "1.1754943508222875e-38"])
 def test_a_small_beta_may_be_rounded_away_beside_1(tmp_path: Path, beta: str) -> None:
-    """For moment V and gradient G, DirectML 1.15.4 gives V + (1 - Beta2) (G G - V), which is 0."""
+    """DirectML 1.15.4 gives V + (1 - Beta2) (G G - V), which is 0 here."""
     case = moments(tmp_path, BETA2=beta)
     assert accepts(case, "OutputSecondMomentTensor", [0, 0])
     assert not accepts(case, "OutputSecondMomentTensor", [1e-6, 0])

@@ -62,7 +62,7 @@ def product(draw: str, length: int, data_type: Any = np.float32) -> Product:
 
 
 def accumulated(pair: Product, order: Iterable[int], precision: Any = np.float32) -> Array:
-    """Add up the products in this order; round each product and each sum."""
+    """Add up in this order; round each product and each sum."""
     total = np.zeros((len(pair.a), pair.b.shape[1]), precision)
     for k in order:
         terms = np.outer(pair.a[:, k], pair.b[k]).astype(precision)
@@ -96,7 +96,7 @@ def pairwise(pair: Product) -> Array:
 
 
 def fused(pair: Product) -> Array:
-    """Round each sum once, as a fused multiply-add does."""
+    """Round once for each term, as a fused multiply-add does."""
     total = np.zeros((ROWS, COLUMNS), np.float64)
     for k in range(pair.a.shape[1]):
         exact = np.outer(pair.a[:, k].astype(np.float64), pair.b[k].astype(np.float64))

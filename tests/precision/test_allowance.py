@@ -47,7 +47,7 @@ OUTPUTS = {
         Allowance(right=FIFTIES, errors=SumErrors(floats(50, 50, 50, 50))),
         [True, True, False, True],
     ),
-    # Sums in FLOAT16 of 9 products may be off by 2 * 9 roundings: 18 * 2^-11 * 50 = 0.44.
+    # Nine FLOAT16 products may be off by 18 * 2^-11 * 50 = 0.44.
     "sums in FLOAT16": (
         FIFTIES,
         floats(50, 50.2, 60, 50, dtype=np.float16),

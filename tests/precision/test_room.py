@@ -144,12 +144,10 @@ def test_only_values_between_the_permitted_ends_pass(
 
 
 def _farther(value: float, end: float, expected: float) -> bool:
-    """Return whether a value is certainly farther from the expected one than the end is."""
     return abs(float(value) - float(expected)) > 1.0001 * abs(float(end) - float(expected))
 
 
 def _clipped(value: float, end: float, side: float) -> float:
-    """Return the value or the end, whichever is nearer to `side`."""
     return max(float(value), float(end)) if side > 0 else min(float(value), float(end))
 
 

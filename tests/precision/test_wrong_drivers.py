@@ -35,7 +35,7 @@ UNEQUAL: Final = {
     "GEMM, short": "gemm/boundary/large-terms-between-small-ones[DataType={},Inner=64]",
     "REDUCE": "reduce/boundary/large-terms-between-small-ones[DataType={},Function=SUM,Length=256]",
 }
-"""Cases whose sums have large terms between small ones; FLOAT16 sums lose the small ones."""
+"""FLOAT16 sums lose the small terms of these cases."""
 
 RANDOM: Final = (
     "gemm/matrix/long-sums[DataType={},Inner=16,Low=-1,TransB=NONE]",
@@ -87,12 +87,9 @@ def in_order(indices: Sequence[int], store: Callable[[Array], Array]) -> Driver:
 def tiled(
     size: int, inner: Callable[[Array], Array], outer: Callable[[Array], Array], *, backward: bool
 ) -> Driver:
-    """Return a driver that adds up `size` terms at a time, in tiles, and then the tiles' sums.
+    """Return a driver that adds up tiles of `size` terms, and then their sums.
 
-    Args:
-        inner: rounds each sum within a tile.
-        outer: rounds each sum of tiles.
-        backward: whether a tile adds up its last term first.
+    `inner` rounds sums within tiles, and `outer` sums of tiles.
     """
 
     def summed(a: Array, b: Array) -> Array:
@@ -120,7 +117,7 @@ def pairwise(a: Array, b: Array) -> Array:
 
 
 def slices_held_in_float16(a: Array, b: Array) -> Array:
-    """Add up as DirectML 1.15.4 does: in 4 slices, the sum of each truncated to FLOAT16."""
+    """Add up as DirectML 1.15.4 does: in 4 slices, each truncated to FLOAT16."""
     total = np.zeros((len(a), len(b[0])))
     for k in np.array_split(np.arange(len(b)), 4):
         total += toward_zero(a[:, k] @ b[k])
@@ -214,11 +211,9 @@ def test_sums_of_whole_numbers_that_float32_holds_are_exact(identifier: str, off
 
 
 def normalized(case: Case, *, unbiased: bool = False, outside: bool = False) -> Array:
-    """Return MEAN_VARIANCE_NORMALIZATION1 of a case, FLOAT64, by a wrong formula if asked.
+    """Return MEAN_VARIANCE_NORMALIZATION1 in FLOAT64, right or wrong.
 
-    Args:
-        unbiased: whether to divide the squares by n - 1 instead of n.
-        outside: whether to add epsilon to the root of the variance instead of the variance.
+    `unbiased` divides the squares by n - 1; `outside` adds Epsilon to the root.
     """
     values = case.inputs()["InputTensor"].astype(np.float64)
     axes, epsilon = tuple(case.desc["Axes"]), case.desc["Epsilon"]

@@ -66,5 +66,5 @@ def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
 
 
 def function_of(name: str, part: str = "") -> Callable[..., Any]:
-    """Return an operator's reference function, or the `part` that `permitted_function` names."""
+    """Return an operator's reference function, or its function of a `part`."""
     return permitted_function(name, cast(Part, part)) if part else reference_function(name)

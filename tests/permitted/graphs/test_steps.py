@@ -63,7 +63,7 @@ def test_quotient_at_a_jump_becomes_either_whole_number(
 def test_quotient_may_be_stored_in_float16_before_its_step(
     tmp_path: Path, operator: str, more: str, right: list[Values], wrong: list[Values]
 ) -> None:
-    """FLOAT16 stores 2502 / 1000.5 = 2.50075 as 2.5. ROUND(2.5) is 2, and ROUND(2.50075) is 3."""
+    """FLOAT16 stores 2502 / 1000.5 = 2.50075 as 2.5, and ROUND(2.5) is 2."""
     values = "{Sizes: [2], DataType: FLOAT16, values: "
     inputs = f"\n  x: {values}[2502, 7]}}\n  c: {values}[1000.5, 2]}}"
     nodes = QUOTIENT.replace("OPERATOR", f"ELEMENT_WISE_{operator}").replace("MORE", more)

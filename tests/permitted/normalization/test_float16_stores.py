@@ -54,9 +54,9 @@ class Kernel:
 
     Attributes:
         stored: the names of what is stored in FLOAT16.
-        store: how these are rounded to FLOAT16.
-        last: how outputs are rounded to FLOAT16.
-        total: how sums are added up.
+        store: rounds what is stored.
+        last: rounds outputs.
+        total: adds up.
     """
 
     stored: frozenset[str]
@@ -65,7 +65,7 @@ class Kernel:
     total: Total
 
     def hold(self, name: str, values: Array) -> Array:
-        """Return an intermediate in FLOAT32; round it to FLOAT16 first if it is stored."""
+        """Return an intermediate in FLOAT32, rounded to FLOAT16 if it is stored."""
         values = values.astype(np.float32)
         return self._rounded(values, self.store) if name in self.stored else values
 
@@ -118,7 +118,7 @@ def training(x: Tensors, desc: Mapping[str, Any], kernel: Kernel) -> Tensors:
 def normalized(
     values: Array, scale: Array, over: tuple[int, ...], epsilon: float, kernel: Kernel
 ) -> Array:
-    """Return (x - mean) / root * scale; compute a factor or reciprocal first if it is stored."""
+    """Return (x - mean) / root * scale, in the order that the stores require."""
     count = np.float32(np.prod([values.shape[axis] for axis in over]))
     mean = kernel.hold("mean", kernel.sums(values, over) / count)
     difference = kernel.hold("difference", values - mean)
@@ -213,7 +213,7 @@ def judged(case: Case, output: str, actual: Array) -> Comparison:
 
 
 def kernels(names: str) -> Iterator[Kernel]:
-    """Yield kernels that store nothing, one intermediate, or the mean and the variance."""
+    """Yield kernels that store nothing, one intermediate, or mean and variance."""
     together = [{"mean", "variance"} & set(names.split())] if "variance" in names else []
     stored: list[set[str]] = [set(), *({name} for name in names.split()), *together]
     for chosen, store, last in product(stored, STORES, STORES):

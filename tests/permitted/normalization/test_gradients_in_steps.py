@@ -1,7 +1,7 @@
 """BATCH_NORMALIZATION_TRAINING_GRAD may store its sums in FLOAT16, also in two steps.
 
 DirectML 1.13.1 and 1.15.4 add along one dimension, store these sums in FLOAT16, and add them up.
-The outputs below were measured on these versions.
+The outputs below were measured.
 
 The tested code is in `dmlconf/permitted/normalization/batch_gradients.py`.
 """

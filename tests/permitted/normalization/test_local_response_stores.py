@@ -61,7 +61,7 @@ def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
     right = local_response_normalization_grad(**desc)
     error_scale = local_response_normalization_grad_error_scale(**desc)
     assert error_scale.stored is not None
-    # The limit of the rule `accumulate` for the output's store, earlier stores, and sums.
+    # The limit of the rule `accumulate`.
     sums = error_scale.sums * roundings(TERMS) * 2.0**-24
     limit = 1.5 * float16_ulps(right) + error_scale.stored * 2.0**-10 + sums
     errors = [np.abs(actual - other) for other in (right, *error_scale.others)]

@@ -66,7 +66,7 @@ def fractions_of_limits(actual: Array, given: dict[str, Any]) -> Array:
     )
     assert isinstance(scale, ErrorScale)
     assert scale.stored is not None
-    # The limit of the rule `accumulate` if a sum may have 32 roundings.
+    # The limit of the rule `accumulate` for 32 roundings of a sum.
     limit = 1.5 * float16_ulps(right) + scale.stored * 2.0**-10 + scale.sums * 2.0**-19
     errors = [np.abs(actual - other) for other in (right, *scale.others)]
     fraction: Array = np.min(errors, axis=0) / limit

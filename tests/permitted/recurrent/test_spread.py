@@ -77,13 +77,10 @@ def sums_in_order(left: Array, right: Array) -> Array:
 
 
 def kernel(given: dict[str, Array], before: bool, store: Store, other: Store) -> Array:
-    """Return the hidden nodes of a kernel in FLOAT32.
+    """Return the hidden nodes of a kernel; `before` is LinearBeforeReset.
 
-    Args:
-        given: the tensors.
-        before: LinearBeforeReset.
-        store: rounds sums of the input and of the state, gates and states.
-        other: rounds sums before the activation, and products with gates.
+    `store` rounds sums, gates and states; `other` rounds arguments of activations, and products
+    with gates.
     """
     x, weight, recurrence = (given[name][0].astype(np.float32) for name in given)
     weight, recurrence = weight[0].T, recurrence[0].T

@@ -38,7 +38,7 @@ def store_error(error_scale: ErrorScale) -> float:
 
 
 def first_elements(error_scale: ErrorScale) -> set[float]:
-    """Return the first element of each simulated kernel with FLOAT16 intermediates."""
+    """Return the first element of each simulated kernel."""
     return {
         float(float16((least.ravel()[0] + greatest.ravel()[0]) / 2)[0])
         for least, greatest in error_scale.spans
@@ -101,7 +101,7 @@ def test_a_store_may_cut_off_digits_that_float16_lacks() -> None:
 
 
 def slightly_off() -> Quantity:
-    """Return two multiples of 2^-10 that may be off by 2^-20."""
+    """Return two numbers that may be off by 2^-20."""
     error = Spread.none((2,)).widened(np.full(2, 2.0**-20))
     return Quantity(np.array([1.25, 1.0]), ErrorScale(np.ones(2)), (error, Spread.none((2,))))
 

@@ -1,6 +1,6 @@
 """REDUCE of FLOAT16 along two axes apart may take one axis after the other.
 
-DirectML 1.8.0 stores the sum along the first axis in FLOAT16, before it adds up along the second.
+DirectML 1.8.0 stores the sums along the first axis in FLOAT16.
 
 The tested code is in `dmlconf/permitted/reduction/reduce.py` and
 `dmlconf/permitted/numbers/passes.py`.

@@ -21,9 +21,8 @@ INFINITY_AT_THE_END = """InputTensor: {Sizes: [2, 2, 2, 2], DataType: FLOAT32,
   OutputTensor: {Sizes: SIZES, DataType: FLOAT32}, InterpolationMode: LINEAR, Scales: SCALES"""
 
 LAST = 15
-"""The index of the infinity."""
 BEFORE = [LAST - 8, LAST - 4, LAST - 2, LAST - 1]
-"""The elements before the infinity along each axis."""
+"""Indices before the last element, along each axis."""
 
 
 def test_unchanged_axes_give_nan_along_the_first_or_last_two(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ FORMULAS: dict[str, tuple[Function, float, float]] = {
     "COS": (np.cos, -314, 314),
     "TAN": (lambda x: np.sin(x) * (ONE / np.cos(x)), -314, 314),
 }
-"""FLOAT32 formulas that kernels may use, each with the least and the greatest argument to try."""
+"""FLOAT32 formulas of kernels, with the ends of the arguments to try."""
 
 VALUES: dict[str, tuple[Callable[[float], float], float, float]] = {
     "SQRT": (math.sqrt, 0, 1e4),
@@ -77,7 +77,7 @@ VALUES: dict[str, tuple[Callable[[float], float], float, float]] = {
     "ACOS": (math.acos, -1, 1),
     "ATAN": (math.atan, -1e4, 1e4),
 }
-"""Functions of the C library, each with the least and the greatest argument to try."""
+"""Functions of the C library, with the ends of the arguments to try."""
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -21,7 +21,7 @@ SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
 
 def padded(tensor: Array, mode: str, around: list[tuple[int, int]], value: float = 0.0) -> Array:
-    """Return what PADDING gives if it adds `around[axis]` elements before and after each axis."""
+    """Return what PADDING gives with `around[axis]` elements before and after."""
     start, end = zip(*around, strict=True)
     sizes = tuple(np.add(tensor.shape, np.add(start, end)).tolist())
     output = TensorDesc(DataType.FLOAT32, sizes)

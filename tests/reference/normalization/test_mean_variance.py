@@ -39,7 +39,7 @@ def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any
 
 
 def normalized(tensor: Array, axes: tuple[int, ...], part: str = "", **fields: Any) -> Any:
-    """Return MEAN_VARIANCE_NORMALIZATION2; by default Epsilon is 0, without scale or bias."""
+    """Return MEAN_VARIANCE_NORMALIZATION2, by default with an Epsilon of 0."""
     usual: dict[str, Any] = {
         "ScaleTensor": None,
         "BiasTensor": None,
@@ -61,7 +61,7 @@ def test_normalized_elements_have_mean_0_and_variance_1(
     if all(sizes[axis] == 1 for axis in axes):
         assert not actual.any()
     else:
-        # A variance that is not much greater than Epsilon gives less than 1, which is rare.
+        # Small variances, which are rare, give less than 1.
         assert (actual.std(over) <= 1 + 1e-6).all()
         assert np.median(actual.std(over)) > 0.99
 
@@ -230,7 +230,7 @@ def test_spans_hold_results_of_truncated_variances_beyond_float16() -> None:
     fields = {"Epsilon": 1e-5, "OutputTensor": TensorDesc(DataType.FLOAT16, tensor.shape)}
     centred = tensor - toward_zero(tensor.mean(1, np.float64, keepdims=True))
     variance = np.square(centred).mean(1, keepdims=True)
-    assert variance > np.finfo(np.float16).max  # It is about 280 * 280.
+    assert variance > np.finfo(np.float16).max
     actual = centred / np.sqrt(toward_zero(variance) + 1e-5)
     spans = normalized(tensor, (1,), "error_scale", **fields).spans
     within = [(least <= actual) & (actual <= greatest) for least, greatest in spans]
