@@ -77,31 +77,52 @@ def first_pass_truncated(case: Case) -> Computed | None:
     tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")
     if tensor.dtype != np.float16 or function not in _OPERATIONS:
         return None
-    if case.operator_name == "REDUCE":
-        ways = combinations_in_passes(
-            desc["InputTensor"], axes_of_mean(desc), _OPERATIONS[function]
-        )
-        each = [partial(_reduced, desc, inputs, way) for way in ways[:MOST_WAYS]]
-    else:
-        trained = case.operator_name == "BATCH_NORMALIZATION_TRAINING"
-        computed = _trained if trained else _normalized
-        each = [partial(computed, desc, inputs, *pair) for pair in _means_and_variances(desc)]
-        if desc.get("FusedAddTensor") is not None:
-            # Measured where FusedAddTensor has another layout: FLOAT16 holds what it is added to.
-            each += [partial(one, stored=toward_zero) for one in each]
+    each: list[Callable[[], Computed]] = []
+    for axes in _axes_of_passes(desc):
+        if case.operator_name == "REDUCE":
+            ways = combinations_in_passes(desc["InputTensor"], axes, _OPERATIONS[function])
+            each += [partial(_reduced, desc, inputs, way) for way in ways[:MOST_WAYS]]
+        else:
+            each += [
+                partial(computed, desc, inputs, *pair)
+                for computed in _functions(case)
+                for pair in _means_and_variances(desc, axes)
+            ]
     if not each:
         return None
     return replace(each[0](), others=lambda: (other() for other in each[1:]))
 
 
-def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
+def _functions(case: Case) -> list[Callable[..., Computed]]:
+    """Return the functions that compute the outputs of a normalization from a mean and a variance.
+
+    Measured where FusedAddTensor has another layout: FLOAT16 holds what it is added to.
+    """
+    if case.operator_name != "BATCH_NORMALIZATION_TRAINING":
+        return [_normalized]
+    added = case.desc.get("FusedAddTensor") is not None
+    return [_trained, partial(_trained, stored=toward_zero)] if added else [_trained]
+
+
+def _axes_of_passes(desc: Desc) -> Iterator[_Axes]:
+    """Yield the axes that a kernel may combine, with and without all others of size 1.
+
+    Measured on DirectML 1.9.1: a mean of {7, 16, 1, 2, 24, 1} along axes 0, 1 and 3 is computed as
+    if axis 2 did not keep axes 1 and 3 apart.
+    """
+    axes = axes_of_mean(desc)
+    of_one = {axis for axis, size in enumerate(desc["InputTensor"].Sizes) if size == 1}
+    yield from dict.fromkeys(tuple(sorted(each)) for each in (axes | of_one, axes))
+
+
+def _means_and_variances(desc: Desc, axes: Collection[int]) -> list[tuple[Combine, Combine]]:
     """Return the pairs of functions that average elements for a mean, and squares for a variance.
 
     Measured on DirectML 1.8.0 and 1.9.1: along 64 elements that lie side by side, the mean has one
     pass, and the first pass of the variance combines elements 0, 8, 16, ..., 56, then 1, 9, ....
     Along axes 0 and 6 of {5, 17, 1, 3, 4, 1, 5}, the mean has two passes and the variance one.
     """
-    tensor, axes = desc["InputTensor"], axes_of_mean(desc)
+    tensor = desc["InputTensor"]
     one_pass = partial(_in_one_pass, axes=tuple(axes))
     # Measured with channels last: only the variance has two passes along axes 1, 2 and 3.
     adjacent = len(passes_over(tuple(axes))) == 1
@@ -178,12 +199,12 @@ def _with_rest_at_once(
     along = tuple(at for group in groups for at in group)
     for group in groups:
         for blocks, first in _divisions(in_order, group):
-            if blocks == 1 and first > 1:
+            if first > 1:
                 yield partial(
                     _first_and_rest,
                     order=order,
                     group=group,
-                    first=first,
+                    division=(blocks, first),
                     along=along,
                     operation=operation,
                 )
@@ -267,14 +288,14 @@ def _first_and_rest(
     *,
     order: _Axes,
     group: Sequence[int],
-    first: int,
+    division: _Division,
     along: _Axes,
     operation: Callable[..., Array],
 ) -> Array:
     values = values.transpose(order)
     before, after = values.shape[: group[0]], values.shape[group[-1] + 1 :]
-    alike = values.reshape(*before, first, -1, *after)
-    parts = toward_zero(operation(alike, axis=len(before)))
+    alike = values.reshape(*before, *division, -1, *after)
+    parts = toward_zero(operation(alike, axis=len(before) + 1))
     # The rest of the group takes the place of its first axis.
     ones = (1 for _ in group[1:])
     parts = parts.reshape(*before, -1, *ones, *after)

@@ -358,6 +358,24 @@ def test_second_pass_of_a_mean_may_take_all_the_rest(
     assert measured in first_five_of_training(case)
 
 
+def test_axis_of_size_1_keeps_no_others_apart(tmp_path: Path) -> None:
+    """DirectML 1.9.1 gives these."""
+    desc = """{NormalizeVariance: true, Axes: [0, 1, 3], Epsilon: 0.01,
+      InputTensor: {Sizes: [7, 16, 1, 2, 24, 1], Strides: [768, 48, 24, 24, 1, 5376],
+                    DataType: FLOAT16, fill: {uniform: {low: -1, high: 1, seed: 1511315207}}},
+      OutputTensor: {Sizes: [7, 16, 1, 2, 24, 1], Strides: [768, 48, 24, 24, 1, 5376],
+                     DataType: FLOAT16}}"""
+    measured = [-0.059173583984375, 1.642578125]
+    computed = first_pass_truncated(case_of(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", desc))
+    assert computed is not None
+    assert computed.others is not None
+    candidates = [
+        each.outputs["OutputTensor"][0, 2:7, 0, 1, 22, 0].tolist()
+        for each in (computed, *computed.others())
+    ]
+    assert measured in candidates
+
+
 def test_variance_of_channels_last_may_have_two_passes(
     tmp_path: Path,
 ) -> None:
