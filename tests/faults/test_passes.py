@@ -370,7 +370,7 @@ def test_axis_of_size_1_keeps_no_others_apart(tmp_path: Path) -> None:
     assert computed is not None
     assert computed.others is not None
     candidates = [
-        each.outputs["OutputTensor"][0, 2:7, 0, 1, 22, 0].tolist()
+        each.outputs["OutputTensor"].ravel()[[0, 15]].tolist()
         for each in (computed, *computed.others())
     ]
     assert measured in candidates
