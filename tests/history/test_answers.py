@@ -85,20 +85,20 @@ BEFORE_YEAR_1_IN_UTC = "0001-01-01T00:00+05:00"
 def test_only_differences_from_the_run_before_are_stored(database: str) -> None:
     same = [verdict(A), verdict(B)]
     nights = [night(0, same), night(1, same), night(2, [verdict(A), verdict(B, bits="01")])]
-    # The first run of an environment has no run before it: with driver 2.0, all are stored.
+    # The run with driver 2.0 is the first of its environment.
     assert fill(database, [*nights, night(3, same, driver="2.0")]) == [2, 0, 1, 2]
     assert fill(database, nights) == [0, 0, 0]
     assert len(rows(database)) == 5
 
 
-def test_a_verdict_that_differs_only_in_its_message_is_no_change(database: str) -> None:
+def test_a_new_message_alone_is_no_change(database: str) -> None:
     first, second = (verdict(A, fails=True, message=f"took {n} s") for n in (31, 32))
     assert fill(database, [night(0, [first]), night(1, [second])]) == [1, 0]
     with opened(database) as history, history.reading() as connection:
         assert connection.execute(select(outcome.c.message)).scalars().all() == ["took 31 s"]
 
 
-def test_each_change_of_a_status_names_what_changed_since_the_run_before(database: str) -> None:
+def test_each_change_of_status_names_its_causes(database: str) -> None:
     bad = [verdict(A, fails=True), verdict(B)]
     good = [verdict(A), verdict(B)]
     other_facts = [verdict(A, facts={"InputTensor": "FLOAT16 2x3"}), verdict(B)]
@@ -161,7 +161,7 @@ def test_runs_without_a_case_do_not_change_its_history(database: str) -> None:
         assert (story.runs, story.failed) == (3, 2)
 
 
-def test_a_failure_of_a_flaky_case_with_a_cause_is_a_regression(database: str) -> None:
+def test_a_flaky_case_regresses_if_the_driver_changed(database: str) -> None:
     nights = [night(n, [verdict(A, fails=n % 2 == 1)]) for n in range(5)]
     fill(database, [*nights, night(5, [verdict(A, fails=True)], driver="2.0")])
     with opened(database) as history, history.reading() as connection:
@@ -170,7 +170,7 @@ def test_a_failure_of_a_flaky_case_with_a_cause_is_a_regression(database: str) -
         assert [each.causes for each, _ in late] == [("driver 1.0 to 2.0",)]
         assert left_out_late == 0
         early, left_out_early = regressions(timeline, Choice(), "2026-01-01")
-        # The failures of nights 1 and 3 have no cause, so their case is left out as flaky.
+        # Nothing but the status changed in nights 1 and 3, so these failures are left out as flaky.
         assert (early, left_out_early) == (late, 1)
 
 
@@ -261,7 +261,7 @@ def test_a_merged_history_equals_a_history_filled_at_once(database: str, tmp_pat
     assert len(rows(database)) == len(rows(whole))
 
 
-def test_a_continued_log_replaces_the_incomplete_run_and_never_the_reverse(
+def test_a_complete_run_replaces_an_incomplete_one_in_any_order(
     database: str, tmp_path: Path
 ) -> None:
     begun = night(0, [verdict(A)], selected=2)
@@ -278,7 +278,7 @@ def test_a_continued_log_replaces_the_incomplete_run_and_never_the_reverse(
         assert [each.complete for each in Timeline(connection).runs] == [True]
 
 
-def test_a_run_whose_log_lacked_only_its_last_line_is_complete_once_the_whole_log_is_added(
+def test_a_log_without_footer_is_completed_by_the_whole_log(
     database: str,
 ) -> None:
     ended = night(0, [verdict(A)])
@@ -294,13 +294,12 @@ def test_start_times_are_ordered_by_time_and_not_as_text(database: str) -> None:
     assert [each[2] for each in history_of(database, A)] == ["passed", FAILED]
 
 
-def test_a_case_is_found_by_its_identifier_the_last_parts_of_it_a_pattern_and_its_handle(
+def test_cases_are_found_by_identifier_pattern_and_handle(
     database: str,
 ) -> None:
     fill(database, [night(0, [verdict(A), verdict(B)])])
     with opened(database) as history, history.reading() as connection:
         timeline = Timeline(connection)
-        # The identifier, its last parts, a pattern, and the beginning of the handle.
         for name in (A, "matrix/a", "a", "tile/*", longest_handle(A)[:5]):
             chosen, unknown = named_cases(timeline, [name, "absent"])
             assert (list(chosen.values()), unknown) == ([(A, "TILE")], ["absent"])
@@ -312,7 +311,7 @@ def test_exactly_the_planted_regressions_and_flaky_cases_are_found(
 ) -> None:
     source = random.Random(40)
     cases = [f"{op}/matrix/{n}" for op in ("tile", "gemm", "top_k") for n in range(40)]
-    nights_per_driver = nights // 8  # Eight drivers, one after the other.
+    nights_per_driver = nights // 8
     drivers = [f"{at // nights_per_driver}.0" for at in range(nights)]
     regressed = {case: nights_per_driver * source.randrange(1, 5) for case in cases[:10]}
     fixed = {case: nights_per_driver * source.randrange(5, 8) for case in cases[5:15]}
@@ -359,7 +358,7 @@ def test_exactly_the_planted_regressions_and_flaky_cases_are_found(
         assert (runs[at][:10], "passed") in {each[1:3] for each in history_of(database, case)}
 
 
-def test_driver_states_count_the_cases_of_each_operator_that_fail_with_each_driver(
+def test_driver_states_count_failing_cases_by_driver_and_operator(
     database: str,
 ) -> None:
     fill(
@@ -383,9 +382,7 @@ def test_driver_states_count_the_cases_of_each_operator_that_fail_with_each_driv
     }
 
 
-def test_pages_of_a_history_in_any_database_equal_those_from_sqlite(
-    database: str, tmp_path: Path
-) -> None:
+def test_pages_are_the_same_from_any_database(database: str, tmp_path: Path) -> None:
     nights = [
         night(n, [verdict(A, fails=n % 2 == 1), verdict(B, fails=n == 5)], driver=f"{n // 3}")
         for n in range(6)
@@ -401,7 +398,7 @@ def test_pages_of_a_history_in_any_database_equal_those_from_sqlite(
 
 
 def log_file(folder: Path, log: RunLog, name: str) -> Path:
-    """Write a log to a file of this name in a folder, and return the file's path."""
+    """Write a log to a file, and return its path."""
     return logs.write(folder / name, log)
 
 

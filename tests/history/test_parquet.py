@@ -29,8 +29,8 @@ def test_a_history_exported_to_parquet_is_imported_unchanged(database: str, tmp_
     fill(database, nights)
     tables, copy = tmp_path / "tables", str(tmp_path / "copy.sqlite")
     done = dmlconf_here(tmp_path, "history", "export", tables, "--database", database)
-    # What differs from the night before is stored, and everything in nights 0, 3 and 6, since their
-    # driver is new: A in nights 0, 2, 3, 6 and 7, and B in nights 0, 3 and 6.
+    # The history stores both verdicts of nights 0, 3 and 6, whose driver is new, and those on A of
+    # nights 2 and 7, whose status is new.
     assert (done.returncode, done.stdout) == (0, f"{tables}: 9 tables, 9 runs, 8 verdicts\n")
     for expected in ("added 9 runs\n", "added 0 runs\n"):
         done = dmlconf_here(tmp_path, "history", "import", tables, "--database", copy)
@@ -66,14 +66,10 @@ def test_a_history_exported_to_parquet_is_imported_unchanged(database: str, tmp_
         ),
     ],
 )
-def test_the_error_for_a_file_that_is_no_table_of_a_history_names_the_file(
+def test_import_refuses_a_wrong_file_and_names_it(
     tmp_path: Path, name: str, content: object, message: str
 ) -> None:
-    """The file is replaced by `content`: by nothing, by bytes, or by a table.
-
-    An exported file has metadata, which say the version of the history's tables. If `content` is a
-    dictionary, the table gets these metadata. A table of Arrow keeps its own, if it has any.
-    """
+    """A dictionary stands for the columns of a table with the metadata of the exported file."""
     database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"
     fill(database, [night(0, [verdict(A)])])
     dmlconf_here(tmp_path, "history", "export", tables, "--database", database)
@@ -97,7 +93,7 @@ def test_the_error_for_a_file_that_is_no_table_of_a_history_names_the_file(
     ("name", "message"),
     [("change", "run #1 lacks verdicts"), ("suite", "run.parquet names a row that suite.parquet")],
 )
-def test_tables_that_lack_rows_which_others_need_are_refused(
+def test_import_refuses_tables_that_lack_needed_rows(
     tmp_path: Path, name: str, message: str
 ) -> None:
     database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"
@@ -111,7 +107,7 @@ def test_tables_that_lack_rows_which_others_need_are_refused(
     assert message in done.stderr
 
 
-def test_an_export_that_cannot_write_a_file_leaves_no_temporary_file(tmp_path: Path) -> None:
+def test_a_failed_export_leaves_no_temporary_file(tmp_path: Path) -> None:
     database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"
     fill(database, [night(1, [verdict(A)])])
     for table in METADATA.sorted_tables:

@@ -29,11 +29,11 @@ from tests.history.runs import night, verdict
 from tests.history.test_answers import fill, history_of, log_file, rows
 
 CASES = [f"tile/matrix/{number}" for number in range(1_500)]
-"""So many that a process can be killed while it adds a run."""
+"""Enough cases that a process can be killed while it adds a run."""
 
 
 def write_logs(folder: Path, nights: int) -> list[Path]:
-    """Write the logs of nights in which all cases pass and fail by turns; return their paths."""
+    """Write logs of nights in which all cases pass and fail by turns; return their paths."""
     return [
         log_file(folder, night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]), f"{n}.jsonl")
         for n in range(nights)
@@ -47,9 +47,7 @@ def start_adding(folder: Path, database: str, *files: Path) -> subprocess.Popen[
 
 
 @pytest.mark.breakdown
-def test_two_writers_at_the_same_time_lose_and_duplicate_no_run(
-    database: str, tmp_path: Path
-) -> None:
+def test_two_concurrent_writers_lose_and_duplicate_no_run(database: str, tmp_path: Path) -> None:
     files = write_logs(tmp_path, 6)
     writers = [start_adding(tmp_path, database, *files[at:], *files[:at]) for at in (0, 3)]
     assert [writer.wait() for writer in writers] == [0, 0]
@@ -81,10 +79,8 @@ def test_killing_a_writer_loses_and_duplicates_no_run(database: str, tmp_path: P
     assert len(rows(database)) == len(files) * len(CASES)
 
 
-def test_a_case_added_with_299_others_has_the_same_history_as_added_alone(
-    database: str, tmp_path: Path
-) -> None:
-    # PostgreSQL gets 100 rows or more by COPY, for which such characters are escaped.
+def test_adding_300_cases_at_once_equals_adding_one(database: str, tmp_path: Path) -> None:
+    # 100 rows or more go to PostgreSQL by COPY, for which these characters are escaped.
     names = [f"tile/matrix/tab\tline\\n, 'quoted' {number}" for number in range(300)]
     runs = [night(n, [verdict(name, fails=n == 1) for name in names]) for n in range(2)]
     fill(database, runs)
@@ -97,10 +93,8 @@ def test_a_case_added_with_299_others_has_the_same_history_as_added_alone(
 @pytest.mark.parametrize(
     "databases", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
-@pytest.mark.parametrize("count", [1, 300])  # By INSERT, and by COPY.
-def test_a_case_name_that_postgresql_cannot_store_is_refused_and_the_next_run_is_added(
-    database: str, count: int
-) -> None:
+@pytest.mark.parametrize("count", [1, 300], ids=["by INSERT", "by COPY"])
+def test_a_name_that_postgresql_cannot_store_is_refused(database: str, count: int) -> None:
     names = [f"tile/matrix/\0{number}" for number in range(count)]
     with pytest.raises(HistoryError, match="NUL"):
         fill(database, [night(0, [verdict(name) for name in names])])
@@ -133,7 +127,7 @@ def test_a_reader_does_not_see_runs_that_are_added_meanwhile(database: str) -> N
         assert len(connection.execute(select(run.c.id)).all()) == 1
 
 
-def test_the_name_of_a_database_file_may_have_special_characters(tmp_path: Path) -> None:
+def test_database_file_names_may_have_special_characters(tmp_path: Path) -> None:
     name = "50% of what?#.sqlite"
     fill(str(tmp_path / name), [night(0, [verdict("tile/matrix/a")])])
     assert [file.name for file in tmp_path.iterdir()] == [name]
@@ -184,7 +178,6 @@ def test_option_history_adds_the_run_to_the_database(tmp_path: Path) -> None:
     assert dmlconf_here(tmp_path, *run_with_history, "numpy", **variables).returncode == 0
     assert dmlconf_here(tmp_path, *run_with_history, "faulty:zeros", **variables).returncode == 1
     done = dmlconf_here(tmp_path, "history", "case", "tile/tile/stated", **variables)
-    # Each backend has a history of its own.
     assert "failed in 0 of 1 runs" in done.stdout
     assert "failed in 1 of 1 runs" in done.stdout
 

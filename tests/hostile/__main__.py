@@ -117,7 +117,7 @@ def kills(first: int, count: int, folder: Path | None, jobs: int) -> None:
 
 
 def _empty_folder(folder: Path, seed: int) -> Path:
-    """Return the folder of a seed, without what an interrupted trial left there."""
+    """Remove the folder of a seed, which an interrupted trial may have left; return its path."""
     rmtree(folder / str(seed), ignore_errors=True)
     return folder / str(seed)
 

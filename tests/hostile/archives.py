@@ -1,4 +1,4 @@
-"""Take certificates apart into their archive's members, and pack changed members again."""
+"""Change members of certificates, and pack the certificates again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def json_bytes(value: object) -> bytes:
 def changed_lines(
     random: Random, content: bytes, name: str, restated: Callable[[Forgery, bytes, str], bytes]
 ) -> bytes:
-    """Change up to three lines of a member, and let `restated` pack the changed certificate."""
+    """Change up to three lines of a member, and pack the certificate with `restated`."""
     forgery = taken_apart(content)
     lines = forgery.members()[name].splitlines(keepends=True)
     for _ in range(random.choice((1, 1, 3))):
@@ -32,7 +32,7 @@ def changed_lines(
 
 
 def restated_member(forgery: Forgery, changed: bytes, name: str) -> bytes:
-    """Pack a certificate with a changed member, digests that fit it, and the old signature."""
+    """Pack a certificate with a changed member, right digests and the old signature."""
     return forgery.content(None, {**forgery.members(), name: changed})
 
 
@@ -46,11 +46,11 @@ def packed_zeros(size: int) -> bytes:
 def zipped(
     members: Mapping[str, bytes], raw: Mapping[str, tuple[bytes, int, int]] | None = None
 ) -> bytes:
-    """Return an archive that is laid out as dmlconf writes it.
+    """Return an archive with dmlconf's layout.
 
     Args:
         members: the content of each member by its name.
-        raw: for some members packed bytes, a stated size and a stated CRC, which need not be right.
+        raw: for some members the packed bytes, and the size and the CRC to state.
     """
     parts, central, at = [], [], 0
     for name, content in members.items():

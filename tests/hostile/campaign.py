@@ -1,4 +1,4 @@
-"""Try many mutants of every kind, and keep the progress in a file, to go on after a stop."""
+"""Try mutants of every kind in a campaign, which can be stopped and continued."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Campaign", "opened_campaign", "run_campaign", "table"]
 
 _STATE: Final = "campaign.json"
 _CHUNK: Final = 250
-"""Mutants that are tried before progress is kept; of slow kinds fewer, by `_COSTS`."""
+"""Mutants of a fast kind that are tried before the state is saved."""
 _COSTS: Final = {
     "certificate": 25,
     "plugin": 25,
@@ -26,18 +26,18 @@ _COSTS: Final = {
     "graph": 5,
     "log-kinds": 5,
 }
-"""How many times longer a mutant of these kinds takes; that many times fewer of them are tried."""
+"""How many times fewer mutants are tried of a slow kind."""
 
 
 @dataclass(slots=True)
 class Campaign:
-    """How far a campaign has come.
+    """The state of a campaign.
 
     Attributes:
         seed: one less than the seed of the first mutant of each kind.
         tried: how many mutants of each kind were tried.
         seconds: how long that took, by kind.
-        findings: at which mutants dmlconf failed (`trial.Finding`), as text.
+        findings: the mutants at which dmlconf failed, as text.
     """
 
     seed: int
@@ -47,17 +47,12 @@ class Campaign:
 
     @property
     def total(self) -> int:
-        """How many mutants were tried."""
+        """The number of mutants tried."""
         return sum(self.tried.values())
 
 
 def opened_campaign(folder: Path, seed: int | None) -> Campaign:
-    """Return the campaign of a folder, or a new one there.
-
-    Args:
-        folder: the folder of the campaign; mutants at which dmlconf failed stay in it.
-        seed: the seed of a new campaign; by default a random one.
-    """
+    """Return the campaign in a folder, or a new one with this seed, which is random by default."""
     try:
         return Campaign(**json.loads((folder / _STATE).read_bytes()))
     except FileNotFoundError:
@@ -69,9 +64,9 @@ def run_campaign(campaign: Campaign, folder: Path, count: int, seconds: float) -
     """Try chunks of each kind in turn, and yield the mutants at which dmlconf failed.
 
     Args:
-        campaign: changed, and kept in the folder after each chunk.
-        folder: the folder of the campaign.
-        count: no chunk begins after this many mutants, including those of earlier calls.
+        campaign: updated, and saved in the folder after each chunk.
+        folder: where mutants at which dmlconf failed stay.
+        count: no chunk begins after so many mutants, with those of earlier calls.
         seconds: no chunk begins after this time.
     """
     began = time.monotonic()
@@ -95,7 +90,7 @@ def _weight(kind: str) -> int:
 
 
 def table(campaign: Campaign) -> str:
-    """Return as Markdown what was tried."""
+    """Return a Markdown table of mutants, seconds and findings by kind."""
     rows = [
         f"| {kind} | {number:,} | {campaign.seconds[kind]:,.0f} | {_findings(campaign, kind)} |"
         for kind, number in sorted(campaign.tried.items())

@@ -1,7 +1,4 @@
-"""Pretended kinds of file at which the child process hangs or fails on purpose.
-
-`tests.hostile.trial` must notice each of these failures.
-"""
+"""Pretended kinds of file that make the child process hang or fail, to test the trial."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def _works_on(random: Random, path: Path, base: Path) -> str:
 
 
 def _takes_memory(random: Random, path: Path, base: Path) -> str:
-    """Take 1,200 MiB: more than the 1,024 that `tests.hostile.child` permits for one mutant."""
+    """Take 1,200 MiB; `tests.hostile.child` permits 1,024."""
     return "" if bytearray(b"\x01") * (1200 << 20) else "nothing"
 
 
@@ -47,4 +44,3 @@ _FEEDS: Final[Mapping[str, Callable[[Random, Path, Path], str]]] = {
 }
 
 CANARIES: Final = {name: Subject(".txt", _mutant, feed) for name, feed in _FEEDS.items()}
-"""The pretended kinds of file, by what happens to the child process."""

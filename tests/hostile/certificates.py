@@ -22,7 +22,7 @@ ENDS: Final = {0: "same content", 1: "does not hold", 3: "refused"}
 """The permitted results of a verification, by exit code."""
 
 NOTED: Final = "holds with a note"
-"""The result for a certificate that is odd but not wrong: it is accepted, with a note on that."""
+"""The result for a certificate that is accepted with a note."""
 
 NAMES: Final = (*STRANGER, *VENDOR_CHEATS, *REPORTED)
 
@@ -32,7 +32,7 @@ _DAY: Final = "2026-01-0{}T00:00:00+00:00"
 
 @cache
 def _workplace() -> Path:
-    """Return this process's folder with the suite and a right certificate of fixed dates."""
+    """Return a folder with a suite and a right certificate, one for each process."""
     folder = write_suite(Path(tempfile.mkdtemp()) / "workplace")
     forgery = taken_apart(certify(folder, "--key", "vendor.pem"))
     forgery.log[0]["started"], forgery.log[-1]["finished"] = _DAY.format(1), _DAY.format(2)
@@ -59,7 +59,7 @@ def mutant(random: Random) -> Mutant:
 
 
 def feed(random: Random, path: Path, base: Path) -> str:
-    """Verify a forged certificate; return what `dmlconf verify` did wrong, or an empty text."""
+    """Return what `dmlconf verify` did wrong with a forged certificate, or an empty text."""
     report = path.parent / "report.json"
     done = verify(
         _workplace(), "--key", "vendor.pub.pem", "--report", f"json:{report}", file=str(path)
@@ -82,7 +82,7 @@ def feed(random: Random, path: Path, base: Path) -> str:
 
 
 def _same_content(path: Path) -> bool:
-    """Return whether a file's members and statement are those that were signed, to the bit."""
+    """Return whether a certificate has the members and the statement that were signed."""
     forgery, right = taken_apart(path), taken_apart(_right())
     return forgery.members() == right.members() and forgery.statement == right.statement
 

@@ -1,7 +1,7 @@
 """Feed mutants to dmlconf: `python -m tests.hostile.child KIND FOLDER FIRST COUNT`.
 
-This process writes a line to standard output before it makes a mutant and before it feeds one.
-So the process that watches, `tests.hostile.trial`, knows at which mutant this one died or hung.
+Before it makes or feeds a mutant, this process prints the mutant's seed, so that
+`tests.hostile.trial` knows at which mutant it died or hung.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.hostile.subjects import SUBJECTS
 __all__ = ["main"]
 
 _MOST_MIB = 1024
-"""The most memory that dmlconf is told to use, and may use for one mutant."""
+"""The most memory that dmlconf may use for one mutant."""
 os.environ["DMLCONF_MEMORY_MIB"] = str(_MOST_MIB)  # Else a valid case may use all memory.
 
 
@@ -29,7 +29,7 @@ def main(kind: str, folder: Path, first: int, count: int) -> None:
     """Feed mutants to dmlconf one after the other."""
     import resource
 
-    limit = 4 * _MOST_MIB << 20  # Protects the machine; `_peak` judges mutants.
+    limit = 4 * _MOST_MIB << 20  # Protects the machine; a mutant may use a quarter of it.
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     tempfile.tempdir = str(folder)
@@ -42,10 +42,7 @@ def main(kind: str, folder: Path, first: int, count: int) -> None:
 
 
 def _problem_with(kind: str, seed: int, folder: Path) -> str:
-    """Make a mutant and feed it; return what dmlconf did wrong, or an empty text.
-
-    The mutant's folder stays if dmlconf did something wrong.
-    """
+    """Feed a mutant; return what dmlconf did wrong, or remove its folder and return an empty text."""
     subject, random = {**SUBJECTS, **CANARIES}[kind], Random(f"{kind}:{seed}")
     mutant = subject.mutant(random)
     folder.mkdir(exist_ok=True)

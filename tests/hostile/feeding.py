@@ -1,4 +1,4 @@
-"""Run dmlconf on a mutant, and say what it did wrong, such as printing a traceback."""
+"""Run dmlconf on a mutant, and say what it did wrong."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ __all__ = ["Subject", "complaint", "small_files", "small_recordings", "suite_of"
 _CODES: Final = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8})
 """All exit codes but 70, that of a bug in dmlconf itself."""
 _LARGEST_BASE_BYTES: Final = 8_000
-"""Mutants of small files take less time, so more of them are tried."""
+"""Mutants of larger files take more time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kind of file that dmlconf reads, and how its mutants are made and fed.
+    """A kind of file that dmlconf reads.
 
     Attributes:
         suffix: how names of its files end.
         mutant: makes a mutant.
-        feed: hands a mutant, written to a path in a folder of its own, to dmlconf; returns what
-        dmlconf did wrong, or an empty text.
+        feed: lets dmlconf read the mutant at a path; returns what dmlconf did wrong, or no text.
     """
 
     suffix: str
@@ -40,11 +39,7 @@ class Subject:
 
 
 def complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path]) -> str:
-    """Run dmlconf, and return what it did wrong, or an empty text.
-
-    Args:
-        reports: by format, the files of the reports to ask for.
-    """
+    """Run dmlconf with reports to files, by format; return what it did wrong, or an empty text."""
     options = [part for name, path in reports.items() for part in ("--report", f"{name}:{path}")]
     done = dmlconf_here(folder, *arguments, *options)
     if done.returncode not in _CODES:
@@ -72,14 +67,14 @@ def tree_of(path: Path) -> Any:
 
 @cache
 def small_files(pattern: str) -> tuple[Path, ...]:
-    """Return the files of the suite, of at most 8,000 bytes, whose paths match."""
+    """Return the small files of the suite whose paths match."""
     files = sorted(cases_directory().glob(pattern))
     return tuple(path for path in files if path.stat().st_size <= _LARGEST_BASE_BYTES)
 
 
 @cache
 def small_recordings() -> tuple[Path, ...]:
-    """Return the short recordings of folders that have documented cases."""
+    """Return the small recordings of folders that have documented cases."""
     return tuple(path for path in small_files("*/*.dmlrec") if suite_of(path).exists())
 
 

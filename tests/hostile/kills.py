@@ -1,7 +1,6 @@
 """Kill a run or one of its workers at a random moment, and check what must hold afterwards.
 
-The backend (`tests.engine.witness`) writes down each case whose outcome it has handed over, so it
-is known which outcomes were there before the signal.
+The backend `tests.engine.witness` writes down each case whose outcome it has handed over.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ VICTIMS: Final = {
     "worker by SIGTERM": ("worker", signal.SIGTERM),
 }
 _WORKERS: Final = 2
-"""Worker processes of a run: if one is killed, another is left."""
+"""If one worker is killed, another is left."""
 _CASES: Final = 192
-"""Several batches for each worker, so that most kills leave some of them to run."""
+"""Several batches for each worker, so that most kills come before the last batch."""
 _START_SECONDS: Final = 2.0
-"""A fifth of the kills come within this time of the start, mostly before the log begins."""
+"""A fifth of the kills come within this time of the start."""
 _RUN_SECONDS: Final = 1.5
-"""On an idle machine most runs end sooner than this after the first line of their log."""
+"""The other kills come within this time of the first line of the log."""
 
 _MOST_LOST: Final = BATCH * (_WORKERS + 1)
 """Outcomes that SIGKILL may cost: a batch of each worker, and a batch just read from a pipe."""
@@ -76,12 +75,7 @@ class Kill:
 
 
 def kill(seed: int, folder: Path) -> Kill:
-    """Start a run, kill it or a worker at a random moment, and check what is left.
-
-    Args:
-        seed: decides on the victim and the moment.
-        folder: the folder of the run, which this function makes.
-    """
+    """Start a run in a new folder, kill the victim of a seed, and check what is left."""
     random = Random(seed)
     victim_kind, number = VICTIMS[list(VICTIMS)[seed % len(VICTIMS)]]
     early = random.random() < 0.2
@@ -178,7 +172,7 @@ def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Ite
             allowed = {Status.PASSED, Status.NOT_RUN, Status.BROKEN}
             yield from (f"{v.case} is {v.status}" for v in verdicts if v.status not in allowed)
     if code != -signal.SIGKILL and b"Traceback" in (folder / "err").read_bytes():
-        # A worker whose parent dies while the worker starts prints a traceback of Python's own.
+        # After SIGKILL of the parent, Python prints a traceback in a worker that is starting.
         yield f"a traceback: {(folder / 'err').read_text('utf-8')[-2000:]}"
     _start_again(folder)
     if rest := sorted(path.name for path in (folder / "temporary").iterdir()):
@@ -221,7 +215,7 @@ def _described(verdict: Verdict) -> str:
 
 
 def _start_again(folder: Path) -> None:
-    """Remove what dead runs left behind, as any run with workers does when it starts."""
+    """Remove what dead runs left behind, as a run does when it starts."""
     code = "from dmlconf.workers.scratch import ScratchFolder\nwith ScratchFolder(): pass"
     subprocess.run(
         [sys.executable, "-c", code],
@@ -233,7 +227,6 @@ def _start_again(folder: Path) -> None:
 
 
 def _record(line: bytes) -> dict[str, str]:
-    """Return a line of a log as JSON."""
     record: dict[str, str] = json.loads(line)
     return record
 
@@ -255,7 +248,6 @@ def _command(pid: str) -> bytes:
 
 
 def _session(session: int) -> list[int]:
-    """Return the processes of a session."""
     members = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

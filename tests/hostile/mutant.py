@@ -1,4 +1,4 @@
-"""Mutants: changed files that are fed to dmlconf."""
+"""Mutants are changed files that dmlconf reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Mutant:
 
     Attributes:
         content: its bytes.
-        base: the file that was changed, or a name, such as that of the cheat in a certificate.
+        base: the file that was changed, or another name, such as that of a cheat.
     """
 
     content: bytes

@@ -1,4 +1,4 @@
-"""Change values, text, lines and bytes at random, so that most of their structure stays."""
+"""Change some values, words, lines or bytes of a file at random."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def mutated_value(random: Random, data: Any, times: int) -> Any:
 
 
 def places_of(root: Any) -> list[tuple[Any, Any]]:
-    """Return each container in JSON-like data with each of its keys; stop after 5,000 of these."""
+    """Return pairs of a container in JSON-like data and one of its keys; some 5,000 at most."""
     places: list[tuple[Any, Any]] = []
     waiting = [root]
     while waiting and len(places) < 5_000:
@@ -203,7 +203,7 @@ def _odd_text(random: Random, container: Any, key: Any) -> None:
 
 
 def _scale(random: Random, container: Any, key: Any) -> None:
-    """Multiply a number, or one in a list, and perhaps add or subtract 1; else change the text."""
+    """Multiply a number, or one in a list, and perhaps add 1 or -1; change other values."""
     value = container[key]
     if isinstance(value, list) and value:
         places = [i for i, item in enumerate(value) if type(item) in (int, float)]

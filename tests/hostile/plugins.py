@@ -1,7 +1,7 @@
 """A backend that breaks its protocol at random: any value in its outcomes may be wrong.
 
-A mutant of this kind is a file with a seed. dmlconf runs cases on the backend `hostile`, which
-finds the file by an environment variable. The seed and the case decide what it returns.
+An environment variable names a file with a seed. The seed and the case decide what the backend
+returns.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ cases:
 
 
 class Raising:
-    """A value of which every use raises an exception."""
+    """A value that raises an exception in every use."""
 
     def __getattribute__(self, name: str) -> Any:
         raise RuntimeError("no attributes")
@@ -83,7 +83,7 @@ class Raising:
 
 
 class OddText(str):
-    """A string that raises errors in some uses, and ends the process that unpickles it."""
+    """A string that raises in some uses, and ends the process that unpickles it."""
 
     __slots__ = ()
 
@@ -243,15 +243,14 @@ def _outcome(random: Random) -> Any:
 
 
 class Hostile:
-    """Runs some cases as it should, and breaks its protocol in others."""
+    """A backend that breaks its protocol in some cases."""
 
     def __init__(self, seed: str) -> None:
-        """Remember the seed, which decides on everything."""
         self._seed = seed
         self._random = Random(seed)
 
     def environment(self) -> Any:
-        """Return an environment, in one of eight runs a wrong one."""
+        """Return an environment, sometimes a wrong one."""
         whole = Environment("hostile", "1")
         if self._random.random() < 0.88:
             return whole
@@ -259,7 +258,7 @@ class Hostile:
         return replace(whole, **{name: self._random.choice(_VALUES)()})
 
     def capabilities(self) -> Any:
-        """Return every level and data type, in one of eight runs something else."""
+        """Return every level and data type, or sometimes something wrong."""
         whole = Capabilities(FeatureLevel(6, 4), frozenset(DataType))
         if self._random.random() < 0.88:
             return whole
@@ -267,7 +266,7 @@ class Hostile:
         return replace(whole, **{name: self._random.choice(_VALUES)()})
 
     def run(self, cases: Sequence[Case]) -> Iterator[Any]:
-        """Yield for each case a right outcome, several or none, or a wrong one."""
+        """Yield for each case a right outcome, several, none, or a wrong one."""
         for case in cases:
             random = Random(f"{self._seed}:{case.identifier}")
             kind = random.random()
@@ -298,13 +297,13 @@ class Hostile:
             os._exit(random.choice((0, 1, 3, 70)))
 
     def close(self) -> None:
-        """Raise in one of ten runs."""
+        """Raise sometimes."""
         if self._random.random() < 0.1:
             raise RuntimeError("not closed")
 
 
 def create(argument: str) -> Backend:
-    """Make the backend of the seed in the file that the environment names."""
+    """Make the backend with the seed in the file."""
     return Hostile(Path(os.environ[SEED_FILE]).read_text("utf-8"))
 
 

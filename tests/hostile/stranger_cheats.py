@@ -26,13 +26,16 @@ from tests.hostile.mutation import mutated_bytes, mutated_value
 
 __all__ = ["STRANGER"]
 
+_GROUP_ORDER: Final = 2**252 + 27742317777372353535851937790883648493
+"""The order of Ed25519's group; RFC 8032 refuses a signature whose number is not smaller."""
+
 
 def _bytes_changed(random: Random, content: bytes) -> bytes:
     return mutated_bytes(random, content)
 
 
 def _member_changed(random: Random, content: bytes) -> bytes:
-    """Change bytes of one member, with checksums of the archive that fit."""
+    """Change bytes of one member, with right checksums."""
     members = forging.members(content)
     name = random.choice(list(members))
     members[name] = mutated_bytes(random, members[name])
@@ -40,7 +43,7 @@ def _member_changed(random: Random, content: bytes) -> bytes:
 
 
 def _bit_flipped(random: Random, content: bytes) -> bytes:
-    """Flip one bit of an output, with checksums of the archive that fit."""
+    """Flip one bit of an output, with right checksums."""
     members = forging.members(content)
     outputs = bytearray(members["outputs.bin"])
     outputs[random.randrange(len(outputs))] ^= 1 << random.randrange(8)
@@ -81,7 +84,7 @@ def _statement_changed(random: Random, content: bytes) -> bytes:
 
 
 def _log_changed(random: Random, content: bytes) -> bytes:
-    """Change the log and every digest, and keep the signature."""
+    """Change the log and its digests, and keep the signature."""
     return changed_lines(random, content, "run.jsonl", restated_member)
 
 
@@ -90,7 +93,7 @@ def _outcomes_changed(random: Random, content: bytes) -> bytes:
 
 
 def _signed_by_another(random: Random, content: bytes) -> bytes:
-    """Change one member or none, and sign with another key, which is enclosed."""
+    """Change one member or none, and sign with another key, which the certificate contains."""
     forgery = taken_apart(content)
     if random.random() < 0.5:
         return forgery.content(OUTSIDER)
@@ -100,13 +103,12 @@ def _signed_by_another(random: Random, content: bytes) -> bytes:
 
 
 def _signature_changed(random: Random, content: bytes) -> bytes:
-    """Replace the signature by none, zeros, another form of it, a longer one or many."""
+    """Replace the signature by a wrong one, by none or by many."""
     members = forging.members(content)
     envelope = json.loads(members["attestation.json"])
     signature = envelope["signatures"][0]
     sig = base64.b64decode(signature["sig"])
-    # The signature's number plus the order of Ed25519's group, which RFC 8032 says to refuse.
-    number = int.from_bytes(sig[32:], "little") + 2**252 + 27742317777372353535851937790883648493
+    number = int.from_bytes(sig[32:], "little") + _GROUP_ORDER
     choices: list[object] = [
         [],
         [{**signature, "sig": ""}],
@@ -146,7 +148,7 @@ def _zip_trick(random: Random, content: bytes) -> bytes:
 
 
 def _bomb(random: Random, content: bytes) -> bytes:
-    """Pack up to 256 MiB of zeros into a member, whose stated size is often another."""
+    """Pack up to 256 MiB of zeros into a member, often with a wrong size."""
     members = forging.members(content)
     name = random.choice(list(members))
     packed = packed_zeros(random.choice((1 << 20, 1 << 24, 1 << 28)))
@@ -164,7 +166,7 @@ def _deep_json(random: Random, content: bytes) -> bytes:
 
 
 def _many_keys(random: Random, content: bytes) -> bytes:
-    """Replace the signer's key by thousands of keys, or of first lines of unfinished keys."""
+    """Replace the signer's key by thousands of whole or unfinished keys."""
     members = forging.members(content)
     pem = members["signers.pem"]
     line = pem[: pem.index(b"\n") + 1]
@@ -222,7 +224,7 @@ def _renamed(random: Random, content: bytes) -> bytes:
 
 
 def _local_header_changed(random: Random, content: bytes) -> bytes:
-    """Change the local header of a member, so that it contradicts the archive's directory."""
+    """Make the local header of a member contradict the archive's directory."""
     starts = [at for at in range(len(content)) if content[at : at + 4] == b"PK\3\4"]
     at = random.choice(starts)
     changed = bytearray(content)
@@ -239,7 +241,7 @@ def _directory_changed(random: Random, content: bytes) -> bytes:
 
 
 def _gap(random: Random, content: bytes) -> bytes:
-    """Put bytes between the members and the directory, with an offset that fits."""
+    """Put bytes between the members and the directory, with the right offset."""
     start = content.index(b"PK\1\2")
     gap = random.randbytes(random.choice((1, 100)))
     end = bytearray(content[start:])
@@ -301,4 +303,3 @@ STRANGER: Final[Mapping[str, Callable[[Random, bytes], bytes]]] = {
     "deep or long JSON": _deep_json,
     "keys without end": _many_keys,
 }
-"""What a stranger, who lacks the vendor's key, can do, by name."""

@@ -1,7 +1,6 @@
 """Make JSON, TOML, expressions, graphs and archives that are too deep, too long or of wrong kinds.
 
-Randomly changed bytes seldom get past the first check of a reader. These files get further: most
-are well-formed, and wrong in one respect.
+Most are well-formed, so that they pass the first check of a reader.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ __all__ = [
 METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 _MARK: Final = "\ue000"
-"""Stands for a value in JSON text, until the value's own text replaces it."""
+"""A text that does not occur in JSON, which an odd value replaces."""
 _DEPTHS: Final = (5, 39, 41, 99, 101, 300, 500, 900, 5000, 100_000)
-"""Below, around and far beyond limits of `dmlconf.limits`: 40 levels of YAML, 100 of JSON."""
+"""`dmlconf.limits` permits 40 levels of YAML and 100 of JSON."""
 _DIGITS: Final = (18, 20, 39, 309, 400, 401, 4300, 4301, 5000, 50_000)
-"""Below, around and beyond 400 characters, the limit for numbers, and 4,300, Python's own limit."""
+"""`dmlconf.limits` permits 400 characters in a number, and Python 4,300 digits in an integer."""
 
 KINDS: Final[tuple[Any, ...]] = (
     None,
@@ -85,13 +84,7 @@ KINDS: Final[tuple[Any, ...]] = (
 
 
 def with_other_kinds(random: Random, data: Any, times: int) -> Any:
-    """Return JSON-like data in which fields have values of other kinds.
-
-    Args:
-        random: what decides.
-        data: changed in place.
-        times: how many fields.
-    """
+    """Replace up to `times` values in JSON-like data by values of other kinds, and return it."""
     for _ in range(times):
         places = list(places_of(data))
         if not places:
@@ -102,7 +95,7 @@ def with_other_kinds(random: Random, data: Any, times: int) -> Any:
 
 
 def structured_json(random: Random, data: Any) -> bytes:
-    """Return JSON text with a deep nest, a number of many digits or a constant for a value."""
+    """Return JSON text with one odd value."""
     places = places_of(data)
     if places:
         container, key = random.choice(places)
@@ -112,7 +105,7 @@ def structured_json(random: Random, data: Any) -> bytes:
 
 
 def _raw(random: Random) -> str:
-    """Return a JSON value that may be very deep, long or large, or one that JSON does not have."""
+    """Return a value of JSON that may be very deep, long or large, or one that JSON lacks."""
     kind = random.randrange(6)
     depth, digits = random.choice(_DEPTHS), random.choice(_DIGITS)
     if kind == 0:
@@ -129,7 +122,7 @@ def _raw(random: Random) -> str:
 
 
 def toml(random: Random, settings: Mapping[str, Any]) -> str:
-    """Return TOML with these settings and some that are too deep, too long or of another kind."""
+    """Return TOML with these settings and with odd lines."""
     lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
     for _ in range(random.choice((1, 1, 2, 4))):
         place = random.randrange(len(lines) + 1)
@@ -232,7 +225,7 @@ _OPERATORS: Final = (
 
 
 def expression(random: Random, depth: int = 4) -> str:
-    """Return an expression of the language that constraints and conditions are written in."""
+    """Return a constraint or condition."""
     if depth == 0:
         return random.choice(_ATOMS)
     kind = random.randrange(9)
@@ -308,7 +301,7 @@ def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
         for name, content in members.items():
             if random.random() < 0.05:
                 content = b"0" * random.choice((1 << 20, 1 << 26))
-            entry = zipfile.ZipInfo(name)  # From a name, zipfile would use the present time.
+            entry = zipfile.ZipInfo(name)  # Its time is always the same.
             archive.writestr(entry, content, random.choice(METHODS))
     packed = bytearray(stream.getvalue())
     for _ in range(random.choice((1, 1, 2))):

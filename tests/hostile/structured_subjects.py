@@ -289,4 +289,3 @@ STRUCTURED: Final = {
     "list": Subject(".list", _list_mutant, _feed_list),
     "array": Subject(".npy", _array_mutant, _feed_array),
 }
-"""The kinds of file of this module, by name."""

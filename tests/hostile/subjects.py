@@ -1,4 +1,4 @@
-"""The kinds of file that dmlconf reads: how mutants of each are made and fed to it."""
+"""How mutants of each kind of file are made and fed to dmlconf."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REPORTS: Final = ("json", "junit", "markdown", "svg", "text")
 
 
 def _yaml(random: Random, base: Path, tree: Any) -> bytes:
-    """Return the mutant of a YAML file: of its tree, of its lines or of its bytes."""
+    """Return a mutant of a YAML file."""
     kind = random.random()
     if kind < 0.75:
         changed = mutated_value(random, tree, random.choice((1, 1, 2, 3, 6)))
@@ -64,7 +64,7 @@ def _case_mutant(random: Random) -> Mutant:
     base = random.choice(small_files("*/*.yaml"))
     tree = tree_of(base)
     entries = tree.get("cases", [])
-    if len(entries) > 2:  # Fewer cases take less time, so more mutants are tried.
+    if len(entries) > 2:  # Fewer cases take less time.
         tree = {**tree, "cases": random.sample(entries, random.choice((1, 2)))}
     return Mutant(_yaml(random, base, tree), base)
 
@@ -138,7 +138,7 @@ def _recording_mutant(random: Random) -> Mutant:
     if kind < 0.8:
         manifest = json.loads(members[name])
         entries = list(manifest["cases"].items())
-        if random.random() < 0.5:  # With all cases, nearly every change would concern one of them.
+        if random.random() < 0.5:  # With all cases, nearly every change would be in a case.
             manifest["cases"] = dict(random.sample(entries, min(4, len(entries))))
         members[name] = _json_line(mutated_value(random, manifest, random.choice((1, 1, 2, 4))))
     else:

@@ -25,8 +25,6 @@ pytestmark = [
 
 RUN = "run case.yaml --log run.jsonl"
 
-# By name, a command of a shell, in which `$D` is dmlconf, and the exit codes that it may have
-# (`dmlconf/cli/common/exit_codes.py`).
 SITUATIONS: dict[str, tuple[str, set[int]]] = {
     "no environment at all": (f"env -i $D {RUN}", {0}),
     "no home": (f"env -u HOME $D {RUN}", {0}),
@@ -71,14 +69,15 @@ SITUATIONS: dict[str, tuple[str, set[int]]] = {
     "warnings that are errors": (f"env PYTHONWARNINGS=error $D {RUN}", {0}),
     "optimised Python": (f"env PYTHONOPTIMIZE=2 $D {RUN}", {0}),
 }
+"""Commands of a shell, in which `$D` is dmlconf, and the exit codes that each may have."""
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_an_unusual_environment_gives_a_documented_exit_code(tmp_path: Path, name: str) -> None:
-    command, codes = SITUATIONS[name]  # The path in $D may have spaces, so IFS is empty.
+    command, codes = SITUATIONS[name]
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     done = subprocess.run(
-        ["bash", "-c", f"IFS=; {command}"],
+        ["bash", "-c", f"IFS=; {command}"],  # With an empty IFS, the path in $D may have spaces.
         cwd=tmp_path,
         env=environment(tmp_path, D=script(tmp_path)),
         capture_output=True,
@@ -94,11 +93,14 @@ def test_an_unusual_environment_gives_a_documented_exit_code(tmp_path: Path, nam
         assert read_log(tmp_path / "run.jsonl").complete
 
 
-def test_a_reader_of_a_small_pipe_gets_all_of_a_large_report(tmp_path: Path) -> None:
+PIPE_BYTES = 4096
+
+
+def test_a_large_report_passes_a_small_pipe(tmp_path: Path) -> None:
     import fcntl
 
     reading, writing = os.pipe()
-    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)  # The report has hundreds of times as many.
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     process = subprocess.Popen(
         [*DMLCONF, "run", "-o", "TILE", "--report", "json", "-q"],
         cwd=tmp_path,
@@ -108,6 +110,8 @@ def test_a_reader_of_a_small_pipe_gets_all_of_a_large_report(tmp_path: Path) -> 
     )
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
-        report = json.loads(stream.read())
+        content = stream.read()
     assert process.wait(timeout=60) == 0
+    assert len(content) > 100 * PIPE_BYTES
+    report = json.loads(content)
     assert len(report["verdicts"]) == report["run"]["selected"] > 500

@@ -1,8 +1,7 @@
 """Mutants, which are files with random changes, make dmlconf neither crash nor hang.
 
-A trial feeds mutants to dmlconf, and notices those that make it crash or hang. A campaign is a
-series of trials that continues after a stop. `python -m tests.hostile mutants --count N` tries more
-mutants than the samples of these tests.
+A trial feeds mutants to dmlconf; a campaign is a series of trials. `python -m tests.hostile mutants
+--count N` tries more mutants than these samples.
 
 The tested code is in `dmlconf/documents/reader.py`, `dmlconf/cases/loading/loader.py`,
 `dmlconf/run_log/log.py`, `dmlconf/backends/recording/file.py`,
@@ -31,7 +30,7 @@ pytestmark = [
 SAMPLE = 400
 """Mutants of each kind of file that is not in `SLOW_SAMPLES`."""
 SLOW_SAMPLES = {"plugin": 60, "graph": 60, "matrix": 150, "log-kinds": 200}
-"""Sizes of samples of slow kinds of file: plugins start workers, graphs may have 2,000 nodes."""
+"""Mutants of each slow kind: plugins start workers, and graphs have up to 2,000 nodes."""
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)
@@ -48,7 +47,7 @@ def test_no_mutant_of_a_sample_makes_dmlconf_crash_or_hang(tmp_path: Path, kind:
         ("raises", "ZeroDivisionError: on purpose"),
     ],
 )
-def test_a_hang_a_crash_an_exception_or_much_memory_is_noticed_and_the_next_seed_is_tried(
+def test_a_trial_notices_each_problem_and_tries_the_next_seed(
     tmp_path: Path, canary: str, problem: str
 ) -> None:
     seconds = 1 if canary == "works on" else 60
@@ -63,10 +62,10 @@ def test_a_seed_makes_the_same_mutant_again(monkeypatch: pytest.MonkeyPatch) -> 
         for seed in range(9):
             first = subject.mutant(Random(f"{kind}:{seed}")).content
             with monkeypatch.context() as later:
-                later.setattr(time, "time", lambda: 2e9)  # Archives may contain the time.
+                later.setattr(time, "time", lambda: 2e9)  # Archives must not contain the time.
                 assert subject.mutant(Random(f"{kind}:{seed}")).content == first
             contents.add(first)
-    # Of the nine mutants of each kind of file nearly all differ.
+    # Nearly all of the nine mutants of a kind differ.
     assert len(contents) > 8 * len(SUBJECTS)
 
 
@@ -81,7 +80,7 @@ def test_a_campaign_continues_where_it_was_stopped(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    # A trial of a campaign has 250 mutants, and one more is begun while fewer than COUNT are done.
+    # A campaign tries mutants of a fast kind in chunks of 250.
     first = campaign("--count", "250")
     seed = first.partition(",")[0]
     assert "| all | 250 |" in first

@@ -1,4 +1,4 @@
-"""Feed thousands of damaged files to dmlconf, in processes whose time and end are watched."""
+"""Feed mutants to dmlconf in child processes, and watch their time and their end."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from typing import IO, Any, Final
 __all__ = ["Finding", "trial"]
 
 MOST_SECONDS: Final = 10
-"""The most processor time for one mutant; unlike wall-clock time, other work does not change it."""
+"""The most processor time for one mutant."""
 
 _MOST_WALL_SECONDS: Final = 300
-"""The most time between two lines of the process, which may wait instead of working."""
+"""The most time between two lines of a child process, which may wait instead of working."""
 _PER_PROCESS: Final = 500
-"""The most mutants that one process is fed."""
+"""The most mutants that one child process is fed."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mutant at which dmlconf crashed, hung, took too much memory or broke another promise.
+    """A mutant at which dmlconf failed.
 
     Attributes:
         kind: the kind of file.
-        seed: the seed that makes the same mutant again.
+        seed: the mutant's seed.
         problem: what dmlconf did.
     """
 
@@ -91,7 +91,7 @@ def _start(kind: str, folder: Path, first: int, count: int) -> subprocess.Popen[
 
 
 def _records(process: subprocess.Popen[bytes], most_seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the process as JSON, until it ends.
+    """Yield the lines of the child process until it ends.
 
     Raises:
         TimeoutError: dmlconf takes too long with one mutant.
@@ -113,7 +113,7 @@ def _records(process: subprocess.Popen[bytes], most_seconds: float) -> Iterator[
 
 
 def _line(stream: IO[bytes]) -> bytes:
-    """Read one line byte by byte, so that nothing waits in a buffer that `select` does not see."""
+    """Read one line without a buffer, which `select` would not see."""
     line = b""
     while not line.endswith(b"\n") and (byte := os.read(stream.fileno(), 1)):
         line += byte

@@ -1,8 +1,7 @@
 """Ways in which a vendor, who can sign anything, cheats with certificates.
 
-`dmlconf verify` must notice each from the content: it refuses the certificate, or reports what is
-wrong. `tests/certification/test_verification.py` tries each once, and
-`tests/hostile/certificates.py` tries each with many choices of the random numbers.
+`dmlconf verify` must notice each from the content. `tests/certification/test_verification.py` tries
+each once, and `tests/hostile/certificates.py` tries each with many seeds.
 """
 
 from __future__ import annotations
@@ -21,19 +20,18 @@ __all__ = ["REPORTED", "VENDOR_CHEATS"]
 
 
 def _outputs_swapped(random: Random, forgery: Forgery) -> None:
-    """Swap the outputs of two cases whose outputs differ."""
     line, other = random.sample(_with_outputs(forgery), 2)
     line["outputs"], other["outputs"] = other["outputs"], line["outputs"]
 
 
 def _with_outputs(forgery: Forgery) -> list[dict[str, dict[str, object]]]:
-    """Return the lines of cases with outputs, one line for each different set of outputs."""
+    """Return one line of a case for each different set of outputs."""
     lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
     return list({json.dumps(line["outputs"], sort_keys=True): line for line in lines}.values())
 
 
 def _wrong_output(random: Random, forgery: Forgery) -> None:
-    """Negate an element of an output, or add 1 to an unsigned one, and leave the log as it is."""
+    """Negate an element of an output, or add 1 to an unsigned one."""
     line = random.choice([line for line in forgery.outcomes[1:] if "outputs" in line])
     output = line["outputs"]["OutputTensor"]
     elements = forgery.elements(output)
@@ -43,7 +41,7 @@ def _wrong_output(random: Random, forgery: Forgery) -> None:
 
 
 def _bit_flipped(random: Random, forgery: Forgery) -> None:
-    """Flip one bit of an output that must be exact, and leave the log as it is."""
+    """Flip one bit of an output that must be exact."""
     lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
     line = random.choice([line for line in lines if line["case"].startswith("tile")])
     output = line["outputs"]["OutputTensor"]
@@ -53,13 +51,13 @@ def _bit_flipped(random: Random, forgery: Forgery) -> None:
 
 
 def _digest_invented(random: Random, forgery: Forgery) -> None:
-    """Invent the digest of all elements of a large output, with the right sample."""
+    """Invent the digest of a large output, with the right sample."""
     output = forgery.line("/large")["outputs"]["OutputTensor"]
     output["sha256"] = f"{random.getrandbits(256):064x}"
 
 
 def _chosen_sample(random: Random, forgery: Forgery) -> None:
-    """Choose other elements, or fewer of them, for the sample of a large output."""
+    """Choose other or fewer elements for the sample of a large output."""
     output = forgery.line("/large")["outputs"]["OutputTensor"]
     elements = forgery.elements(output)
     choice = random.randrange(3)
@@ -75,7 +73,7 @@ def _chosen_sample(random: Random, forgery: Forgery) -> None:
 
 
 def _small_sampled(random: Random, forgery: Forgery) -> None:
-    """Keep a sample of an output that must be whole, or call a sample a whole output."""
+    """Keep a sample of a small output, or call a sample a whole output."""
     line = random.choice([line for line in forgery.outcomes[1:] if "outputs" in line])
     output = line["outputs"]["OutputTensor"]
     if "stored" not in output:
@@ -107,7 +105,7 @@ def _sampled_as_recorded(random: Random, forgery: Forgery) -> None:
 
 
 def _digest_shared(random: Random, forgery: Forgery) -> None:
-    """Give an output the digest, and so the elements, of an output of another size."""
+    """Give an output the digest of an output of another size."""
     lines = {
         line["outputs"]["OutputTensor"]["sha256"]: line for line in _with_whole_outputs(forgery)
     }
@@ -118,13 +116,13 @@ def _digest_shared(random: Random, forgery: Forgery) -> None:
 
 
 def _with_whole_outputs(forgery: Forgery) -> list[Any]:
-    """Return the lines of cases whose outputs are stored completely."""
+    """Return the lines of cases without samples."""
     lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
     return [line for line in lines if "sample" not in line["outputs"]["OutputTensor"]]
 
 
 def _fractional_sizes(random: Random, forgery: Forgery) -> None:
-    """Write whole numbers as floats, such as 4.0, which careless readers take."""
+    """Write whole numbers as floats, such as 4.0."""
     output = random.choice(_with_whole_outputs(forgery))["outputs"]["OutputTensor"]
     if random.random() < 0.5:
         output["sizes"] = [float(size) for size in output["sizes"]]
@@ -141,7 +139,6 @@ def _case_removed(random: Random, forgery: Forgery) -> None:
 
 
 def _case_invented(random: Random, forgery: Forgery) -> None:
-    """Give a case another name, or add a case."""
     name = f"tile/matrix/invented-{random.randrange(99)}"
     if random.random() < 0.5:
         case = random.choice(forgery.outcomes[1:])["case"]
@@ -153,7 +150,7 @@ def _case_invented(random: Random, forgery: Forgery) -> None:
 
 
 def _case_doubled(random: Random, forgery: Forgery) -> None:
-    """List a case twice, in the outcomes, or in the log in place of another one."""
+    """List a case twice in the outcomes, or in the log in place of another case."""
     if random.random() < 0.5:
         forgery.outcomes.append(dict(random.choice(forgery.outcomes[1:])))
     else:
@@ -163,7 +160,6 @@ def _case_doubled(random: Random, forgery: Forgery) -> None:
 
 
 def _status_edited(random: Random, forgery: Forgery) -> None:
-    """Give a verdict of the log another status."""
     line = random.choice(forgery.verdicts)
     kinds = {
         "unsupported": "data type",
@@ -183,7 +179,7 @@ def _status_edited(random: Random, forgery: Forgery) -> None:
 
 
 def _called_unsupported(random: Random, forgery: Forgery) -> None:
-    """Say that a case is unsupported, and leave out its outcome."""
+    """Call a case unsupported, and leave out its outcome."""
     line = random.choice(forgery.verdicts)
     forgery.remove(line["case"], of_log=False)
     line |= {"status": "unsupported", "expectation": None, "figures": {}}
@@ -197,7 +193,7 @@ def _called_unsupported(random: Random, forgery: Forgery) -> None:
 
 
 def _type_called_missing(random: Random, forgery: Forgery) -> None:
-    """Say that the device lacks a data type that its level demands; drop the type's outcomes."""
+    """Say that the device lacks a data type that its level demands, and drop its outcomes."""
     name = random.choice(("FLOAT32", "FLOAT16", "UINT32", "INT8"))
     forgery.predicate["capabilities"]["data_types"].remove(name)
     for line in forgery.verdicts:
@@ -215,12 +211,11 @@ def _type_called_missing(random: Random, forgery: Forgery) -> None:
 
 
 def _lower_level(random: Random, forgery: Forgery) -> None:
-    """Say that the device has a lower feature level than it has, or 9_9, which does not exist."""
+    """State a lower feature level, or 9_9, which does not exist."""
     forgery.predicate["capabilities"]["feature_level"] = random.choice(("1_0", "5_0", "9_9"))
 
 
 def _other_profile(random: Random, forgery: Forgery) -> None:
-    """Name another profile, or another digest of the profile."""
     profile = forgery.predicate["profile"]
     if random.random() < 0.5:
         profile["name"] = random.choice(
@@ -236,7 +231,7 @@ def _other_suite(random: Random, forgery: Forgery) -> None:
 
 
 def _replayed(random: Random, forgery: Forgery) -> None:
-    """Say that an old run answers a challenge that was chosen later."""
+    """Say that an old run answers a later challenge."""
     challenge = random.randrange(1, 1 << 64)
     forgery.predicate["challenge"] = str(challenge)
     forgery.log[0]["options"]["challenge"] = challenge
@@ -248,7 +243,6 @@ def _other_inputs(random: Random, forgery: Forgery) -> None:
 
 
 def _other_environment(random: Random, forgery: Forgery) -> None:
-    """Change statements about the environment or the run, in one place or in two."""
     environment = forgery.predicate["environment"]
     choice = random.randrange(8)
     if choice == 0:
@@ -273,7 +267,6 @@ def _other_environment(random: Random, forgery: Forgery) -> None:
 
 
 def _broke_down(random: Random, forgery: Forgery) -> None:
-    """Replace an outcome by a breakdown, a rejection or faults."""
     line = random.choice([line for line in forgery.outcomes[1:] if "outputs" in line])
     choice = random.randrange(3)
     if choice == 0:
@@ -293,7 +286,7 @@ def _other_rejection(random: Random, forgery: Forgery) -> None:
 
 
 def _excused_by_a_limit(random: Random, forgery: Forgery) -> None:
-    """Make an output wrong, and add limits of a substrate that excuse everything."""
+    """Make an output wrong, and add a substrate whose limits excuse everything."""
     _wrong_output(random, forgery)
     forgery.others["substrate.yaml"] = _EXCUSE
 
@@ -311,7 +304,7 @@ limits:
 
 
 def _badly_waived(random: Random, forgery: Forgery) -> None:
-    """Make an output wrong, and add a waiver that does not fit, such as one that has ended."""
+    """Make an output wrong, and add a waiver that does not apply."""
     output = forgery.line("/stated")["outputs"]["OutputTensor"]
     forgery.store(output, forgery.elements(output) + 1)
     fields = {
@@ -360,7 +353,6 @@ waivers:
 
 
 def _order_changed(random: Random, forgery: Forgery) -> None:
-    """List the verdicts of the log in another order."""
     lines = forgery.verdicts
     random.shuffle(lines)
     if lines == forgery.verdicts:
@@ -370,12 +362,12 @@ def _order_changed(random: Random, forgery: Forgery) -> None:
 
 
 def _without_footer(random: Random, forgery: Forgery) -> None:
-    """Replace the log's footer by its last verdict, which then is there twice."""
+    """Replace the log's footer by its last verdict."""
     forgery.log[-1] = dict(forgery.log[-2])
 
 
 def _all_waived(random: Random, forgery: Forgery) -> None:
-    """Make every whole output wrong, and add a waiver of one's own that accepts any error."""
+    """Make every whole output wrong, and add a waiver that accepts any error."""
     for line in forgery.outcomes[1:]:
         for output in line.get("outputs", {}).values():
             elements = forgery.elements(output)
@@ -400,7 +392,7 @@ def _all_waived(random: Random, forgery: Forgery) -> None:
 
 
 def _other_backend(random: Random, forgery: Forgery) -> None:
-    """Name a backend that the verifier does not know, or DirectML without adapter or driver."""
+    """Name an unknown backend, or DirectML without an adapter or a driver."""
     changes: dict[str, Any] = random.choice(
         (
             {"backend": "contoso"},
@@ -417,7 +409,7 @@ def _other_backend(random: Random, forgery: Forgery) -> None:
 
 
 def _deep_environment(random: Random, forgery: Forgery) -> None:
-    """Nest the environment's details deeply, in the statement, in the log or in both."""
+    """Nest the environment's details deeply in the statement, the log or both."""
     value: Any = "x"
     for _ in range(random.choice((400, 700))):
         value = [value] if random.random() < 0.5 else {"a": value}
@@ -458,11 +450,10 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "another backend": _other_backend,
     "a deep environment": _deep_environment,
 }
-"""What a vendor, who has a key, can do and sign, by name."""
 
 
 def _odd_dates(random: Random, forgery: Forgery) -> None:
-    """Date the run before such devices existed, with a length of up to 25 years."""
+    """Let a run begin in 1970 or 1999, and last up to 25 years."""
     began = datetime(random.choice((1970, 1999)), 1, 1, tzinfo=UTC)
     lasted = timedelta(days=random.choice((1, 365, 9000)))
     forgery.log[0]["started"] = began.isoformat()
@@ -472,4 +463,4 @@ def _odd_dates(random: Random, forgery: Forgery) -> None:
 REPORTED: Final[Mapping[str, tuple[Callable[[Random, Forgery], None], str]]] = {
     "odd dates": (_odd_dates, "the run ended on "),
 }
-"""Cheats that no verifier can prove, each with the note that the report must have."""
+"""Cheats that the verifier cannot prove, and the note that each must get."""
