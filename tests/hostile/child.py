@@ -42,7 +42,7 @@ def main(kind: str, folder: Path, first: int, count: int) -> None:
 
 
 def _problem_with(kind: str, seed: int, folder: Path) -> str:
-    """Feed a mutant; return what dmlconf did wrong, or remove its folder and return an empty text."""
+    """Feed a mutant; return what dmlconf did wrong, or an empty text."""
     subject, random = {**SUBJECTS, **CANARIES}[kind], Random(f"{kind}:{seed}")
     mutant = subject.mutant(random)
     folder.mkdir(exist_ok=True)

@@ -36,17 +36,16 @@ nodes:
           ScaleBias: {Scale: -1.0e+6, Bias: 0}}}
 outputs: {y: spike}
 """
-"""The quotient 16777215 / 3 may be off by almost 2 where a kernel multiplies by a reciprocal.
+"""exp(-1e6 * (remainder - 2.75)**2), which is 1 for the remainder 2.75, and 0 for others.
 
-So the first remainder may be any number from -3 to 6. The spike is 1 where the remainder is 2.75,
-and 0 for other numbers, such as those of samples."""
+The rule permits any remainder from -3 to 6 for 16777215 and 3, and the reference gives 0."""
 
 
 class Remainders(NumpyBackend):
-    """Gives the first remainder as 2.75.
+    """Gives 2.75 for the first remainder.
 
     Args:
-        fused: a factor of the output of a graph, if it has only one output.
+        fused: a factor of the only output of a graph.
         spike: a factor of the results of EXP.
     """
 
@@ -82,13 +81,13 @@ def verdict_on(backend: NumpyBackend, tmp_path: Path, text: str = SPIKE) -> Verd
     return verdict
 
 
-def test_a_graph_passes_if_each_node_is_right_for_the_inputs_that_it_got(tmp_path: Path) -> None:
+def test_a_graph_passes_if_nodes_fit_their_actual_inputs(tmp_path: Path) -> None:
     verdict = verdict_on(Remainders(), tmp_path)
     assert verdict.status is Status.PASSED
     assert verdict.figures["y"].by_nodes == 1
 
 
-def test_only_outputs_that_are_not_right_by_their_rules_have_the_figure_by_nodes(
+def test_outputs_right_by_their_rules_lack_the_figure_by_nodes(
     tmp_path: Path,
 ) -> None:
     text = SPIKE.replace("outputs: {y: spike}", "outputs: {y: spike, r: rest}")
@@ -98,7 +97,7 @@ def test_only_outputs_that_are_not_right_by_their_rules_have_the_figure_by_nodes
     assert verdict.figures["r"].by_nodes is None
 
 
-def test_right_nodes_do_not_excuse_a_graph_that_gives_other_bits_than_its_nodes(
+def test_right_nodes_do_not_excuse_a_graph_with_other_bits(
     tmp_path: Path,
 ) -> None:
     verdict = verdict_on(Remainders(fused=0.75), tmp_path)
@@ -107,14 +106,14 @@ def test_right_nodes_do_not_excuse_a_graph_that_gives_other_bits_than_its_nodes(
     assert verdict.reason.kind is ReasonKind.WRONG_VALUES
 
 
-def test_a_graph_fails_if_a_node_is_wrong_for_the_inputs_that_it_got(tmp_path: Path) -> None:
+def test_a_graph_fails_if_a_node_is_wrong(tmp_path: Path) -> None:
     verdict = verdict_on(Remainders(spike=1.5), tmp_path)
     assert verdict.status is Status.FAILED
     assert verdict.figures["y"].by_nodes is None
 
 
 def test_right_nodes_do_not_excuse_a_graph_with_a_relation(tmp_path: Path) -> None:
-    """Both forms give the spike, so their values are wrong alike."""
+    """Both forms of the graph give the same outputs."""
     verdict = verdict_on(Remainders(), tmp_path, SPIKE + "relation: order\n")
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
@@ -122,7 +121,7 @@ def test_right_nodes_do_not_excuse_a_graph_with_a_relation(tmp_path: Path) -> No
 
 
 class HalvesTheExported(Remainders):
-    """Halves `y` of graphs whose intermediates are outputs: only nodes that run alone are right."""
+    """Halves `y` of graphs that export their intermediates, but not of nodes alone."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case, outcome in zip(cases, super().run(cases), strict=True):
@@ -133,7 +132,7 @@ class HalvesTheExported(Remainders):
             yield outcome
 
 
-def test_nodes_that_run_alone_show_a_graph_to_be_right_if_one_with_more_outputs_is_wrong(
+def test_nodes_run_alone_if_the_exported_form_is_wrong(
     tmp_path: Path,
 ) -> None:
     verdict = verdict_on(HalvesTheExported(), tmp_path)
@@ -141,7 +140,7 @@ def test_nodes_that_run_alone_show_a_graph_to_be_right_if_one_with_more_outputs_
     assert verdict.figures["y"].by_nodes == 1
 
 
-def test_a_constant_may_be_an_output_of_a_graph_that_its_nodes_show_to_be_right(
+def test_a_graph_right_by_nodes_may_output_a_constant(
     tmp_path: Path,
 ) -> None:
     constant = "constants:\n  k: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}\nnodes:"
@@ -150,7 +149,7 @@ def test_a_constant_may_be_an_output_of_a_graph_that_its_nodes_show_to_be_right(
 
 
 class WrongConstants(Remainders):
-    """Gives 9 for each element of the constant `z`, in all forms of the graph."""
+    """Gives 9 for each element of the constant `z`."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case, outcome in zip(cases, super().run(cases), strict=True):
@@ -160,14 +159,14 @@ class WrongConstants(Remainders):
             yield outcome
 
 
-def test_right_nodes_do_not_excuse_a_wrong_constant_that_is_an_output(tmp_path: Path) -> None:
+def test_right_nodes_do_not_excuse_a_wrong_constant_output(tmp_path: Path) -> None:
     constant = "constants:\n  k: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}\nnodes:"
     text = SPIKE.replace("nodes:", constant).replace("{y: spike}", "{y: spike, z: k}")
     assert verdict_on(WrongConstants(), tmp_path, text).status is Status.FAILED
 
 
 class CutsRests(Remainders):
-    """Leaves out the last element of `r`, unless other outputs were added to the graph."""
+    """Leaves out the last element of `r` of graphs with two outputs."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case, outcome in zip(cases, super().run(cases), strict=True):

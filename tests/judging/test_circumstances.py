@@ -55,11 +55,11 @@ from tests.cases.suites import SUM
 ALL: Final = tuple(Circumstance)
 
 TESTED: Final = registry.parse("faulty:zeros")
-"""The name under which the backends here run, since the reference judges all but `numpy`."""
+"""The name under which these backends run; the reference does not judge `numpy`."""
 
 
 class Right(NumpyBackend):
-    """The reference, which runs a case under circumstances as it runs it plainly."""
+    """The reference, which gives the same outputs under circumstances."""
 
     def capabilities(self) -> Capabilities:
         return replace(super().capabilities(), circumstances=frozenset(map(str, Circumstance)))
@@ -74,7 +74,7 @@ class Right(NumpyBackend):
 
 
 class WrongWhenRebound(Right):
-    """Gives the outputs of the inputs before, when it is bound to other inputs."""
+    """Gives the outputs of the first inputs when it is bound to others."""
 
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
         stale = replace(self.dispatch(case, 0), variation=1)
@@ -92,10 +92,9 @@ class WritesBesideWhenOffset(Right):
 
 
 class WrongForOtherData(Right):
-    """Wrong for other inputs than those of the case, in plain runs too."""
+    """Negates the outputs for other inputs than those of the case, in plain runs too."""
 
     def run(self, cases: Any) -> Iterator[Any]:
-        """Yield what the reference computes, negated for cases with other inputs."""
         for case, outcome in zip(cases, super().run(cases), strict=True):
             if "#inputs" in case.identifier and isinstance(outcome, Outputs):
                 arrays = {name: -array for name, array in outcome.arrays.items()}
@@ -143,7 +142,7 @@ def opened(backend: NumpyBackend) -> Iterator[Any]:
 
 
 def verdict_on(tmp_path: Path, backend: NumpyBackend) -> Verdict:
-    """Return the verdict on SUM under all circumstances, after a check against the schema."""
+    """Return the verdict on SUM under all circumstances; check it against the schema."""
     (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
     plan = load_suite([tmp_path]).plan()
     options = JudgeOptions(circumstances=ALL)
@@ -164,7 +163,7 @@ def test_a_case_that_is_right_under_all_circumstances_passes(tmp_path: Path) -> 
     assert verdict.judgement.circumstances == dict.fromkeys(ALL, "passed")
 
 
-def test_a_circumstance_is_blamed_if_a_plain_run_with_the_same_inputs_is_right(
+def test_a_circumstance_is_blamed_if_the_plain_run_is_right(
     tmp_path: Path,
 ) -> None:
     verdict = verdict_on(tmp_path, WrongWhenRebound())
@@ -176,7 +175,7 @@ def test_a_circumstance_is_blamed_if_a_plain_run_with_the_same_inputs_is_right(
     assert verdict.reason.differences
 
 
-def test_no_circumstance_is_blamed_if_a_plain_run_with_other_inputs_is_wrong(
+def test_no_circumstance_is_blamed_if_the_plain_run_is_wrong(
     tmp_path: Path,
 ) -> None:
     verdict = verdict_on(tmp_path, WrongForOtherData())
@@ -185,10 +184,10 @@ def test_no_circumstance_is_blamed_if_a_plain_run_with_other_inputs_is_wrong(
     assert verdict.reason.message.startswith("with other inputs (1), plainly too: ")
 
 
-def test_an_excuse_of_a_plain_run_with_other_inputs_does_not_excuse_the_circumstance(
+def test_a_waived_plain_run_does_not_excuse_a_circumstance(
     tmp_path: Path,
 ) -> None:
-    """The known fault negates the sum; under the circumstance the outputs are stale instead."""
+    """The waived fault negates outputs; under the circumstance they are stale instead."""
     (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
     [planned] = load_suite([tmp_path]).plan()
     case = valid_case(planned)
@@ -214,7 +213,7 @@ def test_an_excuse_of_a_plain_run_with_other_inputs_does_not_excuse_the_circumst
     assert (verdict.status, verdict.circumstance) == (Status.FAILED, "rebound")
 
 
-def test_a_fault_under_a_circumstance_fails_the_case_though_the_values_are_right(
+def test_a_fault_under_a_circumstance_fails_right_values(
     tmp_path: Path,
 ) -> None:
     verdict = verdict_on(tmp_path, WritesBesideWhenOffset())
@@ -231,7 +230,7 @@ def test_a_fault_under_a_circumstance_fails_the_case_though_the_values_are_right
         (None, None),
     ],
 )
-def test_buffers_that_a_backend_calls_shared_count_only_for_tensors_of_the_case(
+def test_shared_buffers_count_only_for_tensors_of_the_case(
     stated: dict[str, str] | None, accepted: dict[str, str] | None, tmp_path: Path
 ) -> None:
     class Sharing(Right):
@@ -247,7 +246,7 @@ def test_buffers_that_a_backend_calls_shared_count_only_for_tensors_of_the_case(
     assert [each.in_place for each in under.dispatches] == [accepted]
 
 
-def test_a_backend_that_reports_no_dispatches_under_a_circumstance_breaks_it(
+def test_a_circumstance_without_dispatches_is_broken(
     tmp_path: Path,
 ) -> None:
     class Idle(Right):
@@ -260,7 +259,7 @@ def test_a_backend_that_reports_no_dispatches_under_a_circumstance_breaks_it(
     assert "the backend reported no dispatches" in verdict.reason.message
 
 
-def test_a_backend_that_raises_under_a_circumstance_breaks_that_circumstance(
+def test_an_exception_under_a_circumstance_breaks_only_it(
     tmp_path: Path,
 ) -> None:
     verdict = verdict_on(tmp_path, RaisesWhenOwned())
@@ -281,7 +280,7 @@ def test_the_circumstance_that_removes_the_device_is_named(tmp_path: Path) -> No
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "repeated")
 
 
-def test_a_circumstance_that_the_backend_calls_inapplicable_does_not_fail_the_case(
+def test_an_inapplicable_circumstance_does_not_fail_the_case(
     tmp_path: Path,
 ) -> None:
     verdict = verdict_on(tmp_path, NeverOffset())
@@ -290,7 +289,7 @@ def test_a_circumstance_that_the_backend_calls_inapplicable_does_not_fail_the_ca
 
 
 class Slow(Right):
-    """Says of each plain run that its dispatches took so many seconds; the least of them counts."""
+    """Says that the dispatches of each plain run took these seconds; the shortest counts."""
 
     def __init__(self, *dispatch_seconds: float) -> None:
         self.dispatch_seconds = dispatch_seconds

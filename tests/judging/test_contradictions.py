@@ -59,13 +59,7 @@ def unary(
 ) -> str:
     """Return a case file of an operator on one element, which expects `wrong`.
 
-    Args:
-        operator: the operator, of one input.
-        value: the element.
-        wrong: the expected element.
-        more: a further line of the case.
-        data_type: that of both tensors.
-        desc: a further line of the desc.
+    `more` is a further line of the case, and `desc` of its desc.
     """
     return f"""
 operator: {operator}
@@ -81,7 +75,7 @@ cases:
 
 
 def binary(operator: str, one: str, other: str, wrong: str, data_type: str = "FLOAT32") -> str:
-    """Return a case file of an operator on one element of each of two inputs, expecting `wrong`."""
+    """Return a case file of an operator on two inputs of one element, which expects `wrong`."""
     return f"""
 operator: {operator}
 cases:
@@ -95,7 +89,7 @@ cases:
 
 
 def tolerant(limit: str) -> str:
-    """Return a case file of a wrong exponential whose tolerance has this limit."""
+    """Return a case file of a wrong exponential with this tolerance."""
     return unary(
         "ELEMENT_WISE_EXP", "0", "5", f"tolerance: {{OutputTensor: {{{limit}, reason: a test}}}}"
     )
@@ -122,7 +116,7 @@ CASES: Final[Mapping[str, str]] = {
 
 
 def expected(case: Case) -> Outputs:
-    """Return the outputs that a case expects, as those of a backend."""
+    """Return the outputs that a case expects."""
     assert isinstance(case.expectation, ExpectedOutputs)
     return Outputs(dict(case.expectation.outputs))
 
@@ -139,7 +133,7 @@ def test_a_backend_that_returns_the_contradictory_expectation_fails(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_outputs_of_the_reference_fail_too_if_the_expectation_contradicts_them(
+def test_reference_outputs_fail_too_if_the_expectation_contradicts_them(
     tmp_path: Path, name: str
 ) -> None:
     case = built(tmp_path, CASES[name])
@@ -185,16 +179,16 @@ def test_a_graphs_expectation_that_the_rules_forbid_is_a_contradiction(tmp_path:
         assert status_and_kind(judge(case, outcome, no_expectation)) == CONTRADICTION
 
 
-def test_an_expectation_that_is_another_permitted_candidate_is_no_contradiction(
+def test_another_permitted_candidate_is_no_contradiction(
     tmp_path: Path,
 ) -> None:
-    """The rule permits 0 for a subnormal sum, in outputs and in expectations alike."""
+    """The rule permits 0 for a subnormal sum."""
     case = built(tmp_path, binary("ELEMENT_WISE_ADD", "1e-40", "1e-40", "0"))
     assert judge(case, run_case(case), no_expectation).status is Status.PASSED
     assert judge(case, expected(case), no_expectation).status is Status.PASSED
 
 
-def test_an_expectation_of_an_element_that_may_have_any_value_is_no_contradiction(
+def test_an_expectation_of_an_open_element_is_no_contradiction(
     tmp_path: Path,
 ) -> None:
     case = built(tmp_path, binary("ELEMENT_WISE_DIVIDE", "1", "0", "5", "INT32"))
@@ -240,7 +234,7 @@ def test_a_wrong_recording_of_an_earlier_reference_is_a_contradiction(tmp_path: 
     assert verdict.expectation is Provenance.REFERENCE
 
 
-def test_a_case_that_disputes_the_reference_is_judged_by_its_expectation(tmp_path: Path) -> None:
+def test_a_disputing_case_is_judged_by_its_expectation(tmp_path: Path) -> None:
     case = built(tmp_path, DISPUTING)
     right = judge(case, expected(case), no_expectation)
     assert (right.status, right.identity.disputes) == (Status.PASSED, "reference")
@@ -248,7 +242,7 @@ def test_a_case_that_disputes_the_reference_is_judged_by_its_expectation(tmp_pat
     assert status_and_kind(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
 
 
-def test_a_case_that_disputes_the_reference_is_waived_for_the_reference_itself(
+def test_a_disputing_case_is_waived_for_the_reference(
     tmp_path: Path,
 ) -> None:
     case = built(tmp_path, DISPUTING)

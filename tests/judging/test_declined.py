@@ -25,7 +25,7 @@ SOME = "faulty:declines,on=example-1"
 """A backend that declines cases with `example-1` in their identifiers."""
 
 GATHER = ("--operator", "GATHER", "--tag", "documented")
-"""Options that select cases which SOME declines, and others."""
+"""Options that select cases, of which SOME declines some."""
 
 
 def test_a_run_in_which_all_cases_are_declined_has_exit_code_7(tmp_path: Path) -> None:

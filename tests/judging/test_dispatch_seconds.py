@@ -1,4 +1,4 @@
-"""Verdicts in logs and reports have the times of dispatches, which the device's clock measures.
+"""Verdicts in logs and reports have the times of dispatches.
 
 The tested code is in `dmlconf/judging/judge.py`, `dmlconf/verdicts/record.py`,
 `dmlconf/run_log/log.py`, `schemas/run-log.schema.json` and `schemas/report.schema.json`.
@@ -23,7 +23,7 @@ from tests.engine.cases import plan
 
 
 def verdict(directory: Path, outcome: Outcome) -> Verdict:
-    """Return the verdict on this outcome of a case that states its outputs."""
+    """Return the verdict on an outcome of a case that states its outputs."""
     return judge(build(plan(directory, "stated")[0]), outcome, lambda case: None)
 
 
@@ -31,7 +31,7 @@ SCHEMAS = ("run-log", "report")
 
 
 def check_schema(name: str, data: object) -> None:
-    """Check a verdict, as JSON has it, against the schema of the log or of the report."""
+    """Check a verdict against the schema of run logs or of reports."""
     schema = bundled_schema(name)
     inside = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": "#/$defs/verdict"}
     jsonschema.validate(data, inside)

@@ -16,8 +16,8 @@ from dmlconf.judging.error_map import MOST_COLUMNS, MOST_ROWS, error_map
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=4, max_side=20)
 
 
-def test_the_digit_follows_the_power_of_ten_of_the_error_over_the_largest_expected_number() -> None:
-    """9 stands for errors from 0.1 of that number on, 8 for 0.01 to 0.1, and so on; 0 for none."""
+def test_digits_are_powers_of_ten_of_the_relative_error() -> None:
+    """9 stands for errors of at least 0.1 of the largest expected number, 8 of 0.01, and so on."""
     expected = np.array([[1000, 1, 1, 1]], np.float64)
     actual = expected + np.array([[0, 1e-6, 0.5, 500]])
     assert error_map(actual, expected).rows == ("0169",)
@@ -39,7 +39,7 @@ def test_the_digit_follows_the_power_of_ten_of_the_error_over_the_largest_expect
 def test_the_digits_of_nan_infinity_and_numbers_beside_0(
     actual: float, expected: float, digit: str
 ) -> None:
-    """If no expected number is finite and not 0, the error counts as a share of 1."""
+    """If the expected number is 0 or not finite, the error counts as a share of 1."""
     pair = (np.array([value], np.float32) for value in (actual, expected))
     assert error_map(*pair).rows == (digit,)
 

@@ -1,9 +1,6 @@
-"""`FigureCache` stores the records of all cases of a case file in one file of the cache.
+"""`FigureCache` stores records of what was computed for cases, such as figures of verdicts.
 
-If not all records fit into that file, the older half of them is dropped, until the others fit.
-
-A record holds what was computed for a case, such as the figures of its comparison. The group of a
-record stands for the case file.
+A file of the cache has the records of one case file. If they do not fit, the older half is dropped.
 
 The tested code is in `dmlconf/judging/figure_cache.py`.
 """
@@ -22,11 +19,11 @@ from dmlconf.documents.store import LARGEST_ENTRY, Store
 from dmlconf.judging.figure_cache import CachedRecord, FigureCache, KnownJudgement
 
 LONG = "x" * (LARGEST_ENTRY // 10)
-"""A record; nine of this length fit into one file."""
+"""A record of which nine fit into a file."""
 
 
 def save_records(folder: Path, *keys: str) -> None:
-    """Save one long record for each key, all in the same group."""
+    """Save one long record for each key."""
     cache = FigureCache(Store(folder))
     cache.unsaved += [CachedRecord("tile/tile/boundary", "figures", key, LONG) for key in keys]
     cache.close()
@@ -46,14 +43,14 @@ def test_records_of_later_runs_are_added(tmp_path: Path) -> None:
     assert keys_in(tmp_path / "cache") == ["a", "b", "c"]
 
 
-def test_the_newer_half_of_the_records_is_kept_if_not_all_fit(tmp_path: Path) -> None:
+def test_the_newer_half_is_kept_if_not_all_fit(tmp_path: Path) -> None:
     save_records(tmp_path / "cache", *map(str, range(8)))
     save_records(tmp_path / "cache", *map(str, range(8, 12)))
     assert keys_in(tmp_path / "cache") == ["6", "7", "8", "9", "10", "11"]
 
 
-def test_after_two_overflows_in_a_run_no_more_of_its_records_are_kept(tmp_path: Path) -> None:
-    """The records 0 to 11 do not fit, nor do 6 to 17; only 12 to 17 are left of these."""
+def test_after_two_overflows_a_run_keeps_no_more_records(tmp_path: Path) -> None:
+    """Of the records 0 to 11, 6 to 11 are left; of these and 12 to 17, 12 to 17 are left."""
     save_records(tmp_path / "cache", "of an earlier run")
     cache = FigureCache(Store(tmp_path / "cache"))
     for keys in (range(12), range(12, 18), range(18, 30)):
@@ -66,7 +63,7 @@ def test_after_two_overflows_in_a_run_no_more_of_its_records_are_kept(tmp_path: 
     assert keys_in(tmp_path / "cache") == [*map(str, range(12, 18)), "of a later run"]
 
 
-def test_a_record_that_is_larger_than_a_file_may_be_is_not_kept(tmp_path: Path) -> None:
+def test_a_record_too_large_for_a_file_is_not_kept(tmp_path: Path) -> None:
     cache = FigureCache(Store(tmp_path / "cache"))
     cache.unsaved.append(CachedRecord("tile/tile/boundary", "figures", "a", "x" * LARGEST_ENTRY))
     cache.close()
@@ -83,7 +80,7 @@ cases:
 """
 
 
-def test_what_is_recalled_of_a_case_depends_on_its_data_files(tmp_path: Path) -> None:
+def test_recalled_facts_depend_on_the_data_files(tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text(FROM_FILE)
 

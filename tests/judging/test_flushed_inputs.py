@@ -1,7 +1,6 @@
 """Indices and other results of comparisons may be those of zeros if inputs are subnormal.
 
-A device may flush subnormal FLOAT32 numbers to zero before it compares them. So ARGMAX of
-[1e-40, 2e-40] may be 1, or 0 as for two zeros.
+A device may flush subnormal FLOAT32 numbers to zero, so ARGMAX of [1e-40, 2e-40] may be 0 or 1.
 
 The tested code is in `dmlconf/permitted/subnormals.py`, `dmlconf/permitted/allowance.py`,
 `dmlconf/precision/compare.py` and `dmlconf/judging/judge.py`.
@@ -50,7 +49,7 @@ DESCS = {
 
 
 def case_of(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
-    """Return a case of an operator on these four numbers, which are subnormal by default."""
+    """Return a case of an operator on four numbers, by default subnormal ones."""
     desc = DESCS[operator].replace(NUMBERS, numbers)
     text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
     (planned,) = load_suite([write(directory, text, "one.yaml")]).plan()
@@ -58,19 +57,18 @@ def case_of(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
 
 
 def flushed(case: Case) -> dict[str, Array]:
-    """Return the outputs of a device that flushes all inputs to zero, other than gradients."""
+    """Return the outputs for inputs of zeros and the right gradients."""
     return evaluate(
         case, {name: array * 0 for name, array in case.inputs().items()} | gradients(case)
     )
 
 
 def gradients(case: Case) -> dict[str, Array]:
-    """Return the input of gradients, if the operator has one; it is not compared."""
+    """Return the input of gradients, which no operator compares."""
     return {name: a for name, a in case.inputs().items() if name == "InputGradientTensor"}
 
 
 def reference(case: Case) -> Outcome:
-    """Return what the reference computes."""
     return Outputs(evaluate(case, case.inputs()))
 
 
@@ -95,7 +93,7 @@ def test_results_for_zeros_are_wrong_if_the_inputs_are_normal(
 
 
 @pytest.mark.parametrize("operator", ["ARGMIN", "ARGMAX", "REDUCE", "MAX_POOLING1", "TOP_K"])
-def test_an_index_that_neither_subnormal_inputs_nor_zeros_have_is_wrong(
+def test_an_index_wrong_for_subnormal_numbers_and_zeros_fails(
     tmp_path: Path, operator: str
 ) -> None:
     case = case_of(tmp_path, operator)
@@ -122,7 +120,7 @@ def test_extrema_of_subnormal_numbers_may_be_zero(tmp_path: Path, function: str)
 
 
 def test_subnormal_float16_inputs_are_no_zeros(tmp_path: Path) -> None:
-    """They are normal FLOAT32 numbers, and Direct3D lets only subnormal FLOAT32 numbers vanish."""
+    """Direct3D permits to flush subnormal FLOAT32 numbers; 1e-5 is a normal one."""
     desc = "InputTensor: {Sizes: [2], DataType: FLOAT16, values: [1.0e-5, 1]}, "
     desc += "OutputTensor: {Sizes: [2], DataType: FLOAT32}"
     text = f"operator: CAST\ncases:\n  - name: one\n    desc: {{{desc}}}\n"

@@ -1,6 +1,4 @@
-"""Cases made from layers of published networks fail if an output is wrong.
-
-The data of each layer must be chosen so that a wrong output violates the precision rule.
+"""Cases made from layers of published networks have data for which wrong outputs fail.
 
 The tested code is in `cases/*/model.yaml` and `tests/judging/wrong_results.py`.
 """
@@ -26,27 +24,27 @@ from dmlconf.workers.memory import tensor_bytes
 from tests.judging.wrong_results import LAYER_CHANGES, Survivor, survivors
 
 ONE_IN: Final = 4
-"""A sample takes one of four files, and one of four of their layers."""
+"""The sample takes every fourth layer of every fourth file."""
 
 MOST_BYTES: Final = 1 << 18
-"""The sample leaves out layers whose tensors have more bytes; each of them takes seconds."""
+"""The sample leaves out layers with larger tensors, each of which takes seconds."""
 
 MOST_ALIKE: Final = 0.95
-"""The share of an output's elements that may be equal; with more, a constant is nearly right."""
+"""The largest share of equal elements in an output."""
 
 FEW: Final = 64
-"""The elements of an output with at most this many may all be equal."""
+"""An output of so few elements may be constant."""
 
 
 @cache
 def layers(one_in: int = 1) -> Sequence[PlannedCase]:
-    """Return the layers of every operator, or of one operator in `one_in`."""
+    """Return the layers of every operator, or of one in `one_in`."""
     files = sorted(cases_directory().glob("*/model.yaml"))[::one_in]
     return list(load_suite(files, store=user_store()).plan())
 
 
 def reference() -> Against:
-    """Return a source of the reference's outputs, which remembers those of the last case."""
+    """Return the reference, which remembers its outputs for the last case."""
     last: list[tuple[str, Outcome]] = []
 
     def against(case: Case) -> Outcome:
@@ -58,12 +56,12 @@ def reference() -> Against:
 
 
 def unnoticed(plan: Sequence[PlannedCase]) -> list[Survivor]:
-    """Return the verdicts on layers that pass although outputs were changed."""
+    """Return the verdicts that pass although outputs were changed."""
     return list(survivors(plan, reference(), LAYER_CHANGES))
 
 
 def uniform_outputs(plan: Sequence[PlannedCase]) -> list[str]:
-    """Return outputs of more than FEW elements, if one number is more than MOST_ALIKE of them."""
+    """Return outputs of more than FEW elements whose share of equal ones is above MOST_ALIKE."""
     uniform = []
     for planned in plan:
         case = build(planned)
@@ -75,14 +73,13 @@ def uniform_outputs(plan: Sequence[PlannedCase]) -> list[str]:
 
 
 def sample() -> list[PlannedCase]:
-    """Return a few small layers."""
     return [
         planned for planned in layers(ONE_IN)[::ONE_IN] if tensor_bytes(build(planned)) < MOST_BYTES
     ]
 
 
 @pytest.mark.whole
-def test_there_are_hundreds_of_layers_each_with_a_note_of_its_network() -> None:
+def test_hundreds_of_layers_have_notes_of_their_networks() -> None:
     templates = {planned.template for planned in layers()}
     assert len(layers()) >= 600
     notes = {template.about.note for template in templates}

@@ -36,7 +36,7 @@ cases:
 
 
 def only_case(folder: Path, text: str) -> Case:
-    """Return the only case of a file with this text."""
+    """Return the case of a file with this text."""
     file = folder / "case.yaml"
     file.write_text(text, encoding="utf-8")
     [planned] = load_suite([file]).plan()
@@ -44,12 +44,12 @@ def only_case(folder: Path, text: str) -> Case:
 
 
 def sums(folder: Path, row: Sequence[float]) -> Case:
-    """Return a case of eight sums of these terms."""
+    """Return a case that computes eight sums of these terms."""
     return only_case(folder, SUMS.format(length=len(row), values=[*row] * 8))
 
 
 def judge_outputs(case: Case, output: Array) -> Verdict:
-    """Return the verdict on an OutputTensor, judged by the reference."""
+    """Return the verdict on an OutputTensor."""
     right = run_case(case)
     return judge(case, Outputs({"OutputTensor": output}), lambda _: right)
 
@@ -65,7 +65,7 @@ cases:
 
 
 def test_zeros_that_only_a_wide_tolerance_permits_fail(tmp_path: Path) -> None:
-    """A sine may be off by 0.0008, which is more than any of these sines."""
+    """The rule permits an error of 0.0008 for each of these sines."""
     case = only_case(tmp_path, SINES)
     verdict = judge_outputs(case, np.zeros(16, np.float32))
     assert verdict.figures["OutputTensor"].differing == 0
@@ -90,14 +90,14 @@ cases:
     assert judge_outputs(case, np.zeros(16, np.float32)).status is Status.PASSED
 
 
-def test_zeros_pass_if_terms_of_a_sum_may_cancel_by_rounding(tmp_path: Path) -> None:
-    """The sum is 0.07, less than 2^-10 of the sizes of its terms, 100,500."""
+def test_zeros_pass_if_a_sum_may_cancel(tmp_path: Path) -> None:
+    """The sum is 0.07; the sizes of its terms add up to 100,500."""
     case = sums(tmp_path, [100.5] * 500 + [-100.5] * 500 + [0.07])
     assert judge_outputs(case, np.zeros((1, 1, 8, 1), np.float16)).status is Status.PASSED
 
 
 @pytest.mark.parametrize(("value", "status"), [(8e-8, Status.PASSED), (2e-7, Status.FAILED)])
-def test_zeros_pass_if_a_function_may_lose_the_input_beside_1(
+def test_zeros_pass_if_a_function_may_lose_its_input(
     value: float, status: Status, tmp_path: Path
 ) -> None:
     """DirectML 1.8.0 and 1.13.1 give 0 for -8e-8, and other numbers for -1e-7."""
@@ -115,8 +115,8 @@ cases:
     assert judge_outputs(case, np.zeros(16, np.float32)).status is status
 
 
-def test_a_copy_of_the_input_that_only_a_wide_tolerance_permits_fails(tmp_path: Path) -> None:
-    """The hyperbolic tangent of 0.003 is less by 9e-9, which is 39 ULP; up to 16 are excused."""
+def test_a_copy_that_only_a_wide_tolerance_permits_fails(tmp_path: Path) -> None:
+    """tanh(0.003) is 39 ULP below 0.003; a copy may be off by 16 ULP."""
     case = only_case(
         tmp_path,
         """
@@ -138,8 +138,8 @@ cases:
     assert judge_outputs(case, right.arrays["OutputTensor"]).status is Status.PASSED
 
 
-def test_a_copy_of_an_input_does_not_fail_if_every_result_is_permitted(tmp_path: Path) -> None:
-    """A power of the base -1 may be a number or NaN, so any result is right."""
+def test_a_copy_is_unchecked_if_every_result_is_permitted(tmp_path: Path) -> None:
+    """A power of the base -1 may be a number or NaN."""
     case = only_case(
         tmp_path,
         """
@@ -164,8 +164,8 @@ cases:
     assert verdict.status is Status.UNCHECKED
 
 
-def test_zeros_do_not_fail_if_every_result_is_permitted(tmp_path: Path) -> None:
-    """The squares, 5.8e-11, are 0 in FLOAT16, and DirectML makes 0 of a gradient with base 0."""
+def test_zeros_are_unchecked_if_every_result_is_permitted(tmp_path: Path) -> None:
+    """The squares are 0 in FLOAT16, and DirectML gives 0 for a gradient with the base 0."""
     case = only_case(
         tmp_path,
         """
@@ -190,7 +190,7 @@ cases:
 
 
 def test_zeros_pass_if_the_formula_loses_small_results(tmp_path: Path) -> None:
-    """A kernel may compute the hyperbolic tangent of 1e-30 from its exponential, 1 in FLOAT32."""
+    """A kernel may compute the tangent from exp(1e-30), which is 1 in FLOAT32."""
     case = only_case(
         tmp_path,
         """
@@ -216,7 +216,7 @@ cases:
 """
 
 
-def test_zeros_pass_only_if_0_is_one_of_the_permitted_candidates(tmp_path: Path) -> None:
+def test_zeros_pass_only_if_0_is_a_candidate(tmp_path: Path) -> None:
     """256 may become 255 or wrap around to 0, and 257 may become 255 or 1."""
     for value, right in ((256, True), (257, False), (7, False)):
         case = only_case(tmp_path, CASTS.format(value=value))
@@ -237,7 +237,7 @@ cases:
 
 
 def test_zeros_pass_if_a_product_underflows(tmp_path: Path) -> None:
-    """18 factors of at most 0.2 make less than 3e-13, of which FLOAT16 makes 0."""
+    """Each product is at most 0.2**18, which is 0 in FLOAT16."""
     case = only_case(tmp_path, PRODUCTS)
     assert judge_outputs(case, np.zeros((13, 1, 1), np.float16)).status is Status.PASSED
 
@@ -255,13 +255,13 @@ cases:
 """
 
 
-def test_zeros_pass_if_another_permitted_output_is_zero(tmp_path: Path) -> None:
-    """Squares that overflow make a norm of infinity; divided by it, everything is 0."""
+def test_zeros_pass_if_squares_overflow(tmp_path: Path) -> None:
+    """A number divided by an infinite norm is 0."""
     case = only_case(tmp_path, NORMS)
     assert judge_outputs(case, np.zeros((4, 8), np.float32)).status is Status.PASSED
 
 
-def test_a_copy_is_right_as_the_maximum_of_each_single_element(tmp_path: Path) -> None:
+def test_a_copy_passes_as_the_maximum_of_single_elements(tmp_path: Path) -> None:
     case = only_case(
         tmp_path,
         """
@@ -278,10 +278,10 @@ cases:
     assert judge_outputs(case, case.inputs()["InputTensor"]).status is Status.PASSED
 
 
-def test_a_copy_of_the_bias_is_right_where_another_right_output_is_the_bias(
+def test_a_copy_of_the_bias_passes_if_squares_overflow(
     tmp_path: Path,
 ) -> None:
-    """Squares that overflow make an infinite variance, so that nothing but the bias is left."""
+    """A number divided by an infinite deviation is 0, to which the bias is added."""
     case = only_case(
         tmp_path,
         """
@@ -301,10 +301,8 @@ cases:
     assert judge_outputs(case, case.inputs()["BiasTensor"]).status is Status.PASSED
 
 
-def test_a_copy_is_right_where_each_element_may_be_the_next_one(tmp_path: Path) -> None:
-    """Coordinate i is just below i, or i if FLOAT32 rounds it; rounded down, it is that of element
-    i - 1 or i.
-    """
+def test_a_copy_passes_if_coordinates_may_be_rounded(tmp_path: Path) -> None:
+    """The coordinate of element i is just below i, and FLOAT32 may round it to i."""
     case = only_case(
         tmp_path,
         """
@@ -321,8 +319,8 @@ cases:
     assert judge_outputs(case, case.inputs()["InputTensor"]).status is Status.PASSED
 
 
-def test_zeros_are_right_where_subnormal_operands_may_be_zeros(tmp_path: Path) -> None:
-    """The root of 1e-40 is 1e-20, far above the least normal number."""
+def test_zeros_pass_if_subnormal_operands_may_be_flushed(tmp_path: Path) -> None:
+    """The root of 1e-40 is 1e-20, a normal number."""
     case = only_case(
         tmp_path,
         """
@@ -337,10 +335,9 @@ cases:
     assert judge_outputs(case, np.zeros(16, np.float32)).status is Status.PASSED
 
 
-def test_right_zeros_pass_for_matrices_with_fewer_dimensions_than_their_scales(
+def test_right_zeros_pass_for_scales_with_more_dimensions(
     tmp_path: Path,
 ) -> None:
-    """A product with a matrix of zeros is 0. The matrices have 2 dimensions, the scales 4."""
     case = only_case(
         tmp_path,
         """

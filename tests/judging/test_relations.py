@@ -1,7 +1,7 @@
 """A graph with a relation fails if the outputs of its two forms differ, or are wrong alike.
 
-A relation names another form of a graph, such as its nodes one by one, with the same outputs.
-With `compare_unfused`, the nodes of any graph run one by one too, to tell what is to blame.
+A relation names another form of the graph, such as its nodes one by one. With `compare_unfused`,
+the nodes of any graph run one by one, too.
 
 The tested code is in `dmlconf/judging/relations.py` and `dmlconf/judging/conclusion.py`.
 """
@@ -47,7 +47,7 @@ outputs: {y: tanh}
 
 
 class FusesWrongly(NumpyBackend):
-    """Swaps the two rows of the output of graphs with one output; computes all else correctly."""
+    """Swaps the two rows of the output of graphs with one output."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
@@ -60,7 +60,7 @@ class FusesWrongly(NumpyBackend):
 
 
 class HalvesAll(NumpyBackend):
-    """Halves the outputs of operators and graphs alike."""
+    """Halves all outputs of operators and graphs."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
@@ -73,7 +73,7 @@ class HalvesAll(NumpyBackend):
 def verdict_of(
     folder: Path, graph: str, backend: NumpyBackend, *, compare_unfused: bool = False
 ) -> Verdict:
-    """Return the verdict on a graph that runs on a backend and is judged by the reference."""
+    """Return the verdict on a graph that runs on a backend."""
     ready = in_process(parse("numpy"), backend)
     plan = [planned_graph(folder, graph)]
     [verdict] = judged(plan, ready, run_case, JudgeOptions(compare_unfused=compare_unfused))
@@ -119,8 +119,8 @@ class CutsColumns(NumpyBackend):
             yield outcome
 
 
-def test_a_graph_with_outputs_of_other_sizes_breaks_a_relation(tmp_path: Path) -> None:
-    """Nothing else is known to be right: the backend is compared with itself only."""
+def test_outputs_of_other_sizes_break_a_relation(tmp_path: Path) -> None:
+    """Without an expectation, only the two forms are compared."""
     case = build(planned_graph(tmp_path, GRAPH + "relation: unfused\n"))
     execute = in_process(parse("numpy"), CutsColumns()).execute
     verdict = conclusion.verdict_of(case, execute, Conclusion(lambda case: None))
@@ -131,7 +131,7 @@ def test_a_graph_with_outputs_of_other_sizes_breaks_a_relation(tmp_path: Path) -
 
 
 class LacksOtherForms(NumpyBackend):
-    """Gives outputs only for the graph itself, multiplied by a factor, like a recording."""
+    """A recording that has outputs only of the graph itself, multiplied by a factor."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -149,16 +149,15 @@ class LacksOtherForms(NumpyBackend):
 
 
 @pytest.mark.parametrize(("factor", "status"), [(1, Status.UNCHECKED), (0.5, Status.FAILED)])
-def test_a_recording_that_lacks_the_other_form_leaves_the_relation_unchecked(
+def test_a_right_graph_without_its_other_form_is_unchecked(
     tmp_path: Path, factor: float, status: Status
 ) -> None:
-    """If the graph's own values are wrong, it fails as it would without the relation."""
     verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", LacksOtherForms(factor))
     assert verdict.status is status
 
 
 class DeclinesOperators(NumpyBackend):
-    """Declines single operators; its results for graphs are multiplied by a factor."""
+    """Declines single operators, and multiplies the outputs of graphs by a factor."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -174,7 +173,7 @@ class DeclinesOperators(NumpyBackend):
 
 
 @pytest.mark.parametrize(("factor", "status"), [(1, Status.UNSUPPORTED), (0.5, Status.FAILED)])
-def test_a_relation_with_an_inexpressible_node_is_unsupported_unless_the_graph_is_wrong(
+def test_a_right_graph_with_a_declined_node_is_unsupported(
     tmp_path: Path, factor: float, status: Status
 ) -> None:
     verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", DeclinesOperators(factor))
@@ -186,21 +185,21 @@ def test_a_relation_with_an_inexpressible_node_is_unsupported_unless_the_graph_i
         assert verdict.reason.message == alone
 
 
-def test_an_unfused_run_that_is_right_blames_the_graph_compiler(tmp_path: Path) -> None:
+def test_a_right_unfused_run_blames_the_graph_compiler(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, GRAPH, FusesWrongly(), compare_unfused=True)
     assert verdict.reason is not None
     assert verdict.reason.message.endswith("the graph compiler is at fault")
     assert verdict.figures["y"].unfused_same_bits == 0
 
 
-def test_an_unfused_run_that_is_wrong_does_not_blame_the_graph_compiler(tmp_path: Path) -> None:
+def test_a_wrong_unfused_run_does_not_blame_the_compiler(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, GRAPH, HalvesAll(), compare_unfused=True)
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
     assert "compiler" not in verdict.reason.message
 
 
-def test_an_unfused_run_blames_no_node_for_an_expectation_that_contradicts_the_reference(
+def test_an_unfused_run_blames_no_node_for_a_contradiction(
     tmp_path: Path,
 ) -> None:
     text = GRAPH + "expect: {y: {fill: {constant: {value: 7}}}}\n"
@@ -211,7 +210,7 @@ def test_an_unfused_run_blames_no_node_for_an_expectation_that_contradicts_the_r
 
 
 class TouchesGuardsOfSums(NumpyBackend):
-    """Writes beyond the buffer of a sum, alone as well as in a graph."""
+    """Writes beyond the buffers of sums and of graphs."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
@@ -232,7 +231,7 @@ def test_an_unfused_run_blames_a_node_that_has_a_fault_alone(tmp_path: Path) -> 
 
 
 class SwapsRowsAndTouchesGuards(NumpyBackend):
-    """Swaps the two rows of a graph's output, and writes beyond its buffer."""
+    """Swaps the two rows of a graph's output and writes beyond its buffer."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
@@ -244,7 +243,7 @@ class SwapsRowsAndTouchesGuards(NumpyBackend):
             yield outcome
 
 
-def test_an_unfused_run_without_expected_values_does_not_call_the_nodes_wrong(
+def test_an_unfused_run_without_expectation_blames_no_node(
     tmp_path: Path,
 ) -> None:
     ready = in_process(parse("numpy"), SwapsRowsAndTouchesGuards())
@@ -254,7 +253,7 @@ def test_an_unfused_run_without_expected_values_does_not_call_the_nodes_wrong(
     assert verdict.reason.message == "a guard band was touched"
 
 
-def test_a_graph_that_passes_reports_how_many_elements_equal_those_of_its_nodes(
+def test_a_passing_graph_counts_elements_equal_to_its_nodes(
     tmp_path: Path,
 ) -> None:
     verdict = verdict_of(tmp_path, GRAPH, NumpyBackend(), compare_unfused=True)
@@ -264,7 +263,7 @@ def test_a_graph_that_passes_reports_how_many_elements_equal_those_of_its_nodes(
 
 @pytest.mark.parametrize("fault", ["no-output", "wrong-sizes", "wrong-type", "rejects", "zeros"])
 @pytest.mark.parametrize("relation", ["unfused", "exported", "cut", "order"])
-def test_a_graph_has_one_verdict_which_is_failed_if_the_graph_and_its_other_form_are_faulty(
+def test_a_faulty_graph_and_other_form_give_one_failed_verdict(
     tmp_path: Path, fault: str, relation: str
 ) -> None:
     name = parse(f"faulty:{fault}")

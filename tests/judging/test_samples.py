@@ -1,6 +1,6 @@
 """A large output is recorded as a digest of all elements and a sample of some.
 
-An output with the same digest is compared as a whole; another one at the sample's elements.
+An output with the recorded digest is compared as a whole, and another one at the sample's elements.
 
 The tested code is in `dmlconf/tensors/sample.py`, `samples.py`, `model.py` and `file.py` in
 `dmlconf/backends/recording/`, `dmlconf/engine/against.py` and `dmlconf/judging/judge.py`.
@@ -32,10 +32,10 @@ from tests.cases.suites import built
 from tests.engine.test_against import opened_backend
 
 SIZE = 1 << 15
-"""Elements of an output that is recorded as a sample; one of 4,095 is recorded whole."""
+"""The elements of an output that is recorded as a sample."""
 
 SAMPLED = 512
-"""How many of its elements are in the sample."""
+"""The elements in the sample of it."""
 
 EXP = f"""
 operator: ELEMENT_WISE_EXP
@@ -56,14 +56,13 @@ def case(tmp_path: Path) -> Case:
 
 
 def reference_output(case: Case) -> Array:
-    """Return the output that the reference computes."""
     outcome = run_case(case)
     assert isinstance(outcome, Outputs)
     return outcome.arrays["OutputTensor"]
 
 
 def one_ulp_off(case: Case) -> Array:
-    """Return an output that the rule permits: every second element is 1 ULP off."""
+    """Return a permitted output, of which elements with odd indices are 1 ULP off."""
     array = reference_output(case)
     return np.where(
         np.arange(SIZE).reshape(array.shape) % 2, np.nextafter(array, np.float32(9)), array
@@ -71,27 +70,25 @@ def one_ulp_off(case: Case) -> Array:
 
 
 def recording_of(case: Case, output: Array) -> Recording:
-    """Return a recording of DirectML with this output of the case."""
+    """Return a recording with this output of the case."""
     entry = entry_of(case, Outputs({"OutputTensor": output}))
     return replace(recording({}), entries={case.identifier: entry})
 
 
 def sampled_indices(case: Case) -> Array:
-    """Return the indices of the elements in the sample."""
     outcome = recording_of(case, reference_output(case)).entries[case.identifier].outcome
     assert isinstance(outcome, Outputs)
     return outcome.samples["OutputTensor"].indices
 
 
 def with_wrong_element(case: Case, at: int, array: Array) -> Array:
-    """Return the output with one wrong element."""
     wrong = array.copy()
     wrong.reshape(-1)[at] = -1
     return wrong
 
 
 def expectations_with(directory: Path, case: Case, recorded: Array, backend: str) -> Expectations:
-    """Return the source of expected values of a run, with a recording next to the suite."""
+    """Return the expectations of a run whose suite has a recording of this output."""
     folder = directory / "element_wise_exp"
     folder.mkdir(exist_ok=True)
     (folder / "x.dmlrec").write_bytes(recording_bytes(recording_of(case, recorded)))
@@ -103,20 +100,18 @@ def expectations_with(directory: Path, case: Case, recorded: Array, backend: str
 def verdict(
     directory: Path, case: Case, actual: Array, recorded: Array, backend: str = "numpy"
 ) -> Verdict:
-    """Return the verdict on the output `actual` of a backend; a recording has `recorded`."""
+    """Return the verdict on the output `actual` if `recorded` was recorded."""
     against = expectations_with(directory, case, recorded, backend).against
     return judge(case, Outputs({"OutputTensor": actual}), against)
 
 
 def figures(found: Verdict) -> Figures:
-    """Return the figures of the only output."""
     return found.figures["OutputTensor"]
 
 
 def test_a_large_output_is_recorded_as_a_sample(tmp_path: Path, case: Case) -> None:
     path = tmp_path / "x.dmlrec"
     path.write_bytes(recording_bytes(recording_of(case, reference_output(case))))
-    # The sampled elements take 2 KiB, all elements 128 KiB.
     assert path.stat().st_size < 5000 < reference_output(case).nbytes
     outcome = read_recording(path).entries[case.identifier].outcome
     assert isinstance(outcome, Outputs)
@@ -136,18 +131,14 @@ def test_smaller_outputs_are_recorded_whole(tmp_path: Path) -> None:
     np.testing.assert_array_equal(outcome.arrays["OutputTensor"], reference_output(small))
 
 
-def test_an_output_with_the_recorded_digest_is_compared_as_a_whole(
-    tmp_path: Path, case: Case
-) -> None:
+def test_an_output_with_the_recorded_digest_is_compared_whole(tmp_path: Path, case: Case) -> None:
     passed = verdict(tmp_path, case, one_ulp_off(case), one_ulp_off(case))
     assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
     assert figures(passed).elements == SIZE
     assert figures(passed).sample is None
 
 
-def test_a_recorded_output_that_is_wrong_outside_of_the_sample_fails(
-    tmp_path: Path, case: Case
-) -> None:
+def test_a_recording_that_is_wrong_outside_of_the_sample_fails(tmp_path: Path, case: Case) -> None:
     recorded = with_wrong_element(case, outside_of_sample(case), reference_output(case))
     failed = verdict(tmp_path, case, recorded, recorded, "faulty:zeros")
     assert failed.status is Status.FAILED
@@ -180,13 +171,10 @@ def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case
 
 
 def outside_of_sample(case: Case) -> int:
-    """Return the index of an element that is not in the sample."""
     return int(np.setdiff1d(np.arange(SIZE), sampled_indices(case))[1000])
 
 
-def test_outside_of_the_sample_other_backends_are_compared_with_the_reference(
-    tmp_path: Path, case: Case
-) -> None:
+def test_the_reference_judges_elements_outside_of_the_sample(tmp_path: Path, case: Case) -> None:
     wrong = with_wrong_element(case, outside_of_sample(case), reference_output(case))
     assert verdict(tmp_path, case, wrong, one_ulp_off(case), "numpy").status is Status.PASSED
     failed = verdict(tmp_path, case, wrong, one_ulp_off(case), "faulty:zeros")
@@ -195,19 +183,17 @@ def test_outside_of_the_sample_other_backends_are_compared_with_the_reference(
     assert figures(failed).differing == 1
 
 
-def test_inside_of_the_sample_other_backends_are_compared_with_the_recording(
-    tmp_path: Path, case: Case
-) -> None:
+def test_the_recording_judges_elements_of_the_sample(tmp_path: Path, case: Case) -> None:
     actual = one_ulp_off(case)
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
     result = verdict(tmp_path, case, actual, one_ulp_off(case), "faulty:zeros")
-    # Recording and output are 1 ULP off at odd indices. Outside of the sample the reference shows
-    # that; in the sample only the first element, which was changed, differs from the recording.
+    # Outside of the sample, elements with odd indices are 1 ULP off the reference. In the sample,
+    # only the changed element is 1 ULP off the recording.
     odd = int(np.count_nonzero(sampled_indices(case) % 2))
     assert figures(result).histogram["1"] == SIZE // 2 - odd + 1
 
 
-def test_if_the_reference_has_the_recorded_digest_all_elements_are_compared(
+def test_all_elements_are_compared_if_the_reference_has_the_digest(
     tmp_path: Path, case: Case
 ) -> None:
     actual = verdict(tmp_path, case, one_ulp_off(case), reference_output(case), "faulty:zeros")
@@ -216,7 +202,7 @@ def test_if_the_reference_has_the_recorded_digest_all_elements_are_compared(
     assert figures(actual).sample is None
 
 
-def test_a_sample_that_the_reference_contradicts_fails_unless_the_case_disputes_it(
+def test_a_sample_that_contradicts_the_reference_fails_unless_disputed(
     tmp_path: Path, case: Case
 ) -> None:
     recorded = reference_output(case) * np.float32(2)
@@ -260,9 +246,7 @@ def test_two_samples_are_compared_with_each_other(tmp_path: Path, case: Case) ->
     assert judge(case, one, lambda case: far).status is Status.FAILED
 
 
-def test_a_sample_that_contradicts_its_digest_is_judged_by_its_own_values(
-    tmp_path: Path, case: Case
-) -> None:
+def test_a_sample_that_contradicts_its_digest_is_judged(tmp_path: Path, case: Case) -> None:
     entry = entry_of(case, Outputs({"OutputTensor": reference_output(case)}))
     assert isinstance(entry.outcome, Outputs)
     sample = entry.outcome.samples["OutputTensor"]
@@ -274,7 +258,7 @@ def test_a_sample_that_contradicts_its_digest_is_judged_by_its_own_values(
     assert verdict.figures["OutputTensor"].differing == 1
 
 
-def test_two_samples_are_compared_at_the_elements_that_both_have(case: Case) -> None:
+def test_two_samples_are_compared_at_common_elements(case: Case) -> None:
     array = reference_output(case)
     wrong = -array
     here, there = sample_of(wrong, "here", 600), sample_of(array, "there", 500)

@@ -40,7 +40,7 @@ def case(tmp_path: Path) -> Case:
 
 
 def outcome(*faults: Fault, coordinates: tuple[int, ...] = (0, 1, 1, 1, 9, 9, 9, 9)) -> Outputs:
-    """Return outputs of NONZERO with these faults; the last four coordinates are undefined."""
+    """Return outputs of NONZERO, whose last four coordinates are undefined, with these faults."""
     arrays = {
         "OutputCountTensor": np.array([2], np.uint32),
         COORDINATES: np.array(coordinates, np.uint32).reshape(4, 2),
@@ -49,7 +49,7 @@ def outcome(*faults: Fault, coordinates: tuple[int, ...] = (0, 1, 1, 1, 9, 9, 9,
 
 
 def fault(kind: FaultKind, *elements: int, output: str = COORDINATES) -> Fault:
-    """Return a fault in elements of an output, by their indices."""
+    """Return a fault in elements of these indices."""
     return Fault(kind, f"told of {kind}", output, np.array(elements))
 
 
@@ -73,7 +73,7 @@ def test_defined_elements_must_be_right(case: Case) -> None:
     assert verdict.reason.kind is ReasonKind.WRONG_VALUES
 
 
-def test_a_fault_in_an_output_under_the_rule_exact_is_not_excused(tmp_path: Path) -> None:
+def test_a_fault_in_an_exact_output_is_not_excused(tmp_path: Path) -> None:
     tile = build(plan(tmp_path, "stated")[0])
     unwritten = outcome(fault(FaultKind.NOT_WRITTEN, 0, output="OutputTensor"))
     assert without_excused_faults(tile, unwritten) is unwritten
@@ -86,10 +86,10 @@ def test_a_fault_outside_of_all_elements_is_not_excused(case: Case) -> None:
     assert without_excused_faults(case, both) == replace(both, faults=(guard,))
 
 
-def test_a_fault_in_an_element_for_which_all_numbers_are_candidates_is_excused(
+def test_a_fault_in_an_element_that_may_be_any_number_is_excused(
     tmp_path: Path,
 ) -> None:
-    """A quotient by a scale of 0 may be any number."""
+    """A quotient by 0 may be any number."""
     text = """
 operator: ELEMENT_WISE_QUANTIZE_LINEAR
 cases:
@@ -107,8 +107,8 @@ cases:
         assert (actual.faults == ()) == excused
 
 
-def test_a_fault_in_a_sum_over_elements_that_are_not_written_is_excused(tmp_path: Path) -> None:
-    """If the present tensors have two positions, each batch writes one position and reads both."""
+def test_a_fault_in_a_sum_over_unwritten_elements_is_excused(tmp_path: Path) -> None:
+    """With two positions, each batch writes one and reads both."""
     text = """
 operator: MULTIHEAD_ATTENTION1
 cases:
@@ -165,10 +165,10 @@ cases:
 """
 
 
-def test_what_follows_from_undefined_elements_may_differ_by_dispatch_but_must_be_written(
+def test_results_of_undefined_elements_may_vary_but_must_be_written(
     tmp_path: Path,
 ) -> None:
-    """Two coordinates are not written, so that they may or may not equal their halves."""
+    """Two of four coordinates are undefined, and so is whether they equal their halves."""
     (planned,) = load_suite([write(tmp_path, COMPARED, "compared.yaml")]).plan()
     case = build(planned)
     right = run_case(case)

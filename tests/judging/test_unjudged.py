@@ -1,6 +1,4 @@
-"""A case is unchecked if every element may have any value; one judged element is enough to pass.
-
-Elements for which any value is right are called open.
+"""A case is unchecked if all of its elements are open, so that any value is right.
 
 The tested code is in `dmlconf/judging/unjudged.py`, `dmlconf/judging/judge.py` and
 `dmlconf/precision/room.py`.
@@ -110,7 +108,7 @@ def test_a_case_with_one_judged_output_passes(tmp_path: Path) -> None:
     assert not judges_nothing(case)
 
 
-def test_open_elements_are_counted_whether_or_not_they_equal_the_expected_ones(
+def test_open_elements_are_counted_whatever_their_values(
     tmp_path: Path,
 ) -> None:
     case = cases(tmp_path, DIVISIONS)["half-of-it-by-zero"]

@@ -27,10 +27,10 @@ from tests.judging.wrong_results import CHANGES, Survivor, survivors
 
 OPERATORS_ONE_IN: Final = 5
 CASES_ONE_IN: Final = 30
-"""The quick test takes one of 5 operators, and one of 30 cases of these."""
+"""The quick test takes every 30th case of every fifth operator."""
 
 MOST_BYTES: Final = 1 << 14
-"""The quick test leaves out cases whose tensors have more bytes; each of them takes seconds."""
+"""The quick test leaves out cases with larger tensors, each of which takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Explanation:
     cases: Sequence[str]
 
     def patterns_of(self, survivor: Survivor) -> list[str]:
-        """Return the patterns that match a survivor: a case that passes with wrong results."""
+        """Return the patterns that match a survivor."""
         if survivor.change not in self.changes:
             return []
         return [p for p in self.cases if fnmatchcase(survivor.case, p.replace("[", "[[]"))]
@@ -55,12 +55,12 @@ def explanations() -> list[Explanation]:
 
 @pytest.fixture
 def plan(bundled_suite: Suite) -> Sequence[PlannedCase]:
-    """Return all cases except those of models, which tests/judging/test_layers.py tries."""
+    """Return all cases except layers of models."""
     return without_models(list(bundled_suite.plan()))[0]
 
 
 def explained(found: Iterable[Survivor]) -> tuple[list[str], set[str]]:
-    """Return survivors that nothing explains, and the patterns that explain the others."""
+    """Return the unexplained survivors, and the patterns that explain the others."""
     unexplained: list[str] = []
     used: set[str] = set()
     for survivor in found:
@@ -79,7 +79,7 @@ def test_each_explanation_has_known_changes_and_patterns_of_cases() -> None:
         assert explanation.cases, explanation.because
 
 
-def test_no_unexplained_wrong_result_passes_a_sample_of_the_suite() -> None:
+def test_a_sample_of_the_suite_has_only_explained_survivors() -> None:
     folders = sorted(cases_directory().iterdir())
     operators = [each for each in folders if each.name not in ("graphs", "shared")]
     paths = [*operators[::OPERATORS_ONE_IN], cases_directory() / "graphs" / "wiring.yaml"]
@@ -93,7 +93,7 @@ def test_no_unexplained_wrong_result_passes_a_sample_of_the_suite() -> None:
 
 
 @pytest.mark.whole
-def test_no_unexplained_wrong_result_passes_the_suite_and_no_explanation_is_unused(
+def test_the_suite_has_exactly_the_explained_survivors(
     plan: list[PlannedCase],
 ) -> None:
     against, _ = suite_expectations([cases_directory()])

@@ -1,4 +1,4 @@
-"""Judge cases of the suite on wrong results, and name the verdicts that pass nevertheless."""
+"""Judge wrong results of cases, and name survivors: verdicts that pass."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "negated": negated,
     "scaled": partial(scaled, by=1.1),
 }
-"""Wrong results, by the name of the fault that gives them in the backend `faulty`."""
+"""Changes of right outputs."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Survivor:
 
 
 def one_element_off(array: Array, data_type: DataType) -> Array:
-    """Return the array with its greatest finite size made 1% smaller, or 1 smaller in integers."""
+    """Reduce the size of the largest finite element by 1%, or by 1 in integers."""
     changed = array.copy()
     sizes = np.abs(np.where(np.isfinite(array), array, 0).astype(np.float64))
     if sizes.any():
@@ -70,16 +70,13 @@ LAYER_CHANGES: Final[Mapping[str, Change]] = {
     "1% off": partial(scaled, by=1.01),
     "one element off": one_element_off,
 }
-"""Wrong results that no rule may pass for a layer's data."""
+"""Changes that must fail for layers."""
 
 
 def survivors(
     plan: Iterable[PlannedCase], against: Against, changes: Mapping[str, Change] = CHANGES
 ) -> Iterator[Survivor]:
-    """Yield the verdicts that pass although a change was applied to the outputs.
-
-    A change that alters no output of a case, such as the negation of zeros, is left out.
-    """
+    """Yield the verdicts that pass although a change altered the outputs."""
     for planned in plan:
         case = build(planned)
         if isinstance(case.expectation, ExpectedRejection):
@@ -94,10 +91,7 @@ def survivors(
 
 
 def fails_wrong_results(case: Case, changes: Mapping[str, Change] = CHANGES) -> bool:
-    """Return whether each change fails against the reference's own outputs.
-
-    Outputs with only zeros and NaN cannot show that, so for them the result is false.
-    """
+    """Return whether each change fails; false for outputs of only zeros and NaN."""
     right = run_case(case)
     if not isinstance(right, Outputs):
         return False
@@ -108,7 +102,7 @@ def fails_wrong_results(case: Case, changes: Mapping[str, Change] = CHANGES) -> 
 def _passing(
     case: Case, right: Outputs, changes: Mapping[str, Change], against: Against
 ) -> Iterator[tuple[str, Verdict, int]]:
-    """Yield the changes that pass, with their verdicts and how many elements are wrong."""
+    """Yield the changes that pass, their verdicts, and how many elements are wrong."""
     types = {name: tensor.DataType for name, tensor in case.outputs().items()}
     allowances = CaseAllowances(case)
     for name, change in changes.items():
