@@ -14,7 +14,7 @@ __all__ = ["SCRIPT", "command", "lab"]
 SCRIPT: Final = Path(__file__).parents[2] / "lab" / "lab.py"
 
 _SECONDS: Final = 600
-"""How long a command may take; all are much quicker."""
+"""How long a command may take."""
 
 
 def command(*arguments: str) -> list[str]:
@@ -25,13 +25,7 @@ def command(*arguments: str) -> list[str]:
 def lab(
     *arguments: str, cwd: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `lab/lab.py` in a folder until it ends.
-
-    Args:
-        arguments: its arguments.
-        cwd: the folder.
-        environment: variables to add to those of this process.
-    """
+    """Run `lab/lab.py` in a folder, with these variables besides those of this process."""
     return subprocess.run(
         command(*arguments),
         capture_output=True,

@@ -1,6 +1,4 @@
-"""A failure of a device, a process or DirectML in the lab is reported with its reason.
-
-During a run it breaks one case: all other cases pass, and the log is complete.
+"""A failure of a device, a process or DirectML breaks one case, and is reported with its reason.
 
 The tested code is in `dmlconf/workers/pool.py`, `dmlconf/workers/worker.py`,
 `dmlconf/workers/memory.py`, `dmlconf/backends/directml/devices/device.py`,
@@ -77,18 +75,18 @@ for planned in load_suite([Path("tile.yaml")]).plan():
 backend.close()
 print("closed")
 """
-"""A program whose device hangs, and whose process goes on."""
+"""A program whose device hangs."""
 
 
 def write_suite(directory: Path, trouble: str) -> None:
-    """Write a case file: the case `trouble` is in the middle of four others."""
+    """Write a case file with the case `trouble` between four others."""
     around = [FINE.format(name=f"fine-{number}") for number in range(4)]
     text = "".join(("operator: TILE\ncases:", *around[:2], trouble, *around[2:]))
     (directory / "tile.yaml").write_text(text, encoding="utf-8")
 
 
 def verdicts(directory: Path) -> Mapping[str, Verdict]:
-    """Return the log's verdicts by the names of their cases; the log must be whole."""
+    """Return the log's verdicts by the names of their cases; the log must be complete."""
     log = read_log(directory / "run.jsonl")
     assert log.complete
     result = {verdict.case.rpartition("/")[2]: verdict for verdict in log.verdicts}
@@ -105,11 +103,11 @@ def only_trouble(directory: Path) -> Verdict:
 
 
 def run_sabotaged(directory: Path, sabotage: str, *arguments: str) -> Verdict:
-    """Run five cases, with a sabotage before the case `trouble`; return the verdict on it."""
+    """Run five cases with a sabotage before `trouble`; return the verdict on `trouble`."""
     write_suite(directory, FINE.format(name="trouble"))
     shutil.copy(HERE / "saboteur" / "saboteur.py", directory)
     install_plugin(directory, "saboteur")
-    # With -m Python looks for modules, and so for plugins, in the current directory.
+    # With -m, Python finds the plugin in the current directory.
     done = lab(
         "python",
         "--",
@@ -129,7 +127,7 @@ def run_sabotaged(directory: Path, sabotage: str, *arguments: str) -> Verdict:
 
 
 def run_on_directml(directory: Path, trouble: str, exit_code: int = 1) -> Verdict:
-    """Run five cases, one of which is `trouble`; return the verdict on it."""
+    """Run five cases; return the verdict on `trouble`."""
     write_suite(directory, trouble)
     arguments = ("tile.yaml", "-b", "directml", "--log", "run.jsonl")
     done = lab("run", "--", "run", *arguments, cwd=directory)
@@ -138,25 +136,24 @@ def run_on_directml(directory: Path, trouble: str, exit_code: int = 1) -> Verdic
 
 
 def reason(verdict: Verdict) -> tuple[Status, ReasonKind, str]:
-    """Return the status of a verdict, the kind of its reason and the message."""
     assert verdict.reason is not None
     return verdict.status, verdict.reason.kind, verdict.reason.message
 
 
-def test_a_removed_device_breaks_one_case_and_no_other(tmp_path: Path) -> None:
+def test_a_removed_device_breaks_only_one_case(tmp_path: Path) -> None:
     status, kind, message = reason(run_sabotaged(tmp_path, "remove_device"))
     assert (status, kind) == (Status.BROKEN, ReasonKind.DEVICE_REMOVED)
     assert message.startswith("the device was removed: GetDeviceRemovedReason: DXGI_ERROR_")
 
 
-def test_a_dispatch_that_never_ends_breaks_one_case_and_no_other(tmp_path: Path) -> None:
+def test_a_dispatch_that_never_ends_breaks_only_one_case(tmp_path: Path) -> None:
     actual = reason(run_sabotaged(tmp_path, "block_queue", "--timeout", "5"))
     # The worker waits for nine tenths of --timeout.
     hung = "the device did not finish its work within 4.5 seconds"
     assert actual == (Status.BROKEN, ReasonKind.HANG, hung)
 
 
-def test_a_process_that_never_answers_breaks_one_case_and_no_other(tmp_path: Path) -> None:
+def test_a_process_that_never_answers_breaks_only_one_case(tmp_path: Path) -> None:
     actual = reason(run_sabotaged(tmp_path, "sleep_for_hours", "--timeout", "5"))
     ended = "no result after 5 seconds, so its process was ended"
     assert actual == (Status.BROKEN, ReasonKind.HANG, ended)
@@ -172,7 +169,7 @@ def test_a_backend_whose_device_hangs_can_be_closed(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [*outcomes, "closed"]
 
 
-def test_a_thread_that_crashes_breaks_one_case_and_no_other(tmp_path: Path) -> None:
+def test_a_thread_that_crashes_breaks_only_one_case(tmp_path: Path) -> None:
     verdict = run_sabotaged(tmp_path, "jump_nowhere")
     died = "its process died of exception 0xc0000005"
     assert reason(verdict) == (Status.BROKEN, ReasonKind.CRASH, died)
@@ -180,7 +177,7 @@ def test_a_thread_that_crashes_breaks_one_case_and_no_other(tmp_path: Path) -> N
     assert "about to jump" in verdict.reason.diagnostics
 
 
-def test_a_desc_that_crashes_directml_breaks_one_case_and_no_other(tmp_path: Path) -> None:
+def test_a_desc_that_crashes_directml_breaks_only_one_case(tmp_path: Path) -> None:
     verdict = run_on_directml(tmp_path, NO_REPEATS)
     died = "its process died of exception 0xc0000005"
     assert reason(verdict) == (Status.BROKEN, ReasonKind.CRASH, died)
@@ -192,11 +189,11 @@ def test_a_desc_that_crashes_directml_breaks_one_case_and_no_other(tmp_path: Pat
 def test_a_tensor_larger_than_the_memory_is_unsupported(tmp_path: Path) -> None:
     status, kind, message = reason(run_on_directml(tmp_path, LARGER_THAN_MEMORY, 0))
     assert (status, kind) == (Status.UNSUPPORTED, ReasonKind.MEMORY)
-    # 8 bytes for each of 2^32 elements, and four copies of them in memory.
+    # Four copies of some 2^32 elements of 8 bytes.
     assert message.startswith("needs up to 128.0 GiB of memory, and this machine has")
 
 
-def test_every_invalid_desc_is_refused_as_its_case_says_or_waived(tmp_path: Path) -> None:
+def test_every_invalid_desc_is_rejected_or_waived(tmp_path: Path) -> None:
     arguments = ("-b", "directml", "--tag", "invalid", "--log", "run.jsonl", "-q")
     done = lab("run", "--", "run", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -220,7 +217,7 @@ def test_every_invalid_desc_is_refused_as_its_case_says_or_waived(tmp_path: Path
 
 
 def has_a_fault(directml: KnownFaults, case: Case) -> bool:
-    """Return whether a case has a known fault of operators that shows without a circumstance."""
+    """Return whether a case has a known fault outside of graphs and circumstances."""
     faults = (fault for fault in directml.faults if fault.circumstance is None and not fault.graph)
     return any(fault.concerns(case) for fault in faults)
 

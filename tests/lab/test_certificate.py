@@ -23,7 +23,7 @@ SUBSTRATE = Path(__file__).parents[2] / "lab" / "substrate.yaml"
 
 
 def verify(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
-    """Verify a certificate outside of the lab, with the limits of its substrate."""
+    """Verify a certificate outside of the lab, with the lab's limits."""
     return dmlconf_here(
         folder,
         "verify",
@@ -41,7 +41,7 @@ def verify(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_certificate_of_the_lab_holds_outside_unless_an_output_is_changed(
+def test_a_certificate_of_the_lab_holds_outside_of_it(
     tmp_path: Path,
 ) -> None:
     folder = write_suite(tmp_path / "place")
@@ -58,7 +58,7 @@ def test_a_certificate_of_the_lab_holds_outside_unless_an_output_is_changed(
     subprocess.run(
         command("run", "--", *arguments, "-o", "it.dmlcert"), cwd=folder, check=True, timeout=600
     )
-    # Like some test machines, the lab has no library for signatures.
+    # The lab has no library for signatures.
     done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem")
     assert done.returncode == 0, done.stderr
     done = verify(folder, "it.dmlcert")

@@ -30,7 +30,7 @@ Python = Callable[[str], subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def python(tmp_path: Path) -> Python:
-    """Runs a piece of Python in the lab, in an empty directory."""
+    """Runs Python code in the lab in an empty directory."""
     return lambda code: lab("python", "--", "-c", code, cwd=tmp_path)
 
 
@@ -66,7 +66,7 @@ def test_programs_in_the_lab_cannot_change_the_checkout(python: Python) -> None:
     assert not (SCRIPT.parents[1] / "written-in-lab").exists()
 
 
-def test_a_file_that_a_run_writes_in_the_lab_is_not_there_in_the_next_run(python: Python) -> None:
+def test_the_next_run_lacks_a_file_written_in_the_lab(python: Python) -> None:
     code = r"import os; p = r'Z:\opt\lab\trace'; print(os.path.exists(p)); open(p, 'w')"
     assert [python(code).stdout for _ in range(2)] == ["False\n", "False\n"]
 
@@ -113,7 +113,7 @@ except KeyboardInterrupt:
     ("code", "signals", "expected"),
     [
         (DOCILE, [signal.SIGINT], 77),
-        # 128 plus the number of the signal, but -9 if the signal cannot be handled.
+        # 128 plus the number of the signal; SIGKILL cannot be handled.
         (STUBBORN, [signal.SIGINT, signal.SIGINT], 130),
         (STUBBORN, [signal.SIGTERM], 143),
         (STUBBORN, [signal.SIGKILL], -9),
@@ -144,7 +144,7 @@ def test_no_process_or_mount_outlives_the_command(
 
 
 def command_line(process: Path) -> str:
-    """Return the command line of a process by its folder in /proc; empty if it has ended."""
+    """Return the command line of a process in /proc, or an empty text if it has ended."""
     try:
         return (process / "cmdline").read_bytes().decode("utf-8", "replace")
     except OSError:
@@ -164,7 +164,7 @@ def test_devices_names_the_release_that_was_chosen(
 
 
 @pytest.mark.parametrize(("version", "waived"), [("1.9.0", True), ("1.9.1", False)])
-def test_a_known_fault_is_waived_only_in_the_release_that_has_it(
+def test_a_fault_is_waived_only_in_releases_that_have_it(
     version: str, waived: bool, tmp_path: Path
 ) -> None:
     assert lab("versions", version, cwd=tmp_path).returncode == 0

@@ -49,13 +49,11 @@ from winelab.tree import windows
 
 LAB = CHECKOUT / "lab"
 CURRENT_FOLDER = Path("/any/project")
-"""A current folder for `translate`."""
 OTHER_CHECKOUT = Path("/srv/dmlconf")
-"""A folder of the checkout for `translate`."""
 
 
 def lab_script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `lab/lab.py` with these variables of the environment and no others."""
+    """Run `lab/lab.py` with only these variables of the environment."""
     return subprocess.run(
         [sys.executable, str(LAB / "lab.py"), *arguments],
         capture_output=True,
@@ -85,7 +83,6 @@ class TestRecipe:
         assert set(recipe.libraries()) == set(recipe.wheels) - apart
 
     def test_the_recipe_contains_the_packages_that_runs_import(self) -> None:
-        """Only other commands, such as those for histories and pages, need more packages."""
         recipe = Recipe.load()
         for name in ("click", "jsonschema", "numpy", "pyyaml", "rich"):
             assert recipe.wheel(name) in recipe.libraries()
@@ -128,7 +125,7 @@ class TestFolder:
 
 
 class TestFiles:
-    def test_files_of_the_lab_name_no_server_and_no_folder_of_one_machine(self) -> None:
+    def test_files_of_the_lab_name_no_server_or_private_folder(self) -> None:
         files = [path for path in LAB.rglob("*") if path.suffix in {".py", ".c", ".toml", ".yaml"}]
         files += [CHECKOUT / ".ci/lab", CHECKOUT / "docs/wine-lab.md"]
         assert len(files) > 10
@@ -180,7 +177,7 @@ class TestEnvironment:
         assert environment["DMLCONF_DIRECTML"] == r"Z:\opt\lab\DirectML.dll"
         assert environment["PYTHONPATH"] == r"Z:\checkout"
 
-    def test_the_path_of_python_has_the_packages_after_they_were_fetched(
+    def test_the_python_path_has_the_fetched_packages(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("DMLCONF_LAB", str(tmp_path))
@@ -252,7 +249,7 @@ class TestBuild:
 
     @staticmethod
     def supervised(monkeypatch: pytest.MonkeyPatch, code: int) -> list[list[str]]:
-        """Replace the build by a step that makes a tree and ends with this code."""
+        """Replace the build by a step that ends with this code; return the list of its calls."""
         calls: list[list[str]] = []
 
         def supervise(command: list[str], *, network: bool) -> int:
@@ -289,7 +286,7 @@ class TestBuild:
         assert not lab.is_built()
         assert not lab.unfinished.exists()
 
-    def test_files_of_a_killed_build_do_not_disturb_the_next_build(
+    def test_files_of_a_killed_build_do_not_disturb_another(
         self, lab: Lab, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (lab.unfinished / "tree").mkdir(parents=True)
@@ -308,7 +305,7 @@ class TestBuild:
 
 
 def wheel(path: Path, members: dict[str, bytes]) -> str:
-    """Write an archive, and return its SHA-256."""
+    """Write a wheel, and return its SHA-256."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, data in members.items():
@@ -320,7 +317,7 @@ def wheel(path: Path, members: dict[str, bytes]) -> str:
 class TestUnpack:
     @pytest.fixture
     def recipe(self, tmp_path: Path) -> Recipe:
-        """Write three small wheels and a standard library; return a recipe of these wheels."""
+        """Write three small wheels and a standard library; return their recipe."""
         (tmp_path / "wheels").mkdir()
         (tmp_path / "stdlib/test").mkdir(parents=True)
         (tmp_path / "stdlib/os.py").touch()
@@ -346,7 +343,7 @@ class TestUnpack:
 
     @staticmethod
     def unpacked(recipe: Recipe, folder: Path) -> set[str]:
-        """Unpack the wheels of a folder, and return the files of the lab."""
+        """Unpack the wheels, and return the files of the lab."""
         tree = folder / "tree"
         unpack(recipe, folder / "wheels", folder / "stdlib", tree)
         return {str(path.relative_to(tree / "opt/lab")) for path in tree.rglob("*.*")}
@@ -384,11 +381,7 @@ class TestUnpack:
 class TestCheck:
     @staticmethod
     def checked(codes: dict[str, int]) -> tuple[int, list[str]]:
-        """Check a lab whose commands end with these codes, else with 0.
-
-        Returns:
-            The exit code of the check, and the commands that it ran, by their first argument.
-        """
+        """Return the exit code of the check, and its commands, which end with `codes` or with 0."""
         calls: list[str] = []
 
         def python(*arguments: str) -> int:
@@ -416,12 +409,11 @@ class TestCheck:
 class TestSubstrate:
     @pytest.fixture
     def substrate(self) -> Any:
-        """The content of `lab/substrate.yaml`."""
         return yaml.safe_load((LAB / "substrate.yaml").read_text("utf-8"))
 
     @staticmethod
     def problems(document: Any) -> list[str]:
-        """Return what the schema of limits finds wrong."""
+        """Return the errors that the schema of limits finds."""
         schema = json.loads((schemas_directory() / "substrate.schema.json").read_text("utf-8"))
         jsonschema.Draft202012Validator.check_schema(schema)
         return [e.message for e in jsonschema.Draft202012Validator(schema).iter_errors(document)]
@@ -457,7 +449,7 @@ class TestSubstrate:
                 content = (cases_directory() / folder / f"{file}.yaml").read_text("utf-8")
                 assert f"  - name: {case}\n" in content
 
-    def test_the_substrates_limit_on_graphs_explains_only_graphs_with_its_operators(self) -> None:
+    def test_the_limit_on_graphs_explains_only_its_operators(self) -> None:
         limits = read_substrate(LAB / "substrate.yaml").limits
         [limit] = (each for each in limits if each.name == "kernels-in-dxil-only-in-graphs")
         case = build_case(graph_case(["ELEMENT_WISE_ADD"], 1, 0, 2))

@@ -30,7 +30,7 @@ ADD: Final = ("-o", "ELEMENT_WISE_ADD", "-k", "boundary and int")
 
 
 def run(directory: Path, layer: str, *arguments: str, exit_code: int = 1) -> RunLog:
-    """Run cases with a layer of `layer.py` in the workers, and return the log."""
+    """Run cases with a layer in the workers, and return the log."""
     shutil.copy(LAYER, directory)
     done = lab(
         "python",
@@ -93,7 +93,7 @@ def test_four_variants_of_real_directml_agree_in_every_bit(tmp_path: Path) -> No
     )
 
 
-def test_messages_of_a_debug_layer_fail_the_case_that_they_are_about(tmp_path: Path) -> None:
+def test_an_error_of_a_debug_layer_fails_its_case(tmp_path: Path) -> None:
     operators = [f"ELEMENT_WISE_{name}" for name in ("ADD", "MULTIPLY", "SUBTRACT")]
     chosen = [word for name in operators for word in ("-o", name)]
     chosen += ["-k", "(int8-wraps or one-element-longer) and not graphs"]
@@ -112,7 +112,7 @@ def test_messages_of_a_debug_layer_fail_the_case_that_they_are_about(tmp_path: P
         else:
             assert verdict.status is Status.PASSED
         assert verdict.execution.warnings == (warnings if "SUBTRACT" in verdict.operator else ())
-    # The layer's error message explains the refusal, and counts as no fault.
+    # An error message about a rejected desc is no fault.
     assert {verdict.status for verdict in refused} == {Status.PASSED}
 
 
@@ -165,7 +165,7 @@ def test_an_operator_that_became_slow_is_named(tmp_path: Path) -> None:
 
 
 def checks(directory: Path, layer: str = "") -> tuple[int, Mapping[str, tuple[str, str]]]:
-    """Check the lab's device; return the exit code, and status and message by check."""
+    """Return the exit code of `devices --check`, and the status and message of each check."""
     shutil.copy(LAYER, directory)
     command = ("python", "--", "layer.py", layer) if layer else ("run", "--")
     done = lab(*command, "devices", "--check", "--json", cwd=directory)
@@ -189,7 +189,7 @@ def test_checks_of_real_directml_pass(tmp_path: Path) -> None:
         ("leaking", "made and released 100 times", "references to the ID3D12Device"),
     ],
 )
-def test_a_mistake_of_a_device_fails_its_check_and_no_other(
+def test_a_mistake_of_a_device_fails_only_its_check(
     layer: str, check: str, message: str, tmp_path: Path
 ) -> None:
     code, results = checks(tmp_path, layer)

@@ -1,7 +1,6 @@
 """Exported programs compile against DirectML.h, and find wrong elements on DirectML in the lab.
 
-Wine's Direct3D lacks a function that DirectML asks for; the lab's Python supplies it, so the
-program runs as a DLL in that process.
+The programs run as DLLs in the lab's Python, which has a function that Wine's Direct3D lacks.
 
 The tested code is in `dmlconf/diagnosis/export/cpp.py`, `dmlconf/diagnosis/export/buffers.py` and
 `dmlconf/diagnosis/export/templates/`.
@@ -49,10 +48,7 @@ RIGHT_CASES: Final = {
     "element_wise_clip1/matrix/special-values[DataType=FLOAT16": {"runs": 2},
     "element_wise_multiply/matrix/in-place": {},
 }
-"""Beginnings of identifiers, and options of a program for the first case that begins so.
-
-DirectML is right in these cases.
-"""
+"""Beginnings of identifiers of cases in which DirectML is right, and options of the programs."""
 
 RIGHT_GRAPHS: Final = (
     "wiring/unused-inputs-between-used-ones",
@@ -64,11 +60,11 @@ RIGHT_GRAPHS: Final = (
     "attention/",
     "recurrent/",
 )
-"""Beginnings of identifiers of graphs; DirectML is right in the first case of each."""
+"""Beginnings of identifiers of graphs in which DirectML is right."""
 
 
 def case_of(identifier: str) -> Case:
-    """Return the first case whose identifier begins so, with arrays instead of fills."""
+    """Return the first case whose identifier begins so, with explicit data."""
     suite = load_suite([cases_directory() / identifier.partition("/")[0]])
     plan = (p for p in suite.plan() if p.identifier.startswith(identifier))
     return with_own_data(valid_case(next(plan)))
@@ -107,7 +103,7 @@ def compiled(folder: Path, name: str, source: str) -> str:
 
 
 def run_in_lab(folder: Path, *programs: str) -> str:
-    """Run programs, and return their output, with a line `NAME EXIT_CODE` after that of each."""
+    """Run programs, and return their output with a line `NAME EXIT_CODE` for each."""
     (folder / "run.py").write_text(RUN_PROGRAMS)
     done = subprocess.run(
         command("python", "--", "run.py", *programs),
@@ -131,7 +127,7 @@ def test_programs_of_right_cases_find_no_wrong_element(tmp_path: Path) -> None:
     assert all(f"{program} 0\n" in output for program in programs), output
 
 
-def test_a_program_prints_the_element_that_is_wrong(tmp_path: Path) -> None:
+def test_a_program_prints_the_wrong_element(tmp_path: Path) -> None:
     case = case_of("element_wise_add/matrix")
     right = {"OutputTensor": np.add(case.input("ATensor"), case.input("BTensor"))}
     right["OutputTensor"].ravel()[1] += 1
@@ -142,7 +138,7 @@ def test_a_program_prints_the_element_that_is_wrong(tmp_path: Path) -> None:
     assert "wrong.dll 1\n" in output
 
 
-def test_a_program_of_an_exact_case_distinguishes_zeros_by_their_sign(tmp_path: Path) -> None:
+def test_a_program_distinguishes_zeros_by_their_sign(tmp_path: Path) -> None:
     case = case_of("gather/boundary/negative")
     zeros = {name: np.zeros_like(array) for name, array in case.inputs().items()}
     right = replace(case, data={**zeros, "IndicesTensor": case.input("IndicesTensor")})
@@ -168,7 +164,7 @@ def test_programs_of_right_graphs_find_no_wrong_element(tmp_path: Path) -> None:
     assert all(f"{program} 0\n" in output for program in programs), output
 
 
-def test_a_program_of_a_graph_prints_the_element_that_is_wrong(tmp_path: Path) -> None:
+def test_a_program_of_a_graph_prints_the_wrong_element(tmp_path: Path) -> None:
     case = graph_of("wiring/outputs-in-another-order")
     name, right = next(iter(evaluate(case).items()))
     right.ravel()[2] += 1
@@ -213,7 +209,7 @@ def test_a_program_shows_a_mistake_of_the_graph_compiler(tmp_path: Path) -> None
 
 
 def test_a_graph_with_constants_compiles_as_a_program(tmp_path: Path) -> None:
-    # CompileGraph of 1.15.4 ends in an access violation for such graphs in the lab.
+    # It does not run, since CompileGraph of DirectML 1.15.4 crashes for such graphs in the lab.
     case = graph_of("constants/constant-")
     assert case.graph.constants
     source = cpp_program(case, "A constant.")

@@ -1,4 +1,4 @@
-"""Releases of DirectML are fetched, chosen, run (on a stand-in for the lab) and compared.
+"""Releases of DirectML are fetched, chosen, run and compared.
 
 The tested code is in `lab/winelab/versions.py`, `lab/winelab/packages.py`,
 `lab/winelab/session.py`, `lab/winelab/suite_runs.py`, `lab/winelab/versions_page.py` and
@@ -41,7 +41,7 @@ DLL = b"MZ this is DirectML"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of labs and releases of a test, which does not exist yet."""
+    """The folder of releases, which does not exist yet."""
     monkeypatch.setenv("DMLCONF_LAB", str(tmp_path / "labs"))
     return tmp_path / "labs"
 
@@ -81,13 +81,13 @@ class TestReleases:
         )
         assert recipe.wheels[latest.wheel] == latest.wheel_sha256
 
-    def test_the_package_of_a_release_has_the_name_that_pip_knows(self) -> None:
+    def test_a_release_names_its_package_for_pip(self) -> None:
         assert chosen(["1.8.0"])[0].package == "onnxruntime-directml 1.10.0"
 
     def test_all_releases_are_chosen_if_none_is_named(self) -> None:
         assert chosen([]) == releases()
 
-    def test_an_unknown_version_is_refused_with_a_list_of_the_known_ones(self) -> None:
+    def test_an_unknown_version_is_refused_with_the_known_ones(self) -> None:
         with pytest.raises(
             LabError, match=r"there is no DirectML 1\.8\.1; the versions are 1\.8\.0, "
         ):
@@ -95,7 +95,7 @@ class TestReleases:
 
 
 def download_of(members: dict[str, bytes]) -> tuple[Release, Callable[[Release, Path], None]]:
-    """Return a release whose wheel has these members, and a function that downloads it."""
+    """Return a release whose wheel has these members, and its download."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in members.items():
@@ -160,11 +160,11 @@ class TestPackages:
 
 
 class TestFetchedReleases:
-    def test_the_error_of_a_release_that_was_not_fetched_says_how_to_fetch_it(self) -> None:
+    def test_the_error_of_a_missing_release_says_how_to_fetch_it(self) -> None:
         with pytest.raises(LabError, match=r"fetch it with: python3 lab/lab\.py versions 1\.9\.0"):
             library("1.9.0")
 
-    def test_a_chosen_release_changes_only_the_path_of_directml_in_the_environment(self) -> None:
+    def test_a_release_changes_only_the_path_of_directml(self) -> None:
         [release] = chosen(["1.9.0"])
         release.file.parent.mkdir(parents=True)
         release.file.write_bytes(DLL)
@@ -193,7 +193,6 @@ LEVEL_TOO_LOW = Reason(ReasonKind.FEATURE_LEVEL, "needs feature level 6_4")
 
 
 def log_of(version: str, level: str, *verdicts: Any) -> RunLog:
-    """Return the log of a run on a release of DirectML with a feature level."""
     environment = {
         **reports.HEADER.environment,
         "version": version,
@@ -203,7 +202,7 @@ def log_of(version: str, level: str, *verdicts: Any) -> RunLog:
 
 
 class StandInLab:
-    """A stand-in for the lab: a run of dmlconf only writes a log with given verdicts."""
+    """A lab whose runs only write a log with given verdicts."""
 
     def __init__(self, *verdicts: Any, code: int = 0, ends: bool = True) -> None:
         self.verdicts = verdicts
@@ -246,9 +245,7 @@ class TestSuite:
         run_suite(picked, tmp_path, [], lab)
         assert len(lab.calls) == 1
 
-    def test_a_failure_does_not_stop_other_releases_and_gives_exit_code_1_each_time(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_failure_does_not_stop_other_releases(self, tmp_path: Path) -> None:
         picked = chosen(["1.8.0", "1.9.0"])
         lab = StandInLab(reports.FAILED, code=1)
         assert run_suite(picked, tmp_path, [], lab) == 1
@@ -261,9 +258,7 @@ class TestSuite:
         assert [run_suite(picked, tmp_path, [], lab) for _ in range(2)] == [7, 7]
         assert len(lab.calls) == 1
 
-    def test_the_digest_changes_with_each_file_of_cases_code_catalogue_and_limits_and_with_options(
-        self, tmp_path: Path
-    ) -> None:
+    def test_the_digest_changes_with_each_file_and_with_options(self, tmp_path: Path) -> None:
         for name in ("cases/a.yaml", "dmlconf/b.py", "schemas/c.yaml", "lab/substrate.yaml"):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_text("x")
@@ -279,7 +274,7 @@ class TestSuite:
 class TestPage:
     @pytest.fixture
     def picked(self, tmp_path: Path) -> list[Release]:
-        """Two releases, whose logs are in the folder."""
+        """Two releases with logs."""
         picked = chosen(["1.9.0", "1.9.1"])
         waived = reports.WAIVED.judged(reason=KNOWN_FAULT)
         newer = reports.UNSUPPORTED.judged(reason=LEVEL_TOO_LOW)
@@ -295,8 +290,7 @@ class TestPage:
         rows = [line for line in page(picked, tmp_path).splitlines() if line.startswith("| 1.9")]
         old = "1.9.0 | 5_0 | onnxruntime-directml 1.12.1 | 2022-08-03"
         new = "1.9.1 | 5_2 | onnxruntime-directml 1.13.1 | 2022-10-22"
-        # Passed, failed, broken, known faults, unchecked, and unsupported for three reasons, the
-        # first of which is a newer feature level.
+        # Passed, failed, broken, known faults, unchecked, and unsupported for three reasons.
         assert rows[:2] == [
             f"| {old} | 1 | 0 | 0 | 1 | 0 | 1 | 0 | 0 |",
             f"| {new} | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
@@ -324,7 +318,7 @@ class TestPage:
         reports.write(log_file(tmp_path, picked[1]), log_of("1.9.1", "5_2", reports.FAILED))
         assert f"- 1.9.1: `{reports.FAILED.case}`: wrong values" in page(picked, tmp_path)
 
-    def test_making_the_page_of_missing_unfinished_or_incomparable_logs_is_refused(
+    def test_missing_unfinished_and_incomparable_logs_are_refused(
         self, picked: list[Release], tmp_path: Path
     ) -> None:
         first, second = (log_file(tmp_path, release) for release in picked)

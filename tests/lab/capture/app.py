@@ -1,4 +1,4 @@
-"""An application to capture: it runs a network in sessions and threads, and prints the outputs."""
+"""An application that runs a network in sessions and threads, and prints the outputs."""
 
 import os
 import sys
@@ -14,7 +14,6 @@ import onnxruntime
 
 
 def session(fused: bool) -> onnxruntime.InferenceSession:
-    """Return a session of ONNX Runtime's DirectML provider."""
     options = onnxruntime.SessionOptions()
     options.enable_mem_pattern = False
     options.add_free_dimension_override_by_name("batch", 1)
@@ -25,7 +24,7 @@ def session(fused: bool) -> onnxruntime.InferenceSession:
 
 
 def output(network: onnxruntime.InferenceSession, shift: int) -> str:
-    """Return the bits of the network's output, in hexadecimal."""
+    """Return the bits of the network's output."""
     values = (np.arange(243) + shift) % 17 / 17
     return str(
         network.run(None, {"x": values.astype(np.float32).reshape(1, 3, 9, 9)})[0].tobytes().hex()
@@ -33,7 +32,6 @@ def output(network: onnxruntime.InferenceSession, shift: int) -> str:
 
 
 def main() -> None:
-    """Run the network."""
     if "unfused" in sys.argv:
         print(output(session(False), 0))
         return

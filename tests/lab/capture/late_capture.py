@@ -1,7 +1,7 @@
 """Begin to capture when ONNX Runtime already has a device.
 
-`late_capture.py FOLDER` writes the journal of the capture to a new folder. It prints three outputs
-of one network: of a session before the capture, of the same session later, and of a new session.
+`late_capture.py FOLDER` prints the outputs of a session before and during the capture, and of a new
+session. The journal of the capture is in the new folder.
 """
 
 import sys
@@ -19,7 +19,6 @@ from dmlconf.capture.journal import JournalWriter
 
 
 def session() -> onnxruntime.InferenceSession:
-    """Return a session of ONNX Runtime's DirectML provider."""
     options = onnxruntime.SessionOptions()
     options.enable_mem_pattern = False
     options.add_free_dimension_override_by_name("batch", 1)
@@ -28,13 +27,12 @@ def session() -> onnxruntime.InferenceSession:
 
 
 def output(of: onnxruntime.InferenceSession) -> str:
-    """Return the bits of the network's output, in hexadecimal."""
+    """Return the bits of the network's output."""
     values = (np.arange(243) % 17 / 17).astype(np.float32)
     return str(of.run(None, {"x": values.reshape(1, 3, 9, 9)})[0].tobytes().hex())
 
 
 def main(folder: Path) -> None:
-    """Run the network before and after capturing begins."""
     first = session()
     print(output(first))
     folder.mkdir()

@@ -1,9 +1,7 @@
 """Make the captured models: `pip install onnx`, then `python tests/lab/capture/make_model.py`.
 
-net.onnx, words.onnx (with a recurrent layer) and attention.onnx (in FLOAT16) are small networks
-whose tensors avoid the kernels that the lab lacks. antialias.onnx has a Resize with antialias.
-ONNX Runtime's DirectML provider makes a RESAMPLE3 with Antialiased of it, which computes something
-else than ONNX defines.
+The models need no kernels that the lab lacks. ONNX Runtime's DirectML provider runs the Resize of
+antialias.onnx as a RESAMPLE3 with Antialiased, which gives other results than ONNX defines.
 """
 
 from collections.abc import Mapping
@@ -15,7 +13,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def main() -> None:
-    """Write the models next to this file."""
     write_net()
     write_words()
     write_attention()
@@ -23,7 +20,6 @@ def main() -> None:
 
 
 def write_words() -> None:
-    """Write the model of a sentence of seven words."""
     weights = drawn({"e": (11, 5), "w": (1, 9, 5), "r": (1, 9, 3), "g": (3, 4)}, np.float32)
     node = helper.make_node
     graph = helper.make_graph(
@@ -43,7 +39,6 @@ def write_words() -> None:
 
 
 def write_attention() -> None:
-    """Write a layer of attention between five vectors."""
     weights = drawn({"q": (7, 3), "k": (7, 3), "v": (7, 3)}, np.float16)
     node = helper.make_node
     graph = helper.make_graph(
@@ -63,7 +58,7 @@ def write_attention() -> None:
 
 
 def drawn(shapes: Mapping[str, tuple[int, ...]], dtype: type) -> list[TensorProto]:
-    """Return weights from -0.5 to 0.5."""
+    """Return random weights from -0.5 to 0.5."""
     random = np.random.default_rng(1)
     return [
         numpy_helper.from_array((random.random(shape) - 0.5).astype(dtype), name)
@@ -72,7 +67,6 @@ def drawn(shapes: Mapping[str, tuple[int, ...]], dtype: type) -> list[TensorProt
 
 
 def write_antialias() -> None:
-    """Write the model with a Resize between two nodes."""
     node = helper.make_node
     graph = helper.make_graph(
         [
@@ -89,7 +83,7 @@ def write_antialias() -> None:
 
 
 def save(graph: onnx.GraphProto, opset: int, name: str) -> None:
-    """Write a graph as a model."""
+    """Write a graph next to this file."""
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = 9
     onnx.checker.check_model(model)
@@ -97,7 +91,6 @@ def save(graph: onnx.GraphProto, opset: int, name: str) -> None:
 
 
 def write_net() -> None:
-    """Write the network."""
     random = np.random.default_rng(0)
     shapes = {"w": (5, 3, 3, 3), "b": (5,), "w2": (3, 5, 3, 3), "b2": (3,), "g": (12, 7), "h": (7,)}
     weights = [

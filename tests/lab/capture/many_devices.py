@@ -1,7 +1,6 @@
-"""Repeatedly make a device, run cases on it and release it; print handles and memory.
+"""`many_devices.py FOLDER COUNT` runs the cases of FOLDER on COUNT devices, one after the other.
 
-`many_devices.py FOLDER COUNT` runs the cases of FOLDER on COUNT devices, one after the other, and
-prints a line of JSON after every tenth device.
+After every tenth device it prints the handles and the memory of the process as JSON.
 """
 
 import ctypes
@@ -37,7 +36,7 @@ EXTENDED_HANDLE_INFORMATION = 64
 
 
 def handles() -> int:
-    """Return how many handles this process has; GetProcessHandleCount is always 0 in Wine."""
+    """Count the handles of this process; in Wine, GetProcessHandleCount is always 0."""
     size = 1 << 22
     buffer = ctypes.create_string_buffer(size)
     query = windows_library("ntdll").NtQuerySystemInformation
@@ -49,7 +48,6 @@ def handles() -> int:
 
 
 def main(folder: str, count: int) -> None:
-    """Print a line of JSON after every tenth device."""
     cases = [valid_case(planned) for planned in load_suite([Path(folder)]).plan()]
     for number in range(1, count + 1):
         backend = create("")

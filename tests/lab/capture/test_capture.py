@@ -35,9 +35,8 @@ FILES: Final = ("app.py", "three_models.py", "net.onnx", "words.onnx", "attentio
 MODELS: Final = ("net", "words", "attention")
 CREATE_BINDING_TABLE: Final = 12
 COMPILE_GRAPH: Final = 17
-"""Slots of two methods in the vtables of IDMLDevice and IDMLDevice1; saboteur.c crashes in one."""
+"""Slots of two methods in vtables of DirectML."""
 ACCESS_VIOLATION: Final = 0xC0000005
-"""The exit code of a process that crashed by reading from an address without memory."""
 JUDGE: Final = ("my-app/dispatches", "-b", "recording:my-app/dispatches")
 
 NODES: Final = {
@@ -47,12 +46,12 @@ NODES: Final = {
     "GEMM": 1,
     "ACTIVATION_SOFTMAX1": 1,
 }
-"""How many of each operator ONNX Runtime makes of the network: it fuses activations."""
+"""The operators that ONNX Runtime makes of `net.onnx`."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the application; `captured` adds `my-app`, the cases captured from it."""
+    """A folder with the application; `captured` adds `my-app` to it."""
     subprocess.run(command("packages"), check=True)
     folder = tmp_path_factory.mktemp("capture")
     for name in FILES:
@@ -62,14 +61,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def captured(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The command that captured `my-app` from the application, after its end."""
+    """The finished command that captured the cases `my-app`."""
     options = ("-o", "my-app", "--data", "all", "--dispatches", "3")
     done = lab("run", "--", "capture", *options, "--", "app.py", "-o", "own", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
 
-def test_the_application_gets_the_same_outputs_as_without_capture(
+def test_capture_changes_no_output_of_the_application(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
     plain = lab("python", "--", "app.py", "-o", "own", cwd=folder)
@@ -84,7 +83,7 @@ def test_graphs_and_operators_become_cases(
     suite = load_suite([folder / "my-app" / name for name in (*map(str.lower, NODES), "graphs")])
     cases = [valid_case(planned) for planned in suite.plan()]
     assert all("captured" in case.tags for case in cases)
-    # Of 1 graph, 6 nodes and 5 operators, those with the same desc and flags share a case.
+    # There are 1 graph, 6 nodes and 5 operators; two are the same as others.
     assert len(cases) == 10
     [graph] = [case for case in cases if isinstance(case, GraphCase)]
     assert Counter(node.operator_name for node in graph.graph.operator_nodes) == NODES
@@ -134,7 +133,7 @@ def test_the_option_data_weights_keeps_only_weights(
     assert all(abs(arrays[name]).max() > 0 for name in owned)
 
 
-def test_capturing_three_models_changes_no_output_and_all_dispatches_are_right(
+def test_capture_of_three_models_is_right_and_changes_no_output(
     folder: Path,
 ) -> None:
     options = ("-o", "three", "--data", "all", "--block-nodes", "2", "--", "three_models.py")
@@ -160,12 +159,11 @@ def test_statistics_are_kept_without_data(folder: Path) -> None:
     assert not list((folder / "like").rglob("*.npy"))
     [planned, *_] = load_suite([folder / "like" / "graphs"]).plan()
     images = [each for each in valid_case(planned).inputs().values() if each.shape == (1, 3, 9, 9)]
-    # The images of the application have the numbers 0 to 16, divided by 17.
     assert images[0].min() >= 0
     assert images[0].max() <= 16 / 17
 
 
-def test_a_device_that_was_made_before_the_hooks_is_watched(folder: Path) -> None:
+def test_a_device_made_before_the_hooks_is_watched(folder: Path) -> None:
     shutil.copy(HERE / "late_capture.py", folder)
     done = lab("python", "--", "late_capture.py", "late", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -207,7 +205,7 @@ def test_every_dispatch_is_judged_right(
 
 @pytest.fixture(scope="module")
 def with_saboteur(folder: Path) -> Path:
-    """A folder with the application and the saboteur as its DirectML.dll."""
+    """A folder with the application and a wrong DirectML.dll."""
     with_saboteur = folder / "wrong"
     libraries = with_saboteur / "packages" / "onnxruntime" / "capi"
     shutil.copytree(packages_directory(), with_saboteur / "packages")
@@ -222,14 +220,14 @@ def with_saboteur(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def captured_with_saboteur(with_saboteur: Path) -> Path:
-    """The folder with `my-app`, the cases captured from the application with the saboteur."""
+    """The folder with the cases `my-app` captured from the wrong DirectML.dll."""
     options = ("-o", "my-app", "--data", "all", "--", "three_models.py", "unfused")
     done = lab("run", "--", "capture", *options, cwd=with_saboteur)
     assert done.returncode == 0, done.stdout + done.stderr
     return with_saboteur
 
 
-def test_only_the_wrong_dispatch_fails_and_readers_of_its_output_name_it(
+def test_only_the_wrong_dispatch_fails_and_not_its_follower(
     captured_with_saboteur: Path,
 ) -> None:
     judged = dmlconf_here(captured_with_saboteur, "run", *JUDGE)
@@ -263,7 +261,6 @@ def test_the_wrong_dispatch_is_reduced(captured_with_saboteur: Path) -> None:
 def test_cases_captured_before_a_crash_are_kept(folder: Path) -> None:
     done = lab("run", "--", "capture", "-o", "crashed", "--", "app.py", "crash", cwd=folder)
     assert done.returncode == 1
-    # The exit code of app.py with the argument `crash`.
     assert "The program ended with 77; the cases are those until then." in done.stderr
     assert len(list(load_suite([folder / "crashed"]).plan())) > len(NODES)
 
@@ -275,7 +272,7 @@ def test_cases_captured_before_a_crash_are_kept(folder: Path) -> None:
         (CREATE_BINDING_TABLE, "Compiled once."),
     ],
 )
-def test_a_crash_in_directml_ends_the_program_and_leaves_its_cases(
+def test_a_crash_in_directml_leaves_the_cases(
     with_saboteur: Path, method: int, graph_note: str
 ) -> None:
     options = ("-o", f"crash-{method}", "--data", "all", "--", "three_models.py")
@@ -300,9 +297,9 @@ def test_a_model_is_run_and_compared_with_the_cpu_provider(folder: Path) -> None
     assert "Captured 5 operators" in done.stderr
 
 
-def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(with_saboteur: Path) -> None:
+def test_the_first_node_with_another_output_is_named(with_saboteur: Path) -> None:
     options = ("-o", "model", "--model", "net.onnx", "--dimension", "batch=1", "--unfused")
-    # So that the program finds the module in the current folder.
+    # The program imports onnxruntime from the current folder.
     (with_saboteur / "onnxruntime").symlink_to("packages/onnxruntime")
     done = lab("run", "--", "capture", *options, "--data", "all", cwd=with_saboteur)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -312,7 +309,7 @@ def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(with_saboteu
     assert "DirectML is suspect: its dispatch gemm/00004-gemm/dispatch-4" in done.stderr
 
 
-def test_if_every_dispatch_is_right_the_provider_is_suspect(folder: Path) -> None:
+def test_the_provider_is_suspect_if_every_dispatch_is_right(folder: Path) -> None:
     shutil.copy(HERE / "antialias.onnx", folder)
     options = ("-o", "resized", "--model", "antialias.onnx", "--unfused", "--data", "all")
     done = lab("run", "--", "capture", *options, cwd=folder)

@@ -1,4 +1,4 @@
-"""An application with three models, each fused or `unfused`; prints the bits of their outputs."""
+"""An application that prints the bits of the outputs of three models, fused or `unfused`."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,6 @@ INPUTS = {
 
 
 def main() -> None:
-    """Run the models."""
     for name, inputs in INPUTS.items():
         options = onnxruntime.SessionOptions()
         options.enable_mem_pattern = False

@@ -40,12 +40,12 @@ cases:
 FILES: Final = {"case.yaml": SUM, "graph.yaml": GRAPH}
 
 RESULTS: Final = dict.fromkeys(Circumstance, Status.PASSED)
-"""What real DirectML gives in the lab."""
+"""The results of real DirectML."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the cases, and the DirectML that is wrong as DMLCONF_SABOTEUR says."""
+    """A folder with the cases and the wrong DirectML."""
     folder = tmp_path_factory.mktemp("saboteur")
     source, library = HERE / "saboteur.c", folder / "saboteur.dll"
     compiler = ["x86_64-w64-mingw32-gcc", "-std=c17", "-O2", "-Wall", "-Wextra", "-Werror"]
@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=FILES)
 def verdicts(folder: Path, request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
-    """By saboteur: the status of the case, the blamed circumstance, the result by circumstance."""
+    """By saboteur: the status, the blamed circumstance, and the status under each circumstance."""
     program = "tests.lab.circumstances.verdicts"
     done = lab("python", "--", "-m", program, request.param, *Circumstance, NOTHING, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,7 +1,4 @@
-"""Print in the lab, for each saboteur, the verdict on a case under all circumstances, as JSON.
-
-A saboteur is a fault of `saboteur.dll`, which stands between dmlconf and DirectML.
-"""
+"""Print the verdict on a case with each saboteur: a fault of `saboteur.dll`."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
 
 
 def main() -> None:
-    """Print a line for each saboteur; the arguments are the case's file and the saboteurs."""
+    """Print a line of JSON for each saboteur; the arguments are a case file and the saboteurs."""
     file, *saboteurs = sys.argv[1:]
     substrate = read_substrate(Path(os.environ["DMLCONF_SUBSTRATE"]))
     [planned] = load_suite([Path(file)]).plan()

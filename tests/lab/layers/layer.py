@@ -1,8 +1,6 @@
-"""Layers between dmlconf and the native libraries in the lab; each changes what the libraries do.
+"""Layers between dmlconf and the native libraries, which replace methods in the vtables.
 
-`python layer.py LAYER ARGUMENTS...` runs `dmlconf ARGUMENTS...` with the layer in its workers. A
-layer replaces methods in the tables that all objects of a library's class share, so dmlconf's own
-code runs unchanged.
+`python layer.py LAYER ARGUMENTS...` runs `dmlconf ARGUMENTS...` with the layer in its workers.
 """
 
 from __future__ import annotations
@@ -65,8 +63,8 @@ class SubtractsForAdd:
 
         Args:
             device: any device.
-            wrong: tells by the execution flags whether to compile the other operator.
-            graphs: whether CompileGraph alone does so, whatever the flags.
+            wrong: tells by the execution flags whether to subtract.
+            graphs: whether only CompileGraph subtracts, whatever the flags.
         """
         self._others: dict[int, int] = {}
         self._wrong = wrong
@@ -100,8 +98,8 @@ class SubtractsForAdd:
     def compile_graph(
         self, original: Hook, this: int, desc: int, flags: int, iid: int, new: int
     ) -> int:
-        # DML_GRAPH_DESC begins with three counts; nodes are a type and the pointer to a desc,
-        # whose first member is the operator.
+        # The third of three counts is that of nodes. A node is a type and the pointer to a desc,
+        # which begins with the operator.
         count = ctypes.c_uint32.from_address(desc + 8).value
         nodes = POINTER.from_address(desc + 16).value or 0
         for index in range(count):
@@ -136,7 +134,7 @@ def wrong_graph(device: Device) -> None:
 
 
 class DebugLayer:
-    """Simulates the debug layers: an ID3D12InfoQueue, and messages when operators are created."""
+    """Adds an ID3D12InfoQueue, with messages when operators are created."""
 
     def __init__(self, device: Device) -> None:
         self._messages: list[tuple[D3D12_MESSAGE_SEVERITY, str]] = []
@@ -145,7 +143,7 @@ class DebugLayer:
         replace_method(device.dml, "CreateOperator", (POINTER, *NEW_OBJECT), self.create)
 
     def _new_queue(self) -> Any:
-        """Return a COM object; the methods that only DirectML may call do nothing."""
+        """Return a COM object in which methods that dmlconf does not call do nothing."""
         methods: dict[str, tuple[Any, tuple[Any, ...], Hook]] = {
             "AddRef": (ctypes.c_uint32, (), lambda this: 2),
             "Release": (ctypes.c_uint32, (), lambda this: 1),
@@ -249,7 +247,7 @@ def wrong_level(device: Device) -> None:
 
 
 def leaking(device: Device) -> None:
-    """Keeps a reference to the ID3D12Device whenever a reference to an IDMLDevice is released."""
+    """Adds a reference to the ID3D12Device whenever an IDMLDevice is released."""
 
     def release(original: Hook, this: int) -> int:
         ComObject(dml.IDML_DEVICE, this).create("GetParentDevice", ID3D12_DEVICE)
@@ -278,7 +276,6 @@ LAYERS: Final = {
 
 
 def install(name: str) -> None:
-    """Install a layer in this process."""
     libraries = load(None)
     with Adapters(libraries) as adapters:
         adapter = choose_adapter(None, adapters.found)

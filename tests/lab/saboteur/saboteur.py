@@ -1,6 +1,6 @@
 """A plugin: real DirectML, whose device or process is damaged before a chosen batch.
 
-`saboteur:WHAT,PART` does WHAT before a batch with a case whose identifier contains PART.
+`saboteur:ACTION,PART` acts before a batch with a case whose identifier contains PART.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dmlconf.cases.model import Case
 
 
 def remove_device() -> None:
-    """Submit a list of commands that is not closed, for which Direct3D removes the device."""
+    """Submit commands that are not closed, for which Direct3D removes the device."""
     device = live_device()
     kind = D3D12_COMMAND_LIST_TYPE.DIRECT
     allocator = device.d3d.create("CreateCommandAllocator", ID3D12_COMMAND_ALLOCATOR, kind)
@@ -38,7 +38,7 @@ def remove_device() -> None:
 
 
 def block_queue() -> None:
-    """Let the queue wait for a fence that nothing signals, so that no dispatch ends."""
+    """Let the queue wait for a fence that nothing signals."""
     device = live_device()
     fence = device.d3d.create("CreateFence", ID3D12_FENCE, 0, 0)
     slot, _ = ID3D12_COMMAND_QUEUE.slots["Wait"]
@@ -47,7 +47,6 @@ def block_queue() -> None:
 
 
 def sleep_for_hours() -> None:
-    """Let the process do nothing."""
     time.sleep(3600)
 
 
@@ -60,12 +59,12 @@ def jump_nowhere() -> None:
 
 
 def live_device() -> Device:
-    """Return the device on which the backend of this process runs."""
+    """Return the device of this process."""
     return next(object_ for object_ in gc.get_objects() if isinstance(object_, Device))
 
 
 def entry(com: ComObject, slot: int) -> int:
-    """Return the address of a method of an object by its slot in the vtable."""
+    """Return the address of a method by its slot in the vtable."""
     table = ctypes.c_void_p.from_address(com.address).value or 0
     return ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p)).value or 0
 
@@ -77,7 +76,7 @@ ACTIONS = {
 
 
 class Saboteur:
-    """Real DirectML, which does an action before a batch with a case of a certain name."""
+    """Real DirectML with an action before a chosen batch."""
 
     def __init__(self, options: str) -> None:
         name, _, self._part = options.partition(",")
