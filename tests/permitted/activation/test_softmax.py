@@ -18,13 +18,12 @@ HARDMAX = """InputTensor: {Sizes: [2, 2], DataType: FLOAT32, values: [VALUES]},
 
 
 CHOICES = ([1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1])
-"""The outputs that choose one of four elements."""
 
 
-def test_hardmax_of_a_row_with_nan_may_choose_any_element_along_several_axes(
+def test_hardmax_with_nan_along_two_axes_may_choose_any_element(
     tmp_path: Path,
 ) -> None:
-    """Measured on DirectML 1.13.1, which compares such a row in parts, so NaN may hide the 3."""
+    """DirectML 1.13.1 compares such a row in parts, in which NaN may hide the 3."""
     desc = HARDMAX.replace("VALUES", "1, .nan, 3, 2").replace("AXES", "[0, 1]")
     case = single(tmp_path, "ACTIVATION_HARDMAX1", desc)
     for chosen in CHOICES:
@@ -33,7 +32,7 @@ def test_hardmax_of_a_row_with_nan_may_choose_any_element_along_several_axes(
     assert not accepts(case, "OutputTensor", [0.5, 0, 0, 0])
 
 
-def test_hardmax_without_nan_chooses_the_greatest_element_along_several_axes(
+def test_hardmax_without_nan_along_two_axes_chooses_the_greatest(
     tmp_path: Path,
 ) -> None:
     desc = HARDMAX.replace("VALUES", "1, 4, 3, 2").replace("AXES", "[0, 1]")
@@ -42,8 +41,8 @@ def test_hardmax_without_nan_chooses_the_greatest_element_along_several_axes(
         assert accepts(case, "OutputTensor", chosen) is (chosen == [0, 1, 0, 0]), chosen
 
 
-def test_hardmax_of_short_rows_with_nan_has_one_result_along_one_axis(tmp_path: Path) -> None:
-    """Such a row is compared as a whole, and NaN is not greater than 1."""
+def test_hardmax_with_nan_along_one_axis_has_one_result(tmp_path: Path) -> None:
+    """A short row is compared as a whole, and NaN is not greater than 1."""
     desc = HARDMAX.replace("VALUES", "1, .nan, 3, 2").replace("AXES", "[1]")
     case = single(tmp_path, "ACTIVATION_HARDMAX1", desc)
     assert accepts(case, "OutputTensor", [1, 0, 1, 0])
@@ -54,7 +53,7 @@ def test_hardmax_of_short_rows_with_nan_has_one_result_along_one_axis(tmp_path: 
 
 @pytest.mark.parametrize("operator", ["ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX"])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_sum_of_float16_powers_may_be_stored_in_eight_parts_and_as_a_whole(
+def test_a_float16_sum_may_be_stored_in_eight_parts(
     tmp_path: Path, operator: str, seed: int
 ) -> None:
     """DirectML 1.8.0 and 1.9.1 do this with rows of an even length of more than 8 elements."""

@@ -1,7 +1,6 @@
 """CLIP, CLIP_GRAD and THRESHOLD of integers convert a bound of NaN to an integer.
 
-Processors convert NaN to different integers, and each of them is right. In UINT64 these are 0,
-2^63 and 2^64 - 1.
+Processors convert NaN to 0, 2^63 or 2^64 - 1 in UINT64, and each of them is right.
 
 The tested code is in `dmlconf/permitted/element_wise/clipping.py`.
 """
@@ -28,7 +27,7 @@ VALUES = [0, 3, 6, 100]
 def fields_of(
     operator: str, data_type: DataType, least: float, greatest: float
 ) -> Mapping[str, Any]:
-    """Return an operator's fields for VALUES; Min and Max are FLOAT32, gradients VALUES + 1."""
+    """Return an operator's fields for VALUES; gradients are VALUES + 1."""
     values = np.array(VALUES, data_type.dtype)
     desc = TensorDesc(data_type, (len(VALUES),))
     fields: dict[str, Any] = {"InputTensor": values, "Min": least, "Max": greatest}
@@ -53,9 +52,7 @@ GRADIENTS = ["ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"]
 
 @pytest.mark.parametrize("operator", CLIPS)
 @pytest.mark.parametrize("converted", [0, 2**63, 2**64 - 1])
-def test_each_integer_that_a_processor_makes_of_nan_is_a_right_bound(
-    operator: str, converted: int
-) -> None:
+def test_each_conversion_of_nan_is_a_right_bound(operator: str, converted: int) -> None:
     for least, greatest, clipped in (
         (NAN, 2**40, [max(converted, value) for value in VALUES]),
         (1, NAN, [max(1, min(value, converted)) for value in VALUES]),
@@ -63,7 +60,7 @@ def test_each_integer_that_a_processor_makes_of_nan_is_a_right_bound(
         actual = np.array(clipped, np.uint64)
         fields = fields_of(operator, DataType.UINT64, least, greatest)
         intervals = function_of(operator, "candidates")(**fields)
-        # The reference's own result is always permitted, so only the other integers need intervals.
+        # The intervals need not have the result of the reference, which is always permitted.
         assert is_permitted(actual, function_of(operator)(**fields), *intervals).all()
 
 
@@ -74,7 +71,7 @@ def test_bounds_that_are_numbers_leave_one_right_result(operator: str) -> None:
 
 
 @pytest.mark.parametrize("operator", CLIPS)
-def test_a_min_of_nan_counts_as_0_or_less_in_int32_and_as_0_or_255_in_uint8(
+def test_a_min_of_nan_may_count_as_255_only_in_uint8(
     operator: str,
 ) -> None:
     low, high = right_range(operator, DataType.INT32, NAN, 5)
@@ -108,7 +105,7 @@ def test_a_result_between_those_of_two_processors_is_wrong(operator: str) -> Non
         assert is_permitted(result, right, *intervals).all() == permitted, value
 
 
-def test_a_threshold_of_nan_counts_as_0_or_less_in_int32_and_as_0_or_255_in_uint8() -> None:
+def test_a_threshold_of_nan_may_count_as_255_only_in_uint8() -> None:
     function = function_of("ELEMENT_WISE_THRESHOLD", "candidates")
     for data_type, highest in ((DataType.INT32, VALUES), (DataType.UINT8, [255] * 4)):
         values, desc = np.array(VALUES, data_type.dtype), TensorDesc(data_type, (4,))

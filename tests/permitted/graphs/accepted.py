@@ -1,4 +1,4 @@
-"""Judge given outputs of a case, for tests of what is permitted."""
+"""Judge given outputs of a case."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Values = Sequence[float]
 
 
 def status_of(case: Case, outputs: Mapping[str, ArrayLike]) -> Status:
-    """Return the status of a case that has these outputs; all others are the reference's."""
+    """Return the status of a case with these outputs; all others are the reference's."""
     expected = evaluate(case)
     actual: dict[str, Array] = {
         name: np.array(values, expected[name].dtype).reshape(expected[name].shape)
@@ -37,20 +37,17 @@ def status_of(case: Case, outputs: Mapping[str, ArrayLike]) -> Status:
 
 
 def accepts(case: Case, output: str, values: ArrayLike) -> bool:
-    """Return whether a case passes or is unchecked if an output has these values."""
+    """Return whether a case with these values of an output passes or is unchecked."""
     return status_of(case, {output: values}) in (Status.PASSED, Status.UNCHECKED)
 
 
 def passes(case: Case, output: str, values: ArrayLike) -> bool:
-    """Return whether a case passes if an output has these values, and all others are right."""
+    """Return whether a case with these values of an output passes."""
     return status_of(case, {output: values}) is Status.PASSED
 
 
 def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:
-    """Return a graph with these inputs and nodes, in YAML.
-
-    `output` names the node, or the node and its tensor, whose output is the graph's output `y`.
-    """
+    """Return a graph with these inputs and nodes, in YAML; `output` is its output `y`."""
     return graph_case(tmp_path, f"inputs:{inputs}\nnodes:{nodes}\noutputs: {{y: {output}}}\n")
 
 

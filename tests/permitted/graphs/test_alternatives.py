@@ -52,11 +52,11 @@ FLUSHED: Final[Mapping[str, tuple[str, str, Values, Values]]] = {
         [0.5],
     ),
 }
-"""The input x, the node, its output if the subnormal number counts as 0, and a wrong output."""
+"""The input x, the node, its output if the subnormal number is flushed, and a wrong output."""
 
 
 @pytest.mark.parametrize("name", FLUSHED)
-def test_a_node_may_take_a_subnormal_number_for_zero(tmp_path: Path, name: str) -> None:
+def test_a_node_may_flush_a_subnormal_number(tmp_path: Path, name: str) -> None:
     values, node, flushed, wrong = FLUSHED[name]
     nodes = f"\n  node: {{operator: {node}}}"
     case = graph(tmp_path, f"\n  x: {{{ONE}, values: {values}}}", nodes)
@@ -65,8 +65,8 @@ def test_a_node_may_take_a_subnormal_number_for_zero(tmp_path: Path, name: str) 
     assert not accepts(case, "y", wrong)
 
 
-def test_each_node_may_take_a_subnormal_number_for_zero_whatever_others_do(tmp_path: Path) -> None:
-    """Two nodes read 1.1e-38. Each may take it for 0, whether the other does or not."""
+def test_each_node_may_flush_a_subnormal_number_on_its_own(tmp_path: Path) -> None:
+    """Two nodes read 1.1e-38."""
     nodes = """
   first: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
   second: {operator: ELEMENT_WISE_RECIP, desc: {InputTensor: x, OutputTensor: {}}}
@@ -91,7 +91,7 @@ SIGNED = {
     "CLIP": "ELEMENT_WISE_CLIP, desc: {InputTensor: x, OutputTensor: {}, Min: -1, Max: 0,"
     " ScaleBias: {Scale: 1, Bias: 0}}",
 }
-"""Nodes that choose between 0 and -0, so that either may be the result."""
+"""Nodes that choose between 0 and -0."""
 
 
 @pytest.mark.parametrize("operator", SIGNED)
@@ -116,7 +116,7 @@ def test_operators_that_pass_signs_on_give_equal_numbers_for_both_zeros(operator
     plan = list(bundled(f"{operator.lower()}/matrix.yaml").plan())
     cases = [build(planned) for planned in plan[:: max(1, len(plan) // 20)]]
     small = [case for case in cases if not case.violations() and _has_few_numbers(case)]
-    assert len(small) >= 6  # A test of too few cases would prove little.
+    assert len(small) >= 6
     for case in small:
         plus, minus = (
             evaluate(case.with_data({n: _every_third(a, zero) for n, a in case.inputs().items()}))
@@ -127,13 +127,13 @@ def test_operators_that_pass_signs_on_give_equal_numbers_for_both_zeros(operator
 
 
 def _has_few_numbers(case: Case) -> bool:
-    """Return whether a case has floating-point inputs, and no input of more than 1,000 elements."""
+    """Return whether a case has a floating-point input, and none of more than 1,000 elements."""
     inputs = case.inputs().values()
     return any(array.dtype.kind == "f" for array in inputs) and all(a.size <= 1000 for a in inputs)
 
 
 def _every_third(array: Array, zero: float) -> Array:
-    """Return floats with `zero` in place of every third element, and other arrays unchanged."""
+    """Return floats with `zero` for every third element, and other arrays unchanged."""
     if array.dtype.kind != "f":
         return array
     changed = array.copy()

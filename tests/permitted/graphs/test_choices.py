@@ -1,8 +1,6 @@
 """Indices and coordinates of elements that have errors, or are open, have several right values.
 
-An error may make an element 0, or change its rank. Any value of an open element is right. The
-values of one element do not depend on those of another here, so some outputs that no device can
-give pass as well.
+An error may make an element 0, or change its rank.
 
 The tested code is in `dmlconf/permitted/graphs/choices.py`,
 `dmlconf/permitted/graphs/nonzero.py` and `dmlconf/permitted/graphs/steps.py`.
@@ -28,11 +26,15 @@ NONZERO = """
 """The count and the coordinates of the cosines that are not 0."""
 
 
-NEAR_ZERO = "\n  x: {Sizes: [4], DataType: FLOAT32, values: [1.5707964, 1, 1.5707964, 0]}"
-"""The cosines of elements 0 and 2 are 0 with an error of 0.0008; the other cosines are not 0."""
+HALF_PI = 1.5707964
+"""Its cosine may be any number from -0.0008 to 0.0008."""
 
 
-def test_the_count_of_nonzero_elements_may_include_each_element_that_may_be_zero(
+NEAR_ZERO = f"\n  x: {{Sizes: [4], DataType: FLOAT32, values: [{HALF_PI}, 1, {HALF_PI}, 0]}}"
+"""The cosines of elements 0 and 2 may be 0, and the others not."""
+
+
+def test_the_count_may_include_elements_that_may_be_zero(
     tmp_path: Path,
 ) -> None:
     case = graph(tmp_path, NEAR_ZERO, NONZERO)
@@ -61,27 +63,24 @@ COORDINATES_OF_COORDINATES = (
 )
 
 
-def test_coordinates_that_are_zero_in_some_right_outputs_may_be_counted_or_not(
+def test_coordinates_that_may_be_zero_may_be_counted(
     tmp_path: Path,
 ) -> None:
-    """The first node gives 0, 1, 2 and 3; or 0, 1, 3 or 1, 2, 3, and an undefined number; or 1, 3
-    and two undefined numbers.
-    """
+    """The first node gives [0, 1, 2, 3], [0, 1, 3, ?], [1, 2, 3, ?] or [1, 3, ?, ?]."""
     count = graph(tmp_path, NEAR_ZERO, COORDINATES_OF_COORDINATES, "node.OutputCountTensor")
     for number in (2, 3, 4):
         assert accepts(count, "y", [number]), number
     for number in (0, 5):
         assert not accepts(count, "y", [number]), number
     rows = graph(tmp_path, NEAR_ZERO, COORDINATES_OF_COORDINATES, "node.OutputCoordinatesTensor")
-    assert accepts(rows, "y", [0, 0, 1, 0, 2, 0, 3, 0])  # of 1, 2, 3 and an undefined number
-    assert accepts(rows, "y", [1, 0, 2, 0, 3, 0, 9, 9])  # of 0, 1, 2 and 3
+    assert accepts(rows, "y", [0, 0, 1, 0, 2, 0, 3, 0])
+    assert accepts(rows, "y", [1, 0, 2, 0, 3, 0, 9, 9])
     assert not accepts(rows, "y", [2, 0, 3, 0, 9, 9, 9, 9])
     assert not accepts(rows, "y", [1, 1, 2, 0, 3, 0, 9, 9])
 
 
 def test_each_of_300_elements_may_be_zero_or_not(tmp_path: Path) -> None:
-    """The cosine of 1.5707964 is 0 with an error of 0.0008."""
-    inputs = f"\n  x: {{Sizes: [300], DataType: FLOAT32, values: {[1.5707964] * 300}}}"
+    inputs = f"\n  x: {{Sizes: [300], DataType: FLOAT32, values: {[HALF_PI] * 300}}}"
     case = graph(tmp_path, inputs, NONZERO.replace("[4, 1]", "[300, 1]"))
     for count in (0, 150, 300):
         assert accepts(case, "y", [count]), count
@@ -89,10 +88,10 @@ def test_each_of_300_elements_may_be_zero_or_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("elements", "arrays"), [(2047, 2048), (2048, 0)])
-def test_there_are_no_choices_of_coordinates_if_they_have_more_than_2_to_the_22_numbers(
+def test_coordinates_of_too_many_elements_have_no_choices(
     tmp_path: Path, elements: int, arrays: int
 ) -> None:
-    """Of n elements that may be zero, there are n + 1 arrays with n numbers each."""
+    """For n elements there are n + 1 arrays of n numbers, and at most 2**22 numbers are tried."""
     fill = "fill: {constant: {value: 0}}"
     desc = f"""InputTensor: {{Sizes: [{elements}], DataType: FLOAT32, {fill}}},
                OutputCountTensor: {{Sizes: [1], DataType: UINT32}},
@@ -113,14 +112,12 @@ SQUARES_OF_INDICES = """
 
 
 def test_a_later_node_may_compute_with_each_right_index(tmp_path: Path) -> None:
-    """Twelve cosines of 1.5707964 are 0 with an error of 0.0008, so each may be the greatest."""
     inputs = f"""
-  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}
+  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[HALF_PI] * 96}}}
   i: {{Sizes: [8, 1], DataType: UINT32, values: [0, 0, 0, 0, 0, 0, 0, 0]}}"""
     case = graph(tmp_path, inputs, SQUARES_OF_INDICES)
     for index in range(12):
         assert accepts(case, "y", [index**2] * 8), index
-    # 12 is not an index, and 2 is not a square.
     assert not accepts(case, "y", [12**2] * 8)
     assert not accepts(case, "y", [2] * 8)
 
@@ -132,8 +129,7 @@ CAST = (
 
 
 def test_a_cast_of_each_right_index_is_right(tmp_path: Path) -> None:
-    """The twelve cosines of 1.5707964 are 0 with an error of 0.0008: each may be the greatest."""
-    inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
+    inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[HALF_PI] * 96}}}"
     case = graph(tmp_path, inputs, CAST)
     for index in range(12):
         assert accepts(case, "y", [index] * 8), index
@@ -155,11 +151,11 @@ GATHERED_COORDINATES = (
          desc: {InputTensor: places.OutputCoordinatesTensor, IndicesTensor: rows, Axis: 0,
                 OutputTensor: {Sizes: [4, 1]}, IndexDimensions: 1}}"""
 )
-"""The coordinates, as they are if `rows` has the numbers 0 to 3."""
+"""A copy of the coordinates if `rows` is [0, 1, 2, 3]."""
 
 
 def _moved(operator: str, tensors: str) -> str:
-    """Return nodes that copy the four coordinates in their order by an operator that moves them."""
+    """Return nodes that copy the coordinates with this operator."""
     return NONZERO.replace("node:", "places:") + (
         f"\n  node: {{operator: {operator}, desc: {{{tensors}}}}}"
     )
@@ -194,9 +190,7 @@ ROWS = "\n  rows: {Sizes: [1, 4], DataType: UINT32, values: [0, 1, 2, 3]}"
     ],
     ids=["TILE", "GATHER", "JOIN", "SPLIT", "PADDING"],
 )
-def test_a_coordinate_that_another_node_copies_has_the_same_choices(
-    inputs: str, nodes: str, tmp_path: Path
-) -> None:
+def test_copied_coordinates_have_the_same_choices(inputs: str, nodes: str, tmp_path: Path) -> None:
     case = graph(tmp_path, inputs, nodes)
     for rows in ([0, 1, 2, 3], [1, 2, 3, 9], [1, 3, 9, 9]):
         assert accepts(case, "y", rows), rows
@@ -209,18 +203,17 @@ TWO_WAYS = (
   clipped: {operator: ELEMENT_WISE_CLIP1, desc: {InputTensor: first, OutputTensor: {},
             MinMaxDataType: UINT32, Min: 3, Max: 5}}"""
 )
-"""The squared difference of an index and the same index after CLIP."""
+"""The squared difference of an index and the clipped index."""
 
 
-def test_an_index_that_reaches_an_output_in_two_ways_has_the_same_value_in_both(
+def test_an_index_has_the_same_value_on_two_ways(
     tmp_path: Path,
 ) -> None:
-    """The twelve cosines of 1.5707964 are 0 with an error of 0.0008: each may be the greatest."""
-    inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
+    inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[HALF_PI] * 96}}}"
     case = graph(tmp_path, inputs, TWO_WAYS)
     for index in range(12):
         assert accepts(case, "y", [(index - min(max(index, 3), 5)) ** 2] * 8), index
-    # An index of 11 in one way, and an index of 3 or less in the other.
+    # It would need the index 11 in one way, and 3 or less in the other.
     assert not accepts(case, "y", [(11 - 3) ** 2] * 8)
 
 
@@ -234,7 +227,7 @@ READS_PRODUCTS = """
 OVERFLOWING = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38]}
   b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [1, 0, 0, 1, 0, 0, 1, 0, 0]}"""
-"""Later nodes may read the first of three products as any number or NaN: it may overflow."""
+"""The first of three products may overflow, and is open to later nodes."""
 
 
 ONE_INDEX = "{Sizes: [1, 1, 1, 1], DataType: UINT32}"
@@ -252,7 +245,7 @@ COUNT_OF_OPEN = """NONZERO_COORDINATES,
 
 
 def test_an_open_element_may_be_zero_or_not(tmp_path: Path) -> None:
-    """The second product is 0, and the third is -3e38 * 1e-37 = -30."""
+    """The line is an open element, 0, and -3e38 * 1e-37."""
     nodes = READS_PRODUCTS.replace("OPERATOR", COUNT_OF_OPEN)
     inputs = OVERFLOWING.replace("1, 0, 0]}", "1, 0, 1.0e-37]}")
     count = graph(tmp_path, inputs, nodes)
@@ -267,8 +260,8 @@ def test_an_open_element_may_be_zero_or_not(tmp_path: Path) -> None:
         assert not accepts(rows, "y", indices), indices
 
 
-def test_top_k_of_a_line_with_an_open_element_gives_any_index_of_the_line(tmp_path: Path) -> None:
-    """The open element may be NaN, and TOP_K may then give any element of the line."""
+def test_top_k_beside_an_open_element_gives_any_index(tmp_path: Path) -> None:
+    """TOP_K may give any element of a line with NaN."""
     nodes = READS_PRODUCTS.replace("OPERATOR", TOP_K)
     case = graph(tmp_path, OVERFLOWING, nodes, "node.OutputIndexTensor")
     for index in range(3):
@@ -291,10 +284,10 @@ REDUCTION = (
 
 @pytest.mark.parametrize("operator", [INDEX_OF, REDUCTION], ids=["operator", "function of REDUCE"])
 @pytest.mark.parametrize(("function", "wrong"), [("ARGMAX", 2), ("ARGMIN", 1)])
-def test_beside_an_open_element_3_is_never_the_greatest_and_5_never_the_least(
+def test_argmax_and_argmin_beside_an_open_element_compare_the_others(
     tmp_path: Path, operator: str, function: str, wrong: int
 ) -> None:
-    """The line has an open element, 5 and 3."""
+    """The line is an open element, 5 and 3."""
     inputs = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, -3.0e+38, 1]}
   b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [2, 0, 0, 2, 0, 0, 1, 5, 3]}"""
@@ -332,10 +325,10 @@ INFINITY = "\n  infinity: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.inf
     ],
     ids=["ARGMAX", "HARDMAX"],
 )
-def test_an_open_element_may_come_first_even_after_an_infinity(
+def test_an_open_element_may_come_before_an_infinity(
     tmp_path: Path, operator: str, outputs: list[Values]
 ) -> None:
-    """The line has infinity, an open element, which may be NaN, and 0 twice."""
+    """The line is infinity, an open element, 0 and 0."""
     nodes = READS_PRODUCTS_AND_INFINITY.replace("OPERATOR", operator.replace("product", "line"))
     case = graph(tmp_path, OVERFLOWING + INFINITY, nodes)
     for first, values in enumerate(outputs):
@@ -352,7 +345,7 @@ DIVIDED = """
   a: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [7, 9, 3, 9, 5]}
   b: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [1, 1, 1, 0, 1]}
   c: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [0, 0, 0, 0, 0]}"""
-"""Quotients and sums are 7, 9, 3, an open element (9 / 0), and 5."""
+"""The sums are 7, 9, 3, an open element, and 5."""
 
 
 @pytest.mark.parametrize("integer", ["INT32", "INT64"])
@@ -363,7 +356,7 @@ DIVIDED = """
         ("INCREASING", [[2, 4], [3, 2], [2, 3]], [[4, 2], [0, 2], [1, 2], [2, 0], [2, 1]]),
     ],
 )
-def test_top_k_beside_an_open_integer_gives_elements_that_may_have_the_rank(
+def test_top_k_beside_an_open_integer_gives_possible_ranks(
     tmp_path: Path, integer: str, direction: str, right: list[Values], wrong: list[Values]
 ) -> None:
     operator = (
@@ -380,12 +373,12 @@ def test_top_k_beside_an_open_integer_gives_elements_that_may_have_the_rank(
         assert not accepts(case, "y", indices), indices
 
 
-def test_hardmax_of_a_line_with_an_open_element_marks_one_that_may_be_the_greatest(
+def test_hardmax_beside_an_open_element_marks_a_possible_maximum(
     tmp_path: Path,
 ) -> None:
     operator = "ACTIVATION_HARDMAX1, desc: {InputTensor: product, OutputTensor: {}, Axes: [3]}"
     case = graph(tmp_path, OVERFLOWING, READS_PRODUCTS.replace("OPERATOR", operator))
-    # The products after the open one are 0, and the first of equal elements counts as the greatest.
+    # The line is an open element, 0 and 0; of equal elements the first is marked.
     for right in ([1, 0, 0], [0, 1, 0]):
         assert accepts(case, "y", right), right
     impossible: list[Values] = [[0.5, 0, 0], [1, 0, 7], [np.nan, 0, 0], [0, 0, 1]]
@@ -405,11 +398,7 @@ outputs: {y: index.OUTPUT}
 
 
 NEARLY_EQUAL = f"[{', '.join(f'{at}.0e-5' for at in range(1, 41))}, 3]"
-"""The errors of the first 40 cosines are at least as large as their differences.
-
-The cosine of 3 is certainly the least. So many elements may come first that samples do not show
-all of them.
-"""
+"""Each of the first 40 cosines may be the greatest; the cosine of 3 is the least."""
 
 GREATEST = READS_COSINES.replace(
     "OPERATOR",
@@ -433,12 +422,12 @@ def nearly_equal(tmp_path: Path, text: str) -> Case:
     return graph_case(tmp_path, text.replace("VALUES", NEARLY_EQUAL).replace("SIZE", "41"))
 
 
-def test_an_index_is_right_only_if_its_value_may_be_the_greatest(tmp_path: Path) -> None:
+def test_argmax_gives_only_indices_of_possible_maxima(tmp_path: Path) -> None:
     case = nearly_equal(tmp_path, GREATEST)
     assert [index for index in range(41) if passes(case, "y", [index])] == list(range(40))
 
 
-def test_each_rank_accepts_only_indices_of_values_that_may_have_it(tmp_path: Path) -> None:
+def test_each_rank_accepts_only_possible_indices(tmp_path: Path) -> None:
     case = nearly_equal(tmp_path, LEAST_TWO)
     assert [index for index in range(40) if passes(case, "y", [40, index])] == list(range(40))
     for wrong in ([2, 0], [0, 40]):
@@ -452,7 +441,7 @@ def test_indices_of_exact_values_are_exact(tmp_path: Path) -> None:
     assert not any(passes(case, "y", [index]) for index in (0, 2, 3))
 
 
-def test_hardmax_marks_any_element_that_may_be_the_greatest(tmp_path: Path) -> None:
+def test_hardmax_marks_any_possible_maximum(tmp_path: Path) -> None:
     text = READS_COSINES.replace(
         "OPERATOR",
         """ACTIVATION_HARDMAX1

@@ -1,8 +1,7 @@
 """A comparison of numbers that are equal within their errors may be true or false.
 
-Such a comparison is called in doubt here. Element-wise nodes behind it may give what follows from
-either outcome, and nothing between. Behind it, elements of other nodes, such as REDUCE or JOIN, and
-of a node that combines elements of different indices, are open: any value is right.
+Such a comparison is in doubt. Element-wise nodes that read it give what follows from either
+outcome. Elements of other nodes that read it, such as REDUCE, are open.
 
 The tested code is in `dmlconf/permitted/graphs/decisions.py` and
 `dmlconf/permitted/graphs/jumps.py`.
@@ -24,8 +23,7 @@ INPUTS = {
     "b": "[100, 200, 300, 400]",
     "c": "[0.2, 0.1, 0.14, 0.3]",
 }
-"""The first and the third number of `x` and of `near` may equal the tanh of that number of `x`, so
-the first and the third comparison are in doubt, and the second and the fourth are not."""
+"""Elements 0 and 2 of `x` and of `near` equal tanh(x) within its error; 1 and 3 do not."""
 
 
 EQUALS = """
@@ -42,7 +40,7 @@ CAST = """
 
 
 def after_equals(tmp_path: Path, nodes: str, *inputs: str, output: str = "node") -> Case:
-    """Return a graph of x == tanh(x) and further nodes, which also read these inputs."""
+    """Return a graph of x == tanh(x) and further nodes, which read these inputs."""
     given = "".join(
         f"\n  {name}: {{Sizes: [2, 2], DataType: FLOAT32, values: {INPUTS[name]}}}"
         for name in ("x", *inputs)
@@ -51,14 +49,12 @@ def after_equals(tmp_path: Path, nodes: str, *inputs: str, output: str = "node")
 
 
 def cast(name: str, source: str = "equals") -> str:
-    """Return a node `name` that converts the output of the node `source` to FLOAT32."""
+    """Return a node that converts the output of `source` to FLOAT32."""
     return CAST.replace("NAME", name).replace("SOURCE", source)
 
 
 @pytest.mark.parametrize("later", ["", "exp"])
-def test_a_cast_of_a_comparison_in_doubt_gives_0_or_1_also_to_a_later_node(
-    tmp_path: Path, later: str
-) -> None:
+def test_a_comparison_in_doubt_is_cast_to_0_or_1(tmp_path: Path, later: str) -> None:
     nodes = cast("number" if later else "node")
     true, false = 1.0, 0.0
     if later:
@@ -98,8 +94,7 @@ CHOICE_OF_A_OR_B = f"""
     desc: {{ConditionTensor: equals, ATensor: a, BTensor: b, OutputTensor: {FLOAT32}}}"""
 
 
-def test_a_sum_with_the_result_of_an_if_adds_one_of_its_two_elements(tmp_path: Path) -> None:
-    """ELEMENT_WISE_ADD is a special case of ELEMENT_WISE_ADD1, and as element-wise as that."""
+def test_a_sum_with_an_if_adds_one_of_two_elements(tmp_path: Path) -> None:
     node = "{operator: ELEMENT_WISE_ADD, desc: {ATensor: pick, BTensor: a, OutputTensor: {}}}"
     case = after_equals(tmp_path, f"{CHOICE_OF_A_OR_B}\n  node: {node}", "a", "b")
     assert accepts(case, "y", [20, 220, 330, 440])
@@ -116,9 +111,7 @@ SPLIT = f"{{operator: SPLIT, desc: {{InputTensor: pick, Axis: 0, OutputTensors: 
 
 
 @pytest.mark.parametrize("node", [JOIN, SPLIT], ids=["join", "split"])
-def test_join_and_split_of_the_result_of_an_if_are_open_only_where_the_if_is_in_doubt(
-    tmp_path: Path, node: str
-) -> None:
+def test_join_and_split_of_an_if_are_open_in_doubt(tmp_path: Path, node: str) -> None:
     output = "node" if node is JOIN else '"node.OutputTensors[0]"'
     case = after_equals(tmp_path, f"{CHOICE_OF_A_OR_B}\n  node: {node}", "a", "b", output=output)
     joined = [10, 20, 30, 40] if node is JOIN else []
@@ -128,7 +121,7 @@ def test_join_and_split_of_the_result_of_an_if_are_open_only_where_the_if_is_in_
 
 
 def test_an_if_gives_elements_with_their_own_errors(tmp_path: Path) -> None:
-    """Direct3D permits a cosine to be off by 0.0008. The cosine of 0.2 is 0.98007."""
+    """cos(0.2) is 0.98007, and may be off by 0.0008."""
     nodes = (
         IF.replace("CHOSEN", "cosine")
         + """
@@ -151,9 +144,7 @@ TWO_COMPARISONS = """
 
 
 @pytest.mark.parametrize("operator", ["AND", "XOR"])
-def test_and_and_xor_of_two_comparisons_in_doubt_may_be_0_or_1(
-    tmp_path: Path, operator: str
-) -> None:
+def test_and_and_xor_in_doubt_may_be_0_or_1(tmp_path: Path, operator: str) -> None:
     nodes = TWO_COMPARISONS.replace("OPERATOR", operator) + cast("node", "both")
     case = after_equals(tmp_path, nodes, "near")
     for first in (0, 1):
@@ -162,7 +153,7 @@ def test_and_and_xor_of_two_comparisons_in_doubt_may_be_0_or_1(
     assert not accepts(case, "y", [1, 1, 1, 0])
 
 
-def test_a_sum_of_two_comparisons_in_doubt_is_open_and_a_sum_of_others_is_not(
+def test_only_a_sum_of_comparisons_in_doubt_is_open(
     tmp_path: Path,
 ) -> None:
     nodes = (
@@ -179,10 +170,10 @@ def test_a_sum_of_two_comparisons_in_doubt_is_open_and_a_sum_of_others_is_not(
     assert not accepts(of_columns, "y", [0, 1])
 
 
-def test_a_sum_of_outcomes_and_their_transpose_is_open_where_one_is_in_doubt(
+def test_a_sum_with_a_transpose_is_open_in_doubt(
     tmp_path: Path,
 ) -> None:
-    """The second and the third element add an outcome in doubt to one that is not."""
+    """Elements 1 and 2 add an outcome in doubt to one that is not."""
     nodes = (
         cast("number")
         + """
@@ -205,8 +196,8 @@ COPY_EQUALS = """
 """
 
 
-def test_numbers_that_are_equal_within_their_errors_may_be_called_equal(tmp_path: Path) -> None:
-    """DirectML 1.13.1 takes tanh(-0.00099486) for -0.00099486."""
+def test_numbers_equal_within_their_errors_may_be_called_equal(tmp_path: Path) -> None:
+    """DirectML 1.13.1 gives 1 for -0.00099486 == tanh(-0.00099486)."""
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-0.00099486, 0.5]}"
     case = graph(tmp_path, inputs, COPY_EQUALS.replace("SOURCE", "x"), "node")
     assert accepts(case, "y", [0, 0])
@@ -215,8 +206,7 @@ def test_numbers_that_are_equal_within_their_errors_may_be_called_equal(tmp_path
     assert not accepts(case, "y", [0, 1])
 
 
-def test_a_copy_of_a_number_with_an_error_equals_the_number(tmp_path: Path) -> None:
-    """Whatever the error of the tanh is, its copy has the same one."""
+def test_a_copy_of_an_inexact_number_equals_it(tmp_path: Path) -> None:
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-0.00099486, 0.5]}"
     case = graph(tmp_path, inputs, COPY_EQUALS.replace("SOURCE", "tanh"), "node")
     assert accepts(case, "y", [1, 1])
@@ -224,7 +214,7 @@ def test_a_copy_of_a_number_with_an_error_equals_the_number(tmp_path: Path) -> N
 
 
 def test_a_sum_of_two_outcomes_may_equal_one(tmp_path: Path) -> None:
-    """One of the two comparisons in the first column may be true and the other false."""
+    """One comparison of the first column may be true, and the other false."""
     column = "{Sizes: [1, 2], DataType: FLOAT32}"
     nodes = f"""{cast("number")}
   sum:

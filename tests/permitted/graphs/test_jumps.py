@@ -19,13 +19,10 @@ REMAINDER = """
          desc: {ATensor: power, BTensor: d, OutputTensor: {}}}"""
 
 
-def test_any_remainder_is_right_if_its_quotient_may_lie_on_both_sides_of_an_integer(
+def test_a_quotient_near_an_integer_permits_any_remainder(
     tmp_path: Path,
 ) -> None:
-    """exp(7) is 1096.633. Quotients by `divisors`, such as 100000.21, may be off by about 0.2.
-
-    The quotient by 1 is far from an integer.
-    """
+    """Quotients by `divisors` may be off by about 0.2; exp(7) / 1 is far from an integer."""
     divisors = [float(np.float32(np.exp(7) / (100000 + more))) for more in (0.02, 0.21, 0.98)]
     inputs = f"""
   x: {{Sizes: [4], DataType: FLOAT32, values: [7, 7, 7, 7]}}
@@ -37,8 +34,8 @@ def test_any_remainder_is_right_if_its_quotient_may_lie_on_both_sides_of_an_inte
     assert not accepts(case, "y", [0.0, 0.0, 0.0, 0.0])
 
 
-def test_a_gradient_may_belong_to_any_element_that_may_be_the_greatest(tmp_path: Path) -> None:
-    """The hyperbolic tangents of numbers beyond 9 are 1, or a little less."""
+def test_a_gradient_may_belong_to_any_possible_maximum(tmp_path: Path) -> None:
+    """tanh(9.5) is 1, or a little less."""
     inputs = f"""
   x: {{Sizes: [1, 1, 1, 42], DataType: FLOAT32, values: {[9.5] * 40 + [2, 1]}}}
   g: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [7]}}"""
@@ -59,10 +56,10 @@ ONE = "Sizes: [1, 1, 1, 1], DataType: FLOAT32"
 
 
 @pytest.mark.parametrize(("subtrahend", "any_number"), [("0.8776", True), ("0.5", False)])
-def test_any_quotient_by_the_root_of_a_number_that_may_be_positive_or_negative_is_right(
+def test_any_quotient_is_right_if_a_variance_may_be_negative(
     tmp_path: Path, subtrahend: str, any_number: bool
 ) -> None:
-    """The cosine of 0.5 is 0.87758, with an error of 0.0008."""
+    """cos(0.5) is 0.87758, and may be off by 0.0008."""
     values = {"x": "0.5", "h": subtrahend, "three": "3", "one": "1", "zero": "0"}
     inputs = "".join(f"\n  {name}: {{{ONE}, values: [{v}]}}" for name, v in values.items())
     nodes = """
@@ -77,7 +74,7 @@ def test_any_quotient_by_the_root_of_a_number_that_may_be_positive_or_negative_i
 
 
 def test_a_quotient_by_a_norm_near_zero_may_be_large_infinite_or_nan(tmp_path: Path) -> None:
-    """The softmax of a row adds up to about 1, so with an Epsilon of -1 its norm is about 0."""
+    """A softmax adds up to about 1, so with an Epsilon of -1 the norm is about 0."""
     inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"
     nodes = """
   softmax: {operator: ACTIVATION_SOFTMAX, desc: {InputTensor: x, OutputTensor: {}}}

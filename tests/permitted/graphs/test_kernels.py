@@ -39,7 +39,7 @@ def passes(case: GraphCase, outputs: Mapping[str, Array]) -> bool:
 
 
 def test_a_fused_kernel_may_hold_an_edge_in_float32(tmp_path: Path) -> None:
-    """FLOAT16 has no number 2048.5, so the reference gives 0 and 0.5."""
+    """FLOAT16 lacks 2048.5, so the reference gives 0 and 0.5."""
     text = """
 inputs:
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [2048, 512]}
@@ -62,7 +62,7 @@ def test_a_graph_of_exact_nodes_is_exact(tmp_path: Path) -> None:
     assert not passes(case, {"y": np.nextafter(right, np.float32(9))})
 
 
-def test_results_of_fused_kernels_and_of_kernels_that_store_lower_magnitudes_pass(
+def test_outputs_of_fused_and_of_truncating_kernels_pass(
     tmp_path: Path,
 ) -> None:
     case = graph_case(tmp_path, PRODUCT)
@@ -70,7 +70,6 @@ def test_results_of_fused_kernels_and_of_kernels_that_store_lower_magnitudes_pas
     assert passes(case, {"y": fused["y"].astype(np.float16)})
 
     def next_to_zero(node: object, own: object, tensor: str, values: Array) -> Array:
-        # Truncation gives the rounded number or the next one toward zero.
         return np.nextafter(values, np.float16(0))
 
     truncated = graph_outputs(
@@ -96,7 +95,7 @@ def test_an_edge_that_reads_another_buffer_fails(tmp_path: Path, node: str, tens
 def test_a_dropped_node_fails(tmp_path: Path) -> None:
     case = graph_case(tmp_path, PRODUCT)
     graph = case.graph
-    # The node `scaled` reads the output of `product`, so that `sum` has no effect.
+    # The node `scaled` reads `product` instead of `sum`.
     links = tuple(
         IntermediateEdge("product", "OutputTensor", "scaled", "ATensor")
         if edge.to_node == "scaled"
@@ -107,10 +106,10 @@ def test_a_dropped_node_fails(tmp_path: Path) -> None:
     assert not passes(case, evaluate(wrong))
 
 
-def test_infinity_and_the_number_of_a_fused_kernel_are_right_and_nothing_between(
+def test_an_overflow_may_be_infinite_or_held_in_float32(
     tmp_path: Path,
 ) -> None:
-    """2 * 60000 exceeds FLOAT16. A fused kernel holds it in FLOAT32, and half of it is 60000."""
+    """2 * 60000 exceeds FLOAT16; a fused kernel holds it in FLOAT32."""
     text = """
 inputs:
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [60000, 2]}
@@ -127,8 +126,8 @@ outputs: {y: back}
         assert passes(case, outputs) is right, value
 
 
-def test_argmax_of_inexact_scores_may_give_each_index_that_may_be_greatest(tmp_path: Path) -> None:
-    """The scores 0 and 4 are 1.5 and 1.5000001, nearer than their errors; the others are 0.1."""
+def test_argmax_of_inexact_scores_gives_possible_maxima(tmp_path: Path) -> None:
+    """Scores 0 and 4 are 1.5 and 1.5000001, which may be off by more than they differ."""
     text = """
 inputs:
   a: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [0.1, 0.7]}
@@ -189,10 +188,10 @@ outputs: {y: end}
 """
 
 
-def test_an_error_of_one_branch_is_permitted_whatever_those_of_another(
+def test_errors_of_two_branches_are_independent(
     tmp_path: Path,
 ) -> None:
-    """Whatever the errors of `roots`, the output is 0; an error of `root` may make it 2^-22."""
+    """If `root` is 1 ULP above 2, and all of `roots` are 2, the output is 2**-22."""
     case = graph_case(tmp_path, TWO_BRANCHES)
     near = np.nextafter(np.float32(2), np.float32(3)) - np.float32(2)
     assert passes(case, {"y": near.reshape(1, 1, 1, 1)})
@@ -291,7 +290,7 @@ outputs: {y: pooled}
 def test_a_power_that_overflows_gives_infinity_or_the_expected_value(
     tmp_path: Path,
 ) -> None:
-    """The cube of 3e38 exceeds FLOAT32; the cube root of it is 3e38."""
+    """The cube of 3e38 exceeds FLOAT32."""
     case = graph_case(tmp_path, OVERFLOWING_POWER)
     right = evaluate(case)["y"]
     assert passes(case, {"y": right})
