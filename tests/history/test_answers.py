@@ -398,7 +398,6 @@ def test_pages_are_the_same_from_any_database(database: str, tmp_path: Path) -> 
 
 
 def log_file(folder: Path, log: RunLog, name: str) -> Path:
-    """Write a log to a file, and return its path."""
     return logs.write(folder / name, log)
 
 

@@ -58,7 +58,6 @@ def test_two_concurrent_writers_lose_and_duplicate_no_run(database: str, tmp_pat
 
 
 def stored_runs(database: str) -> int:
-    """Return how many runs a history has."""
     with opened(database) as history, history.reading() as connection:
         return len(connection.execute(select(run.c.id)).all())
 
@@ -134,7 +133,6 @@ def test_database_file_names_may_have_special_characters(tmp_path: Path) -> None
 
 
 def index_names(engine: Engine) -> set[str | None]:
-    """Return the names of the indexes of the table of runs."""
     return {index["name"] for index in inspect(engine).get_indexes("run")}
 
 

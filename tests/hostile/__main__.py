@@ -48,7 +48,6 @@ def mutants(kinds: tuple[str, ...], first: int, count: int, folder: Path | None)
 
 
 def _show_tally(folder: Path) -> None:
-    """Print as Markdown how verifications of forged certificates ended."""
     columns = (*certificates.ENDS.values(), certificates.NOTED)
     click.echo(f"| Cheat | Tried | {' | '.join(map(str.capitalize, columns))} |")
     click.echo("|---|---:|---:|---:|---:|---:|")
@@ -123,7 +122,6 @@ def _empty_folder(folder: Path, seed: int) -> Path:
 
 
 def _report(noun: str, first: int, count: int, findings: Iterable[str]) -> bool:
-    """Print findings as they come, then a summary; return whether there were findings."""
     began, number = time.monotonic(), 0
     for number, finding in enumerate(findings, 1):  # noqa: B007 - Used after the loop.
         click.echo(finding)

@@ -48,9 +48,7 @@ def zipped(
 ) -> bytes:
     """Return an archive with dmlconf's layout.
 
-    Args:
-        members: the content of each member by its name.
-        raw: for some members the packed bytes, and the size and the CRC to state.
+    `raw` has for some members packed bytes, a size and a CRC, which may contradict each other.
     """
     parts, central, at = [], [], 0
     for name, content in members.items():

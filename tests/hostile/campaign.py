@@ -33,11 +33,7 @@ _COSTS: Final = {
 class Campaign:
     """The state of a campaign.
 
-    Attributes:
-        seed: one less than the seed of the first mutant of each kind.
-        tried: how many mutants of each kind were tried.
-        seconds: how long that took, by kind.
-        findings: the mutants at which dmlconf failed, as text.
+    The first mutant of each kind has the seed `seed + 1`; `tried` counts mutants by kind.
     """
 
     seed: int
@@ -47,7 +43,6 @@ class Campaign:
 
     @property
     def total(self) -> int:
-        """The number of mutants tried."""
         return sum(self.tried.values())
 
 
@@ -63,11 +58,7 @@ def opened_campaign(folder: Path, seed: int | None) -> Campaign:
 def run_campaign(campaign: Campaign, folder: Path, count: int, seconds: float) -> Iterator[Finding]:
     """Try chunks of each kind in turn, and yield the mutants at which dmlconf failed.
 
-    Args:
-        campaign: updated, and saved in the folder after each chunk.
-        folder: where mutants at which dmlconf failed stay.
-        count: no chunk begins after so many mutants, with those of earlier calls.
-        seconds: no chunk begins after this time.
+    The state is saved after each chunk. None begins after `count` mutants in all, or `seconds`.
     """
     began = time.monotonic()
     while campaign.total < count and time.monotonic() - began < seconds:
@@ -90,7 +81,6 @@ def _weight(kind: str) -> int:
 
 
 def table(campaign: Campaign) -> str:
-    """Return a Markdown table of mutants, seconds and findings by kind."""
     rows = [
         f"| {kind} | {number:,} | {campaign.seconds[kind]:,.0f} | {_findings(campaign, kind)} |"
         for kind, number in sorted(campaign.tried.items())

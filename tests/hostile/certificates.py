@@ -48,7 +48,6 @@ def _right() -> bytes:
 
 
 def mutant(random: Random) -> Mutant:
-    """Make a forged certificate."""
     name = random.choice(NAMES)
     if name in STRANGER:
         return Mutant(STRANGER[name](random, _right()), Path(name))
@@ -82,13 +81,11 @@ def feed(random: Random, path: Path, base: Path) -> str:
 
 
 def _same_content(path: Path) -> bool:
-    """Return whether a certificate has the members and the statement that were signed."""
     forgery, right = taken_apart(path), taken_apart(_right())
     return forgery.members() == right.members() and forgery.statement == right.statement
 
 
 def tally(folder: Path) -> dict[str, Counter[str]]:
-    """Return how verifications ended, by the name of the cheat."""
     ends: dict[str, Counter[str]] = {name: Counter() for name in NAMES}
     for line in (folder / _TALLY).read_text("utf-8").splitlines():
         name, end = line.rsplit("\t", 1)

@@ -26,7 +26,6 @@ os.environ["DMLCONF_MEMORY_MIB"] = str(_MOST_MIB)  # Else a valid case may use a
 
 
 def main(kind: str, folder: Path, first: int, count: int) -> None:
-    """Feed mutants to dmlconf one after the other."""
     import resource
 
     limit = 4 * _MOST_MIB << 20  # Protects the machine; a mutant may use a quarter of it.
@@ -42,7 +41,6 @@ def main(kind: str, folder: Path, first: int, count: int) -> None:
 
 
 def _problem_with(kind: str, seed: int, folder: Path) -> str:
-    """Feed a mutant; return what dmlconf did wrong, or an empty text."""
     subject, random = {**SUBJECTS, **CANARIES}[kind], Random(f"{kind}:{seed}")
     mutant = subject.mutant(random)
     folder.mkdir(exist_ok=True)

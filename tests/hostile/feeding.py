@@ -27,10 +27,7 @@ _LARGEST_BASE_BYTES: Final = 8_000
 class Subject:
     """A kind of file that dmlconf reads.
 
-    Attributes:
-        suffix: how names of its files end.
-        mutant: makes a mutant.
-        feed: lets dmlconf read the mutant at a path; returns what dmlconf did wrong, or no text.
+    `feed` lets dmlconf read the mutant at a path, and returns what it did wrong, or an empty text.
     """
 
     suffix: str
@@ -61,23 +58,19 @@ def complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path])
 
 @cache
 def tree_of(path: Path) -> Any:
-    """Return what a YAML file holds."""
     return read_document(path).data
 
 
 @cache
 def small_files(pattern: str) -> tuple[Path, ...]:
-    """Return the small files of the suite whose paths match."""
     files = sorted(cases_directory().glob(pattern))
     return tuple(path for path in files if path.stat().st_size <= _LARGEST_BASE_BYTES)
 
 
 @cache
 def small_recordings() -> tuple[Path, ...]:
-    """Return the small recordings of folders that have documented cases."""
     return tuple(path for path in small_files("*/*.dmlrec") if suite_of(path).exists())
 
 
 def suite_of(recording: Path) -> Path:
-    """Return the file of the documented cases of a recording."""
     return recording.parent / "documented.yaml"

@@ -38,14 +38,14 @@ VICTIMS: Final = {
 _WORKERS: Final = 2
 """If one worker is killed, another is left."""
 _CASES: Final = 192
-"""Several batches for each worker, so that most kills come before the last batch."""
+"""Several batches for each worker."""
 _START_SECONDS: Final = 2.0
 """A fifth of the kills come within this time of the start."""
 _RUN_SECONDS: Final = 1.5
 """The other kills come within this time of the first line of the log."""
 
 _MOST_LOST: Final = BATCH * (_WORKERS + 1)
-"""Outcomes that SIGKILL may cost: a batch of each worker, and a batch just read from a pipe."""
+"""SIGKILL may cost a batch of each worker, and a batch just read from a pipe."""
 
 _CASE: Final = f"""
 operator: TILE
@@ -63,12 +63,7 @@ cases:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """The result of a run that was killed.
-
-    Attributes:
-        end: who was killed, when, and how the run ended, in a few words.
-        problems: promises that were broken.
-    """
+    """How a killed run ended, and which promises it broke."""
 
     end: str
     problems: tuple[str, ...]
@@ -137,7 +132,6 @@ def kill(seed: int, folder: Path) -> Kill:
 
 
 def _judged(log: Path) -> set[str]:
-    """Return the cases on which a log has a verdict other than `not run`."""
     records = map(_record, whole_lines(log))
     return {
         record["case"].replace(" ", "")
@@ -147,7 +141,7 @@ def _judged(log: Path) -> set[str]:
 
 
 def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Iterator[str]:
-    """Yield what is wrong, whichever process was killed."""
+    """Yield what is wrong with any run."""
     deadline = time.monotonic() + 10
     while left := [pid for pid in _session(session) if running(pid)]:
         if time.monotonic() > deadline:
@@ -232,7 +226,6 @@ def _record(line: bytes) -> dict[str, str]:
 
 
 def _workers(parent: int) -> list[int]:
-    """Return the worker processes of a process, on Linux."""
     try:
         listed = Path(f"/proc/{parent}/task/{parent}/children").read_text("utf-8").split()
         return [int(pid) for pid in listed if b"spawn_main" in _command(pid)]

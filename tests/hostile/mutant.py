@@ -10,12 +10,7 @@ __all__ = ["Mutant"]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A changed file.
-
-    Attributes:
-        content: its bytes.
-        base: the file that was changed, or another name, such as that of a cheat.
-    """
+    """A changed file; `base` names what was changed."""
 
     content: bytes
     base: Path

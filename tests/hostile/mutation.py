@@ -260,7 +260,6 @@ _TREE_CHANGES: Final[tuple[Callable[[Random, Any, Any], None], ...]] = (
 
 
 def mutated_text(random: Random, text: str) -> str:
-    """Return a text with some tokens deleted, repeated, swapped, replaced, inserted or extended."""
     tokens = _TOKEN.findall(text) or [""]
     for _ in range(random.choice((1, 1, 2, 4))):
         place = random.randrange(len(tokens))
@@ -284,7 +283,6 @@ def mutated_text(random: Random, text: str) -> str:
 
 
 def mutated_lines(random: Random, content: bytes) -> bytes:
-    """Return a file with some lines deleted, repeated, moved, cut, indented or changed as text."""
     lines = content.splitlines(keepends=True) or [b""]
     for _ in range(random.choice((1, 1, 2, 5))):
         place = random.randrange(len(lines))
@@ -307,7 +305,6 @@ def mutated_lines(random: Random, content: bytes) -> bytes:
 
 
 def mutated_bytes(random: Random, content: bytes) -> bytes:
-    """Return a file in which bytes are changed, inserted or removed, or the end is missing."""
     changed = bytearray(content)
     for _ in range(random.choice((1, 1, 3, 10))):
         place = random.randrange(len(changed) + 1)

@@ -51,8 +51,6 @@ cases:
 
 
 class Raising:
-    """A value that raises an exception in every use."""
-
     def __getattribute__(self, name: str) -> Any:
         raise RuntimeError("no attributes")
 
@@ -113,8 +111,6 @@ class OddArray(np.ndarray):
 
 
 class Endless(Mapping[str, Any]):
-    """A mapping without an end."""
-
     def __getitem__(self, key: str) -> Any:
         return np.zeros(1)
 
@@ -226,7 +222,6 @@ _BASES: Final[tuple[Callable[[], Any], ...]] = (
 
 
 def _outcome(random: Random) -> Any:
-    """Return an outcome, mostly a wrong one."""
     kind = random.random()
     if kind < 0.1:
         return random.choice(_VALUES)()
@@ -243,14 +238,11 @@ def _outcome(random: Random) -> Any:
 
 
 class Hostile:
-    """A backend that breaks its protocol in some cases."""
-
     def __init__(self, seed: str) -> None:
         self._seed = seed
         self._random = Random(seed)
 
     def environment(self) -> Any:
-        """Return an environment, sometimes a wrong one."""
         whole = Environment("hostile", "1")
         if self._random.random() < 0.88:
             return whole
@@ -258,7 +250,6 @@ class Hostile:
         return replace(whole, **{name: self._random.choice(_VALUES)()})
 
     def capabilities(self) -> Any:
-        """Return every level and data type, or sometimes something wrong."""
         whole = Capabilities(FeatureLevel(6, 4), frozenset(DataType))
         if self._random.random() < 0.88:
             return whole
@@ -266,7 +257,6 @@ class Hostile:
         return replace(whole, **{name: self._random.choice(_VALUES)()})
 
     def run(self, cases: Sequence[Case]) -> Iterator[Any]:
-        """Yield for each case a right outcome, several, none, or a wrong one."""
         for case in cases:
             random = Random(f"{self._seed}:{case.identifier}")
             kind = random.random()
@@ -297,13 +287,11 @@ class Hostile:
             os._exit(random.choice((0, 1, 3, 70)))
 
     def close(self) -> None:
-        """Raise sometimes."""
         if self._random.random() < 0.1:
             raise RuntimeError("not closed")
 
 
 def create(argument: str) -> Backend:
-    """Make the backend with the seed in the file."""
     return Hostile(Path(os.environ[SEED_FILE]).read_text("utf-8"))
 
 

@@ -93,7 +93,6 @@ def _outcomes_changed(random: Random, content: bytes) -> bytes:
 
 
 def _signed_by_another(random: Random, content: bytes) -> bytes:
-    """Change one member or none, and sign with another key, which the certificate contains."""
     forgery = taken_apart(content)
     if random.random() < 0.5:
         return forgery.content(OUTSIDER)
@@ -103,7 +102,6 @@ def _signed_by_another(random: Random, content: bytes) -> bytes:
 
 
 def _signature_changed(random: Random, content: bytes) -> bytes:
-    """Replace the signature by a wrong one, by none or by many."""
     members = forging.members(content)
     envelope = json.loads(members["attestation.json"])
     signature = envelope["signatures"][0]
@@ -206,7 +204,6 @@ def _doubled(random: Random, content: bytes) -> bytes:
 
 
 def _renamed(random: Random, content: bytes) -> bytes:
-    """Give a member a path outside of the archive, or another spelling of its name."""
     members = forging.members(content)
     name = random.choice(list(members))
     path = random.choice(
@@ -224,7 +221,6 @@ def _renamed(random: Random, content: bytes) -> bytes:
 
 
 def _local_header_changed(random: Random, content: bytes) -> bytes:
-    """Make the local header of a member contradict the archive's directory."""
     starts = [at for at in range(len(content)) if content[at : at + 4] == b"PK\3\4"]
     at = random.choice(starts)
     changed = bytearray(content)

@@ -30,7 +30,7 @@ __all__ = [
 METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 _MARK: Final = "\ue000"
-"""A text that does not occur in JSON, which an odd value replaces."""
+"""A text that an odd value replaces."""
 _DEPTHS: Final = (5, 39, 41, 99, 101, 300, 500, 900, 5000, 100_000)
 """`dmlconf.limits` permits 40 levels of YAML and 100 of JSON."""
 _DIGITS: Final = (18, 20, 39, 309, 400, 401, 4300, 4301, 5000, 50_000)
@@ -80,7 +80,6 @@ KINDS: Final[tuple[Any, ...]] = (
     "\x1b[0m",
     "a\nb",
 )
-"""Values of all kinds that fields of dmlconf's formats have."""
 
 
 def with_other_kinds(random: Random, data: Any, times: int) -> Any:
@@ -95,7 +94,6 @@ def with_other_kinds(random: Random, data: Any, times: int) -> Any:
 
 
 def structured_json(random: Random, data: Any) -> bytes:
-    """Return JSON text with one odd value."""
     places = places_of(data)
     if places:
         container, key = random.choice(places)
@@ -105,7 +103,6 @@ def structured_json(random: Random, data: Any) -> bytes:
 
 
 def _raw(random: Random) -> str:
-    """Return a value of JSON that may be very deep, long or large, or one that JSON lacks."""
     kind = random.randrange(6)
     depth, digits = random.choice(_DEPTHS), random.choice(_DIGITS)
     if kind == 0:
@@ -122,7 +119,6 @@ def _raw(random: Random) -> str:
 
 
 def toml(random: Random, settings: Mapping[str, Any]) -> str:
-    """Return TOML with these settings and with odd lines."""
     lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
     for _ in range(random.choice((1, 1, 2, 4))):
         place = random.randrange(len(lines) + 1)
@@ -225,7 +221,6 @@ _OPERATORS: Final = (
 
 
 def expression(random: Random, depth: int = 4) -> str:
-    """Return a constraint or condition."""
     if depth == 0:
         return random.choice(_ATOMS)
     kind = random.randrange(9)
@@ -301,7 +296,7 @@ def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
         for name, content in members.items():
             if random.random() < 0.05:
                 content = b"0" * random.choice((1 << 20, 1 << 26))
-            entry = zipfile.ZipInfo(name)  # Its time is always the same.
+            entry = zipfile.ZipInfo(name)
             archive.writestr(entry, content, random.choice(METHODS))
     packed = bytearray(stream.getvalue())
     for _ in range(random.choice((1, 1, 2))):
@@ -310,7 +305,6 @@ def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
 
 
 def _damage(random: Random, content: bytearray) -> None:
-    """Change a field of a member's header, or some of its packed bytes."""
     entries = [each.start() for each in re.finditer(rb"PK\x01\x02", content[:-43])]
     if not entries:
         return

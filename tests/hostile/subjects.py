@@ -43,7 +43,6 @@ _REPORTS: Final = ("json", "junit", "markdown", "svg", "text")
 
 
 def _yaml(random: Random, base: Path, tree: Any) -> bytes:
-    """Return a mutant of a YAML file."""
     kind = random.random()
     if kind < 0.75:
         changed = mutated_value(random, tree, random.choice((1, 1, 2, 3, 6)))

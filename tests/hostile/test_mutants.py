@@ -1,7 +1,7 @@
 """Mutants, which are files with random changes, make dmlconf neither crash nor hang.
 
-A trial feeds mutants to dmlconf; a campaign is a series of trials. `python -m tests.hostile mutants
---count N` tries more mutants than these samples.
+A trial feeds mutants to dmlconf; a campaign is a series of trials. The command
+`python -m tests.hostile mutants --count N` tries more mutants than these samples.
 
 The tested code is in `dmlconf/documents/reader.py`, `dmlconf/cases/loading/loader.py`,
 `dmlconf/run_log/log.py`, `dmlconf/backends/recording/file.py`,

@@ -16,24 +16,17 @@ from typing import IO, Any, Final
 __all__ = ["Finding", "trial"]
 
 MOST_SECONDS: Final = 10
-"""The most processor time for one mutant."""
 
 _MOST_WALL_SECONDS: Final = 300
-"""The most time between two lines of a child process, which may wait instead of working."""
+"""The most time between two lines of a child process."""
 _PER_PROCESS: Final = 500
-"""The most mutants that one child process is fed."""
+"""The most mutants of one child process."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mutant at which dmlconf failed.
-
-    Attributes:
-        kind: the kind of file.
-        seed: the mutant's seed.
-        problem: what dmlconf did.
-    """
+    """A mutant at which dmlconf failed; the seed makes it again."""
 
     kind: str
     seed: int
@@ -47,14 +40,9 @@ class Finding:
 def trial(
     kind: str, folder: Path, first: int, count: int, *, most_seconds: float = MOST_SECONDS
 ) -> Iterator[Finding]:
-    """Feed mutants to dmlconf, and yield those at which it failed.
+    """Feed `count` mutants to dmlconf, and yield those at which it failed; they stay in the folder.
 
-    Args:
-        kind: a key of `subjects.SUBJECTS` or of `canaries.CANARIES`.
-        folder: where mutants are written; those at which dmlconf failed stay there.
-        first: the first seed.
-        count: how many seeds.
-        most_seconds: how long dmlconf may work on one of them.
+    `kind` is a key of `subjects.SUBJECTS` or of `canaries.CANARIES`.
     """
     end = first + count
     while first < end:
@@ -91,11 +79,7 @@ def _start(kind: str, folder: Path, first: int, count: int) -> subprocess.Popen[
 
 
 def _records(process: subprocess.Popen[bytes], most_seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the child process until it ends.
-
-    Raises:
-        TimeoutError: dmlconf takes too long with one mutant.
-    """
+    """Yield the lines of the child process; raise TimeoutError if a mutant takes too long."""
     assert process.stdout is not None
     used, began = 0.0, time.monotonic()
     while True:

@@ -1,7 +1,6 @@
 """Ways in which a vendor, who can sign anything, cheats with certificates.
 
-`dmlconf verify` must notice each from the content. `tests/certification/test_verification.py` tries
-each once, and `tests/hostile/certificates.py` tries each with many seeds.
+`dmlconf verify` must notice each from the content.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ def _wrong_output(random: Random, forgery: Forgery) -> None:
 
 
 def _bit_flipped(random: Random, forgery: Forgery) -> None:
-    """Flip one bit of an output that must be exact."""
     lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
     line = random.choice([line for line in lines if line["case"].startswith("tile")])
     output = line["outputs"]["OutputTensor"]
@@ -51,7 +49,6 @@ def _bit_flipped(random: Random, forgery: Forgery) -> None:
 
 
 def _digest_invented(random: Random, forgery: Forgery) -> None:
-    """Invent the digest of a large output, with the right sample."""
     output = forgery.line("/large")["outputs"]["OutputTensor"]
     output["sha256"] = f"{random.getrandbits(256):064x}"
 
@@ -132,7 +129,6 @@ def _fractional_sizes(random: Random, forgery: Forgery) -> None:
 
 
 def _case_removed(random: Random, forgery: Forgery) -> None:
-    """Remove a case from the log, from the outcomes or from both."""
     case = random.choice(forgery.verdicts)["case"]
     of_log, of_outcomes = random.choice(((True, True), (True, False), (False, True)))
     forgery.remove(case, of_log=of_log, of_outcomes=of_outcomes)
@@ -211,7 +207,6 @@ def _type_called_missing(random: Random, forgery: Forgery) -> None:
 
 
 def _lower_level(random: Random, forgery: Forgery) -> None:
-    """State a lower feature level, or 9_9, which does not exist."""
     forgery.predicate["capabilities"]["feature_level"] = random.choice(("1_0", "5_0", "9_9"))
 
 
@@ -231,7 +226,6 @@ def _other_suite(random: Random, forgery: Forgery) -> None:
 
 
 def _replayed(random: Random, forgery: Forgery) -> None:
-    """Say that an old run answers a later challenge."""
     challenge = random.randrange(1, 1 << 64)
     forgery.predicate["challenge"] = str(challenge)
     forgery.log[0]["options"]["challenge"] = challenge

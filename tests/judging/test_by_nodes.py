@@ -75,7 +75,6 @@ class Remainders(NumpyBackend):
 
 
 def verdict_on(backend: NumpyBackend, tmp_path: Path, text: str = SPIKE) -> Verdict:
-    """Return the verdict on a graph that a backend runs and the reference judges."""
     ready = in_process(parse("numpy"), backend)
     [verdict] = judged([planned_graph(tmp_path, text)], ready, run_case)
     return verdict
@@ -149,8 +148,6 @@ def test_a_graph_right_by_nodes_may_output_a_constant(
 
 
 class WrongConstants(Remainders):
-    """Gives 9 for each element of the constant `z`."""
-
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case, outcome in zip(cases, super().run(cases), strict=True):
             if isinstance(case, GraphCase):

@@ -137,7 +137,6 @@ class NeverOffset(Right):
 
 @contextmanager
 def opened(backend: NumpyBackend) -> Iterator[Any]:
-    """Yield the backend as the engine opens it in this process."""
     yield in_process(TESTED, backend)
 
 

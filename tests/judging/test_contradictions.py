@@ -89,7 +89,6 @@ cases:
 
 
 def tolerant(limit: str) -> str:
-    """Return a case file of a wrong exponential with this tolerance."""
     return unary(
         "ELEMENT_WISE_EXP", "0", "5", f"tolerance: {{OutputTensor: {{{limit}, reason: a test}}}}"
     )
@@ -116,7 +115,6 @@ CASES: Final[Mapping[str, str]] = {
 
 
 def expected(case: Case) -> Outputs:
-    """Return the outputs that a case expects."""
     assert isinstance(case.expectation, ExpectedOutputs)
     return Outputs(dict(case.expectation.outputs))
 

@@ -21,15 +21,15 @@ from dmlconf.workers.boundary import checked_outcome
 from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 
-SOME = "faulty:declines,on=example-1"
+DECLINES_SOME = "faulty:declines,on=example-1"
 """A backend that declines cases with `example-1` in their identifiers."""
 
-GATHER = ("--operator", "GATHER", "--tag", "documented")
-"""Options that select cases, of which SOME declines some."""
+SELECTED = ("--operator", "GATHER", "--tag", "documented")
+"""Options that select cases, of which DECLINES_SOME declines some."""
 
 
 def test_a_run_in_which_all_cases_are_declined_has_exit_code_7(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "run", *GATHER, "-b", "faulty:declines")
+    done = dmlconf_here(tmp_path, "run", *SELECTED, "-b", "faulty:declines")
     assert done.returncode == 7, done.stdout
     assert "the backend has no counterpart of this operator: GATHER" in done.stdout
 
@@ -43,7 +43,16 @@ def test_declined_cases_beside_passes_fail_a_run_only_on_request(
 ) -> None:
     log = tmp_path / "run.jsonl"
     done = dmlconf_here(
-        tmp_path, "run", *GATHER, "-b", SOME, "--log", str(log), "--report", "json:r.json", *options
+        tmp_path,
+        "run",
+        *SELECTED,
+        "-b",
+        DECLINES_SOME,
+        "--log",
+        str(log),
+        "--report",
+        "json:r.json",
+        *options,
     )
     assert done.returncode == code, done.stdout
     declined = [v for v in read_log(log).verdicts if v.status is Status.UNSUPPORTED]
@@ -55,15 +64,15 @@ def test_declined_cases_beside_passes_fail_a_run_only_on_request(
 
 
 def test_compare_reports_a_declined_case_as_another_status(tmp_path: Path) -> None:
-    for name, backend in (("one", "numpy"), ("other", SOME)):
-        dmlconf_here(tmp_path, "run", *GATHER, "-b", backend, "--log", f"{name}.jsonl")
+    for name, backend in (("one", "numpy"), ("other", DECLINES_SOME)):
+        dmlconf_here(tmp_path, "run", *SELECTED, "-b", backend, "--log", f"{name}.jsonl")
     done = dmlconf_here(tmp_path, "compare", "one.jsonl", "other.jsonl")
     assert done.returncode == 0, done.stdout
     assert "passed, now unsupported: not expressible by the backend" in done.stdout
 
 
 def test_record_names_declined_cases_and_leaves_them_out(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "record", *GATHER, "-b", SOME, "-o", "x.dmlrec")
+    done = dmlconf_here(tmp_path, "record", *SELECTED, "-b", DECLINES_SOME, "-o", "x.dmlrec")
     assert "not expressible by the backend" in done.stderr, done.stderr
     recorded = read_recording(tmp_path / "x.dmlrec").entries
     assert recorded

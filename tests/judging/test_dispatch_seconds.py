@@ -23,7 +23,6 @@ from tests.engine.cases import plan
 
 
 def verdict(directory: Path, outcome: Outcome) -> Verdict:
-    """Return the verdict on an outcome of a case that states its outputs."""
     return judge(build(plan(directory, "stated")[0]), outcome, lambda case: None)
 
 
@@ -31,7 +30,6 @@ SCHEMAS = ("run-log", "report")
 
 
 def check_schema(name: str, data: object) -> None:
-    """Check a verdict against the schema of run logs or of reports."""
     schema = bundled_schema(name)
     inside = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": "#/$defs/verdict"}
     jsonschema.validate(data, inside)

@@ -20,7 +20,6 @@ from tests.engine.cases import case
 
 
 def outputs(values: list[float], *kinds: FaultKind) -> Outputs:
-    """Return outputs of these values, with faults of these kinds."""
     faults = tuple(Fault(kind, f"told of {kind}") for kind in kinds)
     return Outputs({"OutputTensor": np.array(values, np.float32)}, 0.0, faults)
 

@@ -18,14 +18,15 @@ from dmlconf.cases.model import Case, Provenance
 from dmlconf.documents.store import LARGEST_ENTRY, Store
 from dmlconf.judging.figure_cache import CachedRecord, FigureCache, KnownJudgement
 
-LONG = "x" * (LARGEST_ENTRY // 10)
+LONG_RECORD = "x" * (LARGEST_ENTRY // 10)
 """A record of which nine fit into a file."""
 
 
 def save_records(folder: Path, *keys: str) -> None:
-    """Save one long record for each key."""
     cache = FigureCache(Store(folder))
-    cache.unsaved += [CachedRecord("tile/tile/boundary", "figures", key, LONG) for key in keys]
+    cache.unsaved += [
+        CachedRecord("tile/tile/boundary", "figures", key, LONG_RECORD) for key in keys
+    ]
     cache.close()
 
 
@@ -54,7 +55,9 @@ def test_after_two_overflows_a_run_keeps_no_more_records(tmp_path: Path) -> None
     save_records(tmp_path / "cache", "of an earlier run")
     cache = FigureCache(Store(tmp_path / "cache"))
     for keys in (range(12), range(12, 18), range(18, 30)):
-        records = (CachedRecord("tile/tile/boundary", "figures", str(key), LONG) for key in keys)
+        records = (
+            CachedRecord("tile/tile/boundary", "figures", str(key), LONG_RECORD) for key in keys
+        )
         cache.unsaved += records
         cache.save()
     cache.close()

@@ -49,7 +49,6 @@ DESCS = {
 
 
 def case_of(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
-    """Return a case of an operator on four numbers, by default subnormal ones."""
     desc = DESCS[operator].replace(NUMBERS, numbers)
     text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
     (planned,) = load_suite([write(directory, text, "one.yaml")]).plan()
@@ -57,7 +56,6 @@ def case_of(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
 
 
 def flushed(case: Case) -> dict[str, Array]:
-    """Return the outputs for inputs of zeros and the right gradients."""
     return evaluate(
         case, {name: array * 0 for name, array in case.inputs().items()} | gradients(case)
     )

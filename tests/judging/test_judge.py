@@ -37,7 +37,6 @@ from tests.reports.logs import HEADER
 
 
 def outputs(*values: float) -> Outputs:
-    """Return a FLOAT32 OutputTensor with these elements."""
     return Outputs({"OutputTensor": np.array(values, np.float32)})
 
 
@@ -215,7 +214,6 @@ def one_of_two(directory: Path, against: Against, index: int = 1) -> Verdict:
 
 
 def provenances(verdict: Verdict) -> dict[str, Provenance | None]:
-    """Return where the expected values of each judged output come from."""
     return {name: figures.expectation for name, figures in verdict.figures.items()}
 
 

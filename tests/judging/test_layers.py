@@ -56,12 +56,10 @@ def reference() -> Against:
 
 
 def unnoticed(plan: Sequence[PlannedCase]) -> list[Survivor]:
-    """Return the verdicts that pass although outputs were changed."""
     return list(survivors(plan, reference(), LAYER_CHANGES))
 
 
 def uniform_outputs(plan: Sequence[PlannedCase]) -> list[str]:
-    """Return outputs of more than FEW elements whose share of equal ones is above MOST_ALIKE."""
     uniform = []
     for planned in plan:
         case = build(planned)

@@ -36,7 +36,6 @@ cases:
 
 
 def only_case(folder: Path, text: str) -> Case:
-    """Return the case of a file with this text."""
     file = folder / "case.yaml"
     file.write_text(text, encoding="utf-8")
     [planned] = load_suite([file]).plan()
@@ -44,12 +43,10 @@ def only_case(folder: Path, text: str) -> Case:
 
 
 def sums(folder: Path, row: Sequence[float]) -> Case:
-    """Return a case that computes eight sums of these terms."""
     return only_case(folder, SUMS.format(length=len(row), values=[*row] * 8))
 
 
 def judge_outputs(case: Case, output: Array) -> Verdict:
-    """Return the verdict on an OutputTensor."""
     right = run_case(case)
     return judge(case, Outputs({"OutputTensor": output}), lambda _: right)
 

@@ -60,8 +60,6 @@ class FusesWrongly(NumpyBackend):
 
 
 class HalvesAll(NumpyBackend):
-    """Halves all outputs of operators and graphs."""
-
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
             outcome = run_case(case)
@@ -73,7 +71,6 @@ class HalvesAll(NumpyBackend):
 def verdict_of(
     folder: Path, graph: str, backend: NumpyBackend, *, compare_unfused: bool = False
 ) -> Verdict:
-    """Return the verdict on a graph that runs on a backend."""
     ready = in_process(parse("numpy"), backend)
     plan = [planned_graph(folder, graph)]
     [verdict] = judged(plan, ready, run_case, JudgeOptions(compare_unfused=compare_unfused))
@@ -108,8 +105,6 @@ def test_a_relation_that_holds_between_wrong_values_fails(tmp_path: Path) -> Non
 
 
 class CutsColumns(NumpyBackend):
-    """Gives only the first two columns of a graph's outputs."""
-
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
             outcome = run_case(case)
@@ -149,7 +144,7 @@ class LacksOtherForms(NumpyBackend):
 
 
 @pytest.mark.parametrize(("factor", "status"), [(1, Status.UNCHECKED), (0.5, Status.FAILED)])
-def test_a_right_graph_without_its_other_form_is_unchecked(
+def test_only_a_right_graph_is_unchecked_without_its_other_form(
     tmp_path: Path, factor: float, status: Status
 ) -> None:
     verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", LacksOtherForms(factor))
@@ -173,7 +168,7 @@ class DeclinesOperators(NumpyBackend):
 
 
 @pytest.mark.parametrize(("factor", "status"), [(1, Status.UNSUPPORTED), (0.5, Status.FAILED)])
-def test_a_right_graph_with_a_declined_node_is_unsupported(
+def test_a_declined_node_makes_only_a_right_graph_unsupported(
     tmp_path: Path, factor: float, status: Status
 ) -> None:
     verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", DeclinesOperators(factor))
@@ -231,8 +226,6 @@ def test_an_unfused_run_blames_a_node_that_has_a_fault_alone(tmp_path: Path) -> 
 
 
 class SwapsRowsAndTouchesGuards(NumpyBackend):
-    """Swaps the two rows of a graph's output and writes beyond its buffer."""
-
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
             outcome = run_case(case)

@@ -32,10 +32,8 @@ from tests.cases.suites import built
 from tests.engine.test_against import opened_backend
 
 SIZE = 1 << 15
-"""The elements of an output that is recorded as a sample."""
 
 SAMPLED = 512
-"""The elements in the sample of it."""
 
 EXP = f"""
 operator: ELEMENT_WISE_EXP
@@ -70,7 +68,6 @@ def one_ulp_off(case: Case) -> Array:
 
 
 def recording_of(case: Case, output: Array) -> Recording:
-    """Return a recording with this output of the case."""
     entry = entry_of(case, Outputs({"OutputTensor": output}))
     return replace(recording({}), entries={case.identifier: entry})
 
@@ -88,7 +85,7 @@ def with_wrong_element(case: Case, at: int, array: Array) -> Array:
 
 
 def expectations_with(directory: Path, case: Case, recorded: Array, backend: str) -> Expectations:
-    """Return the expectations of a run whose suite has a recording of this output."""
+    """Return the expectations of a run with a recording of this output."""
     folder = directory / "element_wise_exp"
     folder.mkdir(exist_ok=True)
     (folder / "x.dmlrec").write_bytes(recording_bytes(recording_of(case, recorded)))
@@ -246,7 +243,7 @@ def test_two_samples_are_compared_with_each_other(tmp_path: Path, case: Case) ->
     assert judge(case, one, lambda case: far).status is Status.FAILED
 
 
-def test_a_sample_that_contradicts_its_digest_is_judged(tmp_path: Path, case: Case) -> None:
+def test_wrong_values_of_a_sample_fail_despite_a_right_digest(tmp_path: Path, case: Case) -> None:
     entry = entry_of(case, Outputs({"OutputTensor": reference_output(case)}))
     assert isinstance(entry.outcome, Outputs)
     sample = entry.outcome.samples["OutputTensor"]

@@ -49,7 +49,6 @@ def outcome(*faults: Fault, coordinates: tuple[int, ...] = (0, 1, 1, 1, 9, 9, 9,
 
 
 def fault(kind: FaultKind, *elements: int, output: str = COORDINATES) -> Fault:
-    """Return a fault in elements of these indices."""
     return Fault(kind, f"told of {kind}", output, np.array(elements))
 
 

@@ -69,7 +69,6 @@ cases:
 
 
 def cases(directory: Path, text: str) -> dict[str, Case]:
-    """Return the cases of a file with this text, by name."""
     planned = load_suite([write(directory, text, "open.yaml")]).plan()
     return {case.identifier.split("/")[-1]: build(case) for case in planned}
 

@@ -42,7 +42,6 @@ class Explanation:
     cases: Sequence[str]
 
     def patterns_of(self, survivor: Survivor) -> list[str]:
-        """Return the patterns that match a survivor."""
         if survivor.change not in self.changes:
             return []
         return [p for p in self.cases if fnmatchcase(survivor.case, p.replace("[", "[[]"))]
@@ -60,7 +59,6 @@ def plan(bundled_suite: Suite) -> Sequence[PlannedCase]:
 
 
 def explained(found: Iterable[Survivor]) -> tuple[list[str], set[str]]:
-    """Return the unexplained survivors, and the patterns that explain the others."""
     unexplained: list[str] = []
     used: set[str] = set()
     for survivor in found:

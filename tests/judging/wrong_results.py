@@ -31,19 +31,11 @@ CHANGES: Final[Mapping[str, Change]] = {
     "negated": negated,
     "scaled": partial(scaled, by=1.1),
 }
-"""Changes of right outputs."""
 
 
 @dataclass(frozen=True)
 class Survivor:
-    """A verdict that passes although results are wrong.
-
-    Attributes:
-        change: what was done to the right outputs.
-        case: the case's identifier.
-        loose: how many elements the verdict's figures call loose.
-        wrong: how many elements are wrong.
-    """
+    """A verdict that passes although a change made `wrong` elements wrong."""
 
     change: str
     case: str
@@ -70,7 +62,6 @@ LAYER_CHANGES: Final[Mapping[str, Change]] = {
     "1% off": partial(scaled, by=1.01),
     "one element off": one_element_off,
 }
-"""Changes that must fail for layers."""
 
 
 def survivors(
@@ -102,7 +93,6 @@ def fails_wrong_results(case: Case, changes: Mapping[str, Change] = CHANGES) -> 
 def _passing(
     case: Case, right: Outputs, changes: Mapping[str, Change], against: Against
 ) -> Iterator[tuple[str, Verdict, int]]:
-    """Yield the changes that pass, their verdicts, and how many elements are wrong."""
     types = {name: tensor.DataType for name, tensor in case.outputs().items()}
     allowances = CaseAllowances(case)
     for name, change in changes.items():

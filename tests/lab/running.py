@@ -14,11 +14,9 @@ __all__ = ["SCRIPT", "command", "lab"]
 SCRIPT: Final = Path(__file__).parents[2] / "lab" / "lab.py"
 
 _SECONDS: Final = 600
-"""How long a command may take."""
 
 
 def command(*arguments: str) -> list[str]:
-    """Return the command line that runs `lab/lab.py`."""
     return [sys.executable, str(SCRIPT), *arguments]
 
 

@@ -75,7 +75,6 @@ for planned in load_suite([Path("tile.yaml")]).plan():
 backend.close()
 print("closed")
 """
-"""A program whose device hangs."""
 
 
 def write_suite(directory: Path, trouble: str) -> None:
@@ -127,7 +126,6 @@ def run_sabotaged(directory: Path, sabotage: str, *arguments: str) -> Verdict:
 
 
 def run_on_directml(directory: Path, trouble: str, exit_code: int = 1) -> Verdict:
-    """Run five cases; return the verdict on `trouble`."""
     write_suite(directory, trouble)
     arguments = ("tile.yaml", "-b", "directml", "--log", "run.jsonl")
     done = lab("run", "--", "run", *arguments, cwd=directory)

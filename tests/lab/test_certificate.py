@@ -23,7 +23,6 @@ SUBSTRATE = Path(__file__).parents[2] / "lab" / "substrate.yaml"
 
 
 def verify(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
-    """Verify a certificate outside of the lab, with the lab's limits."""
     return dmlconf_here(
         folder,
         "verify",
@@ -67,7 +66,7 @@ def test_a_certificate_of_the_lab_holds_outside_of_it(
     forgery = taken_apart(folder / "it.dmlcert")
     output = forgery.line("/stated")["outputs"]["OutputTensor"]
     elements = forgery.elements(output)
-    elements.view("uint32")[0] ^= 1  # Flips the last bit of one element.
+    elements.view("uint32")[0] ^= 1
     forgery.store(output, elements)
     (folder / "wrong.dmlcert").write_bytes(forgery.content(VENDOR))
     done = verify(folder, "wrong.dmlcert")

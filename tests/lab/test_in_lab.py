@@ -30,7 +30,6 @@ Python = Callable[[str], subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def python(tmp_path: Path) -> Python:
-    """Runs Python code in the lab in an empty directory."""
     return lambda code: lab("python", "--", "-c", code, cwd=tmp_path)
 
 

@@ -53,7 +53,6 @@ OTHER_CHECKOUT = Path("/srv/dmlconf")
 
 
 def lab_script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `lab/lab.py` with only these variables of the environment."""
     return subprocess.run(
         [sys.executable, str(LAB / "lab.py"), *arguments],
         capture_output=True,
@@ -243,7 +242,6 @@ class TestRefusals:
 class TestBuild:
     @pytest.fixture
     def lab(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-        """A lab that is not built yet."""
         monkeypatch.setattr(building, "_install_what_is_missing", lambda: None)
         return Lab(tmp_path / "cache" / "0123")
 
@@ -305,7 +303,6 @@ class TestBuild:
 
 
 def wheel(path: Path, members: dict[str, bytes]) -> str:
-    """Write a wheel, and return its SHA-256."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, data in members.items():
@@ -343,7 +340,6 @@ class TestUnpack:
 
     @staticmethod
     def unpacked(recipe: Recipe, folder: Path) -> set[str]:
-        """Unpack the wheels, and return the files of the lab."""
         tree = folder / "tree"
         unpack(recipe, folder / "wheels", folder / "stdlib", tree)
         return {str(path.relative_to(tree / "opt/lab")) for path in tree.rglob("*.*")}
@@ -413,7 +409,6 @@ class TestSubstrate:
 
     @staticmethod
     def problems(document: Any) -> list[str]:
-        """Return the errors that the schema of limits finds."""
         schema = json.loads((schemas_directory() / "substrate.schema.json").read_text("utf-8"))
         jsonschema.Draft202012Validator.check_schema(schema)
         return [e.message for e in jsonschema.Draft202012Validator(schema).iter_errors(document)]

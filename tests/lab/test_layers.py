@@ -1,7 +1,6 @@
 """In the lab, dmlconf finds the mistake of a faulty layer between itself and DirectML.
 
-CI runs some of these tests; `pytest -m saboteurs tests/lab` runs the others. The faulty layers are
-in `tests/lab/layers/layer.py`.
+The faulty layers are in `tests/lab/layers/layer.py`.
 
 The tested code is in `dmlconf/backends/directml/devices/messages.py`,
 `dmlconf/backends/directml/device_checks.py`, `dmlconf/backends/directml/backend.py`,
@@ -30,7 +29,6 @@ ADD: Final = ("-o", "ELEMENT_WISE_ADD", "-k", "boundary and int")
 
 
 def run(directory: Path, layer: str, *arguments: str, exit_code: int = 1) -> RunLog:
-    """Run cases with a layer in the workers, and return the log."""
     shutil.copy(LAYER, directory)
     done = lab(
         "python",

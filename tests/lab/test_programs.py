@@ -71,7 +71,6 @@ def case_of(identifier: str) -> Case:
 
 
 def compiled(folder: Path, name: str, source: str) -> str:
-    """Compile a program as a DLL, and return its name."""
     assert shutil.which(COMPILER), f"install {COMPILER}: apt-get install g++-mingw-w64-x86-64"
     headers = folder / "headers"
     headers.mkdir(exist_ok=True)

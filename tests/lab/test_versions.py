@@ -95,7 +95,6 @@ class TestReleases:
 
 
 def download_of(members: dict[str, bytes]) -> tuple[Release, Callable[[Release, Path], None]]:
-    """Return a release whose wheel has these members, and its download."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in members.items():
@@ -274,7 +273,6 @@ class TestSuite:
 class TestPage:
     @pytest.fixture
     def picked(self, tmp_path: Path) -> list[Release]:
-        """Two releases with logs."""
         picked = chosen(["1.9.0", "1.9.1"])
         waived = reports.WAIVED.judged(reason=KNOWN_FAULT)
         newer = reports.UNSUPPORTED.judged(reason=LEVEL_TOO_LOW)

@@ -24,7 +24,6 @@ def session(fused: bool) -> onnxruntime.InferenceSession:
 
 
 def output(network: onnxruntime.InferenceSession, shift: int) -> str:
-    """Return the bits of the network's output."""
     values = (np.arange(243) + shift) % 17 / 17
     return str(
         network.run(None, {"x": values.astype(np.float32).reshape(1, 3, 9, 9)})[0].tobytes().hex()

@@ -1,7 +1,7 @@
 """Begin to capture when ONNX Runtime already has a device.
 
 `late_capture.py FOLDER` prints the outputs of a session before and during the capture, and of a new
-session. The journal of the capture is in the new folder.
+session. It writes the journal to the new folder.
 """
 
 import sys
@@ -27,7 +27,6 @@ def session() -> onnxruntime.InferenceSession:
 
 
 def output(of: onnxruntime.InferenceSession) -> str:
-    """Return the bits of the network's output."""
     values = (np.arange(243) % 17 / 17).astype(np.float32)
     return str(of.run(None, {"x": values.reshape(1, 3, 9, 9)})[0].tobytes().hex())
 

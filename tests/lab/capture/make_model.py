@@ -58,7 +58,6 @@ def write_attention() -> None:
 
 
 def drawn(shapes: Mapping[str, tuple[int, ...]], dtype: type) -> list[TensorProto]:
-    """Return random weights from -0.5 to 0.5."""
     random = np.random.default_rng(1)
     return [
         numpy_helper.from_array((random.random(shape) - 0.5).astype(dtype), name)
@@ -83,7 +82,6 @@ def write_antialias() -> None:
 
 
 def save(graph: onnx.GraphProto, opset: int, name: str) -> None:
-    """Write a graph next to this file."""
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = 9
     onnx.checker.check_model(model)

@@ -18,8 +18,6 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 
 
 class Handle(ctypes.Structure):
-    """SYSTEM_HANDLE_TABLE_ENTRY_INFO_EX of Windows' internals."""
-
     _fields_ = [
         ("Object", ctypes.c_void_p),
         ("UniqueProcessId", ctypes.c_size_t),

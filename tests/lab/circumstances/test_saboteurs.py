@@ -40,12 +40,10 @@ cases:
 FILES: Final = {"case.yaml": SUM, "graph.yaml": GRAPH}
 
 RESULTS: Final = dict.fromkeys(Circumstance, Status.PASSED)
-"""The results of real DirectML."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the cases and the wrong DirectML."""
     folder = tmp_path_factory.mktemp("saboteur")
     source, library = HERE / "saboteur.c", folder / "saboteur.dll"
     compiler = ["x86_64-w64-mingw32-gcc", "-std=c17", "-O2", "-Wall", "-Wextra", "-Werror"]

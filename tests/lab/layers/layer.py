@@ -28,9 +28,7 @@ POINTER_BYTES: Final = ctypes.sizeof(POINTER)
 
 PAGE_READWRITE: Final = 4
 ELEMENT_WISE_ADD, ELEMENT_WISE_SUBTRACT = 4, 30
-"""Values of DML_OPERATOR_TYPE."""
 NODE_BYTES: Final = 16
-"""The size of a DML_GRAPH_NODE_DESC."""
 
 Hook = Callable[..., Any]
 
@@ -59,13 +57,7 @@ class SubtractsForAdd:
     """Compiles ELEMENT_WISE_SUBTRACT instead of ELEMENT_WISE_ADD, whose desc has the same form."""
 
     def __init__(self, device: Device, *, wrong: Callable[[int], bool], graphs: bool) -> None:
-        """Replace what creates and compiles operators.
-
-        Args:
-            device: any device.
-            wrong: tells by the execution flags whether to subtract.
-            graphs: whether only CompileGraph subtracts, whatever the flags.
-        """
+        """Subtract in CompileGraph if `graphs`, else in CompileOperator if `wrong` of the flags."""
         self._others: dict[int, int] = {}
         self._wrong = wrong
         replace_method(device.dml, "CreateOperator", (POINTER, *NEW_OBJECT), self.create)

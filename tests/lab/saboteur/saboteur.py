@@ -59,7 +59,6 @@ def jump_nowhere() -> None:
 
 
 def live_device() -> Device:
-    """Return the device of this process."""
     return next(object_ for object_ in gc.get_objects() if isinstance(object_, Device))
 
 
@@ -76,8 +75,6 @@ ACTIONS = {
 
 
 class Saboteur:
-    """Real DirectML with an action before a chosen batch."""
-
     def __init__(self, options: str) -> None:
         name, _, self._part = options.partition(",")
         self._action = ACTIONS[name]

@@ -41,7 +41,6 @@ def fields_of(
 
 
 def right_range(operator: str, data_type: DataType, least: float, greatest: float) -> Interval:
-    """Return the least and the greatest right results for VALUES."""
     fields = fields_of(operator, data_type, least, greatest)
     return hull(function_of(operator, "candidates")(**fields))
 

@@ -23,7 +23,6 @@ Values = Sequence[float]
 
 
 def status_of(case: Case, outputs: Mapping[str, ArrayLike]) -> Status:
-    """Return the status of a case with these outputs; all others are the reference's."""
     expected = evaluate(case)
     actual: dict[str, Array] = {
         name: np.array(values, expected[name].dtype).reshape(expected[name].shape)
@@ -42,7 +41,6 @@ def accepts(case: Case, output: str, values: ArrayLike) -> bool:
 
 
 def passes(case: Case, output: str, values: ArrayLike) -> bool:
-    """Return whether a case with these values of an output passes."""
     return status_of(case, {output: values}) is Status.PASSED
 
 
@@ -52,7 +50,6 @@ def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case
 
 
 def single(tmp_path: Path, operator: str, desc: str) -> Case:
-    """Return a case of one operator; `desc` is YAML without the outer braces."""
     text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
     (planned,) = load_suite([write(tmp_path, text, "one.yaml")]).plan()
     return build(planned)

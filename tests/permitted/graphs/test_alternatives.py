@@ -127,7 +127,6 @@ def test_operators_that_pass_signs_on_give_equal_numbers_for_both_zeros(operator
 
 
 def _has_few_numbers(case: Case) -> bool:
-    """Return whether a case has a floating-point input, and none of more than 1,000 elements."""
     inputs = case.inputs().values()
     return any(array.dtype.kind == "f" for array in inputs) and all(a.size <= 1000 for a in inputs)
 

@@ -23,7 +23,6 @@ NONZERO = """
   node: {operator: NONZERO_COORDINATES,
          desc: {InputTensor: cosine, OutputCountTensor: {Sizes: [1], DataType: UINT32},
                 OutputCoordinatesTensor: {Sizes: [4, 1], DataType: UINT32}}}"""
-"""The count and the coordinates of the cosines that are not 0."""
 
 
 HALF_PI = 1.5707964
@@ -155,7 +154,6 @@ GATHERED_COORDINATES = (
 
 
 def _moved(operator: str, tensors: str) -> str:
-    """Return nodes that copy the coordinates with this operator."""
     return NONZERO.replace("node:", "places:") + (
         f"\n  node: {{operator: {operator}, desc: {{{tensors}}}}}"
     )
@@ -221,7 +219,6 @@ READS_PRODUCTS = """
   product: {operator: GEMM, desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 1, 3]},
             TransA: NONE, TransB: NONE, Alpha: 1, Beta: 0}}
   node: {operator: OPERATOR}"""
-"""A node that reads three products."""
 
 
 OVERFLOWING = """
@@ -305,7 +302,6 @@ READS_PRODUCTS_AND_INFINITY = READS_PRODUCTS.replace(
          OutputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32}}}
   node:""",
 )
-"""A node that reads a line of infinity and three products."""
 
 
 INFINITY = "\n  infinity: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.inf]}"

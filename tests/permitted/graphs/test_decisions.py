@@ -49,7 +49,6 @@ def after_equals(tmp_path: Path, nodes: str, *inputs: str, output: str = "node")
 
 
 def cast(name: str, source: str = "equals") -> str:
-    """Return a node that converts the output of `source` to FLOAT32."""
     return CAST.replace("NAME", name).replace("SOURCE", source)
 
 
@@ -85,13 +84,13 @@ def test_an_if_gives_one_of_its_two_elements(tmp_path: Path) -> None:
     assert not accepts(case, "y", [10, 20, 300, 400])
 
 
-FLOAT32 = "{Sizes: [2, 2], DataType: FLOAT32}"
+TENSOR = "{Sizes: [2, 2], DataType: FLOAT32}"
 
 
 CHOICE_OF_A_OR_B = f"""
   pick:
     operator: ELEMENT_WISE_IF
-    desc: {{ConditionTensor: equals, ATensor: a, BTensor: b, OutputTensor: {FLOAT32}}}"""
+    desc: {{ConditionTensor: equals, ATensor: a, BTensor: b, OutputTensor: {TENSOR}}}"""
 
 
 def test_a_sum_with_an_if_adds_one_of_two_elements(tmp_path: Path) -> None:
@@ -107,7 +106,7 @@ JOIN = """{operator: JOIN, desc: {InputTensors: [pick, a], Axis: 0,
     OutputTensor: {Sizes: [4, 2], DataType: FLOAT32}}}"""
 
 
-SPLIT = f"{{operator: SPLIT, desc: {{InputTensor: pick, Axis: 0, OutputTensors: [{FLOAT32}]}}}}"
+SPLIT = f"{{operator: SPLIT, desc: {{InputTensor: pick, Axis: 0, OutputTensors: [{TENSOR}]}}}}"
 
 
 @pytest.mark.parametrize("node", [JOIN, SPLIT], ids=["join", "split"])

@@ -34,7 +34,6 @@ from tests.truncation import toward_zero
 
 
 def passes(case: GraphCase, outputs: Mapping[str, Array]) -> bool:
-    """Return whether a graph passes with these outputs."""
     return status_of(case, outputs) is Status.PASSED
 
 
