@@ -71,6 +71,11 @@ def test_zeros_that_only_a_wide_tolerance_permits_fail(tmp_path: Path) -> None:
     assert verdict.reason.kind is ReasonKind.ALL_ZEROS
 
 
+def test_fewer_than_eight_zeros_pass(tmp_path: Path) -> None:
+    case = only_case(tmp_path, SINES.replace("[16]", "[7]"))
+    assert judge_outputs(case, np.zeros(7, np.float32)).status is Status.PASSED
+
+
 def test_zeros_pass_if_an_exact_result_is_zero(tmp_path: Path) -> None:
     case = only_case(
         tmp_path,
@@ -209,15 +214,15 @@ cases:
   - name: out-of-range
     desc:
       InputTensor: {{Sizes: [9], DataType: INT32, fill: {{constant: {{value: {value}}}}}}}
-      OutputTensor: {{Sizes: [9], DataType: UINT8}}
+      OutputTensor: {{Sizes: [9], DataType: INT8}}
 """
 
 
 def test_zeros_pass_only_if_0_is_a_candidate(tmp_path: Path) -> None:
-    """256 may become 255 or wrap around to 0, and 257 may become 255 or 1."""
+    """256 may become 127 or wrap around to 0, and 257 may become 127 or 1."""
     for value, right in ((256, True), (257, False), (7, False)):
         case = only_case(tmp_path, CASTS.format(value=value))
-        verdict = judge_outputs(case, np.zeros(9, np.uint8))
+        verdict = judge_outputs(case, np.zeros(9, np.int8))
         assert (verdict.status is Status.PASSED) == right
 
 
@@ -314,6 +319,22 @@ cases:
 """,
     )
     assert judge_outputs(case, case.inputs()["InputTensor"]).status is Status.PASSED
+
+
+def test_zeros_pass_if_subnormal_results_may_be_flushed(tmp_path: Path) -> None:
+    case = only_case(
+        tmp_path,
+        """
+operator: ELEMENT_WISE_MULTIPLY
+cases:
+  - name: subnormal
+    desc:
+      ATensor: {Sizes: [16], DataType: FLOAT32, fill: {constant: {value: 1.0e-20}}}
+      BTensor: {Sizes: [16], DataType: FLOAT32, fill: {constant: {value: 1.0e-20}}}
+      OutputTensor: {Sizes: [16], DataType: FLOAT32}
+""",
+    )
+    assert judge_outputs(case, np.zeros(16, np.float32)).status is Status.PASSED
 
 
 def test_zeros_pass_if_subnormal_operands_may_be_flushed(tmp_path: Path) -> None:
