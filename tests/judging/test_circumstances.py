@@ -87,7 +87,7 @@ class WritesBesideWhenOffset(Right):
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
         fault = Fault(FaultKind.GUARD_BAND, "4 bytes of a guard band changed")
         if circumstance is Circumstance.OFFSET:
-            return Exercised((replace(self.dispatch(case, 0), faults=(fault,)),))
+            return Exercised((replace(self.dispatch(case, 1), faults=(fault,)),))
         return super().exercise(case, circumstance)
 
 

@@ -32,6 +32,9 @@ cases:
   - name: stated
     desc: *divide
     expect: {OutputTensor: [0, 0]}
+  - name: rejected
+    desc: *divide
+    expect: {rejected: E_INVALIDARG}
   - name: half-of-it-by-zero
     desc:
       ATensor: {Sizes: [2], DataType: INT8, values: [1, 2]}
@@ -127,9 +130,12 @@ def test_a_case_whose_elements_are_all_open_fails_for_a_fault(tmp_path: Path) ->
     assert judge(case, outcome, run_case).status is Status.FAILED
 
 
-def test_cases_with_an_exact_rule_or_an_expected_rejection_are_judged(tmp_path: Path) -> None:
-    for name in ("stated", "invalid"):
-        assert not judges_nothing(build(plan(tmp_path, name)[0]))
+def test_a_case_with_an_exact_rule_is_judged(tmp_path: Path) -> None:
+    assert not judges_nothing(build(plan(tmp_path, "stated")[0]))
+
+
+def test_a_case_that_expects_a_rejection_is_judged(tmp_path: Path) -> None:
+    assert not judges_nothing(cases(tmp_path, DIVISIONS)["rejected"])
 
 
 def test_a_region_of_too_many_samples_is_not_called_unjudged(tmp_path: Path) -> None:
