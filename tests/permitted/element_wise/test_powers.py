@@ -57,7 +57,7 @@ SCALED = """
   OutputTensor: {Sizes: [2], DataType: FLOAT16}, ScaleBias: {Scale: 0.1, Bias: -0.5}"""
 
 
-@pytest.mark.parametrize(("exponent", "may_be_0"), [(5, True), (4, False)])
+@pytest.mark.parametrize(("exponent", "may_be_0"), [(5, True), (4, False), (3, False)])
 def test_a_scaled_exponent_that_may_be_0_permits_1(
     tmp_path: Path, exponent: int, may_be_0: bool
 ) -> None:

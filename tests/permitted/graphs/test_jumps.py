@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dmlconf.cases.model import Case
 from tests.permitted.graphs.accepted import accepts, graph
 
 REMAINDER = """
@@ -34,32 +35,44 @@ def test_a_quotient_near_an_integer_permits_any_remainder(
     assert not accepts(case, "y", [0.0, 0.0, 0.0, 0.0])
 
 
+GRADIENT_OF_TANH = """
+  tangent: {operator: ELEMENT_WISE_TANH, desc: {InputTensor: x, OutputTensor: {}}}
+  node:
+    operator: MAX_POOLING_GRAD
+    desc: {InputTensor: tangent, InputGradientTensor: g, Strides: [1, 1], WindowSize: [1, COUNT],
+           OutputGradientTensor: {}, StartPadding: [0, 0], EndPadding: [0, 0], Dilations: [1, 1]}"""
+
+
 def test_a_gradient_may_belong_to_any_possible_maximum(tmp_path: Path) -> None:
     """tanh(9.5) is 1, or a little less."""
     inputs = f"""
   x: {{Sizes: [1, 1, 1, 42], DataType: FLOAT32, values: {[9.5] * 40 + [2, 1]}}}
   g: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [7]}}"""
-    nodes = """
-  tangent: {operator: ELEMENT_WISE_TANH, desc: {InputTensor: x, OutputTensor: {}}}
-  node:
-    operator: MAX_POOLING_GRAD
-    desc: {InputTensor: tangent, InputGradientTensor: g, Strides: [1, 1], WindowSize: [1, 42],
-           OutputGradientTensor: {}, StartPadding: [0, 0], EndPadding: [0, 0], Dilations: [1, 1]}"""
-    case = graph(tmp_path, inputs, nodes)
+    case = graph(tmp_path, inputs, GRADIENT_OF_TANH.replace("COUNT", "42"))
     for index in (0, 7, 20, 33, 39, 40, 41):
         values = [0.0] * 42
         values[index] = 7.0
         assert accepts(case, "y", values) is (index < 40), index
 
 
+def test_a_gradient_belongs_to_the_only_possible_maximum(tmp_path: Path) -> None:
+    inputs = """
+  x: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [9.5, 2, 1]}
+  g: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [7]}"""
+    case = graph(tmp_path, inputs, GRADIENT_OF_TANH.replace("COUNT", "3"))
+    assert accepts(case, "y", [7, 0, 0])
+    for wrong in ([0, 7, 0], [0, 0, 0], [5, 0, 0]):
+        assert not accepts(case, "y", wrong), wrong
+
+
 ONE = "Sizes: [1, 1, 1, 1], DataType: FLOAT32"
 
 
-@pytest.mark.parametrize(("subtrahend", "any_number"), [("0.8776", True), ("0.5", False)])
-def test_any_quotient_is_right_if_a_variance_may_be_negative(
-    tmp_path: Path, subtrahend: str, any_number: bool
-) -> None:
-    """cos(0.5) is 0.87758, and may be off by 0.0008."""
+def normalized(tmp_path: Path, subtrahend: str) -> Case:
+    """Return a graph that divides 3 by the root of cos(0.5) minus a number.
+
+    cos(0.5) is 0.87758, and may be off by 0.0008.
+    """
     values = {"x": "0.5", "h": subtrahend, "three": "3", "one": "1", "zero": "0"}
     inputs = "".join(f"\n  {name}: {{{ONE}, values: [{v}]}}" for name, v in values.items())
     nodes = """
@@ -68,9 +81,23 @@ def test_any_quotient_is_right_if_a_variance_may_be_negative(
   node: {operator: BATCH_NORMALIZATION,
          desc: {InputTensor: three, MeanTensor: zero, VarianceTensor: rest, ScaleTensor: one,
                 BiasTensor: zero, OutputTensor: {}, Spatial: true, Epsilon: 0}}"""
-    case = graph(tmp_path, inputs, nodes)
+    return graph(tmp_path, inputs, nodes)
+
+
+@pytest.mark.parametrize(("subtrahend", "any_number"), [("0.8776", True), ("0.5", False)])
+def test_any_quotient_is_right_if_a_variance_may_be_negative(
+    tmp_path: Path, subtrahend: str, any_number: bool
+) -> None:
+    case = normalized(tmp_path, subtrahend)
     for value in (np.inf, np.nan, 1000, 50, 0):
         assert accepts(case, "y", [value]) is any_number, value
+
+
+def test_only_nan_is_right_if_a_variance_is_negative(tmp_path: Path) -> None:
+    case = normalized(tmp_path, "2")
+    assert accepts(case, "y", [np.nan])
+    for wrong in (np.inf, 50, 0):
+        assert not accepts(case, "y", [wrong]), wrong
 
 
 def test_a_quotient_by_a_norm_near_zero_may_be_large_infinite_or_nan(tmp_path: Path) -> None:
