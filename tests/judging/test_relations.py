@@ -24,6 +24,7 @@ from dmlconf.backends.protocol import (
     FaultKind,
     Outcome,
     Outputs,
+    Rejection,
 )
 from dmlconf.backends.recording.model import Mismatch
 from dmlconf.backends.registry import create, parse
@@ -180,6 +181,24 @@ def test_a_declined_node_makes_only_a_right_graph_unsupported(
         assert verdict.reason.message == alone
 
 
+class RejectsOperators(NumpyBackend):
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            alone = not isinstance(case, GraphCase)
+            yield Rejection("CompileOperator", "E_FAIL") if alone else run_case(case)
+
+
+def test_a_rejected_node_breaks_a_relation(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", RejectsOperators())
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.RELATION
+    assert verdict.reason.message == (
+        "relation unfused: the graph runs, but the node double alone is rejected with E_FAIL by "
+        "CompileOperator"
+    )
+
+
 def test_a_right_unfused_run_blames_the_graph_compiler(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, GRAPH, FusesWrongly(), compare_unfused=True)
     assert verdict.reason is not None
@@ -191,7 +210,7 @@ def test_a_wrong_unfused_run_does_not_blame_the_compiler(tmp_path: Path) -> None
     verdict = verdict_of(tmp_path, GRAPH, HalvesAll(), compare_unfused=True)
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
-    assert "compiler" not in verdict.reason.message
+    assert verdict.reason.message.endswith("; unfused, the same nodes are wrong too")
 
 
 def test_an_unfused_run_blames_no_node_for_a_contradiction(
