@@ -28,7 +28,7 @@ SELECTED = ("--operator", "GATHER", "--tag", "documented")
 """Options that select cases, of which DECLINES_SOME declines some."""
 
 
-def test_a_run_in_which_all_cases_are_declined_has_exit_code_7(tmp_path: Path) -> None:
+def test_a_run_with_only_declined_cases_has_exit_code_7(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", *SELECTED, "-b", "faulty:declines")
     assert done.returncode == 7, done.stdout
     assert "the backend has no counterpart of this operator: GATHER" in done.stdout

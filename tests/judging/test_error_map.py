@@ -47,7 +47,7 @@ def test_the_digits_of_nan_infinity_and_numbers_beside_0(
 
 
 @given(SHAPES, st.data())
-def test_one_wrong_element_marks_one_cell_in_the_row_where_it_lies(
+def test_one_wrong_element_marks_one_cell_of_its_row(
     shape: tuple[int, ...], data: st.DataObject
 ) -> None:
     expected = np.ones(shape, np.float32)

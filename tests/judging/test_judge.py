@@ -237,7 +237,7 @@ def test_an_output_without_independent_values_is_named(tmp_path: Path) -> None:
     assert verdict.judgement.unchecked_outputs == ("OutputIndexTensor",)
 
 
-def test_the_log_keeps_the_source_of_expected_values_of_each_output(tmp_path: Path) -> None:
+def test_the_log_keeps_the_source_of_expected_values(tmp_path: Path) -> None:
     for against in (no_expectation, run_case):
         verdict = one_of_two(tmp_path, against)
         log = tmp_path / "run.jsonl"

@@ -236,7 +236,7 @@ class TouchesGuardsOfSums(NumpyBackend):
             yield outcome
 
 
-def test_an_unfused_run_blames_a_node_that_has_a_fault_alone(tmp_path: Path) -> None:
+def test_an_unfused_run_blames_a_faulty_node(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, GRAPH, TouchesGuardsOfSums(), compare_unfused=True)
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.GUARD_BAND_TOUCHED

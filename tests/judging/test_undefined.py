@@ -85,7 +85,7 @@ def test_a_fault_outside_of_all_elements_is_not_excused(case: Case) -> None:
     assert without_excused_faults(case, both) == replace(both, faults=(guard,))
 
 
-def test_a_fault_in_an_element_that_may_be_any_number_is_excused(
+def test_a_fault_in_a_quotient_by_zero_is_excused(
     tmp_path: Path,
 ) -> None:
     """A quotient by 0 may be any number."""

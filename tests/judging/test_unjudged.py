@@ -121,7 +121,7 @@ def test_open_elements_are_counted_whatever_their_values(
     assert [(f.open, f.loose) for f in figures] == [(1, 1), (1, 1)]
 
 
-def test_a_case_whose_elements_are_all_open_fails_for_a_fault(tmp_path: Path) -> None:
+def test_a_fault_fails_a_case_of_open_elements(tmp_path: Path) -> None:
     case = cases(tmp_path, DIVISIONS)["by-zero"]
     outcome = Outputs(
         {"OutputTensor": np.zeros(2, np.int8)},

@@ -77,7 +77,7 @@ def test_a_crash_of_a_worker_breaks_one_case(tmp_path: Path) -> None:
     assert "1 broken" in done.stdout
 
 
-def test_three_runs_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_three_concurrent_runs_do_not_disturb_each_other(tmp_path: Path) -> None:
     runs = [
         subprocess.Popen(
             command("run", "--", "--version"), stdout=subprocess.PIPE, text=True, cwd=tmp_path

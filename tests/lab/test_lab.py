@@ -224,7 +224,7 @@ class TestRefusals:
         with pytest.raises(LabError, match="needs Linux"):
             isolation.require({})
 
-    def test_an_error_has_exit_code_4_and_a_message_of_one_line(
+    def test_an_error_has_exit_code_4_and_one_line(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("DMLCONF_LAB", str(tmp_path))
@@ -416,9 +416,7 @@ class TestSubstrate:
     def test_the_list_of_limits_fits_its_schema(self, substrate: Any) -> None:
         assert self.problems(substrate) == []
 
-    def test_a_limit_on_wrong_values_must_name_cases_or_a_circumstance(
-        self, substrate: Any
-    ) -> None:
+    def test_a_limit_on_wrong_values_must_be_narrowed(self, substrate: Any) -> None:
         wrong = {**substrate["limits"][0], "stage": "Execute", "hresult": "S_OK"}
         for narrowed in ({"cases": ["tile/boundary/x"]}, {"circumstance": "volatile"}):
             substrate["limits"] = [wrong | narrowed]

@@ -217,7 +217,7 @@ class StandInLab:
 
 
 class TestSuite:
-    def test_the_suite_runs_on_each_release_and_the_logs_are_kept(self, tmp_path: Path) -> None:
+    def test_the_suite_runs_on_each_release(self, tmp_path: Path) -> None:
         lab = StandInLab(reports.PASSED)
         assert run_suite(chosen(["1.8.0", "1.9.0"]), tmp_path / "logs", ["--quick"], lab) == 0
         assert [version for version, _ in lab.calls] == ["1.8.0", "1.9.0"]
@@ -340,7 +340,7 @@ class TestPage:
         with pytest.raises(LabError, match="different parts of the suite"):
             page(picked, tmp_path)
 
-    def test_the_page_of_a_part_of_the_suite_names_the_options(
+    def test_the_page_of_a_partial_run_names_its_options(
         self, picked: list[Release], tmp_path: Path
     ) -> None:
         assert "cases of the suite that" not in page(picked, tmp_path)

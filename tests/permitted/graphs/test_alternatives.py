@@ -95,9 +95,7 @@ SIGNED = {
 
 
 @pytest.mark.parametrize("operator", SIGNED)
-def test_a_zero_may_have_either_sign_where_the_rule_permits_both(
-    tmp_path: Path, operator: str
-) -> None:
+def test_a_zero_may_have_either_sign(tmp_path: Path, operator: str) -> None:
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [0.0, -0.5]}"
     if "z" in SIGNED[operator]:
         inputs += "\n  z: {Sizes: [2], DataType: FLOAT32, values: [-0.0, -0.5]}"
@@ -112,7 +110,7 @@ def test_a_zero_may_have_either_sign_where_the_rule_permits_both(
 
 
 @pytest.mark.parametrize("operator", sorted(PASS_SIGNS_ON))
-def test_operators_that_pass_signs_on_give_equal_numbers_for_both_zeros(operator: str) -> None:
+def test_operators_that_pass_signs_on_give_equal_numbers(operator: str) -> None:
     plan = list(bundled(f"{operator.lower()}/matrix.yaml").plan())
     cases = [build(planned) for planned in plan[:: max(1, len(plan) // 20)]]
     small = [case for case in cases if not case.violations() and _has_few_numbers(case)]
