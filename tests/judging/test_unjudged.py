@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.numpy.backend import run_case
-from dmlconf.backends.protocol import Fault, FaultKind, Outputs
+from dmlconf.backends.protocol import Breakdown, BreakdownKind, Fault, FaultKind, Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
@@ -138,11 +138,7 @@ def test_a_case_that_expects_a_rejection_is_judged(tmp_path: Path) -> None:
     assert not judges_nothing(cases(tmp_path, DIVISIONS)["rejected"])
 
 
-def test_a_region_of_too_many_samples_is_not_called_unjudged(tmp_path: Path) -> None:
-    """An infinite region has 2^32 - 1 samples along each axis."""
-    file = write(
-        tmp_path,
-        """
+INFINITE_REGION = """
 operator: ROI_ALIGN1
 cases:
   - name: infinite
@@ -161,7 +157,16 @@ cases:
       MinimumSamplesPerOutput: 1
       MaximumSamplesPerOutput: 4294967295
       AlignRegionsToCorners: false
-""",
-    )
-    [planned] = load_suite([file]).plan()
-    assert not judges_nothing(build(planned))
+"""
+"""A region of 2^32 - 1 samples along each axis."""
+
+
+def test_a_region_of_too_many_samples_is_not_called_unjudged(tmp_path: Path) -> None:
+    assert not judges_nothing(cases(tmp_path, INFINITE_REGION)["infinite"])
+
+
+def test_a_region_of_too_many_samples_runs_out_of_memory_at_once(tmp_path: Path) -> None:
+    outcome = run_case(cases(tmp_path, INFINITE_REGION)["infinite"])
+    assert isinstance(outcome, Breakdown)
+    assert outcome.kind is BreakdownKind.OUT_OF_MEMORY
+    assert "an output has 4,294,967,295 samples along an axis" in outcome.message

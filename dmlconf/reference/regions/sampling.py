@@ -38,6 +38,9 @@ of `Block.x` by COLUMNS."""
 _BLOCK: Final = 1 << 16
 """Elements that are computed at once; 512 KiB of FLOAT64 stay in the processor's cache."""
 
+_MOST_SAMPLES: Final = 1 << 16
+"""The most samples of an output along an axis. Twice as many along both take minutes."""
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -225,13 +228,23 @@ def placed(
         offsets: the offset of the input's pixels, and the offset of the output's.
         corners: whether the first and the last sample of a region lie at its ends; offsets move
             them, and a single sample is in the middle.
+
+    Raises:
+        MemoryError: an output has more samples along the axis than are computed, such as 2^32 - 1
+            in an infinite region.
     """
     factor, shift, offset = map(single, (scale, *offsets))
     begin, end = ends.T.astype(np.float64) * factor
     lengths = np.abs(end - begin).astype(np.float32) / np.float32(outputs)
-    number = np.clip(np.nan_to_num(np.ceil(lengths)), *counts).astype(np.int64)
+    whole = np.nan_to_num(np.ceil(lengths)).astype(np.float64)
+    number = np.clip(whole, *counts).astype(np.int64)
+    most = number.max(initial=0)
+    if most > _MOST_SAMPLES:
+        raise MemoryError(
+            f"an output has {most:,} samples along an axis; the reference computes at most 65,536"
+        )
     steps = np.arange(outputs) * number[:, np.newaxis, np.newaxis]
-    steps = steps + np.arange(number.max(initial=0))[:, np.newaxis] - offset
+    steps = steps + np.arange(most)[:, np.newaxis] - offset
     length = (outputs * number - int(corners))[:, np.newaxis, np.newaxis]
     shares = np.where(length == 0, 0.5, steps / np.maximum(length, 1))
     begin, end = (one[:, np.newaxis, np.newaxis] for one in (begin, end))
