@@ -28,20 +28,19 @@ COMPANIONS: Final = (
 )
 """Cases that run in one batch with each example.
 
-OpenVINO's provider, for which a batch becomes one model, takes some operators only in a model of
-several nodes.
+OpenVINO's provider takes some operators only in a model of several nodes, such as a batch.
 """
 
 
 def findings_in(runtime: str, **details: str) -> Findings:
-    """Return the findings of a runtime of this name with these details, such as its provider."""
+    """Return the findings of a runtime with these details, such as its provider."""
     return next(
         each for each in all_findings() if each.runtime == runtime and each.details == details
     )
 
 
 def of_values(findings: Findings) -> list[Finding]:
-    """Return the findings about wrong values that say which values are wrong."""
+    """Return the findings of wrong values that say which elements are wrong."""
     return [
         each
         for each in findings.findings
@@ -64,10 +63,7 @@ class FindingChecks:
     target: str
 
     def check_example(self, finding: Finding) -> None:
-        """Check that the example fails as the finding says.
-
-        In another version of the runtime than the finding names, it may also not fail.
-        """
+        """Check that the example fails as the finding says, or passes in another version."""
         example = case(finding.example)
         verdict = self._verdict(example, self._outcome(example))
         is_other = self.backend.environment().version != self.findings.version
@@ -118,10 +114,7 @@ def _is_explained(verdict: Verdict, finding: Finding) -> bool:
 
 
 def defect(array: Array, index: int) -> Array:
-    """Return the array with a wrong element: 21 is added, which is more than most rules permit.
-
-    The element becomes 9 where adding changes nothing, as with infinities and large numbers.
-    """
+    """Return the array with 21 added to an element, or with 9 where adding changes nothing."""
     changed = array.copy()
     number = changed.reshape(-1)[index]
     with np.errstate(over="ignore"):

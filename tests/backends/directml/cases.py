@@ -21,7 +21,7 @@ def case(operator: str, in_place: Mapping[str, str] | None = None, **desc: Any) 
 
 
 def tile(in_place: Mapping[str, str] | None = None, **desc: Any) -> Case:
-    """Return a case of TILE, from 2 elements to 4 unless `desc` says otherwise."""
+    """Return a case of TILE; `desc` replaces fields of the default."""
     default = {
         "InputTensor": TensorDesc(DataType.FLOAT32, (2,)),
         "OutputTensor": TensorDesc(DataType.FLOAT32, (4,)),
@@ -32,7 +32,7 @@ def tile(in_place: Mapping[str, str] | None = None, **desc: Any) -> Case:
 
 
 def gather(**desc: Any) -> Case:
-    """Return a case of GATHER, of 5 elements of a tensor of 4 unless `desc` says otherwise."""
+    """Return a case of GATHER; `desc` replaces fields of the default."""
     default = {
         "InputTensor": TensorDesc(DataType.FLOAT32, (4,)),
         "IndicesTensor": TensorDesc(DataType.UINT32, (5,)),

@@ -10,16 +10,10 @@ from dmlconf.backends.directml.api.vtable import ComObject, Interface, prototype
 
 
 class FakeCom(ComObject):
-    """A COM object whose methods are Python functions; calling any other method is a crash."""
+    """A COM object whose methods are Python functions; calling any other method crashes."""
 
     def __init__(self, interface: Interface, **methods: Callable[..., Any]) -> None:
-        """Lay out the table of functions.
-
-        Args:
-            interface: the interface of the object, which names its methods.
-            methods: the functions, by the method's name; each gets the arguments after `this`.
-                `Release` does nothing by default.
-        """
+        """Lay out the table of functions, which are called without `this`."""
         table = (ctypes.c_void_p * interface.length)()
         self._alive: list[Any] = [table]
         for name, function in {"Release": lambda: 0, **methods}.items():

@@ -15,8 +15,7 @@ SOURCE: Final = Path(__file__).parent / "native" / "standin.cpp"
 
 @pytest.fixture(scope="session")
 def wsl_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with stand-ins for WSL's libdxcore.so, libd3d12.so, libdirectml.so, and for a
-    library that is not DirectML."""
+    """A folder with stand-ins for WSL's libraries, and with libother.so, which is not DirectML."""
     if not sys.platform.startswith("linux"):
         pytest.skip("the System V side of the binding is for Linux")
     compiler = shutil.which("g++")

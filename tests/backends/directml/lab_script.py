@@ -9,20 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 SECONDS: Final = 120
-"""The longest that a script may take; it ends a Wine that hangs."""
+"""The time limit of a script, which ends a Wine that hangs."""
 
 _LAB: Final = Path(__file__).parents[3] / "lab" / "lab.py"
 
 
 def printed_in_lab(folder: Path, script: str, cases: str, name: str) -> Any:
-    """Return the JSON that a script prints; its working directory has a file of cases.
-
-    Args:
-        folder: an empty folder, which becomes the working directory.
-        script: the script's text.
-        cases: the text of the case file.
-        name: the name of the case file.
-    """
+    """Run a script in `folder`, beside a case file with this name; return the JSON it prints."""
     (folder / name).write_text(cases, encoding="utf-8")
     (folder / "script.py").write_text(script, encoding="utf-8")
     done = subprocess.run(

@@ -29,7 +29,6 @@ ARC: Final = Adapter(
     2, "Intel Arc A770", 0x8086, 0x56A0, "31.0.101.1", "00000000:00000003", 1 << 34, False
 )
 ADAPTERS: Final = (WARP, RADEON, ARC)
-"""A software adapter, and two of hardware with 2^34 bytes of memory of their own."""
 
 
 @pytest.mark.parametrize(
@@ -43,9 +42,7 @@ ADAPTERS: Final = (WARP, RADEON, ARC)
         ("Radeon RX", RADEON),
     ],
 )
-def test_an_adapter_is_chosen_by_index_by_part_of_its_name_or_as_warp(
-    wanted: str, chosen: Adapter
-) -> None:
+def test_index_part_of_name_or_warp_chooses_an_adapter(wanted: str, chosen: Adapter) -> None:
     assert choose_adapter(wanted, ADAPTERS) is chosen
 
 
@@ -65,9 +62,7 @@ def test_a_software_adapter_is_chosen_if_there_is_no_other() -> None:
         ("r", "several adapters match 'r'"),  # Each of the three names has an r.
     ],
 )
-def test_the_error_for_an_unknown_or_ambiguous_adapter_lists_the_adapters(
-    wanted: str, message: str
-) -> None:
+def test_unknown_or_ambiguous_adapter_error_lists_all_adapters(wanted: str, message: str) -> None:
     with pytest.raises(BackendError) as caught:
         choose_adapter(wanted, ADAPTERS)
     assert str(caught.value).startswith(message)
@@ -80,8 +75,7 @@ def test_choosing_from_no_adapters_is_an_error() -> None:
         choose_adapter(None, [])
 
 
-def test_the_memory_of_an_adapter_is_known_only_for_hardware_with_known_shared_memory() -> None:
-    # Dedicated and shared memory add up.
+def test_memory_is_dedicated_plus_shared_or_unknown() -> None:
     assert replace(RADEON, shared_memory=1 << 30).memory == (1 << 34) + (1 << 30)
     assert RADEON.memory is None
     assert replace(WARP, shared_memory=1 << 30).memory is None
@@ -89,12 +83,9 @@ def test_the_memory_of_an_adapter_is_known_only_for_hardware_with_known_shared_m
 
 @pytest.fixture
 def directml(wsl_folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The path of a stand-in for DirectML; a stand-in for DXCore beside it has two adapters.
-
-    Their properties are in `native/standin.cpp`.
-    """
+    """The path of a stand-in for DirectML, with the two adapters of `native/standin.cpp`."""
     if sys.platform == "win32":
-        pytest.skip("DXCore stands in on Linux only")
+        pytest.skip("the stand-in for DXCore exists only on Linux")
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
     return str(wsl_folder / "libdirectml.so")
 
@@ -117,12 +108,12 @@ def test_the_properties_of_dxcores_adapters_are_read(directml: str) -> None:
 
 
 @pytest.mark.parametrize("dying", [0, 1])
-def test_a_driver_that_ends_its_process_is_reported_only_for_its_own_adapter(
+def test_driver_crash_is_reported_only_for_its_adapter(
     directml: str, dying: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STANDIN_DRIVER_DIES", f"Stand-in {dying}")
     first, second = survey(directml).adapters
-    # The stand-in for Direct3D 12 refuses every adapter whose driver does not die.
+    # The stand-in for Direct3D 12 refuses an adapter whose driver does not die.
     refusals = [str(first.refusal), str(second.refusal)]
     assert refusals[dying] == "while opening it, the process died of SIGABRT"
     assert "DXGI_ERROR_UNSUPPORTED" in refusals[1 - dying]
@@ -136,7 +127,7 @@ def test_a_library_that_ends_its_process_is_reported(
         survey(directml)
 
 
-def test_adapters_that_cannot_be_used_are_listed_with_the_reason(directml: str) -> None:
+def test_unusable_adapters_are_listed_with_the_reason(directml: str) -> None:
     actual = survey(directml)
     assert [one.adapter.index for one in actual.adapters] == [0, 1]
     for one in actual.adapters:

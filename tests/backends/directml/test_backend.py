@@ -27,7 +27,7 @@ DXGI_ERROR_DEVICE_REMOVED = 0x887A0005
 DXGI_ERROR_DEVICE_HUNG = 0x887A0006
 
 SECONDS = 0.5
-"""How long the call took that failed."""
+"""The duration of the failed call."""
 
 
 def test_the_backend_directml_runs_in_worker_processes() -> None:
@@ -35,7 +35,7 @@ def test_the_backend_directml_runs_in_worker_processes() -> None:
     assert registry.parse("directml:adapter=1").isolated
 
 
-def test_options_are_read_from_text_and_those_that_are_not_given_have_defaults() -> None:
+def test_options_are_read_from_text_and_have_defaults() -> None:
     text = r"path=Z:\dml\DirectML.dll,adapter=Intel Arc,metacommands=off,half=on,debug=on"
     assert parse_options(f"{text},compile=graph") == Options(
         path=r"Z:\dml\DirectML.dll",
@@ -82,16 +82,14 @@ def test_options_become_execution_flags() -> None:
         ("CompileOperator", 0x80004005, "E_FAIL"),
         ("CompileGraph", E_INVALIDARG, "E_INVALIDARG"),
         ("CreateOperatorInitializer", E_INVALIDARG, "E_INVALIDARG"),
-        ("CompileOperator", 0x80041234, "0x80041234"),  # No HRESULT that DirectML documents.
+        ("CompileOperator", 0x80041234, "0x80041234"),  # An HRESULT without a known name.
     ],
 )
-def test_a_refusal_to_create_compile_or_initialize_is_a_rejection_that_names_the_call(
-    call: str, hresult: int, name: str
-) -> None:
+def test_refusal_of_an_operator_is_a_rejection(call: str, hresult: int, name: str) -> None:
     assert failure(HResultError(call, hresult), SECONDS) == Rejection(call, name, (), SECONDS)
 
 
-def test_a_refusal_of_a_node_of_a_graph_names_the_node() -> None:
+def test_refusal_of_a_graph_node_names_the_node() -> None:
     error = NodeRefusalError("second", HResultError("CreateOperator", E_INVALIDARG))
     expected = Rejection("CreateOperator", "E_INVALIDARG", (), SECONDS, "second")
     assert failure(error, SECONDS) == expected
@@ -100,7 +98,7 @@ def test_a_refusal_of_a_node_of_a_graph_names_the_node() -> None:
 @pytest.mark.parametrize(
     ("call", "hresult", "kind"),
     [
-        # This call fails only if the device was removed, so its HRESULT does not matter.
+        # Whatever its HRESULT, this call fails only if the device was removed.
         ("GetDeviceRemovedReason", E_INVALIDARG, BreakdownKind.DEVICE_REMOVED),
         ("CreateOperator", DXGI_ERROR_DEVICE_REMOVED, BreakdownKind.DEVICE_REMOVED),
         ("Signal", DXGI_ERROR_DEVICE_HUNG, BreakdownKind.DEVICE_REMOVED),
@@ -109,7 +107,7 @@ def test_a_refusal_of_a_node_of_a_graph_names_the_node() -> None:
         ("Close", E_INVALIDARG, BreakdownKind.ERROR),
     ],
 )
-def test_a_lost_device_full_memory_or_a_failure_of_any_other_call_is_a_breakdown(
+def test_other_failures_are_breakdowns_that_name_the_call(
     call: str, hresult: int, kind: BreakdownKind
 ) -> None:
     outcome = failure(HResultError(call, hresult), SECONDS)

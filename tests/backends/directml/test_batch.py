@@ -1,6 +1,6 @@
 """Cases in one submission to DirectML (a batch) share no memory; a large case runs alone.
 
-The key of a compiled operator depends on all that it was compiled from, and on nothing else.
+Operators that are compiled alike have equal keys, and no others have.
 
 The tested code is in `dmlconf/backends/directml/dispatch/batch.py`,
 `dmlconf/backends/directml/dispatch/operators.py`, `dmlconf/backends/directml/dispatch/placement.py`
@@ -34,13 +34,9 @@ def prepared(
     descriptors: int = 3,
     alignment: int = 0,
 ) -> Prepared:
-    """Return a compiled TILE; its initialiser needs 7 bytes of temporary memory.
+    """Return a compiled TILE that needs so many bytes of memory and so many descriptors.
 
-    Args:
-        elements: how many elements the input has.
-        temporary: the bytes of temporary memory that the operator needs; likewise `persistent`.
-        descriptors: how many descriptors the operator needs.
-        alignment: the input's GuaranteedBaseOffsetAlignment.
+    Its initialiser needs 7 bytes of temporary memory and no descriptor.
     """
     result = tile(
         InputTensor=TensorDesc(
@@ -54,7 +50,7 @@ def prepared(
 
 
 def filled(*cases: Prepared) -> Batch:
-    """Return a batch of these cases, all of which it takes."""
+    """Return a batch that accepted all these cases."""
     batch = Batch()
     assert [batch.add(each) for each in cases] == [True] * len(cases)
     return batch
@@ -80,7 +76,7 @@ def test_no_two_cases_share_memory_or_descriptors() -> None:
     assert batch.descriptors == last.descriptor + sum(last.prepared.compiled.descriptors)
 
 
-def test_memory_of_a_case_has_the_alignment_that_its_desc_and_directml_require() -> None:
+def test_memory_is_aligned_for_desc_and_directml() -> None:
     batch = filled(
         *(prepared(n, temporary=n, persistent=n, alignment=1 << n) for n in range(1, 13))
     )
@@ -90,12 +86,10 @@ def test_memory_of_a_case_has_the_alignment_that_its_desc_and_directml_require()
         assert member.arena % alignment == 0
         assert member.temporary % BINDING_ALIGNMENT == 0
         assert member.persistent % BINDING_ALIGNMENT == 0
-    # The last of the descs asks for 2^12 bytes.
-    assert max(member.prepared.placement.alignment for member in batch) == 4096
+    assert max(member.prepared.placement.alignment for member in batch) == 1 << 12
 
 
-def test_initialiser_and_operator_have_enough_temporary_memory_and_a_descriptor_each() -> None:
-    # The initialiser needs 7 bytes and no descriptor.
+def test_initialiser_and_operator_get_memory_and_a_descriptor() -> None:
     assert prepared(temporary=3).compiled.temporary_size == 7
     assert prepared(temporary=30).compiled.temporary_size == 30
     assert prepared(descriptors=0).compiled.descriptors == (1, 1)
@@ -104,7 +98,7 @@ def test_initialiser_and_operator_have_enough_temporary_memory_and_a_descriptor_
 @pytest.mark.parametrize(
     "large",
     [
-        {"elements": limits.MOST_BYTES // 4},  # Each has 4 bytes.
+        {"elements": limits.MOST_BYTES // 4},
         {"temporary": limits.MOST_BYTES},
         {"persistent": limits.MOST_BYTES},
         {"descriptors": limits.MOST_DESCRIPTORS},
@@ -121,7 +115,7 @@ def test_a_case_that_is_too_large_runs_alone(large: dict[str, int]) -> None:
     assert len(alone) == 1
 
 
-def test_the_key_of_a_compiled_operator_depends_on_its_desc_but_not_on_execution_in_place() -> None:
+def test_operator_key_depends_on_desc_but_not_in_place() -> None:
     in_place = tile({"OutputTensor": "InputTensor"})
     assert plan(tile()).key() == plan(in_place).key()
     others = [
@@ -133,7 +127,7 @@ def test_the_key_of_a_compiled_operator_depends_on_its_desc_but_not_on_execution
     assert len({plan(each).key() for each in (tile(), *others)}) == 5
 
 
-def test_keys_of_compiled_operators_distinguish_zeros_and_nans_by_their_sign() -> None:
+def test_operator_keys_distinguish_signs_of_zero_and_nan() -> None:
     values = (0.0, -0.0, 1, float("nan"), -float("nan"))
     keys = {plan(case("TILE", Nested={"Value": value})).key() for value in values}
     assert len(keys) == 5
@@ -141,7 +135,7 @@ def test_keys_of_compiled_operators_distinguish_zeros_and_nans_by_their_sign() -
     assert same[0] == same[1]
 
 
-def test_cases_that_together_exceed_the_limit_of_work_share_no_batch() -> None:
+def test_cases_beyond_the_work_limit_share_no_batch() -> None:
     half = replace(prepared(), work=limits.MOST_WORK // 2)
     batch = filled(half, half)
     assert not batch.add(replace(prepared(), work=1))

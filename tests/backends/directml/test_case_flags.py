@@ -22,12 +22,11 @@ from dmlconf.cases.loading.loader import valid_case
 from tests.backends.directml.com import FakeCom
 from tests.bundled import bundled
 
-E_FAIL = -2147467259
-"""The HRESULT 0x80004005 as a signed number; CompileOperator returns it after noting its flags."""
+E_FAIL = 0x80004005 - 2**32
 
 
 class BuffersWithoutDevice:
-    """Stands in for the executor's buffers, with memory of this process in place of a device's."""
+    """The executor's buffers, in memory of this process in place of a device's."""
 
     def __init__(self, device: object) -> None:
         self._kept: dict[str, Any] = {}
@@ -59,7 +58,7 @@ class BuffersWithoutDevice:
         ),
     ],
 )
-def test_tags_add_flags_to_those_of_the_backends_options(
+def test_tags_add_flags_to_those_of_options(
     option: DML_EXECUTION_FLAGS,
     tags: tuple[str, ...],
     expected: DML_EXECUTION_FLAGS,

@@ -62,10 +62,6 @@ cases:
         desc: {ATensor: x, BTensor: {from: factor, Sizes: [3], Strides: [0]}, OutputTensor: {}}
     outputs: {y: product}
 """
-"""Two graphs of a sum and its RELU, two that DirectML refuses, and one with a constant node.
-
-The sum is [1 + 1, -5 + 2, 3 + 3]. Cases are dispatched twice, which finds faults.
-"""
 
 SCRIPT: Final = """
 import json
@@ -95,21 +91,20 @@ backend.close()
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The outcomes of the graphs on DirectML, in one batch (`together`) and one by one (`singly`).
 
-    An outcome is its outputs, the messages of its faults and the number of its dispatches, or the
-    HRESULT, the stage and the node of a refusal.
+    Each is [outputs, messages of faults, number of dispatches] or [HRESULT, stage, node].
     """
     return printed_in_lab(tmp_path_factory.mktemp("lab"), SCRIPT, CASES, "graphs.yaml")
 
 
-def test_a_graph_gives_its_outputs_in_two_dispatches_without_a_fault(outcomes: Any) -> None:
+def test_graph_gives_its_output_without_a_fault(outcomes: Any) -> None:
     assert outcomes["together"][0] == [{"y": [2, 0, 6]}, [], 2]
 
 
-def test_owned_unused_and_exported_tensors_are_bound_as_directml_asks(outcomes: Any) -> None:
+def test_graph_with_owned_unused_and_exported_tensors_gives_outputs(outcomes: Any) -> None:
     assert outcomes["together"][1] == [{"between": [2, -3, 6], "y": [2, 0, 6]}, [], 2]
 
 
-def test_a_refusal_names_its_stage_and_the_node_if_a_single_node_was_refused(
+def test_refusal_names_its_stage_and_the_refused_node(
     outcomes: Any,
 ) -> None:
     assert outcomes["together"][2:4] == [
@@ -118,9 +113,9 @@ def test_a_refusal_names_its_stage_and_the_node_if_a_single_node_was_refused(
     ]
 
 
-def test_a_node_multiplies_by_the_value_of_a_constant_node(outcomes: Any) -> None:
+def test_constant_node_gives_its_value_to_a_node(outcomes: Any) -> None:
     assert outcomes["together"][4] == [{"y": [-2, 10, -6]}, [], 2]
 
 
-def test_graphs_have_the_same_outcomes_in_a_batch_as_one_by_one(outcomes: Any) -> None:
+def test_graph_outcomes_are_the_same_in_a_batch(outcomes: Any) -> None:
     assert outcomes["singly"] == outcomes["together"]

@@ -1,10 +1,7 @@
 """The declarations of DirectML, Direct3D 12, DXGI and DXCore agree with the headers of each.
 
-The tests compare structures, constants, feature levels, slots of vtables and interface identifiers
-(IIDs). They need g++ and Microsoft's DirectX-Headers, which Debian 13 and later have as the package
-directx-headers-dev; the variable DMLCONF_DIRECTX_HEADERS can name another folder with the headers.
-Where MinGW's C compiler is installed, tests also compare structures, slots and IIDs of Direct3D 12
-and DXGI with MinGW's headers.
+The tests need g++ and Microsoft's headers: Debian's package directx-headers-dev, or a folder that
+the variable DMLCONF_DIRECTX_HEADERS names. Some read MinGW's headers if its compiler is installed.
 
 The tested code is in the modules of `dmlconf/backends/directml/api/`: `d3d12.py`, `dml.py`,
 `dxcore.py`, `dxgi.py`, `sdklayers.py` and `structs.py`, in
@@ -57,14 +54,14 @@ ENUMS: Final[Mapping[type[Enum], str]] = {
     d3d12.D3D12_RESOURCE_STATES: "D3D12_RESOURCE_STATE_",
     dxcore.DXCoreAdapterProperty: "(int)DXCoreAdapterProperty::",
 }
-"""The enumerations that the modules export, with what stands before a constant's name in C."""
+"""For each enumeration, what stands before the name of a constant in C."""
 
 NAMES_IN_HEADERS: Final = {
     "GENERIC_1_0": "1_0_GENERIC",
     "CORE_1_0": "1_0_CORE",
     "LEVEL_11_0": "11_0",
 }
-"""Constants that the headers call otherwise: a name in Python does not begin with a digit."""
+"""The names in the headers of constants that Python cannot name so."""
 
 TEMPLATES: Final = frozenset(
     {
@@ -72,7 +69,7 @@ TEMPLATES: Final = frozenset(
         *("GetProperty", "QueryState", "SetState"),
     }
 )
-"""Methods of which the headers also have templates, so that their address is ambiguous."""
+"""Methods whose address is ambiguous, since the headers also have templates of their names."""
 
 
 def structures(*modules: ModuleType) -> Iterator[Any]:
@@ -91,10 +88,7 @@ def interfaces(*modules: ModuleType) -> list[Interface]:
 
 
 def layout(kinds: Iterator[Any]) -> Iterator[tuple[str, int]]:
-    """Yield C expressions for the sizes of structures and the offsets of their members.
-
-    With each comes the value that our declaration gives it.
-    """
+    """Yield C expressions for sizes and offsets of structures, with the values in Python."""
     for kind in kinds:
         name = kind.__name__
         yield f"sizeof({name})", ctypes.sizeof(kind)
@@ -103,19 +97,19 @@ def layout(kinds: Iterator[Any]) -> Iterator[tuple[str, int]]:
 
 
 def constants(enums: list[type[Enum]]) -> Iterator[tuple[str, int]]:
-    """Yield names of C constants with the values that they must have."""
+    """Yield names of C constants with their values in Python."""
     for enum in enums:
         for each in enum:
             yield ENUMS[enum] + NAMES_IN_HEADERS.get(each.name, each.name), each.value
 
 
 def static_assertions(keyword: str, expected: Iterator[tuple[str, int]]) -> str:
-    """Return a static assertion in C, written with `keyword`, for each expression and value."""
+    """Return a static assertion for each C expression and its value."""
     return "\n".join(f'{keyword}({text} == {value}, "{text}");' for text, value in expected)
 
 
 def catalogue_constants() -> Iterator[tuple[str, int]]:
-    """Yield names of C constants with the values that the catalogue gives them."""
+    """Yield names of C constants with their values in the catalogue."""
     for name in operator_names():
         yield f"DML_OPERATOR_{name}", operator(name).type_value
     for data_type in DataType:

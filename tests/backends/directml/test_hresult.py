@@ -12,6 +12,8 @@ from dmlconf.backends.directml.api import hresult
 from dmlconf.backends.directml.api.guid import GUID
 from dmlconf.backends.directml.api.hresult import HRESULTS, HResultError
 
+SIGNED_E_INVALIDARG = 0x80070057 - 2**32
+
 
 def test_names_of_hresults_are_unique() -> None:
     names = [name for name, _ in HRESULTS.values()]
@@ -28,42 +30,40 @@ def test_every_listed_hresult_has_a_meaning_in_one_line() -> None:
     ("value", "name"),
     [
         (0x80070057, "E_INVALIDARG"),
-        (-2147024809, "E_INVALIDARG"),  # 0x80070057 as a signed number.
+        (SIGNED_E_INVALIDARG, "E_INVALIDARG"),
         (0, "S_OK"),
         (0x887A0005, "DXGI_ERROR_DEVICE_REMOVED"),
         (0x80041234, "0x80041234"),
         (-1, "0xFFFFFFFF"),
     ],
 )
-def test_an_hresult_is_named_as_documented_or_by_its_hexadecimal_digits(
-    value: int, name: str
-) -> None:
+def test_hresult_is_named_or_written_in_hexadecimal(value: int, name: str) -> None:
     assert hresult.name(value) == name
 
 
-def test_an_hresult_means_failure_only_if_its_highest_bit_is_set() -> None:
+def test_hresult_with_its_highest_bit_is_a_failure() -> None:
     assert hresult.failed(-1)
     assert hresult.failed(0x80004005)
     assert not hresult.failed(0x087A0001)  # DXGI_STATUS_OCCLUDED.
     assert not hresult.failed(1)
 
 
-def test_removal_of_the_device_is_distinguished_from_other_failures() -> None:
-    # DEVICE_REMOVED, DEVICE_HUNG, DEVICE_RESET and DRIVER_INTERNAL_ERROR; the first also signed.
+def test_removal_of_the_device_is_recognised() -> None:
+    # DEVICE_REMOVED, DEVICE_HUNG, DEVICE_RESET, DRIVER_INTERNAL_ERROR and DEVICE_REMOVED signed.
     for removed in (0x887A0005, 0x887A0006, 0x887A0007, 0x887A0020, 0x887A0005 - (1 << 32)):
         assert hresult.is_removal(removed), hex(removed)
     for other in (0x80070057, 0x887A0004, 0):  # E_INVALIDARG, DXGI_ERROR_UNSUPPORTED, S_OK.
         assert not hresult.is_removal(other), hex(other)
 
 
-def test_the_message_of_an_error_has_the_call_the_name_and_the_meaning_if_known() -> None:
-    assert str(HResultError("CreateOperator", -2147024809)) == (
+def test_error_message_has_call_name_and_known_meaning() -> None:
+    assert str(HResultError("CreateOperator", SIGNED_E_INVALIDARG)) == (
         "CreateOperator: E_INVALIDARG (an argument is invalid)"
     )
     assert str(HResultError("Map", 0x80041234)) == "Map: 0x80041234"
 
 
-def test_a_guid_is_stored_with_its_first_three_fields_in_little_endian_order() -> None:
+def test_first_three_guid_fields_are_little_endian() -> None:
     guid = GUID.parse("6dbd6437-96fd-423f-a98c-ae5e7c2a573f")
     assert bytes(guid).hex() == "3764bd6dfd963f42a98cae5e7c2a573f"
     assert str(guid) == "6dbd6437-96fd-423f-a98c-ae5e7c2a573f"

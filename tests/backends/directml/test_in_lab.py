@@ -40,7 +40,7 @@ cases:
 """
 
 SUBMITTED: Final = 9
-"""How many of the ten cases DirectML accepts; only these are submitted."""
+"""The number of cases that DirectML accepts."""
 
 SCRIPT: Final = """
 import json
@@ -92,10 +92,10 @@ backend.close()
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The outcomes of the cases on DirectML, and how often some methods were called.
+    """Outcomes of the cases on DirectML, and counts of calls.
 
-    Each submission calls `Close` once. In `failing` the first call of `Close` fails, with
-    E_INVALIDARG; in `removed` it fails with DXGI_ERROR_DEVICE_REMOVED.
+    Each submission calls `Close` once. Its first call fails with E_INVALIDARG in `failing`, and
+    with DXGI_ERROR_DEVICE_REMOVED in `removed`.
     """
     return printed_in_lab(tmp_path_factory.mktemp("lab"), SCRIPT, CASES, "many.yaml")
 
@@ -110,11 +110,11 @@ def test_a_batch_gives_every_case_its_own_outcome_in_order(measured: Any) -> Non
 
 def test_a_batch_is_one_submission_and_compiles_each_desc_once(measured: Any) -> None:
     _, calls = measured["together"]
-    # The eight cases of the matrix have one desc, and `after-the-refused` has another.
+    # The eight cases of the matrix share one desc; `after-the-refused` has another.
     assert calls == {"CompileOperator": 2, "Close": 1}
 
 
-def test_cases_have_the_same_outcomes_in_a_batch_as_one_by_one(measured: Any) -> None:
+def test_outcomes_of_cases_are_the_same_in_a_batch(measured: Any) -> None:
     assert measured["singly"] == measured["together"][0]
 
 

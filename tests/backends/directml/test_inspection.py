@@ -1,7 +1,6 @@
 """Faults, such as a touched guard band, are found in memory after two dispatches of a case.
 
-Before each dispatch, all memory except the inputs is set to a fill value (poison). The two
-dispatches have different fill values.
+Each dispatch has its own fill value (poison) in all memory except the inputs.
 
 The tested code is in `dmlconf/backends/directml/dispatch/inspection.py` and
 `dmlconf/backends/directml/dispatch/placement.py`.
@@ -36,8 +35,8 @@ class Arena:
     """The memory of two correct dispatches of a case; a test then changes it.
 
     Attributes:
-        before: the memory before each of the two dispatches, as bytes.
-        after: the memory after each of them.
+        before: the bytes before each dispatch.
+        after: the bytes after each dispatch.
     """
 
     def __init__(self, **desc: Any) -> None:
@@ -49,20 +48,18 @@ class Arena:
             written[:] = np.resize(RIGHT, len(written))
 
     def placed(self, name: str) -> PlacedTensor:
-        """Return where a tensor lies in the memory."""
         return next(found for found in self.placement.ordered() if found.name == name)
 
     def output(self, dispatch: int) -> Array:
-        """Return the output after a dispatch: a view of the memory, which can be changed."""
+        """Return the output after a dispatch, as a view of the memory."""
         result = self.placed("OutputTensor")
         return self.after[dispatch][result.offset : result.end].view(np.float32)
 
     def faults(self) -> list[Fault]:
-        """Return the faults that are found in the memory."""
         return list(inspect(self.placement, self.before, self.after)[1])
 
     def only_fault(self) -> tuple[FaultKind, str]:
-        """Return the kind and the message of the fault, of which there must be one."""
+        """Return the kind and the message of the single fault."""
         (fault,) = self.faults()
         return fault.kind, fault.message
 
@@ -75,7 +72,7 @@ def test_correct_dispatches_have_no_fault() -> None:
 
 
 @pytest.mark.parametrize("dispatch", [0, 1])
-def test_a_changed_byte_after_an_output_is_a_fault_of_the_guard_band(dispatch: int) -> None:
+def test_changed_byte_after_the_output_is_a_guard_fault(dispatch: int) -> None:
     arena = Arena()
     arena.after[dispatch][arena.placed("OutputTensor").end + 3] = 0
     assert arena.only_fault() == (
@@ -84,7 +81,7 @@ def test_a_changed_byte_after_an_output_is_a_fault_of_the_guard_band(dispatch: i
     )
 
 
-def test_bytes_that_change_in_either_dispatch_are_counted_together() -> None:
+def test_changed_guard_bytes_of_both_dispatches_are_added() -> None:
     arena = Arena()
     end = arena.placed("OutputTensor").end
     for image, after in zip(arena.after, (3, 5), strict=True):
@@ -95,7 +92,7 @@ def test_bytes_that_change_in_either_dispatch_are_counted_together() -> None:
     )
 
 
-def test_changed_bytes_before_the_first_tensor_are_a_fault_of_the_guard_band() -> None:
+def test_changed_bytes_before_the_input_are_a_guard_fault() -> None:
     arena = Arena()
     offset = arena.placed("InputTensor").offset
     arena.after[0][offset - 8 : offset] = 0
@@ -105,7 +102,7 @@ def test_changed_bytes_before_the_first_tensor_are_a_fault_of_the_guard_band() -
 
 
 @pytest.mark.parametrize("dispatch", [0, 1])
-def test_an_input_that_a_dispatch_changes_is_reported(dispatch: int) -> None:
+def test_changed_input_is_reported(dispatch: int) -> None:
     arena = Arena()
     arena.after[dispatch][arena.placed("InputTensor").offset + 5] = 77
     assert arena.only_fault() == (
@@ -114,7 +111,7 @@ def test_an_input_that_a_dispatch_changes_is_reported(dispatch: int) -> None:
     )
 
 
-def test_elements_that_have_the_fill_value_of_each_dispatch_are_reported_as_unwritten() -> None:
+def test_elements_with_both_fill_values_are_unwritten() -> None:
     arena = Arena()
     for index, poison in enumerate(POISONS):
         arena.output(index)[2:].view(np.uint8)[:] = poison
@@ -139,14 +136,14 @@ def test_faults_of_elements_name_the_output_and_the_elements() -> None:
 
 
 @pytest.mark.parametrize("poison", POISONS)
-def test_a_value_that_equals_only_one_of_the_fill_values_counts_as_written(poison: int) -> None:
+def test_element_with_only_one_fill_value_is_written(poison: int) -> None:
     arena = Arena()
     for index in range(2):
         arena.output(index)[1:2].view(np.uint8)[:] = poison
     assert arena.faults() == []
 
 
-def test_elements_that_differ_between_the_two_dispatches_are_reported() -> None:
+def test_elements_that_differ_between_dispatches_are_reported() -> None:
     arena = Arena()
     arena.output(1)[3] = 5
     assert arena.only_fault() == (
@@ -156,15 +153,15 @@ def test_elements_that_differ_between_the_two_dispatches_are_reported() -> None:
     )
 
 
-def test_equal_nans_of_two_dispatches_do_not_count_as_different() -> None:
+def test_equal_nans_of_two_dispatches_do_not_differ() -> None:
     arena = Arena()
     for index in range(2):
         arena.output(index)[0] = np.nan
     assert arena.faults() == []
 
 
-def test_bytes_between_the_elements_of_a_strided_output_may_be_written() -> None:
-    strided = TensorDesc(DataType.FLOAT32, (4,), (2,))  # Every second place has no element.
+def test_bytes_between_strided_elements_may_be_written() -> None:
+    strided = TensorDesc(DataType.FLOAT32, (4,), (2,))
     arena = Arena(OutputTensor=strided)
     for index in range(2):
         arena.output(index)[:] = 1
@@ -172,7 +169,7 @@ def test_bytes_between_the_elements_of_a_strided_output_may_be_written() -> None
 
 
 @pytest.mark.parametrize("written", [[1, 2], [5, 6]], ids=["the input", "other values"])
-def test_an_output_in_place_counts_neither_as_a_changed_input_nor_as_unwritten(
+def test_output_in_place_is_no_fault(
     written: list[float],
 ) -> None:
     placement = placement_of(

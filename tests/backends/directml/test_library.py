@@ -20,14 +20,14 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="tests how Linux f
 
 @pytest.fixture(autouse=True)
 def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let neither a package for Linux nor an environment variable name a DirectML."""
+    """Hide DirectML packages and the variables that name a DirectML."""
     for name in (library.PATH_VARIABLE, library.LIBRARY_FOLDER_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(library, "_LINUX_PACKAGES", ("no-such-package", "nor-this-one"))
 
 
 def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install a package with a DirectML into a folder, for this test."""
+    """Install into a folder a package with a DirectML."""
     info = folder / "tensorflow_directml_plugin-0.4.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tensorflow-directml-plugin\n")
@@ -40,7 +40,7 @@ def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @on_linux
-def test_an_error_without_a_library_says_what_was_tried_and_what_to_install() -> None:
+def test_missing_library_error_names_attempts_and_remedy() -> None:
     with pytest.raises(BackendError) as caught:
         find()
     message = str(caught.value)
@@ -50,13 +50,13 @@ def test_an_error_without_a_library_says_what_was_tried_and_what_to_install() ->
     assert library.PATH_VARIABLE in message
 
 
-def test_a_folder_in_place_of_the_file_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_path_of_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BackendError) as caught:
         find(str(tmp_path))
     assert f"the option path: {tmp_path} (a folder, not a file)" in str(caught.value)
 
 
-def test_an_error_on_a_system_without_directml_lists_no_attempts(
+def test_error_on_macos_lists_no_attempts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
@@ -64,7 +64,7 @@ def test_an_error_on_a_system_without_directml_lists_no_attempts(
         find()
 
 
-def test_no_other_path_is_tried_if_the_option_gives_a_path(
+def test_missing_file_of_the_option_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other.dll"
@@ -75,7 +75,7 @@ def test_no_other_path_is_tried_if_the_option_gives_a_path(
 
 
 @on_linux
-def test_the_path_in_the_environment_variable_comes_before_packages(
+def test_environment_variable_comes_before_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_package(tmp_path, monkeypatch)
@@ -86,7 +86,7 @@ def test_the_path_in_the_environment_variable_comes_before_packages(
 
 
 @on_linux
-def test_a_missing_file_named_by_the_environment_variable_is_an_error_in_spite_of_packages(
+def test_missing_file_of_the_variable_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_package(tmp_path, monkeypatch)
@@ -96,7 +96,7 @@ def test_a_missing_file_named_by_the_environment_variable_is_an_error_in_spite_o
 
 
 @on_linux
-def test_an_empty_environment_variable_counts_as_none(
+def test_empty_environment_variables_are_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_package(tmp_path, monkeypatch)
@@ -108,7 +108,7 @@ def test_an_empty_environment_variable_counts_as_none(
 
 
 @on_linux
-def test_a_library_with_a_hash_in_its_file_name_is_found_in_a_package(
+def test_library_with_a_hash_in_its_name_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_package(tmp_path, monkeypatch)
@@ -118,7 +118,7 @@ def test_a_library_with_a_hash_in_its_file_name_is_found_in_a_package(
 
 
 @on_linux
-def test_the_error_for_missing_wsl_libraries_names_the_files_the_folder_and_the_variable(
+def test_missing_wsl_libraries_are_named(
     wsl_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(tmp_path))
@@ -155,5 +155,5 @@ def test_a_loaded_library_has_its_path_origin_version_and_digest(
     file = load(str(path)).file
     assert file.path == path
     assert file.origin == "the option path"
-    assert file.version == "1.99.3"  # The version that the stand-in has in its data.
+    assert file.version == "1.99.3"  # The stand-in's version.
     assert file.sha256 == sha256(path.read_bytes()).hexdigest()

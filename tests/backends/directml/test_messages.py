@@ -37,7 +37,7 @@ WARNING = Message(D3D12_MESSAGE_SEVERITY.WARNING, 9, "a barrier is superfluous")
 GUARD_FAULT = Fault(FaultKind.GUARD_BAND, "3 bytes")
 
 
-def test_error_messages_become_faults_before_all_others_and_equal_warnings_are_counted() -> None:
+def test_errors_become_first_faults_and_warnings_are_counted() -> None:
     outcome = with_messages(
         Outputs({}, faults=(GUARD_FAULT,)), [WARNING, ERROR, WARNING, CORRUPTION]
     )
@@ -81,9 +81,7 @@ def test_an_outcome_without_messages_is_unchanged() -> None:
 
 
 @pytest.mark.parametrize(("count", "more"), [(20, []), (25, ["and 5 other messages"])])
-def test_only_20_different_warnings_are_listed_and_further_ones_are_counted(
-    count: int, more: list[str]
-) -> None:
+def test_20_warnings_are_listed_and_others_counted(count: int, more: list[str]) -> None:
     messages = [Message(D3D12_MESSAGE_SEVERITY.WARNING, n, "w") for n in range(count)]
     outcome = with_messages(Outputs({}), messages)
     assert isinstance(outcome, Outputs)
@@ -105,7 +103,7 @@ def test_only_20_different_warnings_are_listed_and_further_ones_are_counted(
         ),
     ],
 )
-def test_a_case_with_an_error_message_fails_and_its_reason_quotes_the_message(
+def test_error_message_fails_its_case_and_is_quoted(
     tmp_path: Path, outcome: Outcome, kind: ReasonKind, message: str
 ) -> None:
     reached = judge(build(plan(tmp_path, "stated")[0]), outcome, lambda case: None)
@@ -140,7 +138,7 @@ def test_reports_count_the_cases_with_each_warning() -> None:
         ),
     ],
 )
-def test_reports_name_the_debug_layers_that_were_asked_for_and_are_missing(
+def test_reports_name_requested_but_missing_debug_layers(
     details: dict[str, Any], note: str | None
 ) -> None:
     environment = {**HEADER.environment, "details": details}

@@ -1,7 +1,6 @@
 """A case that DirectML should have refused, but accepted, fails even if it cannot be dispatched.
 
-A crash in DirectML ends the process, whenever it comes. A rejection names the node that was
-refused.
+A crash in DirectML ends the process. A rejection names the refused node.
 
 The tested code is in `dmlconf/backends/directml/dispatch/outcomes.py`,
 `dmlconf/backends/directml/dispatch/placement.py` and `dmlconf/judging/judge.py`.
@@ -41,7 +40,7 @@ from tests.backends.directml.cases import tile
 
 
 class AcceptingExecutor:
-    """An executor that compiles every case; `ran` has the cases that it was to dispatch."""
+    """An executor that compiles every case; `ran` lists the cases that were to be dispatched."""
 
     def __init__(self) -> None:
         self.ran: list[Case] = []
@@ -69,7 +68,7 @@ class AcceptingExecutor:
         ("OutputTensor", 12, False),
     ],
 )
-def test_an_accepted_invalid_case_fails_and_is_dispatched_only_if_its_tensors_hold_their_elements(
+def test_accepted_invalid_case_fails_with_or_without_dispatch(
     tensor: str, total: int, fits: bool
 ) -> None:
     sizes = {"InputTensor": (2,), "OutputTensor": (4,)}[tensor]
@@ -104,6 +103,6 @@ def test_a_crash_while_operators_are_released_ends_the_process(
 
 
 @pytest.mark.parametrize("name", ["", "gemm"])
-def test_a_rejection_names_the_refused_node_if_there_is_one(name: str) -> None:
+def test_rejection_names_the_refused_node(name: str) -> None:
     error = NodeRefusalError(name, HResultError("CreateOperator", 0x80070057))
     assert failure(error, 0.5) == Rejection("CreateOperator", "E_INVALIDARG", (), 0.5, name)

@@ -29,7 +29,7 @@ from dmlconf.tensors.layout import LAYOUTS, minimum_buffer_bytes
 from tests.backends.directml.cases import case, gather, tile
 
 FILL: Final = 0xCD
-"""The byte with which tests fill memory before they write to it."""
+"""The byte that fills memory before a test writes to it."""
 
 
 def tensors_by_name(case: Case) -> dict[str, PlacedTensor]:
@@ -51,10 +51,10 @@ def test_tensors_are_aligned_as_their_descs_promise() -> None:
     desc = TensorDesc(DataType.FLOAT32, (2,), GuaranteedBaseOffsetAlignment=4096)
     tensors = tensors_by_name(tile(InputTensor=desc))
     assert tensors["InputTensor"].offset == 4096
-    assert tensors["OutputTensor"].offset % GUARD == 0  # Its desc promises nothing.
+    assert tensors["OutputTensor"].offset % GUARD == 0
 
 
-def test_bindings_are_in_the_operators_order_with_none_for_absent_tensors() -> None:
+def test_bindings_follow_the_operator_with_none_for_absent() -> None:
     actual = placement_of(plan(gather(IndicesTensor=None)))
     assert [found and found.name for found in actual.inputs] == ["InputTensor", None]
     desc = TensorDesc(DataType.FLOAT32, (1,))
@@ -78,7 +78,7 @@ def test_an_output_in_place_has_the_memory_of_its_input() -> None:
     assert [found.name for found in placement_of(plan(shared)).ordered()] == ["OutputTensor"]
 
 
-def test_an_output_in_place_has_room_for_its_strides_although_the_input_needs_fewer_bytes() -> None:
+def test_output_in_place_has_room_for_its_strides() -> None:
     shared = tile(
         {"OutputTensor": "InputTensor"},
         InputTensor=TensorDesc(DataType.FLOAT32, (2, 2)),
@@ -86,11 +86,12 @@ def test_an_output_in_place_has_room_for_its_strides_although_the_input_needs_fe
         OutputTensor=TensorDesc(DataType.FLOAT32, (2, 2), (512, 1)),
     )
     output = tensors_by_name(shared)["OutputTensor"]
-    assert output.end == GUARD + 4 * 514  # The last element is number 512 + 1, counted from 0.
+    last_element = 512 + 1
+    assert output.end == GUARD + 4 * (last_element + 1)
     assert placement_of(plan(shared)).span >= output.end + GUARD
 
 
-def test_the_output_of_a_graph_is_in_place_only_if_all_tensors_are_packed() -> None:
+def test_graph_output_is_in_place_only_if_packed() -> None:
     def tensors(strides: tuple[int, ...]) -> list[str]:
         desc = TensorDesc(DataType.FLOAT32, (2, 2), strides)
         shared = tile(
@@ -117,7 +118,7 @@ def test_the_image_holds_the_inputs_and_poison_everywhere_else() -> None:
         assert (image == poison).all()
 
 
-def test_data_owned_by_directml_is_in_memory_only_for_the_initialisation() -> None:
+def test_owned_data_is_in_memory_only_for_initialisation() -> None:
     owned = TensorDesc(DataType.FLOAT32, (2,), Flags=("OWNED_BY_DML",))
     actual = placement_of(plan(tile(InputTensor=owned)))
     data = {"InputTensor": np.array([1, 2], np.float32)}
@@ -127,7 +128,7 @@ def test_data_owned_by_directml_is_in_memory_only_for_the_initialisation() -> No
     assert actual.initial(data)[offset : offset + 8].view(np.float32).tolist() == [1, 2]
 
 
-def test_the_end_of_a_tensor_is_rounded_up_to_a_multiple_of_four_bytes() -> None:
+def test_tensor_end_is_rounded_up_to_four_bytes() -> None:
     desc = TensorDesc(DataType.UINT8, (3,), DeclaredTensorSizeInBytes=13)
     actual = PlacedTensor("InputTensor", desc, 256, False)
     assert (actual.size, actual.end) == (13, 256 + 16)
@@ -137,12 +138,12 @@ def test_four_bit_elements_are_packed_low_half_first() -> None:
     desc = TensorDesc(DataType.INT4, (3,))
     content = np.full(4, FILL, np.uint8)
     encode(np.array([1, -2, 7], np.int8), desc, content)
-    # -2 is 0xE in four bits; the high half of the second byte is still that of FILL.
+    # -2 is 0xE in four bits. The C of FILL stays in the second byte.
     assert content.tolist() == [0xE1, 0xC7, FILL, FILL]
     assert decode(desc, content).tolist() == [1, -2, 7]
 
 
-# Elements of the layout `broadcast` share memory, so different values cannot be encoded.
+# Elements of `broadcast` share memory.
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "broadcast"])
 @given(data=st.data())
 def test_decoding_gives_back_what_was_encoded(layout: str, data: Any) -> None:
@@ -152,7 +153,7 @@ def test_decoding_gives_back_what_was_encoded(layout: str, data: Any) -> None:
     desc = TensorDesc(data_type, sizes, strides)
     content = np.full(minimum_buffer_bytes(data_type, sizes, strides), FILL, np.uint8)
     count = int(np.prod(sizes))
-    # The largest INT4 is 7.
+    # INT4 has no number above 7.
     values = (np.arange(count) % 7).astype(data_type.dtype).reshape(sizes)
     encode(values, desc, content)
     assert (decode(desc, content) == values).all()
@@ -177,7 +178,7 @@ def test_encoding_and_decoding_keep_the_bits_of_nan() -> None:
 @pytest.mark.parametrize("in_place", [None, {"OutputTensor": "InputTensor"}])
 @pytest.mark.parametrize("layout", ["implicit", "padded", "transposed"])
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.UINT8, DataType.INT4])
-def test_changing_the_fill_value_gives_the_image_made_with_the_new_value(
+def test_poison_changes_the_fill_value_of_an_image(
     in_place: Any, layout: str, data_type: DataType
 ) -> None:
     desc = TensorDesc(data_type, (3, 5), LAYOUTS[layout]((3, 5)))
@@ -188,11 +189,9 @@ def test_changing_the_fill_value_gives_the_image_made_with_the_new_value(
     assert image.tobytes() == actual.image(data, POISONS[1]).tobytes()
 
 
-@pytest.mark.parametrize(("row_stride", "last"), [(9, 10), (3, 4)])
-def test_decoding_a_tensor_that_ends_after_its_buffer_is_an_error(
-    row_stride: int, last: int
-) -> None:
-    # The last element is at row_stride + 1, but 16 bytes have only 4 elements.
+@pytest.mark.parametrize("row_stride", [9, 3])
+def test_decoding_beyond_the_buffer_is_an_error(row_stride: int) -> None:
+    last = row_stride + 1
     desc = TensorDesc(DataType.FLOAT32, (2, 2), (row_stride, 1))
     with pytest.raises(IndexError, match=f"element {last} of a buffer of 4"):
         decode(desc, np.zeros(16, np.uint8))

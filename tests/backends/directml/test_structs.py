@@ -43,7 +43,7 @@ def invented_operator(*fields: Field) -> Operator:
 
 
 def structure_in_memory(native: NativeDesc, entry: Operator) -> Any:
-    """Return the structure of the operator, read back from memory."""
+    """Return the operator's structure in memory."""
     structure: Any = operator_structure(entry).from_address(native.structure.Desc)
     structure.kept = native  # Keeps alive the desc that owns the memory.
     return structure
@@ -76,11 +76,11 @@ def test_a_structure_has_the_fields_of_the_catalogue_in_order(name: str) -> None
     # Pointers have 8 bytes and numbers 4; the end is padded to a multiple of 8.
     [("GATHER", 32), ("SCATTER_ELEMENTS", 40), ("TILE", 32), ("ARGMIN", 40), ("JOIN", 32)],
 )
-def test_a_structure_has_the_size_that_it_has_in_c_on_64_bits(name: str, size: int) -> None:
+def test_operator_structure_has_its_size_in_c(name: str, size: int) -> None:
     assert ctypes.sizeof(operator_structure(operator(name))) == size
 
 
-def test_a_tensor_desc_is_written_with_all_its_fields_and_the_implied_total_size() -> None:
+def test_tensor_desc_fields_and_implied_size_are_written() -> None:
     strided = TensorDesc(
         DataType.INT8,
         Sizes=(2, 3),
@@ -106,7 +106,7 @@ def test_a_tensor_desc_is_written_with_all_its_fields_and_the_implied_total_size
     assert numbers(tensor.Strides, 2) == [4, 1]
     assert (tensor.TotalTensorSizeInBytes, tensor.GuaranteedBaseOffsetAlignment) == (64, 32)
     assert tensor_at(tile.OutputTensor).Strides is None
-    assert tensor_at(tile.OutputTensor).TotalTensorSizeInBytes == 24  # 2 * 3 elements of 4 bytes.
+    assert tensor_at(tile.OutputTensor).TotalTensorSizeInBytes == 2 * 3 * 4
     assert tile.RepeatsCount == 2
     assert numbers(tile.Repeats, 2) == [1, 5]
 
@@ -137,7 +137,7 @@ def test_an_empty_array_is_not_written_as_a_null_pointer() -> None:
     assert structure_in_memory(NativeDesc(entry, {"Repeats": ()}), entry).Repeats
 
 
-def test_an_enum_is_written_from_a_name_or_from_any_number() -> None:
+def test_enum_is_written_from_a_name_or_number() -> None:
     entry = operator("ARGMIN")
     named = structure_in_memory(NativeDesc(entry, {"AxisDirection": "DECREASING"}), entry)
     unnamed = structure_in_memory(NativeDesc(entry, {"AxisDirection": 0xFFFFFFFF}), entry)
@@ -185,7 +185,7 @@ def test_numbers_and_structures_of_attributes_are_written() -> None:
         ("UINT16", 258, b"\x02\x01"),
     ],
 )
-def test_a_scalar_union_is_written_in_the_bytes_of_its_data_type(
+def test_scalar_union_has_the_bytes_of_its_data_type(
     data_type: str, value: float, content: bytes
 ) -> None:
     entry = invented_operator(
@@ -215,7 +215,7 @@ def test_nested_operators_are_written() -> None:
     assert [each.Type for each in array] == [operator(n).type_value for n in ("TILE", "GATHER")]
 
 
-def test_common_structures_have_the_sizes_that_they_have_in_c_on_64_bits() -> None:
+def test_common_structures_have_their_sizes_in_c() -> None:
     sizes = {
         DML_TENSOR_DESC: 16,
         DML_BUFFER_TENSOR_DESC: 48,

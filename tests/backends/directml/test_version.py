@@ -1,4 +1,4 @@
-"""The version of DirectML is read from its file: from a resource, a text, or names that it holds.
+"""DirectML's version is read from its file: from a resource, a text, or names of operators.
 
 The tested code is in `dmlconf/backends/directml/api/library.py`.
 """
@@ -13,7 +13,7 @@ from dmlconf.backends.directml.api.library import native_version
 
 
 def shared_object(*names: str) -> bytes:
-    """Return an ELF file that holds these names, each after some other text."""
+    """Return an ELF file that contains these names."""
     return b"\x7fELF" + bytes(60) + b"".join(f"text\0{name}\0".encode() for name in names)
 
 
@@ -22,16 +22,16 @@ def shared_object(*names: str) -> bytes:
 )
 def test_the_version_is_read_from_the_resource(parts: tuple[int, int, int, int], text: str) -> None:
     numbers = (parts[0] << 16 | parts[1], parts[2] << 16 | parts[3])
-    # VS_FIXEDFILEINFO begins with this signature and the version of its own layout.
+    # VS_FIXEDFILEINFO begins with this signature and a version of its layout.
     resource = struct.pack("<IIII", 0xFEEF04BD, 0x00010000, *numbers)
     assert native_version(b"MZ" + bytes(99) + resource + bytes(40)) == text
 
 
-def test_the_version_is_read_from_a_text_rather_than_from_known_names() -> None:
+def test_version_in_a_text_comes_before_known_names() -> None:
     assert native_version(shared_object("DirectML 1.8.0", "DML_OPERATOR_FOLD")) == "1.8.0"
 
 
-def test_the_version_of_a_file_without_a_resource_a_text_or_known_names_is_unknown() -> None:
+def test_file_without_known_content_has_unknown_version() -> None:
     assert native_version(b"\x7fELF" + bytes(64)) == "unknown"
 
 
@@ -42,16 +42,13 @@ def test_the_version_of_a_file_without_a_resource_a_text_or_known_names_is_unkno
         (["DML_OPERATOR_RESAMPLE2", "OneHot_256_uint32_native_uint64_emulated_4"], "1.9.1"),
         (["DML_OPERATOR_LP_POOLING1", "DML_OPERATOR_MULTIHEAD_ATTENTION"], "1.13.1"),
         (["DML_OPERATOR_FOLD", "DML_OPERATOR_QUANTIZE"], "1.15.1"),
-        # FOLD and QUANTIZE identify releases, but only as whole names.
+        # Only whole names count.
         (["DML_OPERATOR_QUANTIZED_GEMM", "UNDML_OPERATOR_FOLD"], "unknown"),
     ],
 )
-def test_a_shared_object_is_identified_by_its_operators_and_kernels(
-    names: list[str], version: str
-) -> None:
+def test_operators_and_kernels_identify_a_shared_object(names: list[str], version: str) -> None:
     assert native_version(shared_object(*names)) == version
 
 
-def test_operators_and_kernels_identify_only_a_shared_object() -> None:
-    # Without its first byte, the file is no ELF file.
+def test_file_that_is_not_elf_has_unknown_version() -> None:
     assert native_version(shared_object("DML_OPERATOR_FOLD")[1:]) == "unknown"

@@ -1,7 +1,6 @@
 """`ComObject` calls the methods of COM objects through their vtables.
 
-The objects come from a stand-in library written in C++. The declared interfaces of Direct3D 12,
-DirectML, DXCore and DXGI have the methods in the order in which Windows has them.
+The declared methods of Direct3D 12, DirectML, DXCore and DXGI have the slots that Windows uses.
 
 The tested code is in `dmlconf/backends/directml/api/vtable.py`,
 `dmlconf/backends/directml/api/d3d12.py`, `dmlconf/backends/directml/api/dml.py`,
@@ -60,16 +59,15 @@ RETURNS: Final = Interface(
         Method("Make", (U32, *NEW_OBJECT)),
     ),
 )
-"""The methods of the objects in `native/standin.cpp`, each of which has a number.
+"""The interface of the objects in `native/standin.cpp`, each of which has a number.
 
-A method with the name of a size returns a structure of so many bytes. Its members are the object's
-number, the method's arguments and constants.
+`Sixteen` returns a structure of 16 bytes, made of that number, the arguments and constants.
 """
 
 
 @pytest.fixture(scope="module")
 def library(wsl_folder: Path) -> ctypes.CDLL:
-    """The stand-in library: it makes objects of `RETURNS`, and counts those that are alive."""
+    """A library that makes objects of `RETURNS`, and counts those that are alive."""
     loaded = ctypes.CDLL(str(wsl_folder / "libother.so"))
     loaded.standin_returns.restype = ctypes.c_void_p
     return loaded
@@ -131,12 +129,12 @@ def test_creating_an_object_that_is_null_is_an_error(returns: ComObject) -> None
         returns.create("Make", RETURNS, 0)
 
 
-def test_a_function_that_succeeds_without_an_object_raises_an_error() -> None:
+def test_success_without_an_object_is_an_error() -> None:
     with pytest.raises(HResultError, match="MakeNothing: E_POINTER"):
         new_object("MakeNothing", lambda *_: 0, RETURNS)
 
 
-def test_a_crash_that_windows_reports_in_release_is_a_native_crash(
+def test_crash_in_release_is_a_native_crash(
     library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crash(this: int) -> int:
