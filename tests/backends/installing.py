@@ -28,15 +28,9 @@ def install_plugin(
     distribution: str | None = None,
     version: str = "1.0",
 ) -> None:
-    """Write into a folder a distribution that registers a backend.
+    """Write into a folder a distribution whose module registers a backend.
 
-    Args:
-        folder: the folder, which must be on the path of modules.
-        name: the backend's name.
-        module: the module whose function `create` makes the backend; by default, `name`.
-        code: the text of that module; None if the module exists already.
-        distribution: the distribution's name; by default, `name`.
-        version: the distribution's version.
+    Module and distribution have the backend's name by default. `code` is None if the module exists.
     """
     module = module or name
     distribution = distribution or name

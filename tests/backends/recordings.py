@@ -25,7 +25,7 @@ ENVIRONMENT: Final[dict[str, Any]] = {
     "python": "3.12.0",
     "numpy": "2.0.0",
 }
-"""The environment of recordings for which a test gives no other: an invented device."""
+"""The environment of an invented device."""
 
 
 def recording(
@@ -33,12 +33,9 @@ def recording(
     digests: Mapping[str, str] | None = None,
     **environment: Any,
 ) -> Recording:
-    """Return a recording of these outcomes.
+    """Return a recording of outcomes by identifier; digests are zeros by default.
 
-    Args:
-        entries: the outcomes, by the case's identifier.
-        digests: the digests of cases; by default zeros.
-        environment: values of the environment that differ from `ENVIRONMENT`.
+    `environment` replaces values of `ENVIRONMENT`.
     """
     described = {**ENVIRONMENT, **environment}
     return Recording(
@@ -68,12 +65,7 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> Path:
 
 
 def write_changed(path: Path, content: bytes, **values: Any) -> Path:
-    """Write a recording with other values in its manifest; return its path.
-
-    Args:
-        content: the bytes of a recording's file.
-        values: the values of the manifest that differ from those in `content`.
-    """
+    """Write the recording in `content` with other values in its manifest; return its path."""
     members = unpack(content)
     manifest = json.loads(members["recording.json"]) | values
     return write_archive(path, {**members, "recording.json": json.dumps(manifest).encode()})

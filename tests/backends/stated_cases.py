@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 UNSUPPORTED_SIZES: Final = "tensors of more than eight dimensions, or without elements"
-"""A reason why a test is no case."""
+"""A message of NoCaseError."""
 
 _MOST_DIMENSIONS: Final = 8
 """DirectML's `DML_TENSOR_DIMENSION_COUNT_MAX1`."""
@@ -40,11 +40,10 @@ class NoCaseError(Exception):
     """A test does not become a case; the message says why.
 
     Attributes:
-        operator: an operator of the other project, if none of its tests run as a case; else empty.
+        operator: an operator of the other project that has no case at all, or "".
     """
 
     def __init__(self, message: str, operator: str = "") -> None:
-        """Take the reason, and an operator that has no case at all."""
         super().__init__(message)
         self.operator = operator
 
@@ -59,17 +58,17 @@ def stated_case(
     types: Mapping[str, DataType] = MappingProxyType({}),
     owned: Collection[str] = (),
 ) -> Case:
-    """Return a case of an operator.
+    """Return a case of one of DirectML's operators; fields without a value are absent.
 
     Args:
         origin: the project whose test it is, which becomes the tag of the case.
         name: the name of the test.
         operator: the operator of DirectML.
-        inputs: the inputs, by field; those that are None are absent.
+        inputs: the inputs, by field.
         outputs: the outputs that the test states, by field.
-        fields: the desc's other fields; those that are not named are absent.
+        fields: the desc's other fields.
         types: the data types of tensors with 4 bits for an element, by field.
-        owned: the inputs that are constants in the other project; they get OWNED_BY_DML.
+        owned: the inputs that get OWNED_BY_DML.
 
     Raises:
         NoCaseError: DirectML lacks such tensors, or must refuse the desc.
@@ -123,7 +122,6 @@ def tensor_desc(array: Array) -> TensorDesc:
 
 
 def data_type(array: Array) -> DataType:
-    """Return the data type of the elements."""
     return _TYPES[array.dtype]
 
 
@@ -138,15 +136,7 @@ def along_axes(output: Array, sizes: Sequence[int], axes: Collection[int]) -> Ar
 
 
 def elements_of(field: str, arrays: Iterable[Array]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return tensors of an array field by name, such as `InputTensors[0]`, and the desc's fields.
-
-    Args:
-        field: `InputTensors` or `OutputTensors`.
-        arrays: the tensors.
-
-    Raises:
-        NoCaseError: DirectML has no such tensors.
-    """
+    """Return tensors by name, such as `InputTensors[0]`, and their fields of the desc."""
     tensors = [*map(tensor_of, arrays)]
     count = field.removesuffix("Tensors") + "Count"
     descs = {count: len(tensors), field: tuple(map(tensor_desc, tensors))}
@@ -154,5 +144,5 @@ def elements_of(field: str, arrays: Iterable[Array]) -> tuple[dict[str, Array], 
 
 
 def by_channel(values: Array, rank: int) -> Array:
-    """Return a value for each channel as a tensor of `rank` dimensions, such as 1x3x1x1."""
+    """Return values of channels as a tensor of `rank` dimensions, such as 1x3x1x1."""
     return values.reshape(1, -1, *(1,) * (rank - 2))

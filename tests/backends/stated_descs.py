@@ -15,14 +15,7 @@ __all__ = ["Indexing", "by_elements", "by_tuples", "gathered", "recurrent_fields
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """An operator that reads or writes elements which indices choose.
-
-    Attributes:
-        operator: the operator of DirectML.
-        inputs: the inputs, by field.
-        outputs: the outputs, by field.
-        fields: the desc's other fields.
-    """
+    """One of DirectML's operators that use indices, with its tensors and other fields by name."""
 
     operator: str
     inputs: Mapping[str, Array]
@@ -75,14 +68,7 @@ def by_tuples(
 def recurrent_fields(
     operator: str, activations: Sequence[str], direction: str, *, linear_before_reset: bool
 ) -> dict[str, Any]:
-    """Return the fields of RNN, GRU or LSTM that are no tensors; nothing is clipped.
-
-    Args:
-        operator: which of the three.
-        activations: the operators that are activations, in the order of the desc.
-        direction: FORWARD, BACKWARD or BIDIRECTIONAL.
-        linear_before_reset: LinearBeforeReset of GRU.
-    """
+    """Return the fields of RNN, GRU or LSTM that are no tensors; nothing is clipped."""
     fields: dict[str, Any] = {
         "ActivationDescCount": len(activations),
         "ActivationDescs": tuple(

@@ -28,7 +28,7 @@ def capabilities(*circumstances: Circumstance) -> Capabilities:
         ),
     ],
 )
-def test_an_unsupported_circumstance_is_refused_with_a_hint_of_the_supported_ones(
+def test_unsupported_circumstance_is_refused_with_a_hint(
     supported: tuple[Circumstance, ...], message: str, hint: str
 ) -> None:
     with pytest.raises(BackendError) as raised:
@@ -40,7 +40,7 @@ def test_an_unsupported_circumstance_is_refused_with_a_hint_of_the_supported_one
 
 
 @pytest.mark.parametrize("supported", [(), (Circumstance.REPEATED, Circumstance.OWNED)])
-def test_supported_circumstances_are_chosen_and_the_word_none_chooses_none(
+def test_supported_circumstances_or_none_are_chosen(
     supported: tuple[Circumstance, ...],
 ) -> None:
     chosen = chosen_circumstances(supported or ("none",), capabilities(*supported), "x")

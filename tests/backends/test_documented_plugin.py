@@ -21,12 +21,12 @@ ADDITIONS = cases_directory() / "element_wise_add"
 """The cases of the operator that the plugin computes."""
 
 KEYWORDS = "FLOAT32 and (layouts or documented)"
-"""Which of these cases run, as the option `-k` says it."""
+"""The value of the option `-k`, which chooses cases."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
 
-def test_the_documented_plugin_passes_and_fails_after_a_mistake_is_added(
+def test_documented_plugin_passes_and_fails_after_a_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)

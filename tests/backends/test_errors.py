@@ -39,7 +39,7 @@ ERRORS = [
 """Errors of every class, with invented values."""
 
 
-def test_the_list_of_errors_has_an_error_of_every_class() -> None:
+def test_errors_has_an_error_of_every_class() -> None:
     public = (getattr(errors, name) for name in errors.__all__)
     classes = {each for each in public if isinstance(each, type)}
     assert {type(error) for error in ERRORS} == {BackendError, *classes}
@@ -56,7 +56,7 @@ def test_a_hint_stands_on_a_line_of_its_own() -> None:
     assert str(BackendError("it is away", "call it back")) == "it is away\ncall it back"
 
 
-def test_an_unknown_choice_suggests_the_nearest_name_or_lists_all_names() -> None:
+def test_unknown_choice_suggests_one_name_or_lists_all() -> None:
     with pytest.raises(UnknownChoiceError, match="did you mean zeros") as caught:
         create(parse("faulty:zeroes"))
     assert (caught.value.what, caught.value.name) == ("fault", "zeroes")
@@ -65,7 +65,7 @@ def test_an_unknown_choice_suggests_the_nearest_name_or_lists_all_names() -> Non
     )
 
 
-def test_the_error_for_a_file_that_is_no_recording_names_the_file(tmp_path: Path) -> None:
+def test_error_for_no_recording_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     path.write_bytes(b"no recording")
     with pytest.raises(RecordingError) as caught:

@@ -37,7 +37,6 @@ LARGEST_INT64_IN_FLOAT64 = 2**63 - 1024
 
 
 def array_of(data_type: DataType, *values: float) -> Array:
-    """Return an array of these values."""
     return np.array(values, data_type.dtype)
 
 
@@ -45,9 +44,9 @@ def array_of(data_type: DataType, *values: float) -> Array:
     ("data_type", "values", "expected"),
     [
         (DataType.FLOAT16, [1.5, -2, 0], [-1.5, 2, 0]),
-        # Integers wrap around: in 8 bits, 128 is -128, and in 32 bits, -1 is 2^32 - 1.
+        # Integers wrap around.
         (DataType.INT8, [1, -2, -128], [-1, 2, -128]),
-        (DataType.UINT32, [1, 0], [4294967295, 0]),
+        (DataType.UINT32, [1, 0], [2**32 - 1, 0]),
         (DataType.INT4, [1, -8, 7], [-1, -8, -7]),
         (DataType.UINT4, [1, 0, 15], [15, 0, 1]),
     ],
@@ -60,7 +59,7 @@ def test_the_fault_negated_changes_the_sign_of_each_element(
     assert actual.tolist() == expected
 
 
-def test_the_fault_last_element_negates_the_last_element_of_a_transposed_output_too() -> None:
+def test_last_element_of_a_transposed_output_is_negated() -> None:
     rows = array_of(DataType.FLOAT32, 1, 2, 3, 4).reshape(2, 2)
     assert last_negated(rows, DataType.FLOAT32).tolist() == [[1, 2], [3, -4]]
     assert last_negated(rows.T, DataType.FLOAT32).tolist() == [[1, 3], [2, -4]]
@@ -94,7 +93,7 @@ def test_the_fault_scaled_multiplies_elements_and_saturates_integers(
         ("scaled,by=3,on=nowhere", [1, -2]),
     ],
 )
-def test_a_fault_changes_the_outputs_of_the_chosen_cases_only(
+def test_fault_changes_only_chosen_cases(
     tmp_path: Path, argument: str, expected: list[float]
 ) -> None:
     (outcome,) = create(argument).run([built(tmp_path, ONCE_TILED)])
@@ -123,9 +122,7 @@ def test_an_invalid_desc_is_rejected_as_the_reference_rejects_it(tmp_path: Path)
         ("scaled,by=-inf", "-inf is not a factor"),
     ],
 )
-def test_an_option_that_the_fault_does_not_take_or_that_has_no_valid_number_is_refused(
-    argument: str, message: str
-) -> None:
+def test_invalid_options_of_a_fault_are_refused(argument: str, message: str) -> None:
     with pytest.raises(BackendError, match=message):
         create(argument)
 
@@ -137,13 +134,11 @@ def test_an_option_that_the_fault_does_not_take_or_that_has_no_valid_number_is_r
         ("Repeat[0] == 1", "no operator has Repeat; did you mean Repeats?"),
         ("Rank > 1 and Rang < 3", "no operator has Rang; did you mean Rank?"),
         ("Rank = 1", "is not a condition: Rank = 1: .*; did you mean ==?"),
-        # The parenthesis is not closed, so the comma separates options.
+        # After an unclosed parenthesis, a comma separates options.
         ("Rank in (1, 2", "name one fault, not negated and  2, such as"),
     ],
 )
-def test_a_condition_that_is_invalid_or_has_an_unknown_field_is_refused(
-    where: str, message: str
-) -> None:
+def test_invalid_conditions_are_refused(where: str, message: str) -> None:
     with pytest.raises(BackendError, match=message):
         create(f"negated,where={where}")
 
@@ -159,7 +154,7 @@ def test_a_condition_that_is_invalid_or_has_an_unknown_field_is_refused(
         ("Rank >= 1", True),
     ],
 )
-def test_a_fault_changes_only_cases_that_meet_its_condition_which_may_have_commas(
+def test_fault_changes_only_cases_that_meet_its_condition(
     tmp_path: Path, where: str, faulty: bool
 ) -> None:
     (outcome,) = create(f"scaled,where={where},by=2").run([built(tmp_path, ONCE_TILED)])
@@ -167,7 +162,7 @@ def test_a_fault_changes_only_cases_that_meet_its_condition_which_may_have_comma
     assert outcome.arrays["OutputTensor"].tolist() == ([2, -4] if faulty else [1, -2])
 
 
-def test_the_faulty_backend_accepts_an_invalid_case_and_returns_no_arrays(tmp_path: Path) -> None:
+def test_fault_zeros_accepts_an_invalid_case_without_outputs(tmp_path: Path) -> None:
     (outcome,) = create("zeros").run([case(tmp_path, "invalid")])
     assert isinstance(outcome, Outputs)
     assert not outcome.arrays
@@ -178,9 +173,8 @@ def test_options_after_an_unclosed_parenthesis_are_split_at_commas() -> None:
     assert (words, options) == (["[x", "y)"], {"path": "C:/a(b", "half": "on"})
 
 
-def test_the_old_name_of_the_backend_is_accepted_and_reported_but_not_listed() -> None:
-    # Logs and certificates that name `miniature`, an old name of `faulty`, must still be read,
-    # resumed and compared.
+def test_old_backend_name_is_accepted_but_not_listed() -> None:
+    # Old logs and certificates name `faulty` as `miniature`.
     for name in ("miniature", "faulty"):
         backend = registry.create(registry.parse(f"{name}:zeros"))
         assert backend.environment().backend == name

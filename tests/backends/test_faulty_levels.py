@@ -52,10 +52,7 @@ OPERATORS = (
 
 @cache
 def sample() -> tuple[Case, ...]:
-    """Return every 7th case of OPERATORS, which need feature levels for different reasons.
-
-    All of their cases would take seven times as long.
-    """
+    """Return every 7th case of OPERATORS."""
     plan = bundled(*OPERATORS).plan()
     return tuple(map(build, list(plan)[::7]))
 
@@ -64,7 +61,7 @@ def sample() -> tuple[Case, ...]:
 def test_no_case_that_a_level_supports_fails_at_that_level(level: FeatureLevel) -> None:
     backend = create(f"level={level}")
     cases = [c for c in sample() if unsupported_reason(c, backend.capabilities()) is None]
-    cases = [case for case in cases if not _shows_nothing_new(level, case)]
+    cases = [case for case in cases if not _needs_no_check(level, case)]
     assert cases
     for case, outcome in zip(cases, backend.run(cases), strict=True):
         verdict = judge(case, outcome, lambda _: None)
@@ -73,11 +70,10 @@ def test_no_case_that_a_level_supports_fails_at_that_level(level: FeatureLevel) 
             assert isinstance(outcome, Outputs), (case.identifier, refusal(level, case))
 
 
-def _shows_nothing_new(level: FeatureLevel, case: Case) -> bool:
-    """Return whether the level computes the case, but there is no need to check its values there.
+def _needs_no_check(level: FeatureLevel, case: Case) -> bool:
+    """Return whether the level computes the case, but its values need no check at this level.
 
-    Values do not depend on the level, so a case that the previous level computes is checked there
-    or at an earlier level. Cases of models state no values.
+    An earlier level gives the same values, and cases of models state no values.
     """
     if refusal(level, case) is not None:
         return False
@@ -86,12 +82,12 @@ def _shows_nothing_new(level: FeatureLevel, case: Case) -> bool:
 
 
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
-def test_a_level_refuses_exactly_the_cases_that_need_a_later_level(level: FeatureLevel) -> None:
+def test_level_refuses_exactly_cases_of_later_levels(level: FeatureLevel) -> None:
     refused = 0
     for case in sample():
         if case.required_level is None or isinstance(case.expectation, ExpectedRejection):
             continue
-        # `refusal` does not use dmlconf/catalogue/levels.py, from which `level_needs` comes.
+        # `refusal` does not use `level_needs`.
         needed = highest_level(case.level_needs)
         lacking = refusal(level, case)
         assert (lacking is None) == (needed <= level), (case.identifier, lacking, needed)
@@ -128,7 +124,7 @@ def test_a_refusal_names_the_unsupported_part_and_is_e_invalidarg(tmp_path: Path
     assert new.arrays["OutputTensor"].tolist() == [[[[2, 1, 2]]]]
 
 
-def test_a_graph_needs_the_levels_of_compile_graph_and_of_its_constants() -> None:
+def test_graph_needs_levels_of_compile_graph_and_constants() -> None:
     plan = bundled("graphs/constants.yaml").plan()
     case = next(build(p) for p in plan if p.template.identifier.endswith("/constant-node"))
     assert refusal(FeatureLevel(2, 0), case) == "IDMLDevice1::CompileGraph"
@@ -152,7 +148,7 @@ def test_a_level_lacks_the_data_types_that_later_levels_introduced(
     assert frozenset(DataType) - has.data_types == set(map(DataType, lacking))
 
 
-def test_a_level_that_does_not_exist_and_further_options_of_a_level_are_refused() -> None:
+def test_unknown_level_and_further_options_are_refused() -> None:
     with pytest.raises(BackendError, match="no feature level '7_0'"):
         create("level=7_0")
     with pytest.raises(BackendError, match="level=3_1"):

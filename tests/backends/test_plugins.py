@@ -29,12 +29,12 @@ def install_faulty_zeros(folder: Path, distribution: str, backend: str) -> None:
 
 @pytest.fixture
 def plugin_path(tmp_path: Path) -> dict[str, str]:
-    """Return environment variables with which plugins in the folder `plugins` are found."""
+    """Return the variable PYTHONPATH with the folder `plugins`."""
     inherited = environment(tmp_path)["PYTHONPATH"]
     return {"PYTHONPATH": os.pathsep.join((str(tmp_path / "plugins"), inherited))}
 
 
-def test_two_plugins_with_the_same_name_are_refused_and_both_are_named(
+def test_two_plugins_with_one_name_are_refused_and_named(
     tmp_path: Path, plugin_path: dict[str, str]
 ) -> None:
     install_faulty_zeros(tmp_path / "plugins", "acme-dml", "fast")
@@ -49,7 +49,7 @@ def test_two_plugins_with_the_same_name_are_refused_and_both_are_named(
 
 
 @pytest.mark.parametrize("arguments", [(), ("-b", "numpy")])
-def test_a_plugin_with_the_name_of_a_built_in_backend_is_refused(
+def test_plugin_named_as_a_built_in_backend_is_refused(
     tmp_path: Path, plugin_path: dict[str, str], arguments: tuple[str, ...]
 ) -> None:
     install_faulty_zeros(tmp_path / "plugins", "acme-dml", "numpy")

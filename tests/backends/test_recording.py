@@ -66,11 +66,11 @@ cases:
       OutputTensor: {Sizes: [4], DataType: FLOAT32}
       Repeats: [2]
 """
-"""A case of which the digests are taken; the cases to compare with it change one part of it."""
+"""A case that tests change, to compare digests."""
 
 
 def easily_lost(data_type: DataType) -> Array:
-    """Return four elements that are easily changed or lost: `BITS`, or the extremes of integers."""
+    """Return `BITS`, or the extremes of an integer type, 0 and 1."""
     if data_type in BITS:
         unsigned = np.dtype(f"u{data_type.dtype.itemsize}")
         return np.array(BITS[data_type], unsigned).view(data_type.dtype)
@@ -78,17 +78,16 @@ def easily_lost(data_type: DataType) -> Array:
 
 
 def bits(array: Array) -> tuple[np.dtype[Any], tuple[int, ...], bytes]:
-    """Return the dtype, the shape and the bytes of an array, to compare arrays bit by bit."""
+    """Return what arrays with equal bits share."""
     return array.dtype, array.shape, array.tobytes()
 
 
 def recording_of_case(case: Case, outcome: Outputs | Rejection) -> Recording:
-    """Return a recording of one case, with the case's right digest."""
+    """Return a recording of one case with its digest."""
     return recording({case.identifier: outcome}, {case.identifier: case_digest(case)})
 
 
 def reference(case: Case) -> Outputs | Rejection:
-    """Return the outcome of the reference."""
     outcome = run_case(case)
     assert isinstance(outcome, Outputs | Rejection)
     return outcome
@@ -140,7 +139,7 @@ def test_equal_outputs_are_stored_once() -> None:
     assert outputs_of_one == outputs_of_three
 
 
-def test_the_bytes_of_a_recording_depend_neither_on_the_order_of_cases_nor_on_seconds() -> None:
+def test_recording_bytes_ignore_case_order_and_seconds() -> None:
     outcomes: list[tuple[str, Outputs | Rejection]] = [
         ("b", Outputs({"X": np.arange(3)})),
         ("a", Outputs({"X": np.arange(5)})),
@@ -151,7 +150,7 @@ def test_the_bytes_of_a_recording_depend_neither_on_the_order_of_cases_nor_on_se
     assert first == recording_bytes(recording(dict(reversed(slower))))
 
 
-def test_the_bytes_of_a_recording_do_not_depend_on_the_order_of_outputs(tmp_path: Path) -> None:
+def test_recording_bytes_ignore_the_order_of_outputs(tmp_path: Path) -> None:
     arrays = {"Z": np.arange(3), "A": np.arange(5)}
     content = recording_bytes(recording({"a": Outputs(arrays)}))
     path = tmp_path / "x.dmlrec"
@@ -160,7 +159,7 @@ def test_the_bytes_of_a_recording_do_not_depend_on_the_order_of_outputs(tmp_path
     assert recording_bytes(recording({"a": Outputs(dict(sorted(arrays.items())))})) == content
 
 
-def test_the_manifest_conforms_to_its_schema_and_has_a_line_for_each_case() -> None:
+def test_manifest_conforms_to_its_schema_with_a_line_per_case() -> None:
     actual = recording({"a": Outputs({"X": np.arange(3)}), "b": Rejection("CreateOperator", "E")})
     text = unpack(recording_bytes(actual))["recording.json"].decode()
     jsonschema.Draft202012Validator(bundled_schema("recording")).validate(json.loads(text))
@@ -191,7 +190,7 @@ def test_a_replay_gives_the_recorded_outputs_and_rejections(tmp_path: Path) -> N
                 assert bits(outcome.arrays[name]) == bits(array)
 
 
-def test_a_stale_or_missing_case_is_a_breakdown_that_says_why(tmp_path: Path) -> None:
+def test_stale_or_missing_case_is_a_breakdown(tmp_path: Path) -> None:
     case = built(tmp_path, TILE)
     other = built(tmp_path, replace_once(TILE, "[1, 2]", "[1, 3]"))
     path = recording_file(tmp_path, recording_of_case(case, reference(case)))
@@ -204,8 +203,7 @@ def test_a_stale_or_missing_case_is_a_breakdown_that_says_why(tmp_path: Path) ->
     assert missing == Breakdown(BreakdownKind.ERROR, "the recording has no such case")
 
 
-def test_a_recording_whose_outputs_differ_from_the_desc_is_stale(tmp_path: Path) -> None:
-    # If it were not stale, a recording without outputs would make every result right.
+def test_recording_with_outputs_unlike_the_desc_is_stale(tmp_path: Path) -> None:
     case = built(tmp_path, TILE)
     assert recording_of_case(case, Outputs({})).find(case) is Mismatch.STALE
     short = Outputs({"OutputTensor": np.zeros(3, np.float32)})
@@ -227,9 +225,7 @@ def test_a_recording_whose_outputs_differ_from_the_desc_is_stale(tmp_path: Path)
         ("{Sizes: [4]", "{Sizes: [5]"),
     ],
 )
-def test_the_digest_changes_with_each_field_of_the_desc_and_with_the_inputs(
-    tmp_path: Path, old: str, new: str
-) -> None:
+def test_digest_covers_desc_and_inputs(tmp_path: Path, old: str, new: str) -> None:
     before = case_digest(built(tmp_path, TILE))
     assert case_digest(built(tmp_path, replace_once(TILE, old, new))) != before
 
@@ -254,7 +250,7 @@ def digest_with(case: Case, value: Any) -> str:
     return case_digest(replace(case, desc={**case.desc, "Attribute": value}))
 
 
-def test_the_digest_tells_neighboring_numbers_zeros_arrays_texts_and_structs_apart(
+def test_digest_distinguishes_attribute_values(
     tmp_path: Path,
 ) -> None:
     case = built(tmp_path, TILE)
@@ -263,7 +259,7 @@ def test_the_digest_tells_neighboring_numbers_zeros_arrays_texts_and_structs_apa
     assert len({digest_with(case, value) for value in different}) == len(different)
 
 
-def test_the_digest_depends_neither_on_the_spelling_of_1_nor_on_the_order_of_fields(
+def test_digest_ignores_spelling_of_1_and_order_of_fields(
     tmp_path: Path,
 ) -> None:
     case = built(tmp_path, TILE)
@@ -272,7 +268,7 @@ def test_the_digest_depends_neither_on_the_spelling_of_1_nor_on_the_order_of_fie
     assert digest_with(case, struct) == digest_with(case, reordered)
 
 
-def test_the_digest_leaves_out_what_the_outcome_does_not_depend_on(tmp_path: Path) -> None:
+def test_digest_ignores_what_does_not_change_the_outcome(tmp_path: Path) -> None:
     before = case_digest(built(tmp_path, TILE))
     noted = replace_once(TILE, "name: a", "name: b\n    note: another\n    tags: [x]")
     stated = TILE + "    expect: {OutputTensor: [1, 2, 1, 2]}\n"
@@ -282,7 +278,7 @@ def test_the_digest_leaves_out_what_the_outcome_does_not_depend_on(tmp_path: Pat
         assert case_digest(built(tmp_path, text)) == before
 
 
-def test_the_digest_ignores_the_data_of_a_case_that_must_be_rejected(tmp_path: Path) -> None:
+def test_digest_ignores_data_of_a_rejected_case(tmp_path: Path) -> None:
     invalid = replace_once(TILE, "Repeats: [2]", "Repeats: [3]")
     invalid += "    expect: {rejected: E_INVALIDARG}\n"
     before = case_digest(built(tmp_path, invalid))
@@ -293,7 +289,7 @@ def test_the_digest_ignores_the_data_of_a_case_that_must_be_rejected(tmp_path: P
 
 
 def test_the_digest_of_a_known_case_never_changes(tmp_path: Path) -> None:
-    # A changed digest makes every recording stale, so recordings would need a new format number.
+    # A changed digest makes every recording stale.
     assert case_digest(built(tmp_path, TILE)) == (
         "9a1752b91c8f85d1cc254976a082e8cbf704afe92308251ce83beb2f947932fd"
     )

@@ -67,7 +67,7 @@ def test_a_recording_that_is_no_zip_archive_is_refused(tmp_path: Path, content: 
     assert "not a recording" in refusal(path)
 
 
-def test_an_archive_with_other_members_than_a_recordings_two_is_refused(tmp_path: Path) -> None:
+def test_archive_with_other_members_is_refused(tmp_path: Path) -> None:
     path = write_archive(tmp_path / "x.dmlrec", {"word/document.xml": b"<a/>"})
     assert "does not consist of recording.json, outputs.bin" in refusal(path)
     members = unpack(recording_bytes(recording({})))
@@ -75,7 +75,7 @@ def test_an_archive_with_other_members_than_a_recordings_two_is_refused(tmp_path
     assert "does not consist of" in refusal(path)
 
 
-def test_a_file_of_a_later_format_is_refused_for_its_format_alone(tmp_path: Path) -> None:
+def test_later_format_is_refused_for_its_number_alone(tmp_path: Path) -> None:
     content = recording_bytes(recording({}))
     path = write_changed(tmp_path / "x.dmlrec", content, format=3, cases=None, new="")
     assert "a recording of format 3; this dmlconf reads formats 1 and 2" in refusal(path)
@@ -103,7 +103,7 @@ MANIFEST_WITH_5000_DIGITS = b'{"format": ' + b"9" * 5000 + b"}"
     ],
     ids=["empty", "open", "not-utf-8", "duplicate-key", "nan", "deep", "long-number"],
 )
-def test_a_manifest_that_is_not_strict_json_is_refused_in_a_short_message(
+def test_manifest_that_is_not_strict_json_is_refused(
     tmp_path: Path, manifest: bytes, message: str
 ) -> None:
     path = write_archive(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
@@ -115,10 +115,11 @@ def test_a_manifest_that_is_not_strict_json_is_refused_in_a_short_message(
 def test_a_member_beyond_the_limit_is_neither_read_nor_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The zeros have 800,000 bytes, but fewer than 10,000 in the compressed file.
-    actual = recording({"a": Outputs({"X": np.zeros(100_000)})})
+    zeros = np.zeros(100_000)
+    actual = recording({"a": Outputs({"X": zeros})})
     path = recording_file(tmp_path, actual)
     assert path.stat().st_size < 10_000
+    assert zeros.nbytes > 500_000
     monkeypatch.setattr(file, "LARGEST_RECORDING_MEMBER", 500_000)
     assert "larger than the limit of 500,000 bytes" in refusal(path)
     with pytest.raises(BackendError, match="too large"):
@@ -126,13 +127,12 @@ def test_a_member_beyond_the_limit_is_neither_read_nor_written(
 
 
 DIGEST = "0" * 64
-"""A valid digest."""
 
 OUTPUT = {"type": "FLOAT32", "sizes": [2], "at": 0}
-"""How a manifest describes an output: its elements are the first 8 bytes of outputs.bin."""
+"""A manifest's description of an output."""
 
 SAMPLE = OUTPUT | {"sample": 2, "sha256": DIGEST}
-"""How a manifest describes a sampled output."""
+"""A manifest's description of a sampled output."""
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ SAMPLE = OUTPUT | {"sample": 2, "sha256": DIGEST}
     ],
     ids=str,
 )
-def test_a_manifest_that_does_not_conform_to_the_schema_is_refused(
+def test_manifest_that_violates_the_schema_is_refused(
     tmp_path: Path, values: dict[str, Any]
 ) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
@@ -192,7 +192,7 @@ def test_a_manifest_that_does_not_conform_to_the_schema_is_refused(
     "output",  # In place of values of OUTPUT; outputs.bin has 8 bytes.
     [{"at": 1}, {"at": 1 << 40}, {"sizes": [3]}, {"sizes": [1 << 40, 1 << 40]}],
 )
-def test_outputs_that_lie_beyond_the_end_of_outputs_bin_are_refused(
+def test_output_beyond_the_end_of_outputs_bin_is_refused(
     tmp_path: Path, output: dict[str, Any]
 ) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
@@ -211,9 +211,7 @@ def test_outputs_that_lie_beyond_the_end_of_outputs_bin_are_refused(
         {"at": 1},
     ],
 )
-def test_samples_that_cannot_be_of_their_output_or_are_not_in_the_file_are_refused(
-    tmp_path: Path, output: dict[str, Any]
-) -> None:
+def test_invalid_samples_are_refused(tmp_path: Path, output: dict[str, Any]) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
     path = write_changed(tmp_path / "x.dmlrec", content)
     sound = {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE}}}
@@ -258,7 +256,7 @@ def test_a_recording_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None
         assert "damaged" in refusal(path), length
 
 
-def test_a_recording_with_a_flipped_bit_is_refused_or_has_the_same_content(tmp_path: Path) -> None:
+def test_flipped_bit_is_refused_or_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     content = recording_bytes(recording({"a": Outputs({"X": np.arange(9)})}))
     path.write_bytes(content)
@@ -274,7 +272,7 @@ def test_a_recording_with_a_flipped_bit_is_refused_or_has_the_same_content(tmp_p
         except BackendError:
             refused += 1
         else:
-            # The flipped bit is in a field of the zip format that Python does not need.
+            # The flipped bit is in a field of the zip format that Python ignores.
             assert unpack(bytes(damaged)) == sound
     assert refused > len(content) / 2, "most bytes matter"
 
@@ -324,13 +322,13 @@ def test_a_recording_that_contradicts_itself_is_refused(
         read_recording(path)
 
 
-def test_the_head_of_a_recording_is_refused_if_it_contradicts_itself(tmp_path: Path) -> None:
+def test_head_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
     path = recording_file(tmp_path, recording_with(backend="numpy"))
     with pytest.raises(BackendError, match="contradicts itself: it names the backend numpy"):
         read_head(path)
 
 
-def test_outputs_that_need_a_feature_level_above_the_device_are_refused(tmp_path: Path) -> None:
+def test_outputs_above_the_devices_feature_level_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     newest = recording_with()
     entries = {"fold/matrix/x": next(iter(newest.entries.values()))}
@@ -347,7 +345,7 @@ def test_outputs_that_need_a_feature_level_above_the_device_are_refused(tmp_path
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_a_recording_that_is_a_named_pipe_is_refused_without_waiting_for_a_writer(
+def test_named_pipe_is_refused_without_waiting(
     tmp_path: Path,
 ) -> None:
     os.mkfifo(tmp_path / "x.dmlrec")
@@ -366,7 +364,7 @@ def test_unsupported_methods_of_compression_are_refused(tmp_path: Path, method: 
         read_recording(path)
 
 
-def test_a_manifest_that_is_nested_too_deep_after_its_format_is_refused(tmp_path: Path) -> None:
+def test_manifest_nested_deep_after_its_format_is_refused(tmp_path: Path) -> None:
     members = unpack(recording_bytes(recording_with()))
     deep = b'{"format": 2, "dmlconf": ' + b"[" * 99_999
     path = write_archive(tmp_path / "x.dmlrec", {**members, "recording.json": deep})
@@ -374,7 +372,7 @@ def test_a_manifest_that_is_nested_too_deep_after_its_format_is_refused(tmp_path
         read_recording(path)
 
 
-def test_format_1_requires_digests_of_suite_and_catalogue_which_format_2_forbids(
+def test_format_1_requires_digests_that_format_2_forbids(
     tmp_path: Path,
 ) -> None:
     content = recording_bytes(recording({"a": Rejection("CreateOperator", "E_INVALIDARG")}))

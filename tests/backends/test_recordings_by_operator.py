@@ -42,7 +42,7 @@ def tile(tmp_path: Path) -> Case:
 
 @pytest.fixture
 def fold(tile: Case) -> Case:
-    """A case of another operator, whose desc and data do not matter here."""
+    """A case of FOLD with the desc of TILE."""
     return replace(tile, identifier="fold/x/a", operator_name="FOLD")
 
 
@@ -78,7 +78,7 @@ def test_a_folder_of_recordings_by_operator_is_replayed(
     assert replayed(part_path(path, "TILE").parent, tile) == [REFUSED]
 
 
-def test_a_replayed_case_of_an_operator_without_a_file_breaks_down(
+def test_case_of_an_operator_without_a_file_breaks_down(
     tmp_path: Path, tile: Case, fold: Case
 ) -> None:
     [outcome] = replayed(write_by_operator(tmp_path, recorded_refusal(fold)), tile)
@@ -127,7 +127,7 @@ def test_one_of_several_recordings_in_a_folder_must_be_named(tmp_path: Path, til
     assert recording_path(tmp_path / "y.dmlrec") == tmp_path / "y.dmlrec"
 
 
-def test_files_of_one_name_in_a_folder_and_in_an_operators_folder_are_one_recording(
+def test_files_of_one_name_are_one_recording(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "tile").mkdir()
@@ -143,7 +143,7 @@ def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
         recording_path(tmp_path)
 
 
-def test_a_path_without_a_file_and_without_files_by_operator_is_an_error(tmp_path: Path) -> None:
+def test_missing_recording_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"x\.dmlrec: cannot be read: No such file"):
         registry.create(registry.parse(f"recording:{tmp_path / 'x.dmlrec'}"))
 
@@ -158,7 +158,7 @@ def test_a_single_file_takes_precedence_over_files_by_operator(
     assert set(store.files().values()) == {path}
 
 
-def test_a_recording_is_divided_into_one_part_for_each_operator() -> None:
+def test_recording_is_divided_by_operator() -> None:
     whole = recording(dict.fromkeys(("tile/a", "fold/a", "tile/b/c"), REFUSED))
     parts = by_operator(whole)
     assert {name: list(part.entries) for name, part in parts.items()} == {
@@ -168,7 +168,7 @@ def test_a_recording_is_divided_into_one_part_for_each_operator() -> None:
     assert parts["FOLD"].environment == whole.environment
 
 
-def test_the_file_of_an_operator_does_not_depend_on_other_operators() -> None:
+def test_operator_file_does_not_depend_on_others() -> None:
     small = recording({"tile/a": REFUSED})
     large = recording({"tile/a": REFUSED, "fold/a": Outputs({"X": np.arange(9)})})
     assert recording_bytes(by_operator(small)["TILE"]) == recording_bytes(
@@ -181,7 +181,7 @@ def recording_of_values(*values: float) -> Recording:
     return recording({"tile/a": Outputs({"X": np.array(values, np.float32)})})
 
 
-def test_outcomes_are_the_same_if_their_bits_and_case_digests_are_equal() -> None:
+def test_same_outcomes_have_equal_bits_and_case_digests() -> None:
     first = recording_of_values(1.0, 0.0)
     assert same_outcomes(first, recording_of_values(1.0, 0.0))
     assert not same_outcomes(first, recording_of_values(1.0, -0.0))
@@ -202,7 +202,7 @@ def test_outcomes_are_the_same_if_their_bits_and_case_digests_are_equal() -> Non
         ({"adapter": None}, False),
     ],
 )
-def test_recordings_differ_by_device_and_options_but_not_by_python_luid_or_dmlconf(
+def test_only_device_and_options_distinguish_recordings(
     environment: dict[str, Any], same: bool
 ) -> None:
     assert same_outcomes(recording({}), recording({}, **environment)) is same
@@ -210,7 +210,7 @@ def test_recordings_differ_by_device_and_options_but_not_by_python_luid_or_dmlco
     assert same_outcomes(recording({}), newer) is same
 
 
-def test_the_head_is_read_whether_the_manifest_has_a_line_for_each_case_or_a_single_line(
+def test_head_is_read_from_many_lines_or_one(
     tmp_path: Path,
 ) -> None:
     whole = recording({"a": REFUSED})
@@ -221,15 +221,13 @@ def test_the_head_is_read_whether_the_manifest_has_a_line_for_each_case_or_a_sin
     assert read_head(in_one_line) == replace(whole, entries={})
 
 
-def test_the_head_of_a_recording_of_an_unknown_format_is_refused(tmp_path: Path) -> None:
+def test_head_of_an_unknown_format_is_refused(tmp_path: Path) -> None:
     whole, path = recording({"a": REFUSED}), tmp_path / "x.dmlrec"
     with pytest.raises(BackendError, match="format 9"):
         read_head(write_changed(path, recording_bytes(whole), format=9))
 
 
-def test_memory_holds_the_recordings_of_only_four_operators_at_a_time(
-    tmp_path: Path, tile: Case
-) -> None:
+def test_only_four_operators_stay_in_memory(tmp_path: Path, tile: Case) -> None:
     names = ("TILE", "FOLD", "GATHER", "JOIN", "SPLIT", "SLICE")
     cases = [replace(tile, identifier=f"{name.lower()}/a", operator_name=name) for name in names]
     path = write_by_operator(tmp_path, *map(recorded_refusal, cases))

@@ -1,6 +1,6 @@
 """Run ONNX's node tests as cases on ONNX Runtime, and write the results to `node_results.yaml`.
 
-`python -m tests.backends.onnxruntime.node_results` does so; it takes some seconds.
+Run it with `python -m tests.backends.onnxruntime.node_results`.
 """
 
 from __future__ import annotations
@@ -76,9 +76,8 @@ def _result(test: NodeTest, case: Case, backend: OnnxRuntimeBackend) -> tuple[st
         return "not_expressible", verdict.reason.message
     if verdict.reason.kind is not ReasonKind.CONTRADICTION or not isinstance(outcome, Outputs):
         return "failed", verdict.reason.message
-    # ONNX expects other values than DirectML's rule permits. The outcome must be close to ONNX's
-    # values by ONNX's own tolerances, and the rule or a documented deviation of ONNX must permit
-    # it.
+    # ONNX expects values that DirectML's rule does not permit. The outcome must be within ONNX's
+    # tolerances, and the rule or a documented deviation of ONNX must permit it.
     without_values = replace(case, expectation=None)
     verdict_by_rule = conclusion.excused(
         without_values, outcome, conclusion.judge(without_values, outcome)

@@ -50,10 +50,10 @@ def verdicts(folder: Path, *arguments: str) -> tuple[int, Sequence[Verdict]]:
     return done.returncode, read_log(log).verdicts
 
 
-def test_no_documented_case_or_question_of_eight_operators_fails_and_some_of_each_pass(
+def test_cases_of_eight_operators_pass_and_none_fails(
     tmp_path: Path,
 ) -> None:
-    # Cases with the tag `questions` ask what was once wrong somewhere (schemas/questions.yaml).
+    # `schemas/questions.yaml` describes the tag `questions`.
     names = ("GEMM", "CONVOLUTION", "GATHER", "JOIN", "LSTM", "TOP_K1", "RESAMPLE2", "TILE")
     options = [option for name in names for option in ("-o", name)]
     code, judged = verdicts(
@@ -76,16 +76,16 @@ def test_more_than_half_of_the_chains_of_operators_pass(tmp_path: Path) -> None:
     assert code in (0, 1)
 
 
-def test_every_case_of_resample_grad_is_unsupported_as_not_expressible(tmp_path: Path) -> None:
+def test_cases_of_resample_grad_are_not_expressible(tmp_path: Path) -> None:
     _, judged = verdicts(tmp_path, "-o", "RESAMPLE_GRAD", "-b", "onnxruntime")
     assert {v.status for v in judged} == {Status.UNSUPPORTED}
     assert {v.reason and v.reason.kind for v in judged} == {ReasonKind.NOT_EXPRESSIBLE}
 
 
-def test_a_model_that_the_optimiser_makes_invalid_passes_only_without_the_optimiser(
+def test_model_that_the_optimiser_spoils_passes_without_it(
     tmp_path: Path,
 ) -> None:
-    # ONNX Runtime's optimiser makes a QLinearAveragePool of this model, which it then refuses.
+    # The optimiser makes a QLinearAveragePool, which ONNX Runtime then refuses.
     name = "graphs/quantization/average-pooling[QType=UINT8]"
     for optimization in ("all", "off"):
         backend = f"onnxruntime:optimization={optimization}"
@@ -105,17 +105,15 @@ def test_a_model_that_the_optimiser_makes_invalid_passes_only_without_the_optimi
         ("Node (Relu) is not supported, only supports what is implemented", False),
         ("INVALID_ARGUMENT : zero point must be finite", False),
         ("FAIL : OpenVINO\nCALLBACK HAS THROWN: Unknown activation function: softsign", True),
-        # OpenVINO supports this function, so the message is about a mistake.
+        # OpenVINO supports relu.
         ("FAIL : OpenVINO\nCALLBACK HAS THROWN: Unknown activation function: relu", False),
     ],
 )
-def test_only_messages_about_known_limits_of_the_models_operators_decline_a_case(
-    message: str, declined: bool
-) -> None:
+def test_only_messages_of_known_limits_decline_a_case(message: str, declined: bool) -> None:
     assert bool(limit_of(message, {"Relu"}, "CPUExecutionProvider")) is declined
 
 
-def test_the_reason_quotes_the_line_of_the_message_that_names_the_limit() -> None:
+def test_reason_quotes_the_line_that_names_the_limit() -> None:
     refusal_message = (
         "OpenVINOExecutionProvider says that it does not support it: Axis > 1 isn't supported"
     )
@@ -123,7 +121,7 @@ def test_the_reason_quotes_the_line_of_the_message_that_names_the_limit() -> Non
     assert limit_of(text, {"DequantizeLinear"}, "OpenVINOExecutionProvider") == refusal_message
 
 
-def test_with_optimization_both_each_case_runs_with_and_without_the_optimiser(
+def test_optimization_both_runs_each_case_both_ways(
     tmp_path: Path,
 ) -> None:
     _, judged = verdicts(
@@ -134,7 +132,7 @@ def test_with_optimization_both_each_case_runs_with_and_without_the_optimiser(
     }
 
 
-def test_a_batch_run_as_one_model_gives_the_outcomes_of_single_cases(
+def test_batch_as_one_model_gives_outcomes_of_single_cases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     files = [CASES / "gather" / "boundary.yaml", CASES / "gather" / "invalid.yaml"]
@@ -152,7 +150,7 @@ def test_a_batch_run_as_one_model_gives_the_outcomes_of_single_cases(
     together = list(backend.run(cases))
     kinds = Counter(type(each) for each in together)
     assert kinds.keys() == {Outputs, Rejection, Declined}, kinds
-    # Only a model of several cases has the output `last/y`; most outputs come from such models.
+    # Only a model of several cases has the output `last/y`.
     models_of_one_case = [model for model in models if b"last/y" not in model]
     assert len(models_of_one_case) < kinds[Outputs]
     for one, other in zip(alone, together, strict=True):
@@ -166,10 +164,7 @@ def test_a_batch_run_as_one_model_gives_the_outcomes_of_single_cases(
 
 
 class SessionThatShiftsInputs:
-    """A session with a defect of OpenVINO's provider.
-
-    An input that a node reads gets the data of an unread input that stands before it.
-    """
+    """A session with OpenVINO's defect: an input gets the data of an unread input before it."""
 
     def __init__(self, session: Any, model: bytes) -> None:
         import onnx  # This module is also collected where ONNX is not installed.
@@ -193,7 +188,7 @@ class SessionThatShiftsInputs:
         return self._session.run(names, shifted)
 
 
-def test_a_case_whose_unused_input_would_spoil_its_batch_runs_alone(
+def test_unused_input_does_not_spoil_its_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     backend = create("batches=on")
@@ -223,7 +218,7 @@ class SessionWithoutMemory:
         raise MemoryError("unable to allocate the output")
 
 
-def test_a_case_whose_outputs_find_no_memory_breaks_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_case_without_memory_for_outputs_breaks_down(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = create("")
     monkeypatch.setattr(backend, "_opened", lambda model: SessionWithoutMemory())
     [outcome] = backend.run([case(COMPANIONS[0])])
@@ -248,7 +243,7 @@ def test_an_unknown_provider_option_or_value_is_an_error(options: str, message: 
 
 
 @pytest.mark.parametrize("batches", ["on", "off"])
-def test_a_case_is_declined_if_the_operator_set_is_older_than_its_operator(batches: str) -> None:
+def test_operator_newer_than_the_operator_set_is_declined(batches: str) -> None:
     backend = create(f"opset=13,batches={batches}")
     names = ("float32-special-numbers", "float16-special-numbers")
     newer = [case(f"activation_gelu/boundary/{name}") for name in names]
@@ -257,23 +252,23 @@ def test_a_case_is_declined_if_the_operator_set_is_older_than_its_operator(batch
     assert found == [reason, reason]
 
 
-def test_a_provider_that_falls_back_to_the_cpu_is_an_error() -> None:
-    # ONNX Runtime comes with this provider, which takes no node and would fall back silently.
+def test_fallback_to_the_cpu_is_an_error() -> None:
+    # This provider takes no node.
     with pytest.raises(BackendError, match="fallback to CPU EP has been explicitly disabled"):
         create("provider=AzureExecutionProvider")
 
 
-def test_no_division_breaks_down_except_the_one_that_crashes_some_releases(tmp_path: Path) -> None:
+def test_only_the_lowest_integer_by_minus_one_may_crash(tmp_path: Path) -> None:
     _, judged = verdicts(
         tmp_path, "-o", "ELEMENT_WISE_DIVIDE", "--tag", "boundary", "-b", "onnxruntime"
     )
     crashed = [v.case for v in judged if v.status is Status.BROKEN]
-    # The lowest integer divided by -1 ends the process in some releases (docs/findings.md).
+    # This division ends the process in some releases of ONNX Runtime (docs/findings.md).
     assert set(crashed) <= {"element_wise_divide/boundary/int32-smallest-by-minus-one"}
     assert sum(v.status is Status.PASSED for v in judged) > 10, "cases ran at all"
 
 
-def test_a_result_that_onnx_leaves_open_is_waived_by_diagnose_and_by_show(tmp_path: Path) -> None:
+def test_result_that_onnx_leaves_open_is_waived(tmp_path: Path) -> None:
     name = "max_pooling2/boundary/nan-is-passed-over"
     waived_case = case(name)
     with open_bench(parse("onnxruntime"), 60) as bench:
@@ -285,8 +280,8 @@ def test_a_result_that_onnx_leaves_open_is_waived_by_diagnose_and_by_show(tmp_pa
     assert shown.stdout.splitlines()[-1] == f"waived: {verdict.reason.message}"
 
 
-def test_show_says_why_onnx_runtime_does_not_run_a_case(tmp_path: Path) -> None:
+def test_show_says_why_a_case_is_unsupported(tmp_path: Path) -> None:
     name = "max_pooling2/boundary/int32-limits"
     shown = dmlconf_here(tmp_path, "show", name, "-b", "onnxruntime")
     assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.splitlines()[-1].startswith("unsupported: ")
+    assert shown.stdout.splitlines()[-1].startswith("unsupported: ONNX's MaxPool takes no ")

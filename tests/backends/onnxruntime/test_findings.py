@@ -1,9 +1,7 @@
 """ONNX Runtime makes on the CPU the mistakes that its findings describe.
 
-A finding describes a mistake of a runtime, and has an example: a case that fails because of it, in
-other versions of the runtime than the finding names perhaps not. The finding explains this failure.
-If it describes wrong values, a further wrong value in the example stays unexplained, unless the
-finding has no formula and leaves open what that element may be.
+A finding explains the failure of its example, and no failure that a further defect causes. In other
+versions of ONNX Runtime than the finding names, the example may pass.
 
 The tested code is in `schemas/findings/onnxruntime.yaml`, `dmlconf/excuses/findings.py` and, for
 the formulas of wrong results, `dmlconf/faults/runtimes/onnxruntime.py` and
@@ -26,7 +24,7 @@ pytestmark = pytest.mark.runtimes
 
 CPU_FINDINGS: Final = findings_in("onnxruntime", provider=CPU)
 NOT_CRASHING: Final = [each for each in CPU_FINDINGS.findings if each.fails is not ReasonKind.CRASH]
-"""The findings whose examples do not crash; an example that crashes would end the tests."""
+"""The findings whose examples do not crash the process of the tests."""
 
 
 @cache
@@ -36,10 +34,10 @@ def checks() -> FindingChecks:
 
 
 @pytest.mark.parametrize("finding", NOT_CRASHING, ids=lambda each: each.name)
-def test_the_example_of_a_finding_fails_as_the_finding_describes(finding: Finding) -> None:
+def test_example_fails_as_its_finding_describes(finding: Finding) -> None:
     checks().check_example(finding)
 
 
 @pytest.mark.parametrize("finding", of_values(CPU_FINDINGS), ids=lambda each: each.name)
-def test_a_finding_does_not_explain_a_further_defect_in_its_example(finding: Finding) -> None:
+def test_finding_does_not_explain_a_further_defect(finding: Finding) -> None:
     checks().check_defects(finding)

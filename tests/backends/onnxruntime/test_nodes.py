@@ -1,7 +1,6 @@
 """ONNX's own node tests pass as cases on ONNX Runtime, or `node_results.yaml` says why not.
 
-They compare the translation, the reference and the precision rules with what ONNX expects of
-hundreds of nodes. `tests/backends/onnxruntime/node_cases/` makes cases of the nodes.
+`tests/backends/onnxruntime/node_cases/` makes cases of the nodes.
 
 The tested code is in `schemas/translation/onnx.yaml`, and in all modules of `dmlconf/translation/`,
 `dmlconf/backends/onnxruntime/`, `dmlconf/reference/` and `dmlconf/precision/`.

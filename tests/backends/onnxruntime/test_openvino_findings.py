@@ -1,8 +1,7 @@
 """ONNX Runtime's OpenVINO provider makes the mistakes that its findings describe.
 
-Each finding explains the failure of its example, and none that a further mistake causes, except in
-elements of which it explains any value. In another version of the runtime than the findings name,
-the examples may also pass.
+A finding explains the failure of its example, and no failure that a further defect causes. In other
+versions of ONNX Runtime than the finding names, the example may pass.
 
 The tested code is in `schemas/findings/openvino.yaml`, `dmlconf/excuses/findings.py` and, for the
 formulas of wrong results, in the modules of `dmlconf/faults/runtimes/` whose names begin with
@@ -54,8 +53,8 @@ def checks() -> FindingChecks:
     return FindingChecks(create(f"provider={PROVIDER}"), FINDINGS, "onnx")
 
 
-def test_a_constant_graph_that_the_provider_does_not_take_is_declined_and_not_computed() -> None:
-    """A graph without inputs is constant. OpenVINO's provider takes no ConstantOfShape of INT64."""
+def test_constant_graph_that_openvino_does_not_take_is_declined() -> None:
+    # OpenVINO's provider takes no ConstantOfShape of INT64.
     backend = create(f"provider={PROVIDER}")
     name = "fill_value_constant/boundary/smallest-int64"
     suite = bundled("fill_value_constant/boundary.yaml")
@@ -67,14 +66,14 @@ def test_a_constant_graph_that_the_provider_does_not_take_is_declined_and_not_co
 
 
 NOT_HANGING: Final = [each for each in FINDINGS.findings if each.fails is not ReasonKind.HANG]
-"""The findings whose examples do not hang; an example that hangs would stop the tests."""
+"""The findings whose examples do not hang."""
 
 
 @pytest.mark.parametrize("finding", NOT_HANGING, ids=lambda each: each.name)
-def test_the_example_of_a_finding_fails_as_the_finding_describes(finding: Finding) -> None:
+def test_example_fails_as_its_finding_describes(finding: Finding) -> None:
     checks().check_example(finding)
 
 
 @pytest.mark.parametrize("finding", of_values(FINDINGS), ids=lambda each: each.name)
-def test_a_finding_does_not_explain_a_further_defect_in_its_example(finding: Finding) -> None:
+def test_finding_does_not_explain_a_further_defect(finding: Finding) -> None:
     checks().check_defects(finding)

@@ -32,13 +32,13 @@ CASES = Path(__file__).resolve().parents[3] / "cases"
 
 
 def three_tiles() -> list[Case]:
-    """Return three cases of TILE of FLOAT32 with their inputs."""
+    """Return three FLOAT32 cases of TILE with their inputs."""
     plan = load_suite([CASES / "tile" / "matrix.yaml"]).plan()
     chosen = [valid_case(each) for each in plan if "FLOAT32" in each.identifier]
     return [case.with_inputs() for case in chosen[:3]]
 
 
-def test_cases_of_four_operators_pass_or_cannot_be_expressed_in_webnn(tmp_path: Path) -> None:
+def test_cases_of_four_operators_pass_or_are_not_expressible(tmp_path: Path) -> None:
     assert os.environ.get(VARIABLE), f"export {VARIABLE}=$(python3 lab/chromium.py)"
     names = ("GEMM", "GATHER", "ELEMENT_WISE_ADD", "TILE")
     options = [option for name in names for option in ("-o", name)]
@@ -56,7 +56,7 @@ def test_cases_of_four_operators_pass_or_cannot_be_expressed_in_webnn(tmp_path: 
     assert {r and r.kind for r in unsupported} == {ReasonKind.NOT_EXPRESSIBLE}
 
 
-def test_programs_sent_in_parts_give_the_same_outputs_as_programs_sent_whole(
+def test_programs_sent_in_parts_give_the_same_outputs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = three_tiles()
@@ -73,8 +73,8 @@ def test_programs_sent_in_parts_give_the_same_outputs_as_programs_sent_whole(
     try:
         whole = list(backend.run(cases))
         assert not parts_sent
-        monkeypatch.setattr(webnn, "LONGEST_SCRIPT", 100)  # A longer program is sent in parts
-        monkeypatch.setattr(webnn, "_PART", 8)  # of this many characters.
+        monkeypatch.setattr(webnn, "LONGEST_SCRIPT", 100)  # Longer programs are sent in parts.
+        monkeypatch.setattr(webnn, "_PART", 8)  # The characters of a part.
         parts = list(backend.run(cases)) + list(backend.run(cases))
         assert parts_sent
     finally:
@@ -86,7 +86,7 @@ def test_programs_sent_in_parts_give_the_same_outputs_as_programs_sent_whole(
 
 
 def processes_of_browser(kind: str) -> list[psutil.Process]:
-    """Return the browser's processes with an option, such as its pages with `--type=renderer`."""
+    """Return the browser's processes that have an option; pages have `--type=renderer`."""
     processes = [
         each
         for each in psutil.Process().children(recursive=True)
@@ -97,7 +97,7 @@ def processes_of_browser(kind: str) -> list[psutil.Process]:
 
 
 def kill_processes(kind: str) -> None:
-    """Kill processes of the browser as a crash does."""
+    """Kill the browser's processes that have an option."""
     processes = processes_of_browser(kind)
     for process in processes:
         process.kill()
@@ -105,13 +105,12 @@ def kill_processes(kind: str) -> None:
 
 
 def suspend_pages() -> None:
-    """Stop the browser's pages, so that they give no answer."""
+    """Suspend the browser's pages, which then give no answer."""
     for process in processes_of_browser("--type=renderer"):
         process.suspend()
 
 
-def test_integers_beyond_the_numbers_of_javascript_reach_the_page_whole() -> None:
-    """Numbers of JavaScript have 53 bits; the padding values of these cases need more."""
+def test_integers_beyond_javascripts_53_bits_reach_the_page() -> None:
     plan = load_suite([CASES / "padding1" / "boundary.yaml"]).plan()
     cases = [valid_case(each).with_inputs() for each in plan if "above-53" in each.identifier]
     backend = create("")
@@ -126,7 +125,7 @@ def test_integers_beyond_the_numbers_of_javascript_reach_the_page_whole() -> Non
 
 
 @pytest.mark.parametrize("kind", ["--type=renderer", "--headless"])
-def test_a_crash_of_the_page_or_the_browser_breaks_a_case_that_runs_alone_but_none_of_a_batch(
+def test_crash_breaks_a_single_case_but_no_batch(
     kind: str,
 ) -> None:
     cases = three_tiles()
@@ -145,7 +144,7 @@ def test_a_crash_of_the_page_or_the_browser_breaks_a_case_that_runs_alone_but_no
         backend.close()
 
 
-def test_a_hang_breaks_a_case_that_runs_alone_and_a_batch_waits_no_longer_than_one_case(
+def test_hang_breaks_a_single_case_but_no_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = three_tiles()
@@ -174,7 +173,7 @@ def test_a_hang_breaks_a_case_that_runs_alone_and_a_batch_waits_no_longer_than_o
             BreakdownKind.HANG,
             "the browser gave no answer within 3 s",
         )
-        # After the same wait, the cases of a batch run again, one at a time.
+        # After a wait of 3 s, the cases of the batch run again, one at a time.
         suspend_pages()
         backend.limit_waits(3)
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
@@ -191,7 +190,7 @@ def test_a_browser_that_ends_at_once_is_an_error(tmp_path: Path) -> None:
         create(f"path={program}")
 
 
-def test_no_file_stays_open_if_the_process_of_the_browser_cannot_start(
+def test_failed_start_of_the_browser_leaves_no_open_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refused(*arguments: Any, **more: Any) -> None:
@@ -223,9 +222,9 @@ while True:
     answers = [{{"id": message["id"], "result": result}}, {{"method": "Page.loadEventFired"}}]
     os.write(4, b"".join(json.dumps(each).encode() + b"\\0" for each in answers))
 """
-"""A browser whose page has one result for any number of cases, without outputs.
+"""A browser whose page gives one result, without outputs, for any number of cases.
 
-It ends when it should start, or run a case, while the file `broken` exists.
+While the file `broken` exists, it ends at its start or at a case.
 """
 
 
@@ -237,7 +236,7 @@ def fake_browser(folder: Path) -> tuple[Path, Path]:
     return program, broken
 
 
-def test_a_browser_that_could_not_be_started_again_is_started_for_the_next_case(
+def test_browser_is_started_again_after_a_failed_start(
     tmp_path: Path,
 ) -> None:
     program, broken = fake_browser(tmp_path)
@@ -250,10 +249,10 @@ def test_a_browser_that_could_not_be_started_again_is_started_for_the_next_case(
     broken.unlink()
     assert [*backend.run([case])] == [Outputs({})]
     backend.close()
-    backend.close()  # Which does nothing more.
+    backend.close()  # A second call does nothing.
 
 
-def test_the_browser_is_started_again_if_its_page_gives_fewer_results_than_cases(
+def test_browser_with_too_few_results_is_started_again(
     tmp_path: Path,
 ) -> None:
     backend = create(f"path={fake_browser(tmp_path)[0]}")

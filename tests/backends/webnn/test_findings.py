@@ -1,7 +1,7 @@
 """WebNN makes the mistakes that its findings describe.
 
-Each finding explains the failure of its example, and none that a further mistake causes. In another
-version of the runtime than the findings name, the examples may also pass.
+A finding explains the failure of its example, and no failure that a further defect causes. In other
+versions of Chromium than the finding names, the example may pass.
 
 The tested code is in `schemas/findings/webnn.yaml`, `dmlconf/excuses/findings.py` and, for the
 formulas of wrong results, `dmlconf/faults/runtimes/webnn.py`,
@@ -33,14 +33,10 @@ def checks() -> Iterator[FindingChecks]:
 
 
 @pytest.mark.parametrize("finding", FINDINGS.findings, ids=lambda each: each.name)
-def test_the_example_of_a_finding_fails_as_the_finding_describes(
-    checks: FindingChecks, finding: Finding
-) -> None:
+def test_example_fails_as_its_finding_describes(checks: FindingChecks, finding: Finding) -> None:
     checks.check_example(finding)
 
 
 @pytest.mark.parametrize("finding", of_values(FINDINGS), ids=lambda each: each.name)
-def test_a_finding_does_not_explain_a_further_defect_in_its_example(
-    checks: FindingChecks, finding: Finding
-) -> None:
+def test_finding_does_not_explain_a_further_defect(checks: FindingChecks, finding: Finding) -> None:
     checks.check_defects(finding)

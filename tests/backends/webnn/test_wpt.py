@@ -1,8 +1,7 @@
 """WebNN's own tests pass as cases on WebNN, or `wpt_results.yaml` says why not.
 
-WebNN's tests are read from a checkout of web-platform-tests (wpt). Without a checkout they do not
-run, and `wpt_results.yaml` has the results of their last run. The other tests of this module check
-how WebNN's tests are read and judged, on a few tests that are written here in WebNN's form.
+WebNN's tests are in a checkout of web-platform-tests (wpt); without it they do not run. Other tests
+of this module check how tests in WebNN's form are read and judged.
 
 The tested code is in `schemas/translation/webnn.yaml`, in all modules of `dmlconf/translation/` and
 `dmlconf/backends/webnn/`, in `tests/backends/webnn/wpt_results.py`, and in the modules of
@@ -43,7 +42,7 @@ UTILITIES: Final = """
 const getPrecisionTolerance = () => ({metricType: "ULP", value: 1});
 const webnn_conformance_test = () => { throw new Error("it must not run"); };
 """
-"""What the tests import; reading them replaces `webnn_conformance_test`."""
+"""The file that the tests import; `webnn_conformance_test` is replaced before they run."""
 
 TEST_FILE: Final = """
 const double = (name, data, type, outputs) => ({
@@ -73,7 +72,7 @@ const tests = [
 ];
 tests.forEach((test) => webnn_conformance_test(null, getPrecisionTolerance, test));
 """
-"""Eight tests in WebNN's form. In `rounded`, 4.0000004768 is one ULP above 4."""
+"""Tests in WebNN's form. In `rounded`, 4.0000004768 is one ULP above 4 in FLOAT32."""
 
 
 @pytest.mark.webnn
@@ -133,7 +132,7 @@ def test_gates_of_a_recurrent_layer_are_put_in_directmls_order() -> None:
     assert case.desc["LinearBeforeReset"] is True
 
 
-def test_a_scale_is_transposed_from_the_order_of_the_axes_argument() -> None:
+def test_scale_is_transposed_from_the_order_of_axes() -> None:
     axes = {"axes": [2, 1]}
     tensors = {"input": ones(2, 3, 4), "scale": numbers(4, 3), "y": ones(2, 3, 4)}
     scale = as_case(wpt_test("layerNormalization", axes, **tensors)).inputs()["ScaleTensor"]
@@ -141,14 +140,14 @@ def test_a_scale_is_transposed_from_the_order_of_the_axes_argument() -> None:
 
 
 def test_output_sizes_that_are_rounded_up_become_end_padding() -> None:
-    # Three windows of width 3, two apart, need 2 * 2 + 3 = 7 columns, and the input has 6.
+    # Three windows of width 3 with a stride of 2 need 7 columns; the input has 6.
     options = {"windowDimensions": [3, 3], "strides": [2, 2], "roundingType": "ceil"}
     case = as_case(wpt_test("maxPool2d", options, input=ones(1, 1, 5, 6), y=ones(1, 1, 2, 3)))
     assert (case.desc["StartPadding"], case.desc["EndPadding"]) == ((0, 0), (0, 1))
 
 
 def test_sizes_of_an_output_become_output_padding() -> None:
-    # Without padding, the sizes would be 3 * (3 - 1) + 3 = 9 and 2 * (3 - 1) + 3 = 7.
+    # Without output padding, the output has 9x7 elements.
     options = {"strides": [3, 2], "outputSizes": [10, 8], "inputLayout": "nhwc"}
     tensors = {"input": ones(1, 3, 3, 1), "filter": ones(1, 2, 3, 3), "y": ones(1, 10, 8, 2)}
     case = as_case(wpt_test("convTranspose2d", options, **tensors))
@@ -159,9 +158,7 @@ def test_sizes_of_an_output_become_output_padding() -> None:
 @pytest.mark.parametrize(
     ("units", "accepted"), [(0, False), (1, False), (2, True)], ids=["none", "one", "two"]
 )
-def test_two_units_in_the_last_place_lie_between_the_numbers_next_to_zero(
-    units: float, accepted: bool
-) -> None:
+def test_numbers_next_to_zero_are_two_ulps_apart(units: float, accepted: bool) -> None:
     least = np.finfo(np.float16).smallest_subnormal
     tolerance = Tolerance("ULP", units)
     actual, expected = np.array([least, -0.0, np.nan]), np.array([-least, 0.0, np.nan])

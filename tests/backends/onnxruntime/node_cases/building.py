@@ -23,14 +23,9 @@ def case_of(
     outputs: Mapping[str, Array] | None = None,
     **fields: Any,
 ) -> Case:
-    """Return a case of an operator.
+    """Return a case of one of DirectML's operators, with tensors by field.
 
-    Args:
-        test: the test.
-        operator: the operator of DirectML.
-        inputs: the inputs, by field; None for the test's first input as InputTensor.
-        outputs: the outputs, by field; None for the test's first output as OutputTensor.
-        fields: the desc's other fields; those that are not named are absent.
+    By default, the test's first input is InputTensor, and its first output is OutputTensor.
 
     Raises:
         NoCaseError: DirectML lacks such tensors, or must refuse the desc.

@@ -1,7 +1,6 @@
 """Convert ONNX's node tests into cases.
 
-A case has the DirectML operator that `schemas/translation/onnx.yaml` translates into the test's
-node. Translated back to ONNX, the case must give the outputs that ONNX expects.
+`schemas/translation/onnx.yaml` translates the case's operator back into the test's node.
 """
 
 from __future__ import annotations

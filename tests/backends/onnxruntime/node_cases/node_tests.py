@@ -22,10 +22,9 @@ class NodeTest:
     """A test of one node.
 
     Attributes:
-        name: its name in ONNX.
-        operation: the node's operator.
-        attributes: the attributes of the node, with defaults for those that it leaves out.
-        inputs: the inputs of the node; None for those that are absent.
+        operation: the node's operator in ONNX.
+        attributes: the node's attributes, with defaults.
+        inputs: the node's inputs; None for those that are absent.
         outputs: the outputs that ONNX expects.
     """
 
@@ -48,7 +47,7 @@ class NodeTest:
 
     @property
     def axis(self) -> int:
-        """The attribute `axis`, counted from the first dimension of the first input."""
+        """The attribute `axis` of the first input, from 0."""
         return int(self.attributes["axis"]) % self.input(0).ndim
 
 

@@ -15,10 +15,7 @@ __all__ = ["CONVERSIONS"]
 
 
 def _tensor_and_channels(test: NodeTest, *names: str) -> dict[str, Array]:
-    """Return the first input as InputTensor, and further inputs by these names.
-
-    A further input has one value for each channel, and gets sizes such as 1x3x1x1.
-    """
+    """Return the first input, and further inputs with a value for each channel (1x3x1x1)."""
     tensor = test.input(0)
     others = {name: by_channel(test.input(n), tensor.ndim) for n, name in enumerate(names, 1)}
     return {"InputTensor": tensor, **others}

@@ -22,10 +22,7 @@ _ACTIVATIONS: Final = {
     "LSTM": ("ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"),
 }
 _INPUTS: Final = ("Weight", "Recurrence", "Bias", "", "HiddenInit", "CellMemInit", "Peephole")
-"""DirectML's names of ONNX's second and further inputs.
-
-ONNX's `sequence_lens` has no name here: no test shortens a sequence.
-"""
+"""DirectML's names of ONNX's second and further inputs; ONNX's `sequence_lens` has none."""
 
 
 def _recurrent(test: NodeTest) -> Case:

@@ -48,15 +48,10 @@ def case_of(
     types: Mapping[str, DataType] = MappingProxyType({}),
     **fields: Any,
 ) -> Case:
-    """Return a case of an operator.
+    """Return a case of one of DirectML's operators, with tensors by field.
 
-    Args:
-        test: the test.
-        operator: the operator of DirectML.
-        inputs: the inputs, by field; None for the test's `input` as InputTensor.
-        outputs: the outputs, by field; None for the test's first output as OutputTensor.
-        types: the data types of tensors with 4 bits for an element, by field.
-        fields: the desc's other fields; those that are not named are absent.
+    By default, the test's `input` is InputTensor, and its first output is OutputTensor. `types` are
+    the data types of tensors with 4 bits for an element.
 
     Raises:
         NoCaseError: DirectML lacks such tensors, or must refuse the desc.
@@ -70,21 +65,11 @@ def case_of(
 
 
 def operands(test: WptTest, **arguments: str) -> dict[str, Array]:
-    """Return inputs by field, each with the output's sizes.
-
-    Args:
-        test: the test.
-        arguments: the name of WebNN's argument for each field, as in `ATensor="a"`.
-    """
+    """Return inputs with the output's sizes; `ATensor="a"` names WebNN's argument of a field."""
     sizes = test.output().shape
     return {f: np.broadcast_to(test.input(name), sizes) for f, name in arguments.items()}
 
 
 def channels_first(array: Array, layout: str) -> Array:
-    """Return an image of four dimensions with its channels in the second, as DirectML has them.
-
-    Args:
-        array: the image.
-        layout: WebNN's name of the order of its dimensions, "nchw" or "nhwc".
-    """
+    """Return an image in DirectML's layout, NCHW; `layout` is "nchw" or "nhwc"."""
     return array.transpose(0, 3, 1, 2) if layout == "nhwc" else array

@@ -1,8 +1,6 @@
 """Convert WebNN's tests into cases.
 
-The case of a test with one operation has the DirectML operator that
-`schemas/translation/webnn.yaml` translates into that operation. Translated back to WebNN, a case
-must give the outputs that the test expects.
+`schemas/translation/webnn.yaml` translates the case's operator of DirectML back into WebNN's.
 """
 
 from __future__ import annotations
