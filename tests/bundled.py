@@ -13,13 +13,8 @@ __all__ = ["bundled"]
 
 @cache
 def bundled(*names: str) -> Suite:
-    """Load folders and files of the suite.
+    """Load paths in `cases/`, such as `gather` or `tile/matrix.yaml`; by default the whole suite.
 
-    The content of a checked file is stored for all test processes, since checking a large file
-    takes a hundred times as long as reading the stored content.
-
-    Args:
-        names: paths in `cases/`, such as `gather` or `tile/matrix.yaml`; if there are none, the
-            whole suite.
+    The content of a checked file is stored for all test processes.
     """
     return load_suite([cases_directory() / name for name in names or ("",)], store=user_store())

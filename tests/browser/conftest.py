@@ -12,11 +12,10 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-# The extra `test` has no browser driver: `pytest -m browser` then selects nothing, and fails.
+# Without Playwright, `pytest -m browser` selects nothing, and fails.
 collect_ignore_glob = [] if find_spec("playwright") else ["test_*.py"]
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
-"""Programs that start Chromium, the first that is found."""
 
 
 @pytest.fixture(scope="session")

@@ -40,12 +40,7 @@ HOSTILE: Final = "<img src=x onerror=alert(1)></script><script>alert(2)</script>
 def verdict(
     case: str, operator: str, status: Status, message: str = "wrong", level: str = "1_0"
 ) -> Verdict:
-    """Return a verdict; unless it passed, its reason is wrong values, with a difference.
-
-    Args:
-        message: the message of the reason, and the process's diagnostics.
-        level: the feature level that the case needs.
-    """
+    """Return a verdict; unless it passed, its reason is wrong values with this message."""
     reason = None
     if status is not Status.PASSED:
         difference = {
@@ -80,7 +75,7 @@ def verdict(
 
 
 def run_log(verdicts: list[Verdict], **environment: str) -> RunLog:
-    """Return the log of a complete run; the environment may differ from that of `logs.plain()`."""
+    """Return the log of a complete run; `environment` replaces values of `logs.plain()`."""
     log = logs.plain()
     counts = {str(s): sum(v.status is s for v in verdicts) for s in Status}
     assert log.footer is not None
@@ -101,7 +96,7 @@ VERDICTS: Final = [
     verdict("tile/documented/a", "TILE", Status.PASSED, level="6_4"),
     verdict(f"tile/{HOSTILE}", "TILE", Status.BROKEN, HOSTILE),
 ]
-"""Four verdicts on two operators: for each, one that passed and one that did not."""
+"""For each of two operators, a verdict that passed and one that did not."""
 
 
 def open_and_wait(page: Page, address: str) -> Page:

@@ -1,4 +1,4 @@
-"""Pages are accessible, which the checker axe decides, and are no wider than their window.
+"""The checker axe finds no problem in pages, and pages are no wider than their window.
 
 The tested code is in `dmlconf/reports/templates/` and in what fills these templates:
 `dmlconf/reports/pages.py`, `dmlconf/reports/runs/html.py`, `dmlconf/reports/comparisons/html.py`,
@@ -44,19 +44,17 @@ PAGES = {
     "comparison": comparison_page,
     "scoreboard": scoreboard_page,
 }
-"""Functions that make a page, by its kind."""
 
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Page]:
-    """A page whose content security policy is switched off, since axe is a further script."""
+    """A page without a content security policy, which would forbid the script axe."""
     page = browser.new_page(bypass_csp=True)
     yield page
     page.close()
 
 
 def problems_of(page: Page) -> list[str]:
-    """Return what axe finds wrong with a page."""
     violations: list[dict[str, Any]] = Axe().run(page).response["violations"]
     return [
         f"{violation['id']}: {node['html']}: {node['failureSummary']}"
@@ -73,7 +71,7 @@ def test_axe_finds_no_problem_on_a_page(
 ) -> None:
     file = tmp_path / "page.html"
     file.write_text(PAGES[name](), encoding="utf-8")
-    open_page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
+    open_page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     open_page.set_viewport_size({"width": width, "height": 800})
     if name == "report":
         open_and_wait(open_page, file.as_uri())
@@ -90,7 +88,7 @@ def test_axe_finds_no_problem_on_a_page(
 
 
 def longest_names(*statuses: Status) -> list[RunLog]:
-    """Return a run for each status; in it a case of the longest-named operator has that status."""
+    """Return a run for each status of a case of the longest-named operator."""
     name = max(operator_names(), key=len)
     return [
         run_log([*VERDICTS, verdict(f"{name.lower()}/boundary/halves", name, status)])
@@ -99,7 +97,6 @@ def longest_names(*statuses: Status) -> list[RunLog]:
 
 
 def longest_names_page(kind: str) -> str:
-    """Return a page of a kind in `PAGES` that shows the longest-named operator."""
     if kind == "report":
         return html.render(*longest_names(Status.FAILED))
     if kind == "comparison":
@@ -123,14 +120,14 @@ def test_pages_with_the_longest_names_fit_their_window(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_pages_of_a_history_fit_their_window_and_are_accessible_in_the_systems_colours(
+def test_history_pages_are_accessible_and_fit_their_window(
     open_page: Page, tmp_path: Path, width: int, scheme: str
 ) -> None:
     site = Site(overview(tmp_path, nights()))
     for path in site.paths():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(site.content(path) or "", encoding="utf-8")
-    open_page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
+    open_page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     open_page.set_viewport_size({"width": width, "height": 800})
     case = f"cases/{longest_handle(HOSTILE)}.html"
     pages = ("index.html", "flaky.html", "regressions.html", "operators/TILE.html", case)
@@ -142,7 +139,7 @@ def test_pages_of_a_history_fit_their_window_and_are_accessible_in_the_systems_c
         assert (background == "rgb(255, 255, 255)") == (scheme == "light"), path
 
 
-def test_axe_finds_unreadable_text_that_is_added_to_a_page(open_page: Page, tmp_path: Path) -> None:
+def test_axe_finds_unreadable_text(open_page: Page, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(scoreboard_page(), encoding="utf-8")
     open_page.goto(file.as_uri())

@@ -19,12 +19,10 @@ from tests.browser.runs import VERDICTS, comparison_page, open_and_wait, scorebo
 pytestmark = pytest.mark.browser
 
 PAGES = {"comparison": comparison_page, "scoreboard": scoreboard_page}
-"""Functions that make a page, by its kind."""
 
 
 @pytest.fixture(params=PAGES)
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a comparison, and in a second run of the test that of a scoreboard."""
     file = tmp_path / f"{request.param}.html"
     file.write_text(PAGES[request.param](), encoding="utf-8")
     return file.as_uri()
@@ -64,15 +62,13 @@ def test_the_page_fits_its_window(page: Page, address: str, width: int) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_follows_the_colours_of_the_system(page: Page, address: str, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(address)
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_a_comparison_shows_new_failures_other_drivers_and_fixed_cases(
-    page: Page, tmp_path: Path
-) -> None:
+def test_comparison_shows_new_failures_drivers_and_fixed_cases(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "comparison.html"
     file.write_text(comparison_page(), encoding="utf-8")
     page.goto(file.as_uri())
@@ -101,9 +97,7 @@ def test_operators_with_failures_come_first_in_a_scoreboard(page: Page, tmp_path
     assert names == ["GATHER", "TILE", "ABS"]
 
 
-def test_a_cell_of_the_scoreboard_shows_the_share_passed_and_the_failures(
-    page: Page, tmp_path: Path
-) -> None:
+def test_scoreboard_cell_shows_share_passed_and_failures(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "scoreboard.html"
     file.write_text(scoreboard_page(), encoding="utf-8")
     page.goto(file.as_uri())
@@ -113,19 +107,17 @@ def test_a_cell_of_the_scoreboard_shows_the_share_passed_and_the_failures(
     expect(page.locator("#gather-0 + ul code")).to_have_text(["gather/matrix[Axis=1]"])
 
 
-def test_the_operator_column_of_a_scoreboard_leaves_room_for_runs(
-    page: Page, tmp_path: Path
-) -> None:
+def test_operator_column_of_a_scoreboard_is_narrow(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "scoreboard.html"
     file.write_text(scoreboard_page("BATCH_NORMALIZATION_TRAINING_GRAD"), encoding="utf-8")
     page.set_viewport_size({"width": 1366, "height": 800})
     page.goto(file.as_uri())
     box = page.locator("table.scores tbody th").first.bounding_box()
     assert box is not None
-    assert box["width"] <= 320  # Less than a quarter of the window.
+    assert box["width"] <= 320
 
 
-def test_the_filter_hides_other_cases_and_is_kept_in_the_address(page: Page, address: str) -> None:
+def test_filter_hides_cases_and_is_kept_in_the_address(page: Page, address: str) -> None:
     open_and_wait(page, address)
     items = page.locator("ul.cases > li:visible")
     total = items.count()
@@ -147,9 +139,7 @@ def test_lists_show_the_short_handles_of_cases(page: Page, address: str) -> None
     expect(item.locator(".handle")).to_have_text(handle)
 
 
-def test_a_comparison_shows_dates_and_gives_new_failures_another_colour_than_fixed_cases(
-    page: Page, tmp_path: Path
-) -> None:
+def test_comparison_shows_dates_and_colours_new_failures(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "comparison.html"
     file.write_text(comparison_page(), encoding="utf-8")
     page.goto(file.as_uri())

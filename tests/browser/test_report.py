@@ -28,7 +28,6 @@ THREE_LINES = 3 * 18
 
 @pytest.fixture
 def report(tmp_path: Path) -> str:
-    """The address of a report on `VERDICTS`."""
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(VERDICTS)), encoding="utf-8")
     return file.as_uri()
@@ -39,7 +38,7 @@ def shown(page: Page) -> list[str]:
     return page.locator("#cases summary code").all_inner_texts()
 
 
-def test_only_failures_are_shown_at_first_and_filters_show_others(page: Page, report: str) -> None:
+def test_only_failures_are_shown_until_a_filter_changes(page: Page, report: str) -> None:
     open_and_wait(page, report)
     assert len(shown(page)) == 2
     page.get_by_label("passed (2)").check()
@@ -81,9 +80,7 @@ def test_a_log_without_feature_levels_offers_no_choice_of_them(page: Page, tmp_p
     expect(page.get_by_label("Data type")).to_be_visible()
 
 
-def test_a_link_opens_its_case_with_its_tensors_differences_and_command(
-    page: Page, report: str
-) -> None:
+def test_link_opens_its_case_with_all_details(page: Page, report: str) -> None:
     open_and_wait(page, f"{report}#{quote('gather/matrix[Axis=1]')}")
     case = page.locator("#cases details[open]")
     text = case.inner_text()
@@ -94,7 +91,7 @@ def test_a_link_opens_its_case_with_its_tensors_differences_and_command(
         ["tensor", "at", "expected", "allowed", "actual", "off by"],
         ["OutputTensor", "[0]", "1", "0.75 to 1.25 or 3", "2", "8 ULP"],
     ]
-    # A map of the errors, with a largest one (9), and a histogram with the line of the limit.
+    # A map of errors, whose largest has the class e9, and a histogram with the limit.
     assert case.locator("svg").count() == 2
     assert case.locator("svg .e9").count() == 1
     assert case.locator("svg .limit").count() == 1
@@ -105,9 +102,7 @@ def test_a_link_opens_its_case_with_its_tensors_differences_and_command(
     )
 
 
-def test_the_command_of_a_case_names_the_circumstance_under_which_it_fails(
-    page: Page, tmp_path: Path
-) -> None:
+def test_command_of_a_case_names_its_circumstance(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log([VERDICTS[0].judged(circumstance="rebound")])), "utf-8")
     open_and_wait(page, f"{file.as_uri()}#{quote(VERDICTS[0].case)}")
@@ -226,9 +221,7 @@ def test_the_list_of_cases_grows_when_scrolled(page: Page, tmp_path: Path) -> No
     expect(page.locator("#more")).to_be_hidden()
 
 
-def test_one_failure_among_10000_cases_is_visible_and_comes_first(
-    page: Page, tmp_path: Path
-) -> None:
+def test_one_failure_among_10000_cases_comes_first(page: Page, tmp_path: Path) -> None:
     cases = [verdict(f"abs/{i}", "ABS", Status.PASSED) for i in range(5_000)]
     cases += [verdict(f"tile/{i}", "TILE", Status.PASSED) for i in range(5_000)]
     cases.append(verdict("tile/wrong", "TILE", Status.FAILED))
@@ -239,7 +232,7 @@ def test_one_failure_among_10000_cases_is_visible_and_comes_first(
     assert shown(page) == ["tile/wrong"]
     red = page.locator("#operators svg .failed").bounding_box()
     assert red is not None
-    assert red["width"] >= 3  # Its share, one in 5,001, would be less than a pixel.
+    assert red["width"] >= 3  # A true share, 1 in 5,001, would be less than a pixel.
     failed, passed = (page.locator(f"#operators td.{name}").first for name in ("failed", "passed"))
     colours = {cell.evaluate("e => getComputedStyle(e).color") for cell in (failed, passed)}
     assert len(colours) == 2
@@ -259,9 +252,7 @@ def test_many_operators_without_failures_are_hidden_until_asked_for(
     expect(rows).to_have_count(31)
 
 
-def test_a_narrow_screen_shows_each_status_and_two_lines_of_a_closed_cases_identifier(
-    page: Page, tmp_path: Path
-) -> None:
+def test_narrow_screen_shows_statuses_and_shortens_identifiers(page: Page, tmp_path: Path) -> None:
     name = f"gather/matrix[{','.join(f'LongParameter{i}={i}' for i in range(16))}]"
     cases = [verdict(name, "BATCH_NORMALIZATION_TRAINING_GRAD", Status.FAILED), *VERDICTS]
     file = tmp_path / "report.html"
@@ -289,9 +280,7 @@ def test_a_narrow_screen_shows_each_status_and_two_lines_of_a_closed_cases_ident
     assert whole["height"] > THREE_LINES
 
 
-def test_the_first_screen_names_device_and_date_and_hides_digests(
-    page: Page, tmp_path: Path
-) -> None:
+def test_first_screen_shows_device_and_date_but_no_digests(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     device = {"adapter": "Contoso Graphics 9000", "driver": "32.0"}
     file.write_text(html.render(run_log(VERDICTS, **device)), encoding="utf-8")
@@ -334,7 +323,7 @@ def test_cases_open_and_operators_sort_by_keyboard(page: Page, report: str) -> N
 def test_the_page_fits_its_window_and_follows_the_colour_scheme(
     page: Page, report: str, scheme: str, width: int
 ) -> None:
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 800})
     open_and_wait(page, report)
     page.locator("#cases summary").first.click()
@@ -346,9 +335,7 @@ def test_the_page_fits_its_window_and_follows_the_colour_scheme(
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_a_report_of_44000_cases_is_below_6_mb_and_opens_within_20_seconds(
-    page: Page, tmp_path: Path
-) -> None:
+def test_report_of_44000_cases_is_small_and_opens_fast(page: Page, tmp_path: Path) -> None:
     verdicts = [
         verdict(
             f"operator_{i % 177}/matrix[DataType=FLOAT32,Sizes={i},Strides={i * 7}]",
@@ -364,7 +351,7 @@ def test_a_report_of_44000_cases_is_below_6_mb_and_opens_within_20_seconds(
     open_and_wait(page, file.as_uri())
     seconds = time.perf_counter() - began
     assert page.locator("#cases > li").count() == 100
-    assert seconds < 20  # Quadratic time would exceed this; a quiet machine takes two seconds.
+    assert seconds < 20  # Quadratic time would exceed this.
 
 
 def test_without_a_script_the_page_shows_operators_and_failures(
@@ -380,9 +367,7 @@ def test_without_a_script_the_page_shows_operators_and_failures(
     context.close()
 
 
-def test_a_printed_report_has_results_but_neither_filters_nor_navigation(
-    page: Page, report: str
-) -> None:
+def test_printed_report_has_results_but_no_filters(page: Page, report: str) -> None:
     open_and_wait(page, report)
     page.emulate_media(media="print")
     expect(page.locator("#filters")).to_be_hidden()

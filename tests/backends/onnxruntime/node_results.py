@@ -34,7 +34,6 @@ FILE: Final = Path(__file__).with_name("node_results.yaml")
 
 
 def results() -> Mapping[str, Any]:
-    """Return the results of the tests, in the form of the file."""
     backend = create("")
     names = table("onnx").names()
     passed: Counter[str] = Counter()

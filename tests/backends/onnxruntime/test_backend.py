@@ -209,8 +209,6 @@ def test_unused_input_does_not_spoil_its_batch(
 
 
 class SessionWithoutMemory:
-    """A session for whose outputs there is no memory."""
-
     def get_inputs(self) -> list[Any]:
         return []
 

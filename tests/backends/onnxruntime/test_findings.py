@@ -29,7 +29,6 @@ NOT_CRASHING: Final = [each for each in CPU_FINDINGS.findings if each.fails is n
 
 @cache
 def checks() -> FindingChecks:
-    """Return the checks of the findings in ONNX Runtime's CPU provider."""
     return FindingChecks(create(""), CPU_FINDINGS, "onnx")
 
 

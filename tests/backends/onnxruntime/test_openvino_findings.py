@@ -30,7 +30,6 @@ FINDINGS: Final = findings_in("onnxruntime", provider=PROVIDER)
 
 
 def has_provider() -> bool:
-    """Return whether the installed ONNX Runtime has OpenVINO's provider."""
     if find_spec("onnxruntime") is None:
         return False
     from onnxruntime import get_available_providers
@@ -49,7 +48,6 @@ pytestmark = [
 
 @cache
 def checks() -> FindingChecks:
-    """Return the checks of the findings in OpenVINO's provider."""
     return FindingChecks(create(f"provider={PROVIDER}"), FINDINGS, "onnx")
 
 
@@ -66,7 +64,6 @@ def test_constant_graph_that_openvino_does_not_take_is_declined() -> None:
 
 
 NOT_HANGING: Final = [each for each in FINDINGS.findings if each.fails is not ReasonKind.HANG]
-"""The findings whose examples do not hang."""
 
 
 @pytest.mark.parametrize("finding", NOT_HANGING, ids=lambda each: each.name)

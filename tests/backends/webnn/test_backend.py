@@ -32,7 +32,6 @@ CASES = Path(__file__).resolve().parents[3] / "cases"
 
 
 def three_tiles() -> list[Case]:
-    """Return three FLOAT32 cases of TILE with their inputs."""
     plan = load_suite([CASES / "tile" / "matrix.yaml"]).plan()
     chosen = [valid_case(each) for each in plan if "FLOAT32" in each.identifier]
     return [case.with_inputs() for case in chosen[:3]]
@@ -74,7 +73,7 @@ def test_programs_sent_in_parts_give_the_same_outputs(
         whole = list(backend.run(cases))
         assert not parts_sent
         monkeypatch.setattr(webnn, "LONGEST_SCRIPT", 100)  # Longer programs are sent in parts.
-        monkeypatch.setattr(webnn, "_PART", 8)  # The characters of a part.
+        monkeypatch.setattr(webnn, "_PART", 8)  # A part has 8 characters.
         parts = list(backend.run(cases)) + list(backend.run(cases))
         assert parts_sent
     finally:
@@ -97,7 +96,6 @@ def processes_of_browser(kind: str) -> list[psutil.Process]:
 
 
 def kill_processes(kind: str) -> None:
-    """Kill the browser's processes that have an option."""
     processes = processes_of_browser(kind)
     for process in processes:
         process.kill()
@@ -229,7 +227,6 @@ While the file `broken` exists, it ends at its start or at a case.
 
 
 def fake_browser(folder: Path) -> tuple[Path, Path]:
-    """Return the program of `FAKE_BROWSER` and the path of the file `broken`."""
     program, broken = folder / "chromium", folder / "broken"
     program.write_text(FAKE_BROWSER.format(python=sys.executable, broken=str(broken)))
     program.chmod(0o755)

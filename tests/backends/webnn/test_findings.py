@@ -26,7 +26,6 @@ FINDINGS: Final = findings_in("webnn")
 
 @pytest.fixture(scope="module")
 def checks() -> Iterator[FindingChecks]:
-    """Yield the checks of the findings in WebNN; then close the browser."""
     backend = create("")
     yield FindingChecks(backend, FINDINGS, "webnn")
     backend.close()

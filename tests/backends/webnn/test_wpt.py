@@ -31,7 +31,7 @@ from tests.backends.webnn.wpt_results import FILE, results
 def test_webnns_own_tests_pass_or_are_explained() -> None:
     actual = results(Path(os.environ[VARIABLE]))
     assert actual["failed"] == {}
-    assert sum(actual["passed"].values()) > 1000  # `wpt_results.yaml` has some 1,550.
+    assert sum(actual["passed"].values()) > 1000
     expected = yaml.safe_load(FILE.read_text("utf-8"))
     if all(actual[name] == expected[name] for name in ("wpt", "chromium")):
         # `python -m tests.backends.webnn.wpt_results` writes the file again.
@@ -104,7 +104,6 @@ def wpt_test(operation: str, arguments: Mapping[str, Any], **tensors: Tensor) ->
 
 
 def ones(*sizes: int) -> Tensor:
-    """Return a FLOAT32 tensor of ones."""
     return Tensor("float32", sizes, "1")
 
 

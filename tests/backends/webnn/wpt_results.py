@@ -1,7 +1,7 @@
 """Run WebNN's own tests as cases on WebNN, and write the results to `wpt_results.yaml`.
 
-`python -m tests.backends.webnn.wpt_results` does so in about a minute. It needs the Chromium
-of the backend `webnn`, and the variable DMLCONF_WPT, which names a checkout of web-platform-tests.
+Run it with `python -m tests.backends.webnn.wpt_results`. It needs the Chromium of the backend
+`webnn`, and a checkout of web-platform-tests, which the variable DMLCONF_WPT names.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ __all__ = ["FILE", "results"]
 FILE: Final = Path(__file__).with_name("wpt_results.yaml")
 
 _PAIRS: Final = "two operators"
-"""The word under which tests of two operators are counted while tests run."""
+"""The key that counts passed tests of two operators."""
 
 _FINDING: Final = re.compile(r"known finding ([\w-]+) ")
 _ROUNDED: Final = "the numbers that it expects are rounded, within the errors that it accepts"
 
 
 def results(checkout: Path) -> Mapping[str, Any]:
-    """Return the results of the tests of a checkout, in the form of the file."""
     backend = create("")
     try:
         return _results(checkout, backend)
@@ -112,7 +111,6 @@ def _result(test: WptTest, case: Case, outcome: Outcome, conclusion: Conclusion)
 
 
 def _accepts(test: WptTest, case: Case, outcome: Outcome) -> bool:
-    """Return whether an outcome has outputs that the test itself accepts."""
     if not isinstance(outcome, Outputs):
         return False
     assert test.tolerance is not None

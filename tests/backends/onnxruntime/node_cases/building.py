@@ -13,7 +13,6 @@ from tests.backends.stated_cases import stated_case
 __all__ = ["Conversion", "case_of"]
 
 Conversion = Callable[[NodeTest], Case]
-"""A function that makes a case of a node test, and raises NoCaseError if DirectML has none."""
 
 
 def case_of(
@@ -26,9 +25,6 @@ def case_of(
     """Return a case of one of DirectML's operators, with tensors by field.
 
     By default, the test's first input is InputTensor, and its first output is OutputTensor.
-
-    Raises:
-        NoCaseError: DirectML lacks such tensors, or must refuse the desc.
     """
     inputs = {"InputTensor": test.input(0)} if inputs is None else inputs
     outputs = {"OutputTensor": test.outputs[0]} if outputs is None else outputs

@@ -36,11 +36,7 @@ _CONVERSIONS: Final[Mapping[str, Conversion]] = {
 
 
 def as_case(test: NodeTest) -> Case:
-    """Return the case that expresses a test.
-
-    Raises:
-        NoCaseError: no case expresses the test.
-    """
+    """Return the case that expresses a test, or raise NoCaseError."""
     conversion = _CONVERSIONS.get(test.operation)
     if conversion is None:
         raise NoCaseError("an operator that is not made into cases", test.operation)

@@ -19,14 +19,7 @@ __all__ = ["NodeTest", "node_tests"]
 
 @dataclass(frozen=True, slots=True)
 class NodeTest:
-    """A test of one node.
-
-    Attributes:
-        operation: the node's operator in ONNX.
-        attributes: the node's attributes, with defaults.
-        inputs: the node's inputs; None for those that are absent.
-        outputs: the outputs that ONNX expects.
-    """
+    """A test of one node, with its attributes or their defaults, and the expected outputs."""
 
     name: str
     operation: str
@@ -42,17 +35,16 @@ class NodeTest:
         return array
 
     def optional(self, index: int) -> Array | None:
-        """Return an input, or None if it is absent."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     @property
     def axis(self) -> int:
-        """The attribute `axis` of the first input, from 0."""
+        """The attribute `axis`, which may be negative, as a number from 0."""
         return int(self.attributes["axis"]) % self.input(0).ndim
 
 
 def node_tests() -> Iterator[NodeTest]:
-    """Yield the package's tests, with arrays, of one node of ONNX's own domain."""
+    """Yield the package's tests of one node of ONNX's own domain."""
     from onnx.backend.test.case.node import collect_testcases
 
     with warnings.catch_warnings(action="ignore"):  # Some casts overflow, as ONNX intends.

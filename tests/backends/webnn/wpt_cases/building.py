@@ -16,7 +16,6 @@ from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 __all__ = ["Conversion", "case_of", "channels_first", "operands"]
 
 Conversion = Callable[[WptTest], Case]
-"""A function that makes a case of a test, and raises NoCaseError if DirectML has none."""
 
 
 _FIELDS: Final[Mapping[str, Sequence[str]]] = {
@@ -34,7 +33,7 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "updates": ("UpdatesTensor",),
     "variance": ("VarianceTensor",),
 }
-"""The fields of DirectML for each argument of WebNN, without fields that are arrays of tensors."""
+"""DirectML's fields for each argument of WebNN."""
 
 _NEVER_OWNED: Final = ("GRU", "LSTM")
 """Operators whose inputs DirectML does not take as OWNED_BY_DML."""
@@ -52,9 +51,6 @@ def case_of(
 
     By default, the test's `input` is InputTensor, and its first output is OutputTensor. `types` are
     the data types of tensors with 4 bits for an element.
-
-    Raises:
-        NoCaseError: DirectML lacks such tensors, or must refuse the desc.
     """
     inputs = {"InputTensor": test.input("input")} if inputs is None else inputs
     outputs = {"OutputTensor": test.output()} if outputs is None else outputs

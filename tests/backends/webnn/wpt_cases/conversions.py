@@ -37,11 +37,7 @@ _CONVERSIONS: Final[Mapping[str, Conversion]] = {
 
 
 def as_case(test: WptTest) -> Case:
-    """Return the case that expresses a test.
-
-    Raises:
-        NoCaseError: no case expresses the test.
-    """
+    """Return the case that expresses a test, or raise NoCaseError."""
     if test.tolerance is None:
         raise NoCaseError("more than two operators")
     if test.then is not None:

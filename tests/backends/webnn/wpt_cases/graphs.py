@@ -21,12 +21,7 @@ _OUTPUT: Final = "OutputTensor"
 def graph_of_two(first: Case, second: Case) -> GraphCase:
     """Return the graph whose second operator reads the output of the first.
 
-    Args:
-        first: the first operator; its expected output has no meaning.
-        second: the second operator; the data of its input have no meaning.
-
-    Raises:
-        NoCaseError: the graph is one that DirectML must refuse.
+    The first operator's expected output and the data that the second reads are ignored.
     """
     nodes = {
         _FIRST: Node(_FIRST, first.operator_name, first.desc),

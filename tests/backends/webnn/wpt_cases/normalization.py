@@ -64,10 +64,7 @@ def _layer_normalization(test: WptTest) -> Case:
     axes = test.sizes("axes", range(1, tensor.ndim))
 
     def of_axes(values: Array | None) -> Array | None:
-        """Return a scale or bias, whose dimensions are `axes`, with all dimensions of the input.
-
-        For example, for axes [2, 1] of 2x3x4 elements, a scale of 4x3 becomes one of 1x3x4.
-        """
+        """Return a scale or bias with all dimensions: for axes [2, 1], 4x3 becomes 1x3x4."""
         if values is None:
             return None
         sizes = [tensor.shape[n] if n in axes else 1 for n in range(rank)]
@@ -83,7 +80,7 @@ def _normalized(
 ) -> Case:
     tensor = inputs["InputTensor"]
     assert tensor is not None
-    # DirectML takes scale and bias, or neither. The missing one is 1 or 0, which changes nothing.
+    # DirectML takes scale and bias, or neither. A missing scale is 1, and a missing bias is 0.
     given = [each for name, each in inputs.items() if name != "InputTensor" and each is not None]
     others = {
         name: np.full(given[0].shape, value, tensor.dtype) if each is None else each

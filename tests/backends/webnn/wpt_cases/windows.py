@@ -61,7 +61,7 @@ def _convolution(test: WptTest) -> Case:
 def _output_padding(
     tensor: Array, kernel: Array, output: Array, fields: Mapping[str, Any]
 ) -> tuple[int, ...]:
-    """Return OutputPadding: how much larger each size of the output is than the windows make it."""
+    """Return OutputPadding: the output's sizes minus those that the windows give."""
     return tuple(
         output.shape[n + 2]
         + (fields["StartPadding"][n] + fields["EndPadding"][n])
@@ -78,8 +78,7 @@ def _pool(test: WptTest) -> Case:
     output = channels_first(test.output(), layout)
     window = test.sizes("windowDimensions", tensor.shape[2:])
     fields = _steps_and_padding(test)
-    # WebNN may round the sizes of the output up, or a test may give them. DirectML rounds down;
-    # the padding at the end is chosen so that the result has these sizes.
+    # DirectML rounds sizes down. Padding at the end gives the output the sizes of the test.
     fields["EndPadding"] = tuple(
         max(
             fields["EndPadding"][n],

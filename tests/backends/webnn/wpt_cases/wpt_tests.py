@@ -1,7 +1,7 @@
 """Read the tests of WebNN's operators from a checkout of web-platform-tests.
 
-Chromium evaluates the test files, since these are JavaScript that calls functions and has BigInts.
-The function that would run a test is replaced by one that records it (`collect.js`).
+Chromium evaluates the test files. `collect.js` replaces the function that runs a test by one that
+records it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,7 @@ _RECORDED: Final = "webnn_conformance_test"
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far results may be from the expected numbers of a test.
-
-    Attributes:
-        metric: "ULP" for units in the last place, "ATOL" for absolute errors.
-        value: the largest distance that the test accepts, in that measure.
-    """
+    """How far results may be from expected numbers, in "ULP" or as an absolute error ("ATOL")."""
 
     metric: str
     value: float
@@ -70,14 +65,7 @@ def _packed(array: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of a test.
-
-    Attributes:
-        type: WebNN's name of its data type.
-        shape: its sizes.
-        data: the elements as texts, or one text if all elements are equal.
-        constant: whether it is a constant of the graph rather than an input.
-    """
+    """A tensor of a test; its elements are texts, or one text if all are equal."""
 
     type: str
     shape: tuple[int, ...]
@@ -86,11 +74,9 @@ class Tensor:
 
     @property
     def data_type(self) -> DataType:
-        """The data type."""
         return DataType(self.type.upper())
 
     def array(self) -> Array:
-        """Return the elements."""
         read = float if self.data_type.is_float else int
         several = [self.data] if isinstance(self.data, str) else self.data
         numbers = [read(each) for each in several]
@@ -106,17 +92,11 @@ class WptTest:
     """A test of one operator, or of two.
 
     Attributes:
-        file: the name of its file, without `.https.any.js`.
-        name: its name.
-        operation: WebNN's name of the operator, or of the first of two; for more than two all
-            names, joined by " + ".
+        operation: the name of the operator, or of the first of two; of more than two all names.
         arguments: arguments and options by name; for a tensor, its name in `tensors`.
-        tensors: the inputs by name.
-        outputs: the expected outputs.
         tolerance: how far results may differ; None for a test of more than two operators.
-        then: the test of the second operator, whose `input` is the output of the first; None for
-            a test of one operator. In a test of two, neither the numbers in `outputs` nor those
-            of that input have a meaning.
+        then: the test of a second operator, whose `input` is the output of the first. The numbers
+            of this tensor are unknown, and are 0 here.
     """
 
     file: str
@@ -136,7 +116,6 @@ class WptTest:
         return array
 
     def optional(self, argument: str) -> Array | None:
-        """Return an input, None if it is absent."""
         name = self.arguments.get(argument)
         if name is None:
             return None
@@ -146,40 +125,32 @@ class WptTest:
         return array
 
     def is_constant(self, argument: str) -> bool:
-        """Return whether an argument is a constant."""
         name = self.arguments.get(argument)
         return isinstance(name, str) and name in self.tensors and self.tensors[name].constant
 
     def type_of(self, argument: str) -> DataType:
-        """Return the data type of an input."""
         return self.tensors[self.arguments[argument]].data_type
 
     def output(self, index: int = 0) -> Array:
-        """Return an expected output."""
         return self.outputs[index].array()
 
     def number(self, argument: str, default: float) -> float:
-        """Return a number, or a default if it is absent."""
         return float(self.arguments.get(argument, default))
 
     def axis(self, argument: str = "axis", default: int = 0) -> int:
-        """Return an axis, or a default if it is absent."""
         return int(self.arguments.get(argument, default))
 
     def sizes(self, argument: str, default: Sequence[int]) -> tuple[int, ...]:
-        """Return a list of numbers, or a default if it is absent."""
         return tuple(self.arguments.get(argument, default))
 
 
 def commit_of(checkout: Path) -> str:
-    """Return the commit of a checkout."""
     command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
 def wpt_tests(checkout: Path, browser: Browser) -> Iterator[WptTest]:
-    """Yield the tests of operators, in the order of the files' names."""
     collect = _COLLECT.read_text("utf-8")
     utilities = (checkout / "webnn" / "resources" / "utils.js").read_text("utf-8")
     for path in sorted((checkout / "webnn" / "conformance_tests").glob("*.https.any.js")):
