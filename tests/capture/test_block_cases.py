@@ -22,14 +22,13 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from tests.cli.test_capture import GRAPH, RELU, journal
 
 X = np.array([[[[-1, 2, 3], [4, -5, 9]]]], np.float32)
-"""The input of each dispatch."""
 
 MEGABYTE = 1 << 20
 """More than the data of all blocks."""
 
 
 def captured_dispatches(folder: Path) -> Captured:
-    """Return a capture with a dispatch of ReLU, and one of a graph of ReLU and a clip to 0 to 6."""
+    """Return a capture with a dispatch of ReLU, and one of a graph of ReLU and a clip."""
     store = ArrayStore(folder, MEGABYTE)
     before, after = store.put(X), store.put(np.clip(X, 0, 6))
     graph_data = {"inputs": {"input-0": before}, "outputs": {"output-0": after}}
@@ -45,13 +44,12 @@ def captured_dispatches(folder: Path) -> Captured:
 
 
 def blocks(folder: Path, most_nodes: int, most_bytes: int) -> Written:
-    """Write the blocks of the captured graph to `out/blocks`; return what was written."""
     captured = captured_dispatches(folder)
     write_dispatches(folder / "out", captured, folder)
     return write_blocks(folder / "out", captured, most_nodes, most_bytes)
 
 
-def test_the_inputs_of_a_block_are_captured_or_computed_from_captured_data(tmp_path: Path) -> None:
+def test_inputs_of_a_block_are_captured_or_computed(tmp_path: Path) -> None:
     written = blocks(tmp_path, 1, MEGABYTE)
     assert written.left_out == {}
     [path] = written.files
@@ -65,13 +63,13 @@ def test_the_inputs_of_a_block_are_captured_or_computed_from_captured_data(tmp_p
     assert {"block", "captured", "descriptors-volatile"} <= set(first.tags)
 
 
-def test_graphs_that_are_no_larger_than_a_block_are_not_split(tmp_path: Path) -> None:
+def test_graph_no_larger_than_a_block_is_not_split(tmp_path: Path) -> None:
     assert blocks(tmp_path, 2, MEGABYTE) == Written((), 0, {})
     assert not (tmp_path / "out" / "blocks").exists()
 
 
 def test_blocks_whose_data_exceeds_the_limit_are_left_out(tmp_path: Path) -> None:
-    # The data of the first block fits, and no other data.
+    # Only the data of the first block fits.
     written = blocks(tmp_path, 1, X.nbytes)
     assert written.cases == 1
     assert written.left_out == {

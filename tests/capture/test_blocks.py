@@ -25,7 +25,6 @@ from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes
 
 OPERATORS = ("ELEMENT_WISE_ADD", "ACTIVATION_RELU", "REDUCE", "SPLIT", "JOIN", "CONVOLUTION")
-"""The operators of random graphs."""
 
 
 def parts_of(case: Case) -> dict[str, Any]:
@@ -35,14 +34,12 @@ def parts_of(case: Case) -> dict[str, Any]:
 
 
 def loaded(path: Path, parts: Any) -> Case:
-    """Write a block as a case file, and return its case."""
     entry = {"name": "block", **with_data(parts)}
     path.write_text(document_text({"graph": "a block", "cases": [entry]}), "utf-8")
     [planned] = load_suite([path]).plan()
     return valid_case(planned)
 
 
-# Any random graphs will do.
 @pytest.mark.parametrize("number", range(3))
 def test_blocks_compute_the_same_values_as_the_whole_graph(tmp_path: Path, number: int) -> None:
     whole = valid_case(graph_case(OPERATORS, seed=3, number=number, nodes=12))
@@ -54,7 +51,7 @@ def test_blocks_compute_the_same_values_as_the_whole_graph(tmp_path: Path, numbe
     assert max(len(each.nodes) for each in found) <= 3
     for each in found:
         case = loaded(tmp_path / "block.yaml", each.parts)
-        data = {}  # Each input of the block is an input of the whole graph or computed by it.
+        data = {}  # The whole graph has or computes each input of the block.
         for name, source in each.sources.items():
             node, _, tensor = source.partition(".")
             slot = node, tensor or CONSTANT_TENSOR
@@ -66,7 +63,6 @@ def test_blocks_compute_the_same_values_as_the_whole_graph(tmp_path: Path, numbe
 
 
 def test_tensors_that_other_blocks_read_are_outputs_of_a_block() -> None:
-    # Any random graph will do whose blocks read from each other.
     whole = valid_case(graph_case(OPERATORS, seed=3, number=1, nodes=12))
     parts = parts_of(whole)
     found = blocks(parts, most_nodes=2)
@@ -79,11 +75,10 @@ def test_tensors_that_other_blocks_read_are_outputs_of_a_block() -> None:
         assert any(owner in nodes and source == output for nodes, output in returned)
 
 
-def test_a_tensor_that_is_read_inside_and_outside_its_block_is_an_output_of_the_block() -> None:
+def test_tensor_read_inside_and_outside_its_block_is_output() -> None:
     tensor = {"Sizes": [2], "DataType": "FLOAT32"}
 
     def reading(operator: str, **inputs: str) -> dict[str, Any]:
-        """Return a node that reads these tensors."""
         desc = {field: {"from": source, **tensor} for field, source in inputs.items()}
         return {"operator": operator, "desc": {**desc, "OutputTensor": tensor}}
 
@@ -101,10 +96,10 @@ def test_a_tensor_that_is_read_inside_and_outside_its_block_is_an_output_of_the_
     assert sorted(block.parts["outputs"].values()) == ["first", "second"]
 
 
-def test_a_node_named_like_another_nodes_output_is_a_separate_input_of_a_block(
+def test_node_named_like_an_output_is_a_separate_input(
     tmp_path: Path,
 ) -> None:
-    """As a block's input, the output `s.OutputTensors[0]` is called `s-OutputTensors-0`."""
+    # A block's input from `s.OutputTensors[0]` is called `s-OutputTensors-0`.
     whole, half = ({"Sizes": [size], "DataType": "FLOAT32"} for size in (4, 2))
     named_alike = "s-OutputTensors-0"
     split = {
@@ -133,10 +128,10 @@ def test_a_node_named_like_another_nodes_output_is_a_separate_input_of_a_block(
     assert sorted(len(array) for array in case.inputs().values()) == [2, 4]
 
 
-def test_a_block_whose_input_has_the_name_that_its_output_would_get_can_be_loaded(
+def test_block_with_an_input_named_output_1_is_loaded(
     tmp_path: Path,
 ) -> None:
-    """Torch calls tensors `output.1`, which becomes `output-1`."""
+    # The block would give this name to its output.
     tensor = {"Sizes": [2], "DataType": "FLOAT32"}
     desc = {"InputTensor": {"from": "output-1", **tensor}, "OutputTensor": tensor}
     parts = {

@@ -15,14 +15,14 @@ from dmlconf.capture.hooking.slots import Compiled
 from dmlconf.capture.journal import JournalWriter
 
 
-def test_an_operator_at_the_address_of_a_released_initialiser_is_captured_as_an_operator(
+def test_operator_at_an_initialisers_old_address_is_captured(
     tmp_path: Path,
 ) -> None:
     journal = JournalWriter(tmp_path / "journal.jsonl")
     hooks = Dispatches(Patches(), Guard(journal), journal, StatisticsStore(), most=1)
-    address, table = 4096, 8192  # Any addresses: nothing is read there.
+    address, table = 4096, 8192  # Nothing is read at these addresses.
     hooks._initializes(address, 0, 0)
-    assert hooks._wanted(address, table) == []  # It initialises no operator.
+    assert hooks._wanted(address, table) == []  # The initialiser has no operators.
     compiled = Compiled(number=1, flags=0, inputs=(), outputs=())
     hooks.compiled(address, compiled)
     [dispatch] = hooks._wanted(address, table)

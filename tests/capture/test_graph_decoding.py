@@ -31,7 +31,6 @@ from tests.backends.directml.com import FakeCom
 from tests.bundled import bundled
 
 OPERATORS = ("CONVOLUTION", "GEMM", "ELEMENT_WISE_ADD", "SPLIT", "JOIN", "ACTIVATION_RELU")
-"""The operators of random graphs."""
 
 
 class TableWithoutOperators(dict[int, Any]):
@@ -44,11 +43,7 @@ class TableWithoutOperators(dict[int, Any]):
 class Device:
     """A device that keeps the descs of its operators as hooks do, and decodes compiled graphs.
 
-    Attributes:
-        known: the desc of each operator, by the operator's address.
-        graph: the graph that was decoded last.
-        error: why a compiled graph cannot be decoded.
-        com: the IDMLDevice.
+    `known` has the desc of each operator by its address, and `graph` the last graph.
     """
 
     def __init__(self, rename: bytes | None = None) -> None:
@@ -97,10 +92,7 @@ def device_after_compiling(case: GraphCase, rename: bytes | None = None) -> Devi
 
 
 def content_by_number(graph: Graph) -> Any:
-    """Return nodes, tensors, edges and constants; numbers stand for used inputs and outputs.
-
-    Nodes keep their names. `assert_operators_are_kept` compares attributes.
-    """
+    """Return nodes, edges and constants; numbers replace the names of inputs and outputs."""
     used = {edge.graph_input for edge in graph.input_edges}
     names = (name for name in graph.inputs if name in used)
     inputs = {name: index for index, name in enumerate(names)}
@@ -122,7 +114,6 @@ def assert_operators_are_kept(device: Device) -> None:
 
 
 def suite_graphs(file: str) -> list[GraphCase]:
-    """Return the valid graphs in a file of the bundled suite."""
     planned = bundled(f"graphs/{file}").plan()
     valid = (p for p in planned if "rejected" not in p.template.data.get("expect", {}))
     cases = [valid_case(each) for each in valid]
@@ -131,7 +122,6 @@ def suite_graphs(file: str) -> list[GraphCase]:
 
 @pytest.mark.parametrize("number", range(8))
 def test_random_graphs_of_2_to_8_nodes_are_read_back(number: int) -> None:
-    """The seed 37 is arbitrary; it makes the graphs the same in each run."""
     case = valid_case(graph_case(OPERATORS, seed=37, number=number, nodes=8))
     assert isinstance(case, GraphCase)
     assert 2 <= len(case.graph.nodes) <= 8
@@ -148,7 +138,7 @@ def test_views_constants_and_unused_inputs_are_read_back() -> None:
     constants = suite_graphs("constants.yaml")
     assert any(case.graph.constants for case in constants)
     read_back = set()
-    # Ten of the graphs with views are enough; all would take long.
+    # All graphs with views would take long.
     for case in [*suite_graphs("views.yaml")[:10], *suite_graphs("wiring.yaml"), *constants]:
         device = device_after_compiling(case)
         assert device.graph is not None, device.error
@@ -176,10 +166,7 @@ def test_views_constants_and_unused_inputs_are_read_back() -> None:
     ],
 )
 def test_names_of_nodes_become_unique_and_valid_in_case_files(original: bytes, first: str) -> None:
-    """Characters other than ASCII letters, digits and `_` become hyphens, but none at an end.
-
-    If nothing is left, or it begins with a digit, the operator's name comes before it.
-    """
+    # The operator's name comes before an empty name, and before a digit.
     case = next(c for c in suite_graphs("chains.yaml") if len(c.graph.operator_nodes) == 2)
     graph = device_after_compiling(case, original).graph
     assert graph is not None
@@ -189,7 +176,7 @@ def test_names_of_nodes_become_unique_and_valid_in_case_files(original: bytes, f
     assert graph.names == ({node: own for node in nodes if node != own} if original else {})
 
 
-def test_a_graph_with_an_operator_that_was_not_captured_is_reported() -> None:
+def test_operator_that_was_not_captured_is_reported() -> None:
     case = suite_graphs("chains.yaml")[0]
     device = Device()
     device.known = TableWithoutOperators()
@@ -199,7 +186,7 @@ def test_a_graph_with_an_operator_that_was_not_captured_is_reported() -> None:
         assert "created before capturing began, or is skipped" in str(device.error)
 
 
-def test_an_edge_to_a_node_that_the_graph_lacks_is_reported() -> None:
+def test_edge_to_a_missing_node_is_reported() -> None:
     native = plan(suite_graphs("chains.yaml")[0])
     assert isinstance(native, GraphPlan)
     [(graph_input, _, tensor), *others] = native.input_edges
@@ -218,7 +205,7 @@ def graph_plan_with_constant() -> tuple[GraphPlan, int]:
     return native, [node.name for node in case.graph.nodes].index(name)
 
 
-def test_a_constant_that_a_node_reads_and_the_graph_returns_is_read_back() -> None:
+def test_constant_that_the_graph_returns_is_read_back() -> None:
     native, index = graph_plan_with_constant()
     last = (index, 0, len(native.output_edges))
     device = Device()

@@ -21,14 +21,12 @@ from dmlconf.capture.model_runs.onnx_sessions import ModelError
 
 
 def write_archive(path: Path, content: bytes, name: str = "x.npy") -> Path:
-    """Write an archive with one member."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, content)
     return path
 
 
 def npy_header(shape: tuple[int, ...], descr: str) -> bytes:
-    """Return the header of a .npy file, which says which array it holds."""
     stream = io.BytesIO()
     fields: dict[str, Any] = {"descr": descr, "fortran_order": False, "shape": shape}
     npy.write_array_header_1_0(stream, fields)
@@ -64,7 +62,7 @@ def test_arrays_are_read_as_numpy_saved_them(tmp_path: Path, array: Any) -> None
         (npy_header((1,), ",") + bytes(4), "x is not an array"),
         (npy_header((1 << 40,), "<f4") + bytes(4), "which 4 bytes do not hold"),
         (npy_header((-1, 2), "<f4"), "which 0 bytes do not hold"),
-        # The product of the sizes, 2, is that of an array of 8 bytes.
+        # The product of these sizes is 2, and two elements have 8 bytes.
         (npy_header((-1, -2), "<f4") + bytes(8), "which 8 bytes do not hold"),
         (npy_header((1,), "|O") + bytes(8), "x holds Python objects, which are not read"),
     ],
@@ -87,10 +85,9 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arrays", [1, 2])
-def test_a_file_that_unpacks_to_more_bytes_than_the_limit_is_refused(
+def test_file_that_unpacks_beyond_the_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrays: int
 ) -> None:
-    """One array of 4000 bytes, or two arrays of 2000, exceed the limit of 3000."""
     path = tmp_path / "inputs.npz"
     each = np.zeros(4000 // arrays, np.uint8)
     np.savez_compressed(path, *[each] * arrays)

@@ -1,7 +1,7 @@
 """A case that was captured from several models is written once, and names the models.
 
-`dmlconf coverage` says which operators, values of attributes and pairs of neighbours (operators of
-which one feeds the other) only captured cases have.
+`dmlconf coverage` lists operators, values of attributes and pairs of connected operators that only
+captured cases have.
 
 The tested code is in `dmlconf/capture/models.py`, `dmlconf/cases/selecting/selection.py`,
 `dmlconf/coverage/captured.py`, `dmlconf/reports/suites/coverage.py` and
@@ -31,7 +31,7 @@ CASES_IN_FILE: Final = 7
 """Six nodes, and their graph."""
 
 
-def test_a_case_that_models_share_is_written_once_with_their_names(tmp_path: Path) -> None:
+def test_shared_case_is_written_once_with_its_models(tmp_path: Path) -> None:
     captured = captured_partitions([FILE])
     written = write_models(tmp_path, {"one/net": captured, "two/net": captured})
     plan = list(load_suite([tmp_path]).plan())
@@ -43,7 +43,7 @@ def test_a_case_that_models_share_is_written_once_with_their_names(tmp_path: Pat
         assert named_models(case.about.note) == ["one/net", "two/net"]
 
 
-def test_coverage_counts_the_cases_that_share_an_operator_or_value_with_captured_ones(
+def test_coverage_counts_other_cases_of_captured_uses(
     tmp_path: Path,
 ) -> None:
     write_models(tmp_path, {"one/net": captured_partitions([FILE])})
@@ -65,7 +65,7 @@ def test_coverage_counts_the_cases_that_share_an_operator_or_value_with_captured
     assert others["attribute", "CONVOLUTION FusedActivation ACTIVATION_RELU"] == 0
     assert ("neighbours", "CONVOLUTION feeds MAX_POOLING") in others
     pooling = dmlconf_here(tmp_path, "coverage", ".", "-o", "MAX_POOLING", "--report", "json")
-    # The two are the captured MAX_POOLING and the captured graph, which has a node of it.
+    # A captured MAX_POOLING, and a captured graph with a node of it.
     assert json.loads(pooling.stdout)["captured"]["cases"] == 2
     listed = dmlconf_here(tmp_path, "coverage", ".", "--missing").stdout
     assert "only captured cases have: operator GEMM" in listed
@@ -73,12 +73,12 @@ def test_coverage_counts_the_cases_that_share_an_operator_or_value_with_captured
 
 
 @pytest.mark.whole
-def test_no_pair_of_neighbours_of_the_suite_is_only_in_captured_graphs(tmp_path: Path) -> None:
+def test_no_pair_of_neighbours_is_only_in_captured_graphs(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "coverage", cases_directory() / "graphs", "--report", "json")
     assert done.returncode == 0, done.stderr
     uses = json.loads(done.stdout)["captured"]["uses"]
     pairs = {use["name"]: use["other_cases"] for use in uses if use["kind"] == "neighbours"}
-    assert len(pairs) > 200  # There are about 230; of an empty list the next line would hold.
+    assert len(pairs) > 200
     assert [name for name, others in pairs.items() if not others] == []
 
 
@@ -87,4 +87,4 @@ def test_every_captured_case_of_the_suite_names_its_models() -> None:
     models = [named_models(each.template.about.note) for each in suite.plan()]
     assert all("model" in each.tags for each in suite.templates)
     assert all(models)
-    assert len({name for names in models for name in names}) >= 30  # About 40 models.
+    assert len({name for names in models for name in names}) >= 30

@@ -15,14 +15,14 @@ from dmlconf.capture.model_runs.onnx_model import generated, model_inputs, parse
 from dmlconf.capture.model_runs.onnx_sessions import ModelError, OnnxSession, SessionSettings
 
 
-def test_generated_inputs_have_the_models_types_and_the_users_sizes_or_1() -> None:
+def test_generated_inputs_have_types_and_sizes_of_the_model() -> None:
     image = generated("x", "tensor(float)", ["batch", 3, None, "width"], {"batch": 2, "width": 5})
     assert (image.dtype.name, image.shape) == ("float32", (2, 3, 1, 5))
     tokens = generated("ids", "tensor(int64)", [64], {})
     assert (tokens.dtype.name, tokens.shape) == ("int64", (64,))
 
 
-def test_generated_numbers_are_from_minus_1_to_1_or_0_to_9_and_the_same_each_time() -> None:
+def test_generated_numbers_have_a_range_and_are_reproducible() -> None:
     image = generated("x", "tensor(float)", [2, 3, 1, 5], {})
     assert image.min() >= -1
     assert image.max() <= 1
@@ -46,7 +46,7 @@ def test_inputs_that_cannot_be_generated_are_named(
         generated("x", kind, shape, {})
 
 
-def test_an_option_for_a_dimension_is_a_name_and_a_positive_size() -> None:
+def test_dimension_option_is_a_name_and_a_positive_size() -> None:
     assert parsed_dimension("batch=4") == ("batch", 4)
     assert parsed_dimension(f"batch={2**63 - 1}") == ("batch", 2**63 - 1)
     for wrong in ("batch", "batch=0", "=3", "batch=-1", f"batch={2**63}", "batch=" + "9" * 5000):
@@ -56,8 +56,6 @@ def test_an_option_for_a_dimension_is_a_name_and_a_positive_size() -> None:
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a session of ONNX Runtime."""
-
     name: str
     type: str
     shape: list[int | str]
@@ -67,14 +65,13 @@ class Runtime:
     """A session of a model with the inputs image and mask, whose dimension `batch` is open."""
 
     def get_inputs(self) -> list[Input]:
-        """Return the inputs."""
         return [
             Input("image", "tensor(float)", ["batch", 3]),
             Input("mask", "tensor(bool)", ["batch"]),
         ]
 
 
-def test_inputs_of_the_file_are_used_and_the_missing_ones_generated() -> None:
+def test_only_missing_inputs_are_generated() -> None:
     image = np.ones((2, 3), np.float32)
     settings = SessionSettings(Path("model.onnx"), {"batch": 2})
     inputs = model_inputs(OnnxSession(Runtime()), settings, {"image": image})
@@ -90,7 +87,7 @@ def test_inputs_of_the_file_are_used_and_the_missing_ones_generated() -> None:
         ({}, ["Image"], "no input 'Image'; it has image, mask"),
     ],
 )
-def test_names_of_dimensions_and_inputs_that_the_model_lacks_are_refused(
+def test_unknown_dimensions_and_inputs_are_refused(
     dimensions: dict[str, int], names: list[str], message: str
 ) -> None:
     settings = SessionSettings(Path("model.onnx"), dimensions)

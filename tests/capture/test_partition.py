@@ -50,7 +50,7 @@ def test_a_partition_becomes_the_graph_that_is_compiled(tmp_path: Path) -> None:
     assert gemm["CTensor"].Strides == (0, 0, 0, 1)
 
 
-def test_the_option_block_nodes_adds_blocks_of_at_most_that_many_nodes(tmp_path: Path) -> None:
+def test_option_block_nodes_limits_the_nodes_of_blocks(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "import", FILE, "-o", "out", "--block-nodes", "4")
     assert done.returncode == 0, done.stderr
     cases = [valid_case(each) for each in load_suite([tmp_path / "out" / "graphs"]).plan()]
@@ -66,14 +66,14 @@ def test_the_option_block_nodes_adds_blocks_of_at_most_that_many_nodes(tmp_path:
 def test_truncated_files_and_most_files_with_wrong_bytes_are_refused(tmp_path: Path) -> None:
     content = FILE.read_bytes()
     path = tmp_path / "damaged.bin"
-    # Not every length and position is tried, since that would take long.
     for length in range(0, len(content), 97):
         path.write_bytes(content[:length])
         with pytest.raises(PartitionError, match=r"damaged\.bin"):
             captured_partitions([path])
     refused, positions = 0, range(0, len(content), 41)
-    for position in positions:  # The four bytes are an offset of 2^31 - 1.
-        path.write_bytes(content[:position] + b"\xff\xff\xff\x7f" + content[position + 4 :])
+    wrong_offset = (2**31 - 1).to_bytes(4, "little")
+    for position in positions:
+        path.write_bytes(content[:position] + wrong_offset + content[position + 4 :])
         try:
             captured_partitions([path])
         except PartitionError:
@@ -82,7 +82,7 @@ def test_truncated_files_and_most_files_with_wrong_bytes_are_refused(tmp_path: P
 
 
 def _table(builder: flatbuffers.Builder, slots: dict[int, int]) -> int:
-    """Write a table whose fields, by number, refer to what is at these offsets; return its own."""
+    """Write a table whose numbered fields refer to these offsets; return the table's offset."""
     builder.StartObject(max(slots) + 1)
     for slot, offset in slots.items():
         builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
@@ -90,18 +90,15 @@ def _table(builder: flatbuffers.Builder, slots: dict[int, int]) -> int:
 
 
 def _vector(builder: flatbuffers.Builder, offset: int, count: int) -> int:
-    """Write a list that refers `count` times to what is at an offset; return its own offset."""
+    """Write a list of `count` references to an offset; return the list's offset."""
     builder.StartVector(4, count, 4)
     for _ in range(count):
         builder.PrependUOffsetTRelative(offset)
     return int(builder.EndVector())
 
 
-def test_a_file_that_refers_to_the_same_parts_very_often_is_refused(tmp_path: Path) -> None:
-    """Each of 64 nodes has the same 60,000 attributes; reading all would take a minute.
-
-    Fields of tables are written by their numbers in ONNX Runtime's schema.
-    """
+def test_file_with_many_references_to_one_part_is_refused(tmp_path: Path) -> None:
+    # Each of 64 nodes refers to one list of 60,000 attributes.
     builder = flatbuffers.Builder(0)
     attributes = _vector(builder, _table(builder, {0: builder.CreateString("Value")}), 60_000)
     name, data_type = builder.CreateString("y"), builder.CreateString("DML_TENSOR_DATA_TYPE_INT8")
@@ -137,19 +134,19 @@ def test_a_file_that_refers_to_the_same_parts_very_often_is_refused(tmp_path: Pa
             "it has a tensor of the data type 'FLOAT33'",
         ),
         (
-            # The offset of the outputs, in the list that says where a desc has its fields.
+            # The vtable of a desc has no offset of the outputs.
             FILE.read_bytes()[:3036] + b"\0\0" + FILE.read_bytes()[3038:],
             "its node 'r_dmlEp_0' has no OutputTensor",
         ),
         (
-            # The reference to the name of the graph's output, y, now leads to that of the input x.
+            # The graph's output gets the name of the input x.
             FILE.read_bytes()[:36] + (4944 - 36).to_bytes(4, "little") + FILE.read_bytes()[40:],
             "no node computes its output 'x'",
         ),
     ],
     ids=["empty", "short", "text", "zeros", "vtable", "truncated", "data type", "tensor", "output"],
 )
-def test_a_file_that_is_damaged_or_something_else_is_refused_with_the_reason(
+def test_damaged_or_other_file_is_refused_with_the_reason(
     tmp_path: Path, content: bytes, reason: str
 ) -> None:
     (tmp_path / "model.bin").write_bytes(content)

@@ -31,7 +31,7 @@ def test_each_operator_of_an_initialiser_has_its_own_inputs() -> None:
     assert bound == ((None,), (None, Range(96, 16)), (Range(128, 0),))
 
 
-def test_no_table_and_a_table_without_bindings_have_no_ranges() -> None:
+def test_no_bindings_have_no_ranges() -> None:
     descs = (DML_BINDING_DESC * 1)(DML_BINDING_DESC(DML_BINDING_TYPE.NONE, 0))
     assert ranges(3, None) == ()
     assert ranges(0, ctypes.addressof(descs)) == ()

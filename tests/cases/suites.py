@@ -18,7 +18,6 @@ cases:
       Repeats: [2]
     expect: {OutputTensor: [1, 2, 1, 2]}
 """
-"""Two elements repeated twice, with the expected output."""
 
 MATRIX = """\
 operator: TILE
@@ -31,7 +30,7 @@ cases:
       OutputTensor: {Sizes: "=(2 * A,)", DataType: FLOAT32}
       Repeats: [2]
 """
-"""A matrix of four cases without expected outputs; B changes only their identifiers."""
+"""A matrix of four cases; B changes only their identifiers."""
 
 PRODUCT = """\
 operator: GEMM
@@ -46,7 +45,6 @@ cases:
       Alpha: 1.0
       Beta: 0.0
 """
-"""A matrix product without expected outputs."""
 
 MEAN = """\
 operator: REDUCE
@@ -58,7 +56,6 @@ cases:
       Function: AVERAGE
       Axes: [3]
 """
-"""A mean without an expected output."""
 
 SUM = """\
 operator: ELEMENT_WISE_ADD
@@ -69,7 +66,6 @@ cases:
       BTensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 4}}}
       OutputTensor: {Sizes: [7], DataType: FLOAT32}
 """
-"""A sum of generated data without an expected output."""
 
 
 def replace_once(text: str, old: str, new: str) -> str:

@@ -34,7 +34,6 @@ cases:
       Beta: 0
       FusedActivation: {operator: ACTIVATION_LINEAR, Alpha: 2, Beta: 0.5}
 """
-"""A product whose fused activation is a nested operator."""
 
 ACTIVATION = "{operator: ACTIVATION_LINEAR, Alpha: 2, Beta: 0.5}"
 """The nested operator of GEMM, as written."""
@@ -70,9 +69,7 @@ def test_a_nested_operator_has_all_of_its_fields(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["DML_OPERATOR_ACTIVATION_LINEAR", "activation_linear"])
-def test_a_nested_operator_may_be_named_with_its_prefix_or_in_lower_case(
-    tmp_path: Path, name: str
-) -> None:
+def test_nested_operator_may_have_its_prefix_or_lower_case(tmp_path: Path, name: str) -> None:
     text = replace_once(GEMM, "ACTIVATION_LINEAR", name)
     assert built(tmp_path, text).desc["FusedActivation"] == LINEAR_DESC
 
@@ -123,7 +120,7 @@ def test_an_absent_nested_operator_is_none(tmp_path: Path) -> None:
         ("ACTIVATION_RELU", "must be a mapping or nothing", None),
     ],
 )
-def test_a_wrong_nested_operator_is_refused_with_its_message_and_hint(
+def test_wrong_nested_operator_is_refused_with_a_hint(
     tmp_path: Path, written: str, message: str, hint: str | None
 ) -> None:
     actual = problems_with(tmp_path, written)
@@ -167,7 +164,7 @@ def test_constraints_apply_to_the_nested_operator(
     assert violations(case.operator, case.desc) == broken
 
 
-def test_a_case_needs_the_feature_level_of_its_nested_operator(tmp_path: Path) -> None:
+def test_case_needs_the_level_of_its_nested_operator(tmp_path: Path) -> None:
     assert built(tmp_path, GEMM).required_level == FeatureLevel(4, 0)
     newer = replace_once(GEMM, ACTIVATION, "{operator: ACTIVATION_GELU}")
     assert built(tmp_path, newer).required_level == FeatureLevel(5, 1)
@@ -195,7 +192,7 @@ cases:
       Min: 0
       Max: 7
 """
-"""A clip to numbers whose type is stated: MinMaxDataType."""
+"""A clip; MinMaxDataType is the type of Min and Max."""
 
 
 @pytest.mark.parametrize(
@@ -211,7 +208,7 @@ cases:
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_a_scalar_that_does_not_fit_its_type_is_refused_at_its_location(
+def test_scalar_beyond_its_type_is_refused_at_its_location(
     tmp_path: Path, command: str, data_type: str, bound: str, message: str
 ) -> None:
     text = replace_once(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
@@ -233,7 +230,7 @@ def test_a_scalar_that_does_not_fit_its_type_is_refused_at_its_location(
         ("UNKNOWN", "-9"),
     ],
 )
-def test_scalars_that_fit_their_type_or_have_an_unknown_type_are_accepted(
+def test_scalars_that_fit_or_have_no_type_are_accepted(
     tmp_path: Path, data_type: str, bound: str
 ) -> None:
     text = replace_once(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
@@ -242,7 +239,7 @@ def test_scalars_that_fit_their_type_or_have_an_unknown_type_are_accepted(
     assert repr(desc["Min"]) == repr(yaml.safe_load(bound))
 
 
-def test_a_uint8_sequence_has_an_int8_step_and_a_uint8_start(tmp_path: Path) -> None:
+def test_uint8_sequence_has_int8_step_and_uint8_start(tmp_path: Path) -> None:
     text = """\
 operator: FILL_VALUE_SEQUENCE
 cases:
@@ -267,7 +264,7 @@ def test_real_numbers_beyond_float32_are_refused(tmp_path: Path, scale: str) -> 
     assert "does not fit FLOAT32" in problems_with(tmp_path, ACTIVATION.replace("2", scale))
 
 
-def test_a_negative_number_of_a_matrix_for_an_unsigned_attribute_is_refused(tmp_path: Path) -> None:
+def test_negative_matrix_value_of_an_unsigned_attribute_is_refused(tmp_path: Path) -> None:
     join = """\
 operator: JOIN
 cases:
@@ -291,7 +288,7 @@ cases:
         ("FILL_VALUE_CONSTANT", "Value", "=[N]", "must be a number, not [1]"),
     ],
 )
-def test_a_value_of_a_matrix_of_another_kind_than_the_attribute_is_refused(
+def test_matrix_value_of_the_wrong_kind_is_refused(
     tmp_path: Path, operator: str, attribute: str, value: str, message: str
 ) -> None:
     text = f"""\

@@ -58,7 +58,7 @@ cases:
       OutputTensor: {Sizes: [6], DataType: INT8}
       Axis: 0
 """
-"""A join of as many inputs as `Count` says, with 1, 2, 3 elements."""
+"""A join of three inputs with 1, 2 and 3 elements."""
 
 
 def test_a_case_is_built_with_its_desc_data_and_expectation(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_case_without_expect_has_no_expectation(tmp_path: Path) -> None:
     assert built(tmp_path, text).expectation is None
 
 
-def test_a_case_that_expects_a_rejection_may_omit_data_and_gets_zeros(tmp_path: Path) -> None:
+def test_case_that_expects_rejection_gets_zeros_without_data(tmp_path: Path) -> None:
     text = replace_once(TILE, ", values: [1, 2]", "")
     expect = "{rejected: E_INVALIDARG, constraint: output-sizes}"
     case = built(tmp_path, replace_once(text, "{OutputTensor: [1, 2, 1, 2]}", expect))
@@ -102,7 +102,7 @@ def test_a_rejection_with_recorded_is_a_recorded_rejection(tmp_path: Path) -> No
     assert case.expectation == ExpectedRejection("E_OUTOFMEMORY", None, Provenance.RECORDED)
 
 
-def test_data_of_an_array_of_tensors_is_named_by_field_and_index(tmp_path: Path) -> None:
+def test_data_of_array_tensors_is_named_by_field_and_index(tmp_path: Path) -> None:
     case = built(tmp_path, JOIN)
     assert case.desc["InputCount"] == 2
     assert {name: values.tolist() for name, values in case.inputs().items()} == {
@@ -124,15 +124,13 @@ def test_absent_fields_are_none_and_their_count_is_0(tmp_path: Path) -> None:
         assert case.desc["RepeatsCount"] == 0
 
 
-def test_the_count_of_an_array_may_be_given_if_it_is_right(tmp_path: Path) -> None:
+def test_right_count_of_an_array_may_be_given(tmp_path: Path) -> None:
     text = replace_once(TILE, "Repeats: [2]", "RepeatsCount: 1\n      Repeats: [2]")
     assert built(tmp_path, text).desc["RepeatsCount"] == 1
 
 
 @pytest.mark.parametrize("written", ["DECREASING", "DML_AXIS_DIRECTION_DECREASING", "1"])
-def test_an_enum_constant_is_given_by_number_or_by_name_with_or_without_prefix(
-    tmp_path: Path, written: str
-) -> None:
+def test_enum_is_given_by_number_name_or_prefixed_name(tmp_path: Path, written: str) -> None:
     case = built(tmp_path, replace_once(ARGMIN, "INCREASING", written))
     assert case.desc["AxisDirection"] == "DECREASING"
 
@@ -142,7 +140,7 @@ def test_an_enum_number_that_the_header_lacks_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written", ["FLOAT32", "DML_TENSOR_DATA_TYPE_FLOAT32"])
-def test_a_data_type_is_named_with_the_prefix_or_without(tmp_path: Path, written: str) -> None:
+def test_data_type_may_have_its_prefix(tmp_path: Path, written: str) -> None:
     text = replace_once(TILE, "[2], DataType: FLOAT32", f"[2], DataType: {written}")
     assert built(tmp_path, text).desc["InputTensor"].DataType is DataType.FLOAT32
 
@@ -157,7 +155,7 @@ def test_a_data_type_is_named_with_the_prefix_or_without(tmp_path: Path, written
         ("[]", ()),
     ],
 )
-def test_flags_are_named_with_the_prefix_or_without_and_alone_or_in_a_list(
+def test_flags_may_have_a_prefix_and_form_a_list(
     tmp_path: Path, written: str, flags: tuple[str, ...]
 ) -> None:
     text = replace_once(TILE, "values: [1, 2]", f"values: [1, 2], Flags: {written}")
@@ -192,16 +190,16 @@ def test_each_layout_gives_its_strides(tmp_path: Path, layout: str) -> None:
     assert tensor.Strides == strides[layout]
 
 
-def test_strides_size_in_bytes_and_alignment_of_a_tensor_are_kept(tmp_path: Path) -> None:
+def test_strides_size_and_alignment_of_a_tensor_are_kept(tmp_path: Path) -> None:
     more = "Strides: [3], TotalTensorSizeInBytes: 40, GuaranteedBaseOffsetAlignment: 256"
     case = built(tmp_path, replace_once(TILE, "values: [1, 2]", f"values: [1, 2], {more}"))
     tensor = case.desc["InputTensor"]
     assert (tensor.Strides, tensor.TotalTensorSizeInBytes) == ((3,), 40)
     assert tensor.GuaranteedBaseOffsetAlignment == 256
-    assert tensor.MinimumTensorSizeInBytes == 16  # The last element has the offset 3.
+    assert tensor.MinimumTensorSizeInBytes == 4 * (3 + 1)  # The last element has the offset 3.
 
 
-def test_a_fill_gives_equal_values_to_elements_that_share_memory(tmp_path: Path) -> None:
+def test_elements_that_share_memory_get_equal_values(tmp_path: Path) -> None:
     text = replace_once(
         TILE,
         "[2], DataType: FLOAT32, values: [1, 2]",
@@ -220,12 +218,9 @@ def test_a_fill_gives_equal_values_to_elements_that_share_memory(tmp_path: Path)
         ("{constant: {value: .inf}}", Fill("constant", {"value": float("inf")})),
     ],
 )
-def test_a_fill_is_kept_as_name_and_arguments_and_gives_the_data(
-    tmp_path: Path, written: str, fill: Fill
-) -> None:
+def test_fill_is_kept_and_gives_the_data(tmp_path: Path, written: str, fill: Fill) -> None:
     case = built(tmp_path, replace_once(TILE, "values: [1, 2]", f"fill: {written}"))
     assert case.data == {"InputTensor": fill}
-    # Which numbers a fill gives is tested in tests/tensors/test_fills.py.
     numbers = FILLS[fill.name](0, 2, DataType.FLOAT32, **fill.arguments)
     assert np.array_equal(case.inputs()["InputTensor"], numbers)
 
@@ -510,7 +505,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_file_of_which_a_case_cannot_be_built_is_refused(tmp_path: Path, name: str) -> None:
+def test_file_with_an_invalid_case_is_refused(tmp_path: Path, name: str) -> None:
     old, new, message = REFUSED[name]
     path = write(tmp_path, replace_once(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
@@ -533,8 +528,7 @@ def test_an_expression_whose_value_has_another_type_is_refused(
         load_suite([write(tmp_path, text)])
 
 
-def test_data_of_more_dimensions_than_numpy_arrays_can_have_is_refused(tmp_path: Path) -> None:
-    """They can have 64; the input has 71."""
+def test_data_beyond_numpys_64_dimensions_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, replace_once(TILE, "Sizes: [2]", "Sizes: [2" + ", 1" * 70 + "]"))
     with pytest.raises(InvalidFilesError, match=r"f\.yaml:5:28: data of 71 dimensions"):
         load_suite([path])
@@ -552,7 +546,7 @@ def test_an_enum_constant_that_the_header_lacks_is_refused(tmp_path: Path) -> No
     )
 
 
-def test_the_error_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: Path) -> None:
+def test_error_points_at_the_tensor_without_data(tmp_path: Path) -> None:
     path = write(tmp_path, replace_once(JOIN, ", fill: sequence", ""))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(
         """
@@ -565,16 +559,14 @@ def test_the_error_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: P
 
 
 @pytest.mark.parametrize("repeat", ["=-1", "1025", "=1.5", "='a'"])
-def test_a_count_of_repeated_tensors_must_be_a_whole_number_from_0_to_1024(
-    tmp_path: Path, repeat: str
-) -> None:
+def test_count_of_repeated_tensors_is_from_0_to_1024(tmp_path: Path, repeat: str) -> None:
     path = write(tmp_path, replace_once(JOIN_MATRIX, "=Count", repeat))
     message = refusal(lambda: load_suite([path]), tmp_path)
     assert message.startswith("f.yaml:6:17: ")
     assert "is not a number from 0 to 1024\n" in message
 
 
-def test_an_error_says_which_field_of_the_case_is_wrong(tmp_path: Path) -> None:
+def test_error_says_which_field_is_wrong(tmp_path: Path) -> None:
     text = """
     operator: TILE
     cases:
@@ -602,9 +594,7 @@ def test_an_error_says_which_field_of_the_case_is_wrong(tmp_path: Path) -> None:
         ("{Sizes: [1], DataType: FLOAT32, Strides: [4294967296]}", "must be at most 4294967295"),
     ],
 )
-def test_a_parameter_of_a_matrix_that_is_no_valid_tensor_is_refused(
-    tmp_path: Path, tensor: str, message: str
-) -> None:
+def test_invalid_tensor_in_a_matrix_is_refused(tmp_path: Path, tensor: str, message: str) -> None:
     text = f"""
     operator: JOIN
     cases:
@@ -618,7 +608,7 @@ def test_a_parameter_of_a_matrix_that_is_no_valid_tensor_is_refused(
     assert message in refusal(lambda: load_suite([path]), tmp_path)
 
 
-def test_a_case_with_more_strides_than_sizes_is_built_but_violates_its_constraint(
+def test_more_strides_than_sizes_violate_a_constraint(
     tmp_path: Path,
 ) -> None:
     text = replace_once(TILE, "Sizes: [2],", "Sizes: [2], Strides: [1, 1],")
@@ -629,7 +619,7 @@ def test_a_case_with_more_strides_than_sizes_is_built_but_violates_its_constrain
     assert case.violations() == ("strides-per-dimension",)
 
 
-def test_cases_of_a_matrix_after_the_first_are_checked_only_if_every_case_is_asked_for(
+def test_later_matrix_cases_are_checked_only_with_every_case(
     tmp_path: Path,
 ) -> None:
     text = replace_once(JOIN_MATRIX, "Count: [3]", "Count: [3, 2000]")

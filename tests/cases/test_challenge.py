@@ -56,7 +56,7 @@ cases:
       OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
     expect: {OutputTensor: [.nan]}
 """
-"""Cases of which a challenge changes `generated`, `equal`, and the generated input of `mixed`."""
+"""A challenge changes only the fills of `generated`, `equal` and `mixed`."""
 
 GRAPH = """\
 graph: a rewritten graph that states its output
@@ -89,17 +89,16 @@ def suite(tmp_path: Path) -> Path:
 
 
 def cases(folder: Path, challenge: int | None) -> dict[str, Case]:
-    """Return the cases of a folder by name, built with a challenge or, for None, without one."""
+    """Return the cases of a folder by name, built with a challenge unless it is None."""
     plan = load_suite([folder], challenge=challenge).plan()
     return {planned.identifier.rpartition("/")[2]: build(planned) for planned in plan}
 
 
 def same(a: Case, b: Case, name: str = "ATensor") -> bool:
-    """Return whether two cases have the same data for an input; NaN equals NaN."""
     return np.array_equal(a.inputs()[name], b.inputs()[name], equal_nan=True)
 
 
-def test_a_challenge_changes_generated_data_and_keeps_descs_and_identifiers(suite: Path) -> None:
+def test_challenge_changes_generated_data_but_no_desc(suite: Path) -> None:
     plain, with_challenge, other = (cases(suite, number) for number in (None, 1, 2))
     assert plain.keys() == with_challenge.keys()
     for name in ("ATensor", "BTensor"):
@@ -117,14 +116,14 @@ def test_the_same_challenge_gives_the_same_data(suite: Path) -> None:
         assert same(case, again, "BTensor")
 
 
-def test_tensors_of_equal_data_stay_equal_under_a_challenge_and_others_differ(suite: Path) -> None:
+def test_equal_tensors_stay_equal_under_a_challenge(suite: Path) -> None:
     with_challenge = cases(suite, 7)
     equal, generated = with_challenge["equal"].inputs(), with_challenge["generated"].inputs()
     assert np.array_equal(equal["ATensor"], equal["BTensor"])
     assert not np.array_equal(generated["ATensor"], generated["BTensor"])
 
 
-def test_a_challenge_keeps_listed_values_and_data_of_documented_and_stated_cases(
+def test_challenge_keeps_listed_documented_and_stated_data(
     suite: Path,
 ) -> None:
     plain, with_challenge = cases(suite, None), cases(suite, 1)
@@ -135,7 +134,7 @@ def test_a_challenge_keeps_listed_values_and_data_of_documented_and_stated_cases
         assert same(plain[name], with_challenge[name], "BTensor")
 
 
-def test_the_rewritten_graph_of_a_challenged_case_that_states_its_outputs_has_its_data(
+def test_rewritten_graph_has_the_data_of_its_challenged_case(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "clip.yaml").write_text(GRAPH)
@@ -150,7 +149,7 @@ def test_challenged_data_stays_within_the_range_of_its_fill(suite: Path) -> None
         assert ((data >= 1) & (data <= 9)).all()
 
 
-def test_a_challenge_keeps_constants_and_periodic_sequences_and_changes_other_fills() -> None:
+def test_only_constants_and_periodic_sequences_keep_their_data() -> None:
     assert challenged("constant", {"value": 3}, 5) == {"value": 3}
     assert challenged("sequence", {"start": 1, "period": 3}, 5) == {"start": 1, "period": 3}
     assert challenged("sequence", {"start": 1}, 5) != {"start": 1}
@@ -169,18 +168,18 @@ def specials(seed: int, challenge: int | None = None) -> Array:
 
 
 def pairs_of(one: Array, other: Array) -> set[tuple[bytes, bytes]]:
-    """Return the pairs of numbers at the same index, as bytes, since NaN differs from itself."""
+    """Return the pairs of numbers at the same index, as bytes."""
     return {(a.tobytes(), b.tobytes()) for a, b in zip(one, other, strict=True)}
 
 
-def test_the_same_pairs_of_special_numbers_meet_under_a_challenge() -> None:
+def test_challenge_keeps_the_pairs_of_special_numbers() -> None:
     usual = pairs_of(specials(0), specials(5))
     for challenge in range(1, 20):
         assert pairs_of(specials(0, challenge), specials(5, challenge)) == usual
 
 
-def test_a_challenge_raises_the_largest_seed_without_overflow() -> None:
-    """NumPy adds seeds and indices in INT64, so it takes no larger seed."""
+def test_largest_seed_does_not_overflow_under_a_challenge() -> None:
+    # NumPy adds seeds and indices in INT64.
     largest = 2**63 - 1
     assert len(specials(largest, 1)) == 26
     with pytest.raises(OverflowError):
@@ -188,7 +187,7 @@ def test_a_challenge_raises_the_largest_seed_without_overflow() -> None:
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_a_challenged_sequence_has_as_many_different_numbers_as_without_the_challenge(
+def test_challenged_sequence_keeps_its_count_of_different_numbers(
     data_type: DataType,
 ) -> None:
     for challenge in range(1, 20):
@@ -196,7 +195,7 @@ def test_a_challenged_sequence_has_as_many_different_numbers_as_without_the_chal
         plain = fill("sequence", (100,), data_type, {"start": 2})
         changed = fill("sequence", (100,), data_type, arguments)
         assert len(np.unique(changed)) == len(np.unique(plain))
-        # A shift by whole periods, of 14 numbers at most with 4 bits, changes nothing.
+        # With 4 bits, a challenge may shift the sequence by its whole period.
         assert data_type.bits < 8 or not np.array_equal(changed, plain)
 
 
@@ -224,18 +223,14 @@ def test_run_and_show_take_a_challenge_and_reports_name_it(suite: Path, tmp_path
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", str(2**64)])
-def test_a_challenge_that_is_no_positive_64_bit_number_is_refused(
-    suite: Path, tmp_path: Path, number: str
-) -> None:
+def test_invalid_challenge_is_refused(suite: Path, tmp_path: Path, number: str) -> None:
     done = dmlconf_here(tmp_path, "run", "add", "--challenge", number)
     assert done.returncode == 2
     assert "Invalid value for '--challenge'" in done.stderr
 
 
-def test_a_recording_made_with_a_challenge_passes_with_that_challenge_only(
-    suite: Path, tmp_path: Path
-) -> None:
-    # This backend has no fault. A recording of numpy, the reference, would judge nothing here.
+def test_recording_passes_only_with_its_own_challenge(suite: Path, tmp_path: Path) -> None:
+    # `faulty:level=6_4` has no fault. A recording of numpy may not judge numpy.
     process = dmlconf_here(
         tmp_path, "record", "add", "-b", "faulty:level=6_4", "-o", "r.dmlrec", "--challenge", "5"
     )
@@ -253,7 +248,7 @@ def test_a_recording_made_with_a_challenge_passes_with_that_challenge_only(
         assert "the recording has a different desc or different inputs" in done.stdout
 
 
-def test_a_challenge_does_not_make_recordings_of_the_suite_stale(tmp_path: Path) -> None:
+def test_challenge_makes_no_recording_of_the_suite_stale(tmp_path: Path) -> None:
     folder = cases_directory() / "gather"
     done = dmlconf_here(tmp_path, "run", folder, "--challenge", "5", "-q")
     assert done.returncode == 0

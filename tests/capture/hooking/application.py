@@ -11,10 +11,9 @@ import sys
 from typing import Any, Final
 
 COUNT: Final = 6
-"""Elements of A and of B, as `native/application.cpp` has them."""
+"""The elements of A and of B, as in `native/application.cpp`."""
 
 THREADS: Final = 8
-"""Threads that compute A + B at the same time."""
 
 A: Final = (1.0, -2.0, 3.0, -4.0, 5.0, -6.0)
 B: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
@@ -22,8 +21,6 @@ B: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 
 
 class Application:
-    """A device of an application."""
-
     def __init__(self, path: str) -> None:
         """Make a device; `OSError` if that fails."""
         self._library = ctypes.CDLL(path)
@@ -33,11 +30,11 @@ class Application:
             raise OSError("no device")
 
     def add(self) -> list[float]:
-        """Return A + B; B is taken over when the operator is initialised."""
+        """Return A + B; DirectML owns B."""
         return self._call("add")
 
     def graph(self) -> list[float]:
-        """Return A + B or 0, whichever is larger, from a graph that is recorded, then bound."""
+        """Return max(A + B, 0) from a graph that is recorded, then bound."""
         return self._call("graph")
 
     def again(self) -> list[float]:
@@ -45,7 +42,6 @@ class Application:
         return self._call("again")
 
     def threads(self) -> list[float]:
-        """Return A + B from each of several threads."""
         results = (ctypes.c_float * (THREADS * COUNT))()
         self._library.application_threads(self._device, THREADS, *_inputs(), results)
         return list(results)
@@ -55,7 +51,6 @@ class Application:
         return int(self._library.application_refused(self._device)) & 0xFFFF_FFFF
 
     def close(self) -> None:
-        """Release the device."""
         self._library.application_close(self._device)
 
     def unload(self) -> None:
@@ -77,7 +72,6 @@ def _inputs() -> Any:
 
 
 def main() -> None:
-    """Print what is computed."""
     application = Application(sys.argv[1])
     results = {
         "add": application.add(),

@@ -40,7 +40,7 @@ def wsl(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("application.so", NATIVE / "application.cpp", ("-ldirectml", *linked)),
         ("late.so", NATIVE / "application.cpp", ("-DLATE", *linked)),
     ):
-        # Microsoft's libraries are bound at once as well, and can be unloaded.
+        # Microsoft's libraries, too, bind symbols at once and can be unloaded.
         kind = ("-std=c++17", "-shared", "-fPIC", "-O1", "-fno-gnu-unique", "-Wl,-z,now")
         named = ("-Wno-non-virtual-dtor", f"-Wl,-soname,{name}")
         subprocess.run(["g++", *kind, *named, "-o", name, source, *more], check=True, cwd=folder)

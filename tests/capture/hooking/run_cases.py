@@ -12,7 +12,6 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 
 
 def main() -> None:
-    """Run the cases."""
     cases = [valid_case(planned) for planned in load_suite([Path(sys.argv[1])]).plan()]
     backend = create("")
     results = {}

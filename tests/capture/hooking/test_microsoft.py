@@ -28,7 +28,6 @@ HERE = Path(__file__).parent
 
 
 def cases(*folders: Path) -> list[Any]:
-    """Return the cases in folders, in order."""
     return [valid_case(planned) for planned in load_suite(list(folders)).plan()]
 
 
@@ -64,7 +63,7 @@ def test_what_is_given_to_microsofts_library_is_captured(
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_device_that_microsofts_library_made_before_the_capture_is_watched(
+def test_device_made_before_the_capture_is_watched(
     tmp_path: Path, wsl: Path, microsoft: Path
 ) -> None:
     script = f"""

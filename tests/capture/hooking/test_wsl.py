@@ -52,9 +52,7 @@ def capture_application(
 
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
-def test_operators_and_graphs_become_cases_and_the_application_gets_its_results(
-    tmp_path: Path, wsl: Path, library: str
-) -> None:
+def test_operators_and_graphs_become_cases(tmp_path: Path, wsl: Path, library: str) -> None:
     results, stderr = capture_application(tmp_path, wsl, library)
     assert results == RESULTS
     assert "Captured 1 graph of 2 nodes and 1 operator of their own: 4 cases in 3 files" in stderr
@@ -74,7 +72,7 @@ def test_operators_and_graphs_become_cases_and_the_application_gets_its_results(
     assert "descriptors-volatile" in cases["graphs/captured/graph-1-of-2-nodes"].tags
 
 
-def test_a_library_with_a_hash_in_its_file_name_is_captured(tmp_path: Path, wsl: Path) -> None:
+def test_library_with_a_hash_in_its_name_is_captured(tmp_path: Path, wsl: Path) -> None:
     renamed = tmp_path / "libdirectml.0ab1.so"
     renamed.write_bytes((wsl / "libdirectml.so").read_bytes())
     _, stderr = capture_application(tmp_path, wsl, "late.so", APPLICATION_DIRECTML=str(renamed))
@@ -87,7 +85,7 @@ def test_data_of_dispatches_is_that_of_the_application(tmp_path: Path, wsl: Path
     assert results == RESULTS
     assert f"Kept the data of {2 + THREADS} dispatches" in stderr
     cases = [valid_case(each) for each in load_suite([tmp_path / "cases" / "dispatches"]).plan()]
-    assert len(cases) == 2 + THREADS  # Of `add`, of `graph`, and of each thread.
+    assert len(cases) == 2 + THREADS  # Those of `add`, of `graph` and of each thread.
     for case in cases:
         inputs = [each.ravel().tolist() for each in case.inputs().values()]
         assert inputs == [list(A), list(B)]
@@ -95,9 +93,7 @@ def test_data_of_dispatches_is_that_of_the_application(tmp_path: Path, wsl: Path
     assert judged.returncode == 0, judged.stderr
 
 
-def test_a_dispatch_keeps_the_tensors_that_are_bound_when_it_is_submitted(
-    tmp_path: Path, wsl: Path
-) -> None:
+def test_dispatch_keeps_tensors_bound_at_its_submission(tmp_path: Path, wsl: Path) -> None:
     script = """
 hooks = capture()
 application = Application(sys.argv[1])
@@ -114,10 +110,8 @@ assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
     assert first == second
 
 
-def test_the_data_of_tensors_that_a_command_list_uploads_are_captured(
-    tmp_path: Path, wsl: Path
-) -> None:
-    # dmlconf's own lists upload the inputs; the cases are compiled with DESCRIPTORS_VOLATILE.
+def test_tensors_that_a_command_list_uploads_are_captured(tmp_path: Path, wsl: Path) -> None:
+    # Command lists of run_cases.py upload the inputs.
     given = tmp_path / "given"
     shutil.copytree(HERE / "given" / "graphs", given)
     file = given / "documented.yaml"
@@ -132,9 +126,7 @@ def test_the_data_of_tensors_that_a_command_list_uploads_are_captured(
     assert judged.returncode == 0, judged.stderr
 
 
-def test_the_option_data_weights_keeps_weights_and_no_other_data_of_the_application(
-    tmp_path: Path, wsl: Path
-) -> None:
+def test_option_data_weights_keeps_only_weights(tmp_path: Path, wsl: Path) -> None:
     capture_application(tmp_path, wsl, "application.so", "--data", "weights")
     cases = {c.identifier: c for c in map(valid_case, load_suite([tmp_path / "cases"]).plan())}
     inputs = cases["element_wise_add/captured/float32-1x1x2x3"].inputs()
@@ -155,7 +147,7 @@ def test_failures_of_dmlconf_do_not_reach_the_application(tmp_path: Path, wsl: P
 @pytest.mark.parametrize(
     ("call", "most"), [("graph", 0), ("graph", 1), ("add", 0), ("add", 1), ("add", 2)]
 )
-def test_a_dispatch_is_not_kept_if_memory_does_not_last_for_its_inputs_and_outputs(
+def test_dispatch_is_not_kept_without_enough_memory(
     tmp_path: Path, wsl: Path, call: str, most: int
 ) -> None:
     # The tensors of `graph` are bound late: their copies are made when the list is submitted. Of
@@ -177,9 +169,7 @@ assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
 
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
-def test_a_device_that_was_made_before_the_hooks_is_watched(
-    tmp_path: Path, wsl: Path, library: str
-) -> None:
+def test_device_made_before_the_hooks_is_watched(tmp_path: Path, wsl: Path, library: str) -> None:
     script = """
 application = Application(sys.argv[1])
 d3d12, directml = (ctypes.CDLL(f"lib{name}.so") for name in ("d3d12", "directml"))
@@ -200,9 +190,7 @@ assert alive() == (0, 0)
     assert [len(found.graphs), len(found.dispatches)] == [1, 2]
 
 
-def test_a_library_that_was_bound_before_the_hooks_makes_watched_devices(
-    tmp_path: Path, wsl: Path
-) -> None:
+def test_library_bound_before_the_hooks_makes_watched_devices(tmp_path: Path, wsl: Path) -> None:
     # Without a device of dmlconf's own, only the application's next device is watched.
     script = """
 first = Application(sys.argv[1])
@@ -221,8 +209,8 @@ hooks.end()
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
 def test_nothing_is_recorded_after_the_hooks_end(tmp_path: Path, wsl: Path, library: str) -> None:
-    # When it loads a library, the dynamic linker calls a function whose address is at byte 16 of
-    # _r_debug. The hooks write a jump to the beginning of this function.
+    # Byte 16 of _r_debug has the address of a function that the dynamic linker calls when it loads
+    # a library. The hooks write a jump there.
     script = """
 def linker():
     state = ctypes.c_uint64.in_dll(ctypes.CDLL(None), "_r_debug")
@@ -245,9 +233,7 @@ assert (folder / "journal.jsonl").read_bytes() == journal
     assert [found.devices, len(found.graphs), len(found.dispatches)] == [1, 0, 1]
 
 
-def test_a_library_that_is_unloaded_and_loaded_again_is_watched_again(
-    tmp_path: Path, wsl: Path
-) -> None:
+def test_library_that_is_loaded_again_is_watched_again(tmp_path: Path, wsl: Path) -> None:
     script = """
 hooks = capture()
 for _ in range(3):
@@ -263,10 +249,8 @@ hooks.end()
     assert [found.devices, len(found.dispatches)] == [3, 3]
 
 
-def test_the_refusal_of_an_unexpected_dynamic_linker_quotes_its_function(
-    tmp_path: Path, wsl: Path
-) -> None:
-    # The function begins unexpectedly while dmlconf, or a debugger, has written a jump there.
+def test_refusal_quotes_an_unknown_function_of_the_linker(tmp_path: Path, wsl: Path) -> None:
+    # Until the hooks end, the function begins with their jump, `ff 25`.
     script = """
 from dmlconf.capture.hooking.systems.current import system
 hooks = capture()
@@ -291,7 +275,7 @@ time.sleep(300)
 """
 
 
-def test_a_second_ctrl_c_kills_a_program_that_ignores_the_first(tmp_path: Path, wsl: Path) -> None:
+def test_second_ctrl_c_kills_a_program_that_ignores_one(tmp_path: Path, wsl: Path) -> None:
     (tmp_path / "stubborn.py").write_text(IGNORES_CTRL_C, encoding="utf-8")
     command = ("capture", "-o", "cases", "--", "stubborn.py")
     process = beginning(tmp_path, *command, DMLCONF_WSL_LIBRARIES=str(wsl))
@@ -299,9 +283,9 @@ def test_a_second_ctrl_c_kills_a_program_that_ignores_the_first(tmp_path: Path, 
         assert process.poll() is None
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    time.sleep(0.5)  # Long enough for a first Ctrl-C to end the program, if it did so.
+    time.sleep(0.5)  # A program that obeys Ctrl-C would end.
     assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=8)  # It would be killed after ten seconds.
+    _, errors = process.communicate(timeout=8)  # dmlconf kills it after ten seconds.
     assert "it ended with -9" in errors
     assert not running(int(text_of(tmp_path / "number")))
