@@ -1,7 +1,4 @@
-"""Check that a runtime makes the mistake that a finding describes.
-
-A finding must not explain the failures that other mistakes cause.
-"""
+"""Check that a runtime makes the mistake that a finding describes."""
 
 from __future__ import annotations
 
@@ -33,7 +30,6 @@ OpenVINO's provider takes some operators only in a model of several nodes, such 
 
 
 def findings_in(runtime: str, **details: str) -> Findings:
-    """Return the findings of a runtime with these details, such as its provider."""
     return next(
         each for each in all_findings() if each.runtime == runtime and each.details == details
     )
@@ -50,13 +46,7 @@ def of_values(findings: Findings) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class FindingChecks:
-    """Checks of the findings in a runtime.
-
-    Attributes:
-        backend: the runtime, which runs the cases.
-        findings: the findings in this runtime.
-        target: the specification whose deviations are waived.
-    """
+    """Checks of the findings in a runtime; deviations of the target are waived."""
 
     backend: Backend
     findings: Findings
@@ -103,7 +93,6 @@ class FindingChecks:
 
 
 def _is_explained(verdict: Verdict, finding: Finding) -> bool:
-    """Return whether a verdict is a failure that the finding explains."""
     message = verdict.reason.message if verdict.reason else ""
     named, _, _ = message.partition(": ")
     return (

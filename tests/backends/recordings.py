@@ -51,13 +51,11 @@ def recording(
 
 
 def unpack(content: bytes) -> dict[str, bytes]:
-    """Return the members of a recording's file."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def write_archive(path: Path, members: Mapping[str, bytes]) -> Path:
-    """Write a zip archive of these members, by name; return its path."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -72,7 +70,6 @@ def write_changed(path: Path, content: bytes, **values: Any) -> Path:
 
 
 def recording_file(directory: Path, source: Recording) -> Path:
-    """Write a recording to `x.dmlrec` in a folder; return its path."""
     path = directory / "x.dmlrec"
     path.write_bytes(recording_bytes(source))
     return path

@@ -28,7 +28,6 @@ __all__ = [
 ]
 
 UNSUPPORTED_SIZES: Final = "tensors of more than eight dimensions, or without elements"
-"""A message of NoCaseError."""
 
 _MOST_DIMENSIONS: Final = 8
 """DirectML's `DML_TENSOR_DIMENSION_COUNT_MAX1`."""
@@ -37,11 +36,7 @@ _TYPES: Final = {each.dtype: each for each in DataType if each.bits >= 8}
 
 
 class NoCaseError(Exception):
-    """A test does not become a case; the message says why.
-
-    Attributes:
-        operator: an operator of the other project that has no case at all, or "".
-    """
+    """A test does not become a case; `operator` has no case at all, or is empty."""
 
     def __init__(self, message: str, operator: str = "") -> None:
         super().__init__(message)
@@ -60,15 +55,8 @@ def stated_case(
 ) -> Case:
     """Return a case of one of DirectML's operators; fields without a value are absent.
 
-    Args:
-        origin: the project whose test it is, which becomes the tag of the case.
-        name: the name of the test.
-        operator: the operator of DirectML.
-        inputs: the inputs, by field.
-        outputs: the outputs that the test states, by field.
-        fields: the desc's other fields.
-        types: the data types of tensors with 4 bits for an element, by field.
-        owned: the inputs that get OWNED_BY_DML.
+    `origin`, the project of the test, becomes a tag. `types` are the data types of tensors with 4
+    bits for an element. `owned` inputs get OWNED_BY_DML.
 
     Raises:
         NoCaseError: DirectML lacks such tensors, or must refuse the desc.
@@ -102,11 +90,7 @@ def stated_case(
 
 
 def tensor_of(array: Array) -> Array:
-    """Return an array as DirectML has it: BOOL is UINT8, and a scalar has one dimension.
-
-    Raises:
-        NoCaseError: DirectML has no tensor of this data type or these sizes.
-    """
+    """Return an array as DirectML has it: BOOL is UINT8, and a scalar has one dimension."""
     if array.dtype == np.bool_:
         array = array.astype(np.uint8)
     if array.dtype not in _TYPES:
@@ -117,7 +101,6 @@ def tensor_of(array: Array) -> Array:
 
 
 def tensor_desc(array: Array) -> TensorDesc:
-    """Return the desc of a packed tensor."""
     return TensorDesc(data_type(array), array.shape)
 
 

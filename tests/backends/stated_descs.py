@@ -23,7 +23,6 @@ class Indexing:
     fields: Mapping[str, Any]
 
     def case(self, case_of: Callable[..., Case]) -> Case:
-        """Return the case that `case_of` makes of operator, tensors and fields."""
         return case_of(self.operator, self.inputs, self.outputs, **self.fields)
 
 

@@ -13,7 +13,6 @@ from dmlconf.catalogue.model import FeatureLevel
 
 
 def capabilities(*circumstances: Circumstance) -> Capabilities:
-    """Return the capabilities of a backend that supports these circumstances."""
     return Capabilities(FeatureLevel(6, 4), frozenset(), circumstances=frozenset(circumstances))
 
 

@@ -21,7 +21,6 @@ ADDITIONS = cases_directory() / "element_wise_add"
 """The cases of the operator that the plugin computes."""
 
 KEYWORDS = "FLOAT32 and (layouts or documented)"
-"""The value of the option `-k`, which chooses cases."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 

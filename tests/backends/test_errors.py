@@ -36,10 +36,9 @@ ERRORS = [
     StaleRecordingError(Path("x.dmlrec"), ["tile/a", "tile/b"], 7, "Record again: dmlconf record"),
     UnknownChoiceError("fault", "zeroes", ["zeros", "crash"]),
 ]
-"""Errors of every class, with invented values."""
 
 
-def test_errors_has_an_error_of_every_class() -> None:
+def test_errors_of_every_class_are_listed_here() -> None:
     public = (getattr(errors, name) for name in errors.__all__)
     classes = {each for each in public if isinstance(each, type)}
     assert {type(error) for error in ERRORS} == {BackendError, *classes}

@@ -66,7 +66,6 @@ cases:
       OutputTensor: {Sizes: [4], DataType: FLOAT32}
       Repeats: [2]
 """
-"""A case that tests change, to compare digests."""
 
 
 def easily_lost(data_type: DataType) -> Array:
@@ -78,12 +77,10 @@ def easily_lost(data_type: DataType) -> Array:
 
 
 def bits(array: Array) -> tuple[np.dtype[Any], tuple[int, ...], bytes]:
-    """Return what arrays with equal bits share."""
     return array.dtype, array.shape, array.tobytes()
 
 
 def recording_of_case(case: Case, outcome: Outputs | Rejection) -> Recording:
-    """Return a recording of one case with its digest."""
     return recording({case.identifier: outcome}, {case.identifier: case_digest(case)})
 
 
@@ -94,7 +91,6 @@ def reference(case: Case) -> Outputs | Rejection:
 
 
 def replay(path: Path, *cases: Case) -> list[Outcome]:
-    """Return the outcomes of the backend `recording:PATH` on these cases."""
     backend = registry.create(registry.parse(f"recording:{path}"))
     return list(backend.run(cases))
 

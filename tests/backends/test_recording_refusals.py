@@ -45,7 +45,6 @@ from tests.cases.suites import replace_once
 
 
 def refusal(path: Path) -> str:
-    """Return the message with which a file is refused as a recording."""
     with pytest.raises(BackendError) as caught:
         read_recording(path)
     message = str(caught.value)
@@ -132,7 +131,6 @@ OUTPUT = {"type": "FLOAT32", "sizes": [2], "at": 0}
 """A manifest's description of an output."""
 
 SAMPLE = OUTPUT | {"sample": 2, "sha256": DIGEST}
-"""A manifest's description of a sampled output."""
 
 
 @pytest.mark.parametrize(

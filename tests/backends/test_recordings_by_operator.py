@@ -36,7 +36,6 @@ REFUSED = Rejection("CreateOperator", "E_INVALIDARG")
 
 @pytest.fixture
 def tile(tmp_path: Path) -> Case:
-    """The case of TILE that `test_recording.py` uses."""
     return built(tmp_path, TILE)
 
 
@@ -65,7 +64,6 @@ def recorded_refusal(case: Case, *, driver: str = "31.0.1") -> tuple[Case, Recor
 
 
 def replayed(argument: Path, *cases: Case) -> list[Outcome]:
-    """Return the outcomes of the backend `recording:ARGUMENT` on these cases."""
     return list(registry.create(registry.parse(f"recording:{argument}")).run(cases))
 
 
@@ -177,7 +175,6 @@ def test_operator_file_does_not_depend_on_others() -> None:
 
 
 def recording_of_values(*values: float) -> Recording:
-    """Return a recording of one case, whose output has these elements."""
     return recording({"tile/a": Outputs({"X": np.array(values, np.float32)})})
 
 

@@ -15,7 +15,6 @@ from dmlconf.tensors.datatypes import DataType
 
 
 def case(operator: str, in_place: Mapping[str, str] | None = None, **desc: Any) -> Case:
-    """Return a case of an operator, without an expectation."""
     about = About(Location(Path("case.yaml"), 1), "page")
     return Case("case", operator, desc, {}, None, (), about, in_place or {})
 
@@ -44,7 +43,6 @@ def gather(**desc: Any) -> Case:
 
 
 def graph_case(graph: Graph) -> GraphCase:
-    """Return a case of a graph, without an expectation."""
     about = About(Location(Path("case.yaml"), 1), "page")
     desc = {**graph.inputs, **graph.outputs}
     return GraphCase("graph", GRAPHS, desc, {}, None, (), about, graph=graph)

@@ -38,7 +38,6 @@ TENSOR = TensorDesc(
     DeclaredTensorSizeInBytes=64,
     GuaranteedBaseOffsetAlignment=256,
 )
-"""A tensor desc with a value for every field."""
 
 
 def comparable_value(value: Any) -> Any:
@@ -56,12 +55,10 @@ def comparable_value(value: Any) -> Any:
 
 
 def comparable_desc(desc: Desc) -> dict[str, Any]:
-    """Return a desc with comparable values."""
     return {name: comparable_value(value) for name, value in desc.items()}
 
 
 def is_enum(field: Field) -> bool:
-    """Return whether a field is an attribute with named constants."""
     return not field.is_tensor and field.attribute_kind is AttributeKind.ENUM
 
 

@@ -61,7 +61,7 @@ NAMES_IN_HEADERS: Final = {
     "CORE_1_0": "1_0_CORE",
     "LEVEL_11_0": "11_0",
 }
-"""The names in the headers of constants that Python cannot name so."""
+"""The headers' names of constants that have other names in Python."""
 
 TEMPLATES: Final = frozenset(
     {
@@ -73,7 +73,6 @@ TEMPLATES: Final = frozenset(
 
 
 def structures(*modules: ModuleType) -> Iterator[Any]:
-    """Yield the structures and unions that modules export."""
     for module in modules:
         for name in module.__all__:
             result = getattr(module, name)
@@ -82,7 +81,6 @@ def structures(*modules: ModuleType) -> Iterator[Any]:
 
 
 def interfaces(*modules: ModuleType) -> list[Interface]:
-    """Return the interfaces that modules export."""
     result = (getattr(module, name) for module in modules for name in module.__all__)
     return [each for each in result if isinstance(each, Interface)]
 
@@ -123,7 +121,6 @@ def catalogue_constants() -> Iterator[tuple[str, int]]:
 
 
 def enumerations() -> set[str]:
-    """Return the enumerations that attributes of operators have."""
     fields = (field for name in operator_names() for field in operator(name).fields)
     return {f.base_type for f in fields if f.attribute_kind == "enum" and not f.is_tensor}
 

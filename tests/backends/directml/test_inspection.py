@@ -32,12 +32,7 @@ RIGHT = np.array([1, 2, 1, 2], np.float32)
 
 
 class Arena:
-    """The memory of two correct dispatches of a case; a test then changes it.
-
-    Attributes:
-        before: the bytes before each dispatch.
-        after: the bytes after each dispatch.
-    """
+    """The memory before and after each of two correct dispatches; a test then changes it."""
 
     def __init__(self, **desc: Any) -> None:
         self.placement: Placement = placement_of(plan(tile(**desc)))
@@ -59,7 +54,6 @@ class Arena:
         return list(inspect(self.placement, self.before, self.after)[1])
 
     def only_fault(self) -> tuple[FaultKind, str]:
-        """Return the kind and the message of the single fault."""
         (fault,) = self.faults()
         return fault.kind, fault.message
 

@@ -27,7 +27,6 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install into a folder a package with a DirectML."""
     info = folder / "tensorflow_directml_plugin-0.4.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tensorflow-directml-plugin\n")

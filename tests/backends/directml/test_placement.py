@@ -33,7 +33,6 @@ FILL: Final = 0xCD
 
 
 def tensors_by_name(case: Case) -> dict[str, PlacedTensor]:
-    """Return where the tensors of a case lie, without those that are absent."""
     result = placement_of(plan(case))
     return {found.name: found for found in (*result.inputs, *result.outputs) if found}
 

@@ -33,17 +33,14 @@ PACKED_FLOATS = TensorDesc(DataType.FLOAT32, (2, 3))
 
 
 def attribute(name: str, c_type: str, **more: Any) -> Field:
-    """Return a field that is an attribute of a C type."""
     return Field(name, FieldKind.ATTRIBUTE, c_type, **more)
 
 
 def invented_operator(*fields: Field) -> Operator:
-    """Return an invented operator with these fields."""
     return replace(operator("TILE"), struct="DML_INVENTED_DESC", fields=fields)
 
 
 def structure_in_memory(native: NativeDesc, entry: Operator) -> Any:
-    """Return the operator's structure in memory."""
     structure: Any = operator_structure(entry).from_address(native.structure.Desc)
     structure.kept = native  # Keeps alive the desc that owns the memory.
     return structure
@@ -57,7 +54,6 @@ def tensor_at(address: int) -> Any:
 
 
 def numbers(address: int, count: int, kind: Any = ctypes.c_uint32) -> list[Any]:
-    """Return the numbers of an array in memory."""
     return list((kind * count).from_address(address))
 
 

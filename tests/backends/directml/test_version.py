@@ -13,7 +13,6 @@ from dmlconf.backends.directml.api.library import native_version
 
 
 def shared_object(*names: str) -> bytes:
-    """Return an ELF file that contains these names."""
     return b"\x7fELF" + bytes(60) + b"".join(f"text\0{name}\0".encode() for name in names)
 
 
