@@ -1,4 +1,4 @@
-"""Circumstances that a backend does not support are refused, with a hint of those that it does.
+"""Circumstances that a backend does not support are refused; a hint lists the supported ones.
 
 The tested code is in `dmlconf/backends/circumstances.py`.
 """

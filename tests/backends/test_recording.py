@@ -1,6 +1,6 @@
-"""Reading a recording gives what was written, to the bit, and replaying it gives those outcomes.
+"""A recording is read back with the same bits, and a replay gives the recorded outcomes.
 
-A recording also has a digest of each case, which shows whether the case has changed since.
+A digest of each case shows whether the case has changed since it was recorded.
 
 The tested code is in the modules of `dmlconf/backends/recording/`: `file.py` and `entries.py` (the
 format), `digest.py`, `model.py` and `backend.py` (the replay).

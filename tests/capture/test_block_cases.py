@@ -1,6 +1,6 @@
 """A captured graph is split into blocks of a few connected nodes, and each block becomes a case.
 
-A block's inputs were captured, or are computed from captured ones.
+A block's inputs were captured, or are computed from captured tensors.
 
 The tested code is in `dmlconf/capture/block_cases.py` and `dmlconf/capture/blocks.py`.
 """

@@ -1,7 +1,6 @@
 """Generated data of captured cases resembles the captured data.
 
-It has about the same range and share of zeros, and only whole numbers if the captured data has no
-others.
+Its range and share of zeros are about the same, and whole numbers stay whole.
 
 The tested code is in `dmlconf/capture/data_statistics.py`, `dmlconf/capture/hooking/arrays.py` and
 `dmlconf/capture/case_files.py`.

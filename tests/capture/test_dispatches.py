@@ -1,4 +1,4 @@
-"""A captured dispatch knows its operator by an address, which DirectML may use again.
+"""An operator is captured even at the address of a released initialiser.
 
 The tested code is in `dmlconf/capture/hooking/dispatches.py`.
 """

@@ -38,7 +38,7 @@ cases:
         ("[1.0, 2.0]", {"values": [1.0, 2.0]}),
     ],
 )
-def test_constant_is_a_fill_if_its_bits_are_equal(
+def test_only_equal_bits_make_a_constant_a_fill(
     tmp_path: Path, values: str, written: dict[str, Any]
 ) -> None:
     path = tmp_path / "case.yaml"

@@ -1,4 +1,4 @@
-"""The buffers that an application binds to an initialiser are read for each of its operators.
+"""For each operator of an initialiser, the buffers that an application binds are read.
 
 The tested code is in `dmlconf/capture/hooking/slots.py`.
 """

@@ -1,4 +1,4 @@
-"""Adapters are chosen by number or name, and listed even if the driver of one ends its process.
+"""Adapters are chosen by number or name, and one whose driver crashes is listed, too.
 
 The tested code is in `dmlconf/backends/directml/devices/adapters.py`,
 `dmlconf/backends/directml/api/dxcore.py`, `dmlconf/backends/directml/devices/survey.py` and
@@ -59,7 +59,7 @@ def test_a_software_adapter_is_chosen_if_there_is_no_other() -> None:
     [
         ("3", "no adapter matches '3'"),
         ("GeForce", "no adapter matches 'GeForce'"),
-        ("r", "several adapters match 'r'"),  # Each of the three names has an r.
+        ("r", "several adapters match 'r'"),
     ],
 )
 def test_unknown_or_ambiguous_adapter_error_lists_all_adapters(wanted: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""The backend `directml`: its options, and which failures are rejections, breakdowns or errors.
+"""The backend `directml` reads options, and reports a failure as `Rejection` or `Breakdown`.
 
 The tested code is in `dmlconf/backends/directml/backend.py`, `dmlconf/backends/options.py`,
 `dmlconf/backends/registry.py`, `dmlconf/backends/directml/dispatch/outcomes.py` and
@@ -82,7 +82,7 @@ def test_options_become_execution_flags() -> None:
         ("CompileOperator", 0x80004005, "E_FAIL"),
         ("CompileGraph", E_INVALIDARG, "E_INVALIDARG"),
         ("CreateOperatorInitializer", E_INVALIDARG, "E_INVALIDARG"),
-        ("CompileOperator", 0x80041234, "0x80041234"),  # An HRESULT without a known name.
+        ("CompileOperator", 0x80041234, "0x80041234"),
     ],
 )
 def test_refusal_of_an_operator_is_a_rejection(call: str, hresult: int, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Graphs on Microsoft's DirectML give right outputs; a refusal says at which stage.
+"""Graphs on Microsoft's DirectML give right outputs; a refusal names its stage.
 
 The graphs run in the Wine lab; build it first: python3 lab/lab.py build.
 

@@ -102,7 +102,6 @@ def constants(enums: list[type[Enum]]) -> Iterator[tuple[str, int]]:
 
 
 def static_assertions(keyword: str, expected: Iterator[tuple[str, int]]) -> str:
-    """Return a static assertion for each C expression and its value."""
     return "\n".join(f'{keyword}({text} == {value}, "{text}");' for text, value in expected)
 
 

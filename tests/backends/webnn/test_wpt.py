@@ -1,7 +1,7 @@
 """WebNN's own tests pass as cases on WebNN, or `wpt_results.yaml` says why not.
 
-WebNN's tests are in a checkout of web-platform-tests (wpt); without it they do not run. Other tests
-of this module check how tests in WebNN's form are read and judged.
+WebNN's tests need a checkout of web-platform-tests (wpt). Other tests of this module check how
+tests in WebNN's form are read and judged.
 
 The tested code is in `schemas/translation/webnn.yaml`, in all modules of `dmlconf/translation/` and
 `dmlconf/backends/webnn/`, in `tests/backends/webnn/wpt_results.py`, and in the modules of
