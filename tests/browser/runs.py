@@ -100,7 +100,6 @@ VERDICTS: Final = [
 
 
 def open_and_wait(page: Page, address: str) -> Page:
-    """Open a page, and wait until its script is done."""
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
     return page

@@ -34,7 +34,6 @@ def report(tmp_path: Path) -> str:
 
 
 def shown(page: Page) -> list[str]:
-    """Return the identifiers of the cases that the list shows."""
     return page.locator("#cases summary code").all_inner_texts()
 
 

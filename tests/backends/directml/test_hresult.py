@@ -44,6 +44,8 @@ def test_hresult_is_named_or_written_in_hexadecimal(value: int, name: str) -> No
 def test_hresult_with_its_highest_bit_is_a_failure() -> None:
     assert hresult.failed(-1)
     assert hresult.failed(0x80004005)
+    assert hresult.failed(1 << 31)
+    assert not hresult.failed((1 << 31) - 1)
     assert not hresult.failed(0x087A0001)  # DXGI_STATUS_OCCLUDED.
     assert not hresult.failed(1)
 
