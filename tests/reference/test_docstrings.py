@@ -55,7 +55,7 @@ def types_by_tensor(entry: Operator) -> list[str]:
 
 
 @for_each(WITH_OWN_FUNCTIONS)
-def test_a_docstring_begins_with_all_tensors_their_sizes_and_their_data_types(name: str) -> None:
+def test_docstring_begins_with_tensors_sizes_and_data_types(name: str) -> None:
     entry = operator(name)
     beginning = (reference_function(name).__doc__ or "").split("\n\n")[0]
     shapes, *types = " ".join(beginning.split()).split("; ")

@@ -26,7 +26,7 @@ def scale(desc: ScaleDesc) -> float:
     return desc.Input * desc.Factor + (desc.Bias or 0.0)
 
 
-def test_fields_are_taken_by_name_and_in_the_order_of_the_desc() -> None:
+def test_fields_are_taken_by_name_or_position() -> None:
     assert scale(Input=2.0, Factor=3.0, Bias=1.0) == scale(2.0, 3.0, Bias=1.0) == 7.0
 
 

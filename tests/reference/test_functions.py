@@ -27,17 +27,17 @@ def takes_the_fields(name: str, part: str = "") -> bool:
     return True
 
 
-def test_every_operator_has_a_reference_function_that_takes_its_fields() -> None:
+def test_reference_functions_take_the_fields_of_operators() -> None:
     assert [name for name in operator_names() if not takes_the_fields(name)] == []
 
 
 def test_every_reference_function_documents_its_source() -> None:
     docstrings = {name: reference_function(name).__doc__ or "" for name in WITH_OWN_FUNCTIONS}
-    assert len(docstrings) > 100  # Else this test would check next to nothing.
+    assert len(docstrings) > 100
     assert [name for name, text in docstrings.items() if "Source: " not in text] == []
 
 
-def test_every_error_scale_names_the_section_of_bounds_md_that_derives_it() -> None:
+def test_every_error_scale_names_a_section_of_bounds_md() -> None:
     page = (Path(__file__).parents[2] / "docs" / "bounds.md").read_text("utf-8")
     headings = set(re.findall(r"^## (.+)$", page, re.M))
     found = 0
@@ -49,10 +49,10 @@ def test_every_error_scale_names_the_section_of_bounds_md_that_derives_it() -> N
             section = re.search(r"docs/bounds\.md, ([^.]+)\.", doc)
             assert section, name
             assert " ".join(section[1].split()) in headings, name
-    assert found > 20  # Else this test would check next to nothing.
+    assert found > 20
 
 
-def test_every_section_of_bounds_md_that_the_code_names_exists() -> None:
+def test_named_sections_of_bounds_md_exist() -> None:
     root = Path(__file__).parents[2]
     page = (root / "docs" / "bounds.md").read_text("utf-8")
     headings = set(re.findall(r"^##+ (.+)$", page, re.M))
@@ -62,10 +62,10 @@ def test_every_section_of_bounds_md_that_the_code_names_exists() -> None:
         for named in re.findall(r"docs/bounds\.md, ([A-Z][^.]*)\.", text):
             found += 1
             assert set(re.split(r", | and ", named)) <= headings, f"{path.name}: {named}"
-    assert found > 50  # Else this test would check next to nothing.
+    assert found > 50
 
 
-def test_every_operator_has_the_functions_that_its_precision_rules_need() -> None:
+def test_operators_have_functions_for_their_precision_rules() -> None:
     parts = {
         RuleKind.ACCUMULATE: "error_scale",
         RuleKind.INTERVAL: "interval",

@@ -60,7 +60,7 @@ def test_the_backend_numpy_runs_a_graph(tmp_path: Path) -> None:
     np.testing.assert_array_equal(outcome.arrays["y"].ravel(), [2, 0, 6])
 
 
-def test_the_backend_numpy_refuses_an_edge_whose_sizes_differ_from_those_of_its_input(
+def test_edge_of_other_sizes_than_its_input_is_refused(
     tmp_path: Path,
 ) -> None:
     outputs = run_case(graph_case(tmp_path, TWO_NODES))
@@ -80,7 +80,7 @@ def test_only_nodes_whose_inputs_change_are_evaluated_again(tmp_path: Path) -> N
 
     from_scratch = evaluate_nodes(case, evaluate, store=add_1_to_sum)
     again = evaluate_nodes(case, evaluate, store=add_1_to_sum, known=known)
-    # `scaled` reads `sum`, and `weights` reads `scaled`; `product` comes before.
+    # `scaled` reads `sum`, `weights` reads `scaled`, and `product` reads neither.
     evaluated = {name for name, node in again.cases.items() if node is not known.cases[name]}
     assert evaluated == {"scaled", "weights"}
     for slot, values in from_scratch.outputs.items():

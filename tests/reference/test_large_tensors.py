@@ -18,10 +18,10 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
 LARGEST_NUMBER = 4
-"""The greatest magnitude drawn, so small that sums are exact and windows have equal maxima."""
+"""Small enough for exact sums in FLOAT32, and for equal maxima in a window."""
 
 POOLED_SIZES = (2, 30, 61, 50)
-"""Sizes of tensors of 183,000 elements, more than the 65,536 over which windows slide at once."""
+"""183,000 elements; pooling computes parts of at most 65,536."""
 
 
 def random(*sizes: int, seed: int = 0) -> Array:
@@ -65,10 +65,10 @@ def convolution(values: Array, filter_: Array, groups: int, direction: str) -> A
     ],
     ids=["a part is some rows", "a part is some groups", "a part is a batch"],
 )
-def test_a_large_convolution_equals_a_loop_over_its_batches_and_groups(
+def test_large_convolution_equals_loop_over_batches_and_groups(
     direction: str, sizes: tuple[int, ...], filter_sizes: tuple[int, ...], groups: int
 ) -> None:
-    """FORWARD has parts, since its windows have over 131,072 elements in all; BACKWARD has none."""
+    """Only FORWARD is computed in parts."""
     values, filter_ = random(*sizes), random(*filter_sizes, seed=1)
     actual = convolution(values, filter_, groups, direction)
     channels, outputs = sizes[1] // groups, actual.shape[1] // groups
@@ -90,10 +90,7 @@ def test_a_large_convolution_equals_a_loop_over_its_batches_and_groups(
 
 
 def pooled(operator: str, values: Array, **more: Any) -> Any:
-    """Return the output of pooling, or all outputs if there are several.
-
-    The windows have 3 x 3 elements, and neighbouring ones overlap by one element.
-    """
+    """Return the output of pooling, or all outputs if there are several."""
     sizes = (values.shape[2] + 1) // 2, (values.shape[3] + 1) // 2
     result = reference_function(operator)(
         InputTensor=values,
@@ -111,9 +108,7 @@ def pooled(operator: str, values: Array, **more: Any) -> Any:
     ("operator", "more"),
     [("AVERAGE_POOLING", {"IncludePadding": False}), ("MAX_POOLING", {}), ("LP_POOLING", {"P": 1})],
 )
-def test_pooling_in_parts_equals_pooling_of_each_channel_alone(
-    operator: str, more: dict[str, Any]
-) -> None:
+def test_large_pooling_equals_pooling_of_each_channel(operator: str, more: dict[str, Any]) -> None:
     values = random(*POOLED_SIZES)
     actual = pooled(operator, values, **more)
     for batch, channel in np.ndindex(2, 30):
@@ -123,7 +118,7 @@ def test_pooling_in_parts_equals_pooling_of_each_channel_alone(
         )
 
 
-def test_indices_of_pooling_in_parts_refer_to_the_whole_tensor() -> None:
+def test_indices_of_large_pooling_refer_to_the_whole_tensor() -> None:
     values = random(*POOLED_SIZES)
     outputs = desc(2, 30, 31, 25, data_type=DataType.UINT32)
     alone = desc(1, 1, 31, 25, data_type=DataType.UINT32)
@@ -138,7 +133,7 @@ def test_indices_of_pooling_in_parts_refer_to_the_whole_tensor() -> None:
 
 @pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
 @pytest.mark.parametrize("sizes", [(60, 50), (2, 1)], ids=["large output", "small output"])
-def test_gradients_of_resampling_in_parts_equal_those_of_each_channel_alone(
+def test_large_resampling_gradient_equals_that_of_each_channel(
     mode: str, sizes: tuple[int, int]
 ) -> None:
     gradient = random(2, 30, 120, 100)  # 720,000 elements; a part has at most 65,536.
@@ -156,13 +151,13 @@ def test_gradients_of_resampling_in_parts_equal_those_of_each_channel_alone(
         one = gradient[batch : batch + 1, channel : channel + 1]
         alone = function(one, desc(1, 1, *sizes), **fields)
         np.testing.assert_array_equal(actual[batch, channel], alone[0, 0])
-    # The sum of the gradients of each channel is unchanged, but for the rounding to FLOAT32.
+    # The sum of a channel is unchanged, up to rounding.
     np.testing.assert_allclose(actual.sum(axis=(2, 3)), gradient.sum(axis=(2, 3)), atol=0.01)
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_roi_align_in_parts_equals_roi_align_of_each_region_alone(function: str) -> None:
-    # A region has 8 * 8 outputs in 30 channels, of up to 2 * 2 samples: 40 regions take 5 parts.
+def test_large_roi_align_equals_that_of_each_region(function: str) -> None:
+    # Eight regions are a part.
     values, count = random(2, 30, 20, 20), 40
     drawn = np.random.default_rng(2)
     begins = drawn.uniform(0, 8, (count, 2))
@@ -194,10 +189,10 @@ def test_roi_align_in_parts_equals_roi_align_of_each_region_alone(function: str)
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_roi_align_and_its_gradient_in_parts_equal_those_of_ten_channels_at_a_time(
+def test_roi_align_of_300_channels_equals_ten_at_a_time(
     function: str,
 ) -> None:
-    # With 300 channels, each output element of a region is a part; ten channels are one part.
+    # Each output element is a part of its own with 300 channels, but not with ten.
     values = random(1, 300, 20, 20)
     gradients = random(2, 300, 3, 4, seed=1)
     fields: dict[str, Any] = {
@@ -241,7 +236,7 @@ def test_roi_align_and_its_gradient_in_parts_equal_those_of_ten_channels_at_a_ti
             np.testing.assert_allclose(whole[:, channels], computed(channels), rtol=1e-6, atol=1e-6)
 
 
-def test_roi_pooling_in_parts_equals_roi_pooling_of_each_region_alone() -> None:
+def test_large_roi_pooling_equals_that_of_each_region() -> None:
     values, count = random(2, 30, 40, 40), 40  # Seven regions are a part.
     drawn = np.random.default_rng(2)
     begins = drawn.integers(0, 20, (count, 2))

@@ -34,7 +34,7 @@ def test_a_special_case_has_no_function_of_its_own(name: str) -> None:
             assert not hasattr(import_module(permitted), f"{name.lower()}_{part}")
 
 
-def test_fields_of_the_same_name_are_passed_on_and_constants_added() -> None:
+def test_common_fields_are_passed_on_and_constants_added() -> None:
     """TOP_K is TOP_K1 with the constant DECREASING as its AxisDirection."""
     values = np.array([[3, 1, 2]], np.int32)
     outputs = TensorDesc(DataType.INT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
@@ -43,7 +43,7 @@ def test_fields_of_the_same_name_are_passed_on_and_constants_added() -> None:
 
 
 def test_fields_that_only_the_general_operator_has_are_computed() -> None:
-    """ACTIVATION_HARDMAX is ACTIVATION_HARDMAX1 with the last axis as its only one in Axes."""
+    """ACTIVATION_HARDMAX is ACTIVATION_HARDMAX1 along the last axis."""
     values = np.array([[1, 2], [3, 4]], np.float32)
     actual = reference_function("ACTIVATION_HARDMAX")(
         InputTensor=values, OutputTensor=TensorDesc(DataType.FLOAT32, (2, 2))
@@ -51,8 +51,8 @@ def test_fields_that_only_the_general_operator_has_are_computed() -> None:
     assert actual.tolist() == [[0, 1], [0, 1]]
 
 
-def test_a_special_case_of_a_special_case_reaches_the_most_general_operator() -> None:
-    """UPSAMPLE_2D is a special case of RESAMPLE, and that one of others up to RESAMPLE3."""
+def test_special_cases_of_special_cases_are_followed() -> None:
+    """UPSAMPLE_2D specialises RESAMPLE, which specialises RESAMPLE1, and so on to RESAMPLE3."""
     values = np.array([[[[1, 2]]]], np.float32)
     actual = reference_function("UPSAMPLE_2D")(
         InputTensor=values,

@@ -48,14 +48,12 @@ def test_products_of_8_bit_integers_are_exact(
 
 
 @given(seed=SEEDS, output=st.sampled_from(BYTES))
-def test_quantized_and_float_products_are_those_of_dequantized_matrices(
-    seed: int, output: DataType
-) -> None:
+def test_products_agree_with_dequantized_matrices(seed: int, output: DataType) -> None:
     random = np.random.default_rng(seed)
     a, b = elements(random, DataType.UINT8, 3, 9), elements(random, DataType.INT8, 9, 4)
     a_scale, b_scale = scales(random, 3, 1), scales(random, 1, 4)
     a_zero, b_zero = elements(random, DataType.UINT8, 3, 1), elements(random, DataType.INT8, 1, 4)
-    # The scale is so large that many quotients fit a byte.
+    # With such scales, many quotients fit a byte.
     scale, zero = scales(random, 3, 1) * 999, elements(random, output, 3, 1)
     inputs = a, a_scale, a_zero, b, b_scale, b_zero, scale, zero
     name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
@@ -78,7 +76,7 @@ def test_quantized_and_float_products_are_those_of_dequantized_matrices(
 
 
 @given(seed=SEEDS, output=st.sampled_from(BYTES))
-def test_a_quantized_sum_is_that_of_dequantized_tensors(seed: int, output: DataType) -> None:
+def test_quantized_sum_agrees_with_dequantized_tensors(seed: int, output: DataType) -> None:
     random = np.random.default_rng(seed)
     a, b = elements(random, DataType.UINT8, 50), elements(random, DataType.INT8, 50)
     a_zero, b_zero = elements(random, DataType.UINT8, 1), elements(random, DataType.INT8, 1)
@@ -95,7 +93,7 @@ def test_a_quantized_sum_is_that_of_dequantized_tensors(seed: int, output: DataT
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
-def test_sums_are_exact_only_with_scales_that_are_powers_of_two(scale: float, exact: bool) -> None:
+def test_sums_are_exact_only_for_power_of_two_scales(scale: float, exact: bool) -> None:
     a, b = np.arange(-20, 20, dtype=np.int8), np.full(40, 3, np.int8)
     input_scale, output_scale = (np.array([s], np.float32) for s in (scale, 2 * scale))
     inputs = a, input_scale, None, b, input_scale, None, output_scale, None
@@ -111,9 +109,7 @@ def test_sums_are_exact_only_with_scales_that_are_powers_of_two(scale: float, ex
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
-def test_products_are_exact_only_with_scales_that_are_powers_of_two(
-    scale: float, exact: bool
-) -> None:
+def test_products_are_exact_only_for_power_of_two_scales(scale: float, exact: bool) -> None:
     a, b = np.arange(-20, 20, dtype=np.int8).reshape(40, 1), np.array([[3]], np.int8)
     a_scale, b_scale, output_scale = (np.array([[s]], np.float32) for s in (scale, 1, 2 * scale))
     inputs = a, a_scale, None, b, b_scale, None, output_scale, None
@@ -130,12 +126,14 @@ def test_products_are_exact_only_with_scales_that_are_powers_of_two(
 
 @pytest.mark.parametrize(
     ("value", "others"),
-    [(2**31 - 1, [63.96875]), (-(2**31), [-63.96875]), (65504, []), (-65504, [])],
+    [
+        (2**31 - 1, [65504 * 2.0**-10]),
+        (-(2**31), [-65504 * 2.0**-10]),
+        (65504, []),
+        (-65504, []),
+    ],
 )
-def test_an_integer_beyond_float16_may_count_as_the_largest_number_of_float16(
-    value: int, others: list[float]
-) -> None:
-    """The largest number of FLOAT16, 65504, is multiplied by a scale of 2^-10."""
+def test_integer_beyond_float16_may_count_as_65504(value: int, others: list[float]) -> None:
     number, one = np.array([[value]], np.int32), np.ones((1, 1), np.int32)
     unit, scale = np.ones((1, 1), np.float16), np.array([[2.0**-10]], np.float16)
     inputs = number, unit, None, one, scale, None, None

@@ -1,5 +1,7 @@
 """Sums of products of bytes minus their zero points are exact, however long they are.
 
+FLOAT32 holds a sum of at most 114 such products exactly.
+
 The tested code is in `dmlconf/reference/quantization/exact_sums.py`.
 """
 
@@ -9,12 +11,14 @@ import pytest
 from dmlconf.reference.quantization.exact_sums import exact_convolution, exact_product
 from dmlconf.reference.windows.convolution import FilterGeometry, forward
 
-EXTREMES = [383.0, -383.0, 382.0]
-"""A byte minus its zero point is 255 + 128 at most; 114 products 383 * 383 are less than 2^24."""
+LARGEST = 255.0 + 128.0
+"""The largest difference of a byte and its zero point."""
+
+EXTREMES = [LARGEST, -LARGEST, LARGEST - 1]
 
 
 @pytest.mark.parametrize("length", [1, 113, 114, 115, 229, 5003])
-def test_a_product_of_the_largest_numbers_is_exact(length: int) -> None:
+def test_product_of_largest_numbers_is_exact(length: int) -> None:
     random = np.random.default_rng(length)
     a = random.choice(EXTREMES, (2, 5, length), p=[0.9, 0.05, 0.05])
     b = random.choice(EXTREMES, (2, length, 3), p=[0.9, 0.05, 0.05])
@@ -22,8 +26,7 @@ def test_a_product_of_the_largest_numbers_is_exact(length: int) -> None:
 
 
 @pytest.mark.parametrize(("channels", "kernel"), [(3, 3), (13, 3), (40, 2), (150, 1), (2, 11)])
-def test_a_convolution_of_the_largest_numbers_is_exact(channels: int, kernel: int) -> None:
-    """Each output adds channels * kernel * kernel products: 27, 117, 160, 150 or 242."""
+def test_convolution_of_largest_numbers_is_exact(channels: int, kernel: int) -> None:
     random = np.random.default_rng(channels)
     values = random.choice(EXTREMES, (2, 2 * channels, kernel + 2, kernel), p=[0.9, 0.05, 0.05])
     filter_ = random.choice(EXTREMES, (4, channels, kernel, kernel), p=[0.9, 0.05, 0.05])

@@ -1,4 +1,4 @@
-"""Quantization undoes dequantization, uses each block's own scale, and permits right roundings.
+"""Quantization undoes dequantization, uses each block's scale, and permits several roundings.
 
 The tested code is in `linear.py` and `quotients.py` of `dmlconf/reference/quantization/` and of
 `dmlconf/permitted/quantization/`.
@@ -43,7 +43,7 @@ def quantize(values: Array, *tensors: Array, output: DataType) -> Array:
 @pytest.mark.parametrize("integer", BYTES)
 @pytest.mark.parametrize("floating", FLOATS)
 @given(data=st.data())
-def test_integers_that_are_dequantized_and_quantized_again_are_unchanged(
+def test_quantization_undoes_dequantization(
     integer: DataType, floating: DataType, data: st.DataObject
 ) -> None:
     elements = st.integers(int(integer.minimum), int(integer.maximum))
@@ -59,7 +59,7 @@ def test_integers_that_are_dequantized_and_quantized_again_are_unchanged(
 
 @pytest.mark.parametrize("integer", INTEGERS)
 @given(seed=st.integers(0, 99), blocks=st.sampled_from([(1, 1), (4, 1), (2, 3), (1, 6), (4, 6)]))
-def test_each_block_of_elements_is_quantized_with_its_own_scale_and_zero_point(
+def test_each_block_has_its_own_scale_and_zero_point(
     integer: DataType, seed: int, blocks: tuple[int, int]
 ) -> None:
     random = np.random.default_rng(seed)
@@ -87,7 +87,7 @@ def test_dynamic_quantization_is_off_by_at_most_one_scale(values: list[float]) -
             numbers, TensorDesc(integer, numbers.shape), TensorDesc(DataType.FLOAT32, (1,)), one
         )
         near = (actual.astype(np.float64) - zero_point) * scale
-        # A subnormal scale is rounded to a multiple of 2^-149, which may be 0.
+        # A subnormal scale is rounded to a multiple of 2^-149.
         rounding = 255 * 2.0**-150
         assert np.all(np.abs(near - numbers) <= 1.01 * scale.astype(np.float64) + rounding)
 
@@ -101,7 +101,7 @@ def permitted_elements(name: str, *inputs: Any, actual: Any, output: DataType) -
 
 
 @given(seed=st.integers(0, 999))
-def test_a_quotient_may_be_a_product_with_the_reciprocal_before_it_is_rounded(seed: int) -> None:
+def test_quotient_may_be_a_product_with_the_reciprocal(seed: int) -> None:
     random = np.random.default_rng(seed)
     scale = random.uniform(0.1, 3, 50).astype(np.float32)
     zero_point = random.integers(0, 255, 50).astype(np.uint8)
@@ -118,7 +118,7 @@ def test_a_quotient_may_be_a_product_with_the_reciprocal_before_it_is_rounded(se
 
 
 @given(seed=st.integers(0, 999))
-def test_dequantized_products_may_be_rounded_to_nearest_or_toward_zero_only(seed: int) -> None:
+def test_dequantized_product_is_rounded_to_nearest_or_toward_zero(seed: int) -> None:
     random = np.random.default_rng(seed)
     scale = random.uniform(0.1, 3, 50).astype(np.float32)
     values, zero_point = (random.integers(0, 255, 50).astype(np.uint8) for _ in range(2))
@@ -131,21 +131,19 @@ def test_dequantized_products_may_be_rounded_to_nearest_or_toward_zero_only(seed
 
 
 HALVES = np.array([-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5], np.float32)
-"""Quotients of which each of WRONG_ROUNDINGS rounds some otherwise than to even."""
 
 WRONG_ROUNDINGS: dict[str, Callable[[Array], Array]] = {
-    "away": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
-    "up": lambda x: np.floor(x + 0.5),
-    "down": lambda x: np.ceil(x - 0.5),
-    "floor": np.floor,
-    "truncated": np.trunc,
+    "halves away from 0": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "halves up": lambda x: np.floor(x + 0.5),
+    "halves down": lambda x: np.ceil(x - 0.5),
+    "all down": np.floor,
+    "all toward 0": np.trunc,
 }
-"""Rounding of halves away from 0, up or down; rounding of all numbers down or toward 0."""
 
 
 @pytest.mark.parametrize("scale", [0.25, 1.0, 8.0])
 @pytest.mark.parametrize("rounding", WRONG_ROUNDINGS)
-def test_halves_of_exact_quotients_are_rounded_to_even_only(rounding: str, scale: float) -> None:
+def test_exact_quotients_halfway_are_rounded_to_even(rounding: str, scale: float) -> None:
     scales = np.full(8, scale, np.float32)
     driver, right = WRONG_ROUNDINGS[rounding](HALVES), np.rint(HALVES)
     for name, tensors in (
@@ -165,14 +163,14 @@ def test_an_odd_zero_point_is_added_after_rounding() -> None:
     assert not any(permitted_elements(*inputs, actual=np.rint(HALVES + 1), output=DataType.INT8))
 
 
-def test_a_half_of_an_inexact_quotient_may_be_rounded_either_way() -> None:
+def test_halfway_quotient_by_3_may_be_rounded_either_way() -> None:
     values = np.array([7.5, 7.5, 7.4, 10.5, 10.5], np.float32)
     inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", values, np.full(5, 3, np.float32), None
     actual = permitted_elements(*inputs, actual=[2, 3, 3, 3, 4], output=DataType.INT8)
     assert actual == [True, True, False, True, True]
 
 
-def test_nan_becomes_one_of_three_numbers_and_none_between() -> None:
+def test_nan_becomes_minimum_or_zero_or_zero_point() -> None:
     values, scale = np.full(5, np.nan, np.float32), np.ones(5, np.float32)
     inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", values, scale, np.full(5, 7, np.int8)
     actual = permitted_elements(*inputs, actual=[-128, 0, 7, -50, 127], output=DataType.INT8)
@@ -189,9 +187,7 @@ def dynamic(values: Array, part: str = "") -> Any:
 
 @pytest.mark.parametrize("rounding", WRONG_ROUNDINGS)
 @pytest.mark.parametrize("scale", [0.5, 1.0, 4.0])
-def test_a_range_of_255_times_a_power_of_two_is_quantized_exactly(
-    rounding: str, scale: float
-) -> None:
+def test_range_of_255_powers_of_two_is_quantized_exactly(rounding: str, scale: float) -> None:
     quotients = np.array([-10, 245, -3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5], np.float32)
     values = quotients * np.float32(scale)
     right, found_scale, zero_point = dynamic(values)
@@ -203,12 +199,12 @@ def test_a_range_of_255_times_a_power_of_two_is_quantized_exactly(
     driver = (WRONG_ROUNDINGS[rounding](quotients) + 10).astype(np.uint8)
     exact = driver == np.rint(quotients) + 10
     assert is_permitted(driver, right, *outputs).tolist() == exact.tolist()
-    # A kernel that multiplies by the reciprocal of 255 finds the same scale.
+    # A product with the reciprocal of 255 gives the same scale.
     reciprocal = np.float32(255 * scale) * np.float32(1 / 255)
     assert reciprocal == scale
 
 
-def test_a_scale_is_finite_or_infinite_if_the_range_of_the_inputs_overflows() -> None:
+def test_scale_of_overflowing_range_is_finite_or_infinite() -> None:
     largest = float(np.finfo(np.float32).max)
     values = np.array([-largest, largest], np.float32)
     _, scales, _ = dynamic(values, "candidates")
@@ -220,22 +216,22 @@ def test_a_scale_is_finite_or_infinite_if_the_range_of_the_inputs_overflows() ->
 
 NORMAL = np.array([0, 1, 1 / 2, 1 / 3, 1 / 64], np.float32) * np.float32(2.0**-120)
 SUBNORMAL = np.array([-100, 155, 50, -20], np.float32) * np.float32(1000 * 2.0**-149)
-"""Normal and subnormal inputs, whose scales are subnormal: their ranges divided by 255."""
+"""The range of either, divided by 255, is a subnormal scale."""
 
 
 @pytest.mark.parametrize(
     ("values", "driver", "expected"),
     [
-        (NORMAL, [0, 255, 128, 85, 4], [True] * 5),  # DirectML 1.9.0 and 1.15.4
+        (NORMAL, [0, 255, 128, 85, 4], [True] * 5),  # measured on DirectML 1.9.0 and 1.15.4
         (NORMAL, [0, 255, 255, 255, 255], [True] * 5),  # the scale counts as 0
         (NORMAL, [0, 255, 140, 80, 9], [True, True, False, False, False]),
-        (SUBNORMAL, [0, 255, 255, 0], [True] * 4),  # DirectML 1.9.0 and 1.15.4
+        (SUBNORMAL, [0, 255, 255, 0], [True] * 4),  # measured on DirectML 1.9.0 and 1.15.4
         (SUBNORMAL, [0, 255, 150, 80], [True] * 4),  # the page's formula
         (SUBNORMAL, [0, 0, 0, 0], [True] * 4),  # all inputs count as 0
         (SUBNORMAL, [9, 200, 90, 130], [False] * 4),
     ],
 )
-def test_a_subnormal_scale_may_count_as_itself_or_as_zero(
+def test_subnormal_scale_counts_as_itself_or_zero(
     values: Array, driver: list[int], expected: list[bool]
 ) -> None:
     right, *_ = dynamic(values)
@@ -244,7 +240,7 @@ def test_a_subnormal_scale_may_count_as_itself_or_as_zero(
 
 
 @pytest.mark.parametrize(("values", "zero_points"), [(NORMAL, {0}), (SUBNORMAL, {0, 100, 255})])
-def test_a_subnormal_scale_has_three_zero_points_only_if_the_inputs_are_subnormal(
+def test_only_subnormal_inputs_permit_three_zero_points(
     values: Array, zero_points: set[int]
 ) -> None:
     _, _, right = dynamic(values)

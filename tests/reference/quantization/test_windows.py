@@ -27,10 +27,7 @@ PADDINGS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 def elements_in_window(
     tensor: Any, position: Any, kernel: Any, strides: Any, dilations: Any, start: Any
 ) -> Any:
-    """Yield the elements in the window at `position`, each after its kernel index.
-
-    Nothing is yielded for padding.
-    """
+    """Yield kernel index and value of each element in the window at `position`, no padding."""
     for row, column in np.ndindex(*kernel):
         y = position[0] * strides[0] - start[0] + row * dilations[0]
         x = position[1] * strides[1] - start[1] + column * dilations[1]
@@ -56,7 +53,7 @@ def convolution(
 @settings(max_examples=examples(15))
 @given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
 @pytest.mark.parametrize("groups", [1, 2])
-def test_an_integer_convolution_sums_the_products_in_the_window(
+def test_integer_convolution_agrees_with_loops(
     groups: int, seed: int, strides: Any, dilations: Any, kernel: Any, start: Any
 ) -> None:
     random = np.random.default_rng(seed)
@@ -85,7 +82,7 @@ def test_an_integer_convolution_sums_the_products_in_the_window(
 @settings(max_examples=examples(15))
 @given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_quantized_convolution_is_that_of_dequantized_tensors_plus_a_bias(
+def test_quantized_convolution_agrees_with_loops(
     groups: int, seed: int, strides: Any, dilations: Any, kernel: Any, start: Any
 ) -> None:
     random = np.random.default_rng(seed)
@@ -132,7 +129,7 @@ def test_a_quantized_convolution_is_that_of_dequantized_tensors_plus_a_bias(
 @given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
 @pytest.mark.parametrize("include", [False, True])
 @pytest.mark.parametrize("data_type", [DataType.INT8, DataType.UINT8])
-def test_an_average_is_that_of_the_elements_in_the_window_with_padding_only_if_included(
+def test_quantized_average_counts_padding_only_if_included(
     data_type: DataType,
     include: bool,
     seed: int,
@@ -180,7 +177,7 @@ def test_an_average_is_that_of_the_elements_in_the_window_with_padding_only_if_i
         (1.0, 1.0, 6, False),
     ],
 )
-def test_averages_are_exact_only_if_both_scales_and_the_count_are_powers_of_two(
+def test_averages_are_exact_only_for_powers_of_two(
     scale: float, output_scale: float, count: int, exact: bool
 ) -> None:
     values = np.arange(12, dtype=np.int8).reshape(1, 1, 1, 12)
@@ -190,10 +187,9 @@ def test_averages_are_exact_only_if_both_scales_and_the_count_are_powers_of_two(
     arguments = *tensors, (1, 1), (1, count), (0, 0), (0, 0), (1, 1), False
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
     ((lowest, highest),) = function_of(name, "candidates")(*arguments)
-    # The mean of 2 or 6 consecutive integers is halfway between two integers.
     quotient = (np.arange(13 - count) + (count - 1) / 2) * scale / output_scale
     halfway = (quotient % 1 == 0.5).reshape(lowest.shape)
     assert halfway.any()
-    # An exact quotient halfway between two integers becomes the even one, others either.
+    # Only an inexact quotient may be rounded to either of two integers.
     assert (highest - lowest == (halfway & (not exact))).all()
     assert not exact or (lowest % 2 == 0).all()

@@ -1,4 +1,4 @@
-"""LSTM agrees with its equations, written as a loop; infinities in LSTM and RNN act as measured.
+"""LSTM agrees with a loop over its steps; LSTM and RNN treat infinities as measured.
 
 The tested code is in `dmlconf/reference/recurrent/lstm.py`, `dmlconf/reference/recurrent/rnn.py`
 and `dmlconf/reference/recurrent/sequences.py`.
@@ -32,7 +32,7 @@ def lstm_outputs(
     coupled: bool,
     clip: float | None = None,
 ) -> tuple[Array, ...]:
-    """Return what LSTM gives: the hidden nodes after every step, and the last cell."""
+    """Return OutputSequenceTensor and OutputCellSingleTensor."""
     steps, batch = x.shape[1:3]
     hidden = recurrence.shape[-1]
     return lstm(
@@ -94,23 +94,23 @@ def test_lstm_clips_to_the_threshold_in_float32() -> None:
             for threshold in (clip, in_float32)
         )
         np.testing.assert_array_equal(outputs, same)
-        # Each sum is 1, so the cell is the product of activations of the threshold.
+        # Each sum is 1, which is clipped to the threshold.
         last = sigmoid(np.array(in_float32)) * np.tanh(in_float32)
         np.testing.assert_allclose(outputs[1].item(), last, rtol=1e-6)
 
 
-def test_without_peepholes_no_gate_depends_on_an_infinite_cell() -> None:
-    """The output gate is the sigmoid of its weight, 2, and the cell's hyperbolic tangent is 1."""
+def test_infinite_cell_changes_no_gate_without_peepholes() -> None:
     one = np.ones((1, 2, 1, 1), np.float32)
     weight = np.arange(1, 5, dtype=np.float32).reshape(1, 1, 4, 1)
     infinite = np.full((1, 1, 1, 1), np.inf, np.float32)
     sequence, last = lstm_outputs(one, weight, np.zeros_like(weight), infinite, None, False)
-    np.testing.assert_allclose(sequence.ravel(), sigmoid(np.array([2.0, 2.0])), rtol=1e-6)
+    output_gate = sigmoid(weight[0, 0, 1])
+    np.testing.assert_allclose(sequence[:, 0, 0], [output_gate, output_gate], rtol=1e-6)
     assert last.ravel().tolist() == [np.inf]
 
 
 @pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD"])
-def test_without_an_initial_state_only_the_first_computed_step_has_no_product_with_a_state(
+def test_first_step_without_initial_state_ignores_recurrence(
     direction: str,
 ) -> None:
     zeros = np.zeros((1, 2, 2, 1), np.float32)
@@ -127,7 +127,7 @@ def test_without_an_initial_state_only_the_first_computed_step_has_no_product_wi
         ActivationDescs=[{"operator": "ACTIVATION_IDENTITY"}],
         Direction=direction,
     )
-    # A state of 0 times infinity is NaN, which clipping turns into the lowest number.
+    # 0 times infinity is NaN, which clipping turns into the lowest number.
     least = float(np.finfo(np.float32).min)
     expected = {"FORWARD": [0, 0, least, 0], "BACKWARD": [least, least, 0, 0]}
     assert sequence.ravel().tolist() == expected[direction]

@@ -31,7 +31,7 @@ def desc(array: Array) -> TensorDesc:
 
 
 @given(SEEDS, FUNCTIONS, MODES, st.integers(1, 3), st.booleans())
-def test_the_gradient_of_the_input_is_the_adjoint_of_roi_align1(
+def test_input_gradient_is_adjoint_of_roi_align1(
     seed: int, function: str, mode: str, samples: int, corners: bool
 ) -> None:
     """sum(InputGradientTensor * outputs) = sum(OutputGradientTensor * InputTensor)."""
@@ -89,13 +89,11 @@ def plane_arguments(gradients: Array, **fields: Any) -> Any:
 
 
 @given(SEEDS, FUNCTIONS, MODES)
-def test_start_and_end_of_a_region_share_the_slope_of_a_plane(
-    seed: int, function: str, mode: str
-) -> None:
+def test_start_and_end_of_a_region_share_its_gradient(seed: int, function: str, mode: str) -> None:
     gradients = np.random.default_rng(seed).integers(-9, 10, (1, 1, 3, 4)).astype(np.float64)
     fields = plane_arguments(gradients, ReductionFunction=function, InterpolationMode=mode)
     (actual,) = reference_function("ROI_ALIGN_GRAD")(**fields)
-    # The gradient of a region is the slope times the size of the input, here 16 or 8: measured.
+    # Measured: the gradient of a region is the slope times the size of the input, 16 or 8.
     across = 3 * 16 * (gradients * np.arange(4) / 8).sum()
     down = -2 * 8 * (gradients * np.arange(3)[:, np.newaxis] / 6).sum()
     whole = 3 * 16 * gradients.sum() - across, -2 * 8 * gradients.sum() - down
@@ -104,7 +102,7 @@ def test_start_and_end_of_a_region_share_the_slope_of_a_plane(
 
 @pytest.mark.parametrize(("corners", "at"), [(False, 0.5), (True, 1.0)])
 def test_aligned_corners_make_a_region_one_element_smaller(corners: bool, at: float) -> None:
-    """Only the second of two samples has a gradient: half-way to the region's end or at the end."""
+    """`at` is the position of the second sample in the region, whose end is at 1."""
     gradients = np.array([0.0, 1.0]).reshape(1, 1, 1, 2)
     single = {"MinimumSamplesPerOutput": 1, "MaximumSamplesPerOutput": 1}
     fields = plane_arguments(gradients, AlignRegionsToCorners=corners, **single)
@@ -114,8 +112,8 @@ def test_aligned_corners_make_a_region_one_element_smaller(corners: bool, at: fl
     assert actual[0, 0::2].tolist() == [3 * width * (1 - at), 3 * width * at]
 
 
-def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
-    """The sample is at 0.5, computed from 3 / 3: below 1 if the reciprocal of 3 is rounded down."""
+def test_sample_near_boundary_makes_both_elements_uncertain() -> None:
+    """The first sample is at 0.5 + 0.5 * (3.5 - 0.5) / 3 - 0.5, which rounding may move."""
     fields = plane_arguments(np.array([4.0, 0.0, 0.0]).reshape(1, 1, 1, 3))
     fields |= {
         "InputTensor": None,
@@ -133,18 +131,15 @@ def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
     assert least.ravel()[2:].tolist() == most.ravel()[2:].tolist() == [0, 0]
 
 
-def test_an_element_may_get_the_whole_gradient_if_the_coordinate_may_be_its_own() -> None:
-    """Between 2.85 and 3.05, a sample gives element 3 at least 0.85 and at most 1.
-
-    Element 2 gets up to 0.15, and element 4 up to 0.05.
-    """
+def test_shares_include_all_possible_coordinates() -> None:
+    """A sample between 2.85 and 3.05 gives element 3 a share from 0.85 to 1."""
     shares = list(axis_shares(np.array([2.95]), np.array([0.1]), size=5, linear=True))
     assert [share.index.item() for share in shares] == [2, 3, 4]
     ends = [(share.least.item(), share.most.item()) for share in shares]
     np.testing.assert_allclose(ends, [(0, 0.15), (0.85, 1), (0, 0.05)], atol=1e-9)
 
 
-def test_an_infinite_gradient_of_one_region_does_not_change_intervals_where_others_lie() -> None:
+def test_infinite_gradient_of_one_region_leaves_others_unchanged() -> None:
     fields = plane_arguments(
         np.full((2, 1, 1, 1), 2.0, np.float32),
         ROITensor=np.array([[2.6, 1.2, 3.1, 1.9], [2.6, -5.7, 3.1, -5.1]], np.float32),
@@ -163,15 +158,15 @@ def test_an_infinite_gradient_of_one_region_does_not_change_intervals_where_othe
 
 
 def interval_width(fields: dict[str, Any]) -> Array:
-    """Return how far the ends of the interval of each element are apart, FLOAT64."""
+    """Return the width of each element's interval, FLOAT64."""
     ((least, most),) = function_of("ROI_ALIGN_GRAD", "interval")(**fields)
     width: Array = most.astype(np.float64) - least
     return width
 
 
 @pytest.mark.parametrize("begin", [2.9, 3.0, 3.1])
-def test_the_interval_is_narrow_if_a_sample_is_near_an_element(begin: float) -> None:
-    """The coordinates are products with a scale, so that no coordinate is exact."""
+def test_interval_is_narrow_where_a_sample_is_near_an_element(begin: float) -> None:
+    """The coordinates are products with SpatialScaleX, which FLOAT32 rounds."""
     fields = plane_arguments(
         np.full((1, 1, 1, 3), 8.0, np.float32),
         InputTensor=None,
@@ -183,13 +178,10 @@ def test_the_interval_is_narrow_if_a_sample_is_near_an_element(begin: float) -> 
     assert 0 < interval_width(fields).max() < 1e-3
 
 
-def test_the_error_of_a_row_cancels_if_changes_of_slopes_cancel() -> None:
-    """If gradients alternate in sign, an error of y increases one slope and decreases the next.
-
-    Coordinates near 1000 have large errors in FLOAT32.
-    """
+def test_error_of_y_cancels_if_gradients_alternate() -> None:
+    """An error of y changes all slopes of this image in the same direction."""
     image = np.outer(np.arange(8.0), np.arange(16.0) ** 2)[np.newaxis, np.newaxis]
-    region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)
+    region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)  # Large errors in FLOAT32.
     widths = [
         interval_width(
             plane_arguments(
@@ -203,7 +195,7 @@ def test_the_error_of_a_row_cancels_if_changes_of_slopes_cancel() -> None:
         )[0, 2]
         for sign in (1, -1)
     ]
-    # The ratio is 0.46. Errors that do not cancel, such as those of x, are left.
+    # Errors of x do not cancel.
     assert widths[1] < 0.75 * widths[0]
 
 

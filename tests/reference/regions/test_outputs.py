@@ -27,7 +27,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def drawn(seed: int) -> tuple[Array, Array, Array]:
-    """Return an input, regions in eighths, and the batch of each region."""
+    """Return an input, regions with corners at multiples of 1/8, and the batch of each region."""
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 6, 4)
     regions = random.integers(-16, 56, (3, 4)) / 8
@@ -37,7 +37,7 @@ def drawn(seed: int) -> tuple[Array, Array, Array]:
 
 
 @given(SEEDS, st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.5, 1.0, 2.0]))
-def test_roi_pooling_takes_the_parts_of_regions_that_the_page_defines(
+def test_roi_pooling_agrees_with_the_formula_of_its_page(
     seed: int, height: int, width: int, scale: float
 ) -> None:
     values, regions, batches = drawn(seed)
@@ -62,9 +62,7 @@ def test_roi_pooling_takes_the_parts_of_regions_that_the_page_defines(
 @pytest.mark.parametrize(
     ("corner", "held"), [(-(2.0**31), True), (-(2.0**31) - 256, False), (2.0**31, False)]
 )
-def test_any_result_is_permitted_only_for_corners_that_int32_does_not_hold(
-    corner: float, held: bool
-) -> None:
+def test_only_corners_beyond_int32_permit_any_result(corner: float, held: bool) -> None:
     least, greatest = roi_pooling_interval(
         np.array([1, 2, 3, 4], np.float32).reshape(1, 1, 1, 4),
         np.array([0, corner, 0, 2, 0], np.float32).reshape(1, 1, 1, 5),
@@ -93,7 +91,7 @@ def part(index: int, parts: int, first: int, last: int) -> range:
     st.sampled_from([(0.5, -0.5), (0.0, 0.0), (0.25, 0.125)]),
     st.booleans(),
 )
-def test_roi_align_takes_its_samples_where_they_were_measured(
+def test_roi_align_agrees_with_measured_coordinates(
     seed: int,
     height: int,
     width: int,
@@ -138,7 +136,7 @@ def test_roi_align_takes_its_samples_where_they_were_measured(
 def coordinates(
     index: int, outputs: int, begin: float, end: float, offsets: tuple[float, float], corners: bool
 ) -> list[float]:
-    """Return the measured coordinates of an output's samples along an axis."""
+    """Return the coordinates of an output's samples along an axis, as measured on DirectML."""
     count = min(max(math.ceil(abs(end - begin) / outputs), 1), 3)
     length = outputs * count - corners
     shares = [(index * count + sample - offsets[1]) / max(length, 1) for sample in range(count)]
@@ -169,10 +167,10 @@ def read(image: Array, at: tuple[float, float], mode: str, corners: bool) -> flo
         pytest.param(0.5, 3.5, 3, {10.0, 20.0}, id="rounded"),
     ],
 )
-def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
+def test_boundary_is_uncertain_only_for_rounded_coordinates(
     begin: float, end: float, outputs: int, right: set[float]
 ) -> None:
-    """The first sample is at 0.5, computed from halves, which FLOAT32 holds, or from thirds."""
+    """The first sample is at 0.5; its computation divides by `outputs`, 1 or 3."""
     candidates = function_of("ROI_ALIGN", "candidates")(
         InputTensor=np.array([10, 20, 30, 40], np.float32).reshape(1, 1, 1, 4),
         ROITensor=np.array([[begin, 0, end, 1]], np.float32),
@@ -198,10 +196,10 @@ def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
         pytest.param("MAX", 2, {30.0, 40.0}, id="greatest"),
     ],
 )
-def test_samples_near_boundaries_read_one_of_two_elements_and_nothing_between(
+def test_sample_near_a_boundary_reads_either_element(
     function: str, samples: int, right: set[float]
 ) -> None:
-    """The samples are at 0.5, or at 0.5 and 2.5, computed from thirds, which are rounded."""
+    """Samples of the first output are at 0.5, or at 0.5 and 2.5, up to rounding."""
     fields: dict[str, Any] = {
         "InputTensor": np.array([10, 20, 30, 40], np.float32).reshape(1, 1, 4, 1),
         "ROITensor": np.array([[0, 0.5, 1, 3.5] if samples == 1 else [0, 0, 1, 12]], np.float32),
@@ -224,8 +222,8 @@ def test_samples_near_boundaries_read_one_of_two_elements_and_nothing_between(
         assert actual[0, 0, 0, 0] == (value in right)
 
 
-def test_a_sample_at_the_edge_may_read_the_edge_or_the_value_outside() -> None:
-    """With corners the last sample is at the last element, computed by a rounded product."""
+def test_sample_at_the_edge_reads_edge_or_outside_value() -> None:
+    """The last sample is at 20 * 0.1, which FLOAT32 may round to the last element, 2."""
     fields: dict[str, Any] = {
         "InputTensor": np.array([10, 20, 30], np.float32).reshape(1, 1, 1, 3),
         "ROITensor": np.array([[0, 0, 20, 0]], np.float32),
@@ -256,8 +254,8 @@ def test_a_sample_at_the_edge_may_read_the_edge_or_the_value_outside() -> None:
         assert is_permitted(driver, expected, *candidates)[0, 0, 0, 3] == right
 
 
-def test_many_uncertain_samples_permit_all_values_between_the_extremes() -> None:
-    """Samples are at 0.5, 2.5, 4.5 and so on, computed from thirds, which are rounded."""
+def test_five_uncertain_samples_permit_values_between_extremes() -> None:
+    """Samples of the first output are at 0.5, 2.5, 4.5, 6.5 and 8.5, up to rounding."""
     fields: dict[str, Any] = {
         "InputTensor": np.arange(32, dtype=np.float32).reshape(1, 1, 32, 1),
         "ROITensor": np.array([[0, 0, 1, 30]], np.float32),
@@ -273,7 +271,7 @@ def test_many_uncertain_samples_permit_all_values_between_the_extremes() -> None
     }
     expected = reference_function("ROI_ALIGN")(**fields)
     candidates = function_of("ROI_ALIGN", "candidates")(**fields)
-    assert len(candidates) == 8  # Either side of the boundary, for three samples.
+    assert len(candidates) == 2**3  # Each of the first three samples has two sides.
     for value, right in ((4.0, True), (4.3, True), (5.0, True), (3.9, False), (5.1, False)):
         driver = expected.copy()
         driver[0, 0, 0, 0] = value

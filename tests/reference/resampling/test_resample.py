@@ -46,7 +46,7 @@ def random(sizes: list[int], seed: int, dtype: Any = np.float32) -> Array:
 
 
 def centers(rank: int) -> dict[str, Any]:
-    """Return the offsets with which coordinates are those of the elements' centers."""
+    """Return the offsets with which coordinates are centers of elements."""
     return {"InputPixelOffsets": [0.5] * rank, "OutputPixelOffsets": [-0.5] * rank}
 
 
@@ -68,7 +68,7 @@ def test_resample_equals_resample1_with_offsets_of_centers(
 
 
 @given(SIZES, SCALES, st.booleans(), st.integers(0, 99))
-def test_interpolated_values_lie_between_the_least_and_the_greatest_element(
+def test_interpolated_values_lie_between_the_extremes(
     sizes: list[int], scale: float, antialiased: bool, seed: int
 ) -> None:
     tensor, rank = random(sizes, seed), len(sizes)
@@ -83,7 +83,7 @@ def test_interpolated_values_lie_between_the_least_and_the_greatest_element(
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])
-def test_antialiasing_to_two_elements_gives_the_means_of_the_halves(size: int) -> None:
+def test_antialiasing_to_two_elements_gives_means_of_halves(size: int) -> None:
     tensor = random([size], 1)
     more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Antialiased": True, **centers(1)}
     actual = resample("RESAMPLE3", tensor, [2], "LINEAR", Scales=[2 / size], **more)
@@ -91,10 +91,10 @@ def test_antialiasing_to_two_elements_gives_the_means_of_the_halves(size: int) -
 
 
 @given(SIZES, MODES, SCALES, st.sampled_from(["INCREASING", "DECREASING"]), st.integers(0, 99))
-def test_resample_grad_is_the_adjoint_of_resample_with_exchanged_offsets(
+def test_resample_grad_is_the_adjoint_of_resample(
     sizes: list[int], mode: str, scale: float, direction: str, seed: int
 ) -> None:
-    """The adjoint: sum(resampled * gradient) = sum(tensor * gradient of the tensor)."""
+    """sum(resampled * gradient) = sum(tensor * of_tensor)."""
     rank = len(sizes)
     wanted = [max(1, int(size * scale)) for size in sizes]
     tensor, gradient = random(sizes, seed, np.float64), random(wanted, seed + 1, np.float64)
@@ -129,12 +129,12 @@ def test_ties_of_rounded_coordinates_may_go_either_way(scale: float) -> None:
     at = (np.arange(6) + 0.5) / scale - 0.5
     for rounding in (np.ceil(at - 0.5), np.floor(at + 0.5)):
         driver = tensor[np.clip(rounding, 0, 3).astype(int)]
-        # With 1.5 the coordinates of elements 1 and 4 are halves, but FLOAT32 rounds 1 / 1.5.
+        # With 1.5, the coordinates of elements 1 and 4 are 0.5 and 2.5, up to rounding.
         right = permitted_elements("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[scale])
         assert right.all()
 
 
-def test_a_value_between_the_two_elements_of_a_tie_is_wrong() -> None:
+def test_value_between_the_elements_of_a_tie_is_wrong() -> None:
     tensor = np.array([1, 2, 4, 8], np.float32)
     driver = interpolated(tensor, (np.arange(6) + 0.5) / 1.5 - 0.5)
     nearest = resample("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
@@ -143,7 +143,7 @@ def test_a_value_between_the_two_elements_of_a_tie_is_wrong() -> None:
     assert right.tolist() == [True, False, True, True, False, True]
 
 
-def test_if_no_coordinate_is_near_a_boundary_only_one_element_is_right() -> None:
+def test_coordinate_far_from_boundaries_has_one_right_element() -> None:
     tensor = np.array([1, 2, 4, 8], np.float32)
     more: dict[str, Any] = {"RoundingDirection": "DECREASING", "Scales": [0.75], **centers(1)}
     floor = permitted_elements(
@@ -156,7 +156,7 @@ def test_if_no_coordinate_is_near_a_boundary_only_one_element_is_right() -> None
     assert not ceil.any()
 
 
-def test_a_choice_of_elements_may_be_between_a_number_and_nan() -> None:
+def test_tie_of_nan_and_a_number_permits_both() -> None:
     tensor = np.array([np.nan, 2, 4, 8], np.float32)
     for value, right in ((np.nan, True), (2.0, True), (1.0, False), (np.inf, False)):
         driver = resample("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
@@ -166,9 +166,7 @@ def test_a_choice_of_elements_may_be_between_a_number_and_nan() -> None:
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(2.0, True), (4.0, True), (3.0, False)])
-def test_interpolated_small_integers_are_exact_only_if_the_scale_is_a_power_of_two(
-    scale: float, exact: bool
-) -> None:
+def test_interpolated_integers_are_exact_for_power_of_two_scales(scale: float, exact: bool) -> None:
     tensor = random([2, 5], 1)
     sizes = [2, int(5 * scale)]
     right = resample("RESAMPLE", tensor, sizes, "LINEAR", Scales=[1.0, scale])
@@ -179,7 +177,7 @@ def test_interpolated_small_integers_are_exact_only_if_the_scale_is_a_power_of_t
     assert not exact or not permitted.any()
 
 
-def test_an_element_at_a_weight_of_0_is_exact_whatever_its_neighbours() -> None:
+def test_elements_with_neighbours_of_weight_0_are_exact() -> None:
     tensor = np.random.default_rng(1).uniform(-1, 1, 4).astype(np.float32)
     offsets: dict[str, Any] = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
     right = resample("RESAMPLE1", tensor, [8], "LINEAR", Scales=[2.0], **offsets)
@@ -207,7 +205,7 @@ def test_results_of_the_reference_are_among_their_candidates(
 
 
 @given(st.sampled_from([1.5, 3.0, 0.7, 5.0]), st.integers(0, 99), st.booleans())
-def test_results_with_float32_coordinates_by_a_quotient_or_a_product_are_right(
+def test_coordinates_may_be_quotients_or_products(
     scale: float, seed: int, reciprocal: bool
 ) -> None:
     tensor = np.random.default_rng(seed).uniform(-1, 1, 6).astype(np.float32)
@@ -223,7 +221,7 @@ def test_results_with_float32_coordinates_by_a_quotient_or_a_product_are_right(
         assert permitted_elements("RESAMPLE", tensor, driver, "LINEAR", Scales=[scale]).all()
 
 
-def test_elements_may_be_extrapolated_only_for_input_offsets_below_0_or_above_1() -> None:
+def test_only_input_offsets_outside_0_to_1_permit_extrapolation() -> None:
     tensor = np.array([1, 2, 3, 7], np.float32)
     for offset, extrapolated in (
         (0.5, False),
@@ -239,11 +237,10 @@ def test_elements_may_be_extrapolated_only_for_input_offsets_below_0_or_above_1(
         assert (len(candidates) > 1) == extrapolated
 
 
-def test_a_value_between_those_of_two_extrapolated_lines_is_wrong() -> None:
+def test_value_between_two_extrapolated_lines_is_wrong() -> None:
     tensor = np.array([1, 2, 4, 32, 128], np.float32)
     offsets: dict[str, Any] = {"InputPixelOffsets": [-2.0], "OutputPixelOffsets": [0.5]}
-    # The coordinates are 1.5, 2.5, ...; a device may extrapolate the line that lies two elements
-    # earlier: at 2.5, the one through elements 0 and 1.
+    # At coordinate 2.5, elements 2 and 3 give 18, and the line through elements 0 and 1 gives 3.5.
     for values, right in (
         ([3.0, 18.0], True),
         ([2.5, 18.0], False),
@@ -257,11 +254,11 @@ def test_a_value_between_those_of_two_extrapolated_lines_is_wrong() -> None:
         assert actual.all() == right
 
 
-def test_a_gradient_near_a_boundary_belongs_to_one_side_as_a_whole() -> None:
+def test_gradient_near_a_boundary_is_not_divided() -> None:
     gradient = np.array([1, 10, 100, 1000], np.float32)
     more: dict[str, Any] = {"RoundingDirection": "DECREASING", "Scales": [3.0]}
     offsets = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
-    # The last gradient is at 3 / 3, which is below 1 if the reciprocal of 3 is rounded down.
+    # The last gradient is at 3 / 3, which rounding may move below 1.
     for values, right in (
         ([111.0, 1000.0], [True, True]),
         ([1111.0, 0.0], [True, True]),
@@ -284,7 +281,7 @@ def test_most_elements_of_wrong_linear_gradients_are_refused(dtype: Any) -> None
     right = resample("RESAMPLE_GRAD1", gradient, [5, 5], "LINEAR", **fields)
     low, high = resample("RESAMPLE_GRAD1", gradient, [5, 5], "LINEAR", part="interval", **fields)
     assert ((low <= right) & (right <= high)).all()
-    # Errors of coordinates make FLOAT32 intervals up to 3.5e-4 wide, FLOAT16 adds some roundings.
+    # Rounded coordinates widen the intervals, and FLOAT16 rounds results.
     step = float(np.finfo(dtype).eps)
     assert (np.subtract(high, low, dtype=np.float64) < 6e-4 + 3 * step * np.abs(right)).all()
     for wrong in (np.zeros_like(right), right * dtype(1.01), right[::-1]):
@@ -292,7 +289,7 @@ def test_most_elements_of_wrong_linear_gradients_are_refused(dtype: Any) -> None
 
 
 @given(st.integers(0, 99), st.sampled_from([1.5, 2.4, 3.0, 0.7]))
-def test_linear_gradients_of_float32_in_any_order_are_right(seed: int, scale: float) -> None:
+def test_linear_gradients_may_be_added_in_any_order(seed: int, scale: float) -> None:
     generator = np.random.default_rng(seed)
     gradient = generator.uniform(-4, 4, 12).astype(np.float32)
     indices, one = np.arange(12, dtype=np.float32) + np.float32(0.5), np.float32(scale)
@@ -320,11 +317,10 @@ def test_gradients_are_open_only_around_nan() -> None:
 
 
 def test_a_coordinate_is_certain_only_where_float32_holds_every_step() -> None:
-    # (2 - 2.5) / 2^-23 + 4194304.5 is 0.5, also in FLOAT32. But 2 / 2^-23 minus the sum of the
-    # offsets is 0, since FLOAT32 rounds that sum, 16777215.5.
-    single = np.float32
-    offsets = single(2.5) / single(2.0**-23) + single(-4194304.5)
-    in_other_order = single(2) / single(2.0**-23) - offsets
+    single, scale = np.float32, np.float32(2.0**-23)
+    # FLOAT32 rounds this sum, 16777215.5.
+    offsets = single(2.5) / scale + single(-4194304.5)
+    in_other_order = single(2) / scale - offsets
     at = uncertain(coordinates(3, 2.0**-23, -4194304.5, 2.5))
     assert at.values[2] == 0.5
     assert in_other_order == 0
