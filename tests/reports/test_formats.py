@@ -40,9 +40,7 @@ def test_each_format_is_made_by_its_module() -> None:
 
 @pytest.mark.parametrize("name", [*RUN_FORMATS])
 @pytest.mark.parametrize("log", [logs.plain(), logs.hostile(), logs.dead(logs.run_log(), 3)])
-def test_every_format_is_text_that_utf_8_can_encode_and_ends_with_a_line_break(
-    name: str, log: RunLog
-) -> None:
+def test_every_format_is_utf_8_and_ends_with_line_break(name: str, log: RunLog) -> None:
     text = RUN_FORMATS[name].text(log)
     assert text.endswith("\n")
     text.encode("utf-8")
@@ -57,7 +55,7 @@ def test_every_format_is_text_that_utf_8_can_encode_and_ends_with_a_line_break(
         ("text:a:b:c", "text", Path("a:b:c")),
     ],
 )
-def test_the_file_of_a_report_is_all_text_after_the_first_colon(
+def test_file_of_a_report_follows_the_first_colon(
     option: str, name: str, file: Path | None
 ) -> None:
     report = parse_report(option, RUN_FORMATS)
@@ -72,9 +70,7 @@ def test_the_file_of_a_report_is_all_text_after_the_first_colon(
         ("mardown", "did you mean markdown?"),
     ],
 )
-def test_the_error_for_an_unknown_format_names_the_most_similar_and_all_formats(
-    option: str, hint: str
-) -> None:
+def test_error_for_unknown_format_suggests_and_lists_formats(option: str, hint: str) -> None:
     with pytest.raises(ValueError, match="there is no report format") as raised:
         parse_report(option, RUN_FORMATS)
     assert hint in str(raised.value)
@@ -83,7 +79,7 @@ def test_the_error_for_an_unknown_format_names_the_most_similar_and_all_formats(
     )
 
 
-def test_an_unknown_format_without_a_similar_one_gets_no_suggestion() -> None:
+def test_unknown_format_without_similar_one_gets_no_suggestion() -> None:
     with pytest.raises(ValueError, match="there is no report format 'pdf': the formats are"):
         parse_report("pdf", RUN_FORMATS)
 
@@ -103,7 +99,7 @@ RENDERING_MODULES = ("github", "html", "json_report", "junit", "markdown", "pict
 """The modules that render the formats of `dmlconf run`."""
 
 
-def test_the_list_of_formats_imports_no_module_that_renders_one() -> None:
+def test_list_of_formats_imports_no_rendering_module() -> None:
     script = (
         "import sys, dmlconf.reports.formats, dmlconf.reports.runs.terminal;"
         "print(*sys.modules, sep='\\n')"
@@ -152,7 +148,7 @@ assert [each.value for each in report.shell_complete(None, "c")] == ["csv"]
 """
 
 
-def test_a_new_format_needs_only_a_module_and_one_line_of_the_list_of_formats(
+def test_new_format_needs_only_a_module_and_one_line(
     tmp_path: Path,
 ) -> None:
     package = tmp_path / "dmlconf"

@@ -34,7 +34,7 @@ def test_every_element_is_under_a_heading() -> None:
 
 def test_errors_under_one_heading_are_added_up() -> None:
     marks = list(bars({"0": 30, "16": 15, "32": 15}, ["0", "16"], MARKS))
-    assert marks == ["8", "8"]  # Both columns have 30 elements; 15 would have a lower mark.
+    assert marks == ["8", "8"]  # 30 elements each.
 
 
 def test_a_higher_mark_stands_for_more_elements() -> None:

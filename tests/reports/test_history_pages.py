@@ -33,7 +33,7 @@ A, B, SHAKY = "tile/matrix/a", "gemm/documented/b", "top_k/matrix/shaky"
 """Identifiers of cases; `nights` says when each fails."""
 
 ATOM = "{http://www.w3.org/2005/Atom}"
-"""What the names of elements of a feed begin with."""
+"""The namespace of the elements of a feed."""
 
 
 def overview(folder: Path, logs: list[RunLog]) -> Overview:
@@ -122,7 +122,7 @@ def test_the_banner_of_a_first_run_says_whether_a_case_failed(
     assert f'<h1 class="banner {style}">Run #1 of ' in page
 
 
-def test_every_link_leads_to_a_page_and_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
+def test_links_lead_to_pages_and_nothing_is_loaded(tmp_path: Path) -> None:
     site = Site(overview(tmp_path, nights()))
     paths = set(site.paths())
     assert sum(len(page.links) for page in pages(site).values()) > len(paths)
@@ -149,7 +149,7 @@ def test_markup_in_identifiers_messages_and_adapters_is_shown_as_text(tmp_path: 
     assert max(path.count("/") for path in shown) == 1  # No `/` of a case is part of a path.
 
 
-def test_the_page_of_a_case_is_named_by_its_handle_and_lists_each_change(tmp_path: Path) -> None:
+def test_page_of_a_case_lists_each_change(tmp_path: Path) -> None:
     site = Site(overview(tmp_path, nights()))
     page = pages(site)[f"cases/{longest_handle(SHAKY)}.html"]
     assert "Failed in 3 of 8 runs." in page.text
@@ -182,7 +182,7 @@ def test_the_feed_has_each_regression_under_a_lasting_identifier(tmp_path: Path)
     assert set(first) < set(entries(tmp_path / "two", more, ""))
 
 
-def test_the_news_have_the_failures_of_all_shards_of_the_latest_run(tmp_path: Path) -> None:
+def test_news_have_the_failures_of_all_shards(tmp_path: Path) -> None:
     def shard(day: int, number: int, case: str, fails: bool) -> RunLog:
         return night(
             day,
@@ -195,7 +195,7 @@ def test_the_news_have_the_failures_of_all_shards_of_the_latest_run(tmp_path: Pa
     assert {each.case for each in news.regressed} == {A, B}
 
 
-def test_the_news_read_without_pages_equals_the_news_of_the_pages(tmp_path: Path) -> None:
+def test_news_without_pages_equal_news_of_pages(tmp_path: Path) -> None:
     of_pages = overview(tmp_path, nights()).news
     with opened(str(tmp_path / "h.sqlite")) as history, history.reading() as connection:
         alone = news_of(Timeline(connection))
@@ -205,13 +205,13 @@ def test_the_news_read_without_pages_equals_the_news_of_the_pages(tmp_path: Path
     assert {each.case for each in alone[0].regressed} == {A, HOSTILE}
 
 
-def test_failing_cases_come_first_if_the_number_of_pages_is_limited(tmp_path: Path) -> None:
+def test_limited_site_has_pages_of_failing_cases_first(tmp_path: Path) -> None:
     read = overview(tmp_path, nights())
     own = {path for path in Site(read, most_cases=2).paths() if path.startswith("cases/")}
     assert own == {f"cases/{longest_handle(case)}.html" for case in (A, HOSTILE)}
 
 
-def test_a_site_that_could_not_be_written_completely_has_no_index_page(tmp_path: Path) -> None:
+def test_incompletely_written_site_has_no_index_page(tmp_path: Path) -> None:
     site = Site(overview(tmp_path, nights()))
     folder = tmp_path / "out"
     for path in {*site.paths()} - {"regressions.html", "index.html"}:
@@ -222,7 +222,7 @@ def test_a_site_that_could_not_be_written_completely_has_no_index_page(tmp_path:
     assert not (folder / "index.html").exists()
 
 
-def test_a_site_replaces_pages_of_an_earlier_site_and_no_other_files(tmp_path: Path) -> None:
+def test_site_replaces_only_pages_of_an_earlier_site(tmp_path: Path) -> None:
     overview(tmp_path, nights())
     database = ("--database", tmp_path / "h.sqlite")
 
@@ -244,7 +244,7 @@ def test_a_site_replaces_pages_of_an_earlier_site_and_no_other_files(tmp_path: P
     assert site()[0] == 0
 
 
-def test_a_folder_with_an_index_page_of_somebody_else_is_refused_and_left_as_it_is(
+def test_folder_with_a_foreign_index_page_is_unchanged(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "out"

@@ -52,7 +52,7 @@ def test_the_json_report_fits_its_schema(name: str) -> None:
 def test_every_line_of_a_run_log_fits_its_schema(name: str) -> None:
     checker = validator(bundled_schema("run-log"))
     lines = log_lines(LOGS[name])
-    assert len(lines) >= 2  # A header and verdicts.
+    assert len(lines) >= 2
     for line in lines:
         assert not list(checker.iter_errors(line))
 
@@ -168,9 +168,9 @@ def test_infinities_and_nan_are_written_as_text() -> None:
     assert verdict["figures"]["OutputTensor"]["worst_ulp"] == "inf"
 
 
-def test_a_run_that_ended_early_is_incomplete_and_its_missing_cases_were_not_run() -> None:
+def test_run_that_ended_early_counts_missing_cases() -> None:
     report = parsed(logs.dead(logs.everything(), 20))
-    assert report["summary"]["not run"] == 11  # One of the 10 verdicts, and the 10 without one.
+    assert report["summary"]["not run"] == 11  # One verdict, and 10 cases without one.
     run = report["run"]
     assert (run["complete"], run["finished"], run["seconds"]) == (False, None, None)
     assert run["selected"] == 20
@@ -182,7 +182,7 @@ def test_a_run_is_complete_only_if_no_case_is_not_run() -> None:
     assert parsed(logs.run_log(logs.PASSED, logs.NOT_RUN))["run"]["complete"] is False
 
 
-def test_the_run_in_the_report_has_its_paths_options_digest_and_duration() -> None:
+def test_run_has_paths_options_digest_and_duration() -> None:
     run = parsed(logs.everything())["run"]
     assert run["paths"] == list(logs.HEADER.paths)
     assert run["options"] == {"operators": ["GATHER"]}
@@ -190,7 +190,7 @@ def test_the_run_in_the_report_has_its_paths_options_digest_and_duration() -> No
     assert run["seconds"] == 62.5
 
 
-def test_a_path_that_utf_8_cannot_encode_is_the_same_when_it_is_read() -> None:
+def test_path_that_utf_8_cannot_encode_is_kept() -> None:
     log = logs.run_log(logs.PASSED.of_case(location="cases/\udcff.yaml:1"))
     json_report.render(log).encode("utf-8")
     assert parsed(log)["verdicts"][0]["location"] == "cases/\udcff.yaml:1"

@@ -21,7 +21,7 @@ from dmlconf.verdicts.verdict import Verdict
 from tests.reports import logs
 
 NOT_PASSED = {"failure", "error", "skipped"}
-"""Elements in a `testcase` without which CI systems take it for passed."""
+"""CI systems take a `testcase` without one of these elements for passed."""
 
 
 def junit_xml(log: RunLog) -> ElementTree.Element:
@@ -56,7 +56,7 @@ def test_only_passed_cases_are_shown_as_passed(
     assert outcome_tag(verdict if with_reason else verdict.judged(reason=None)) == expected
 
 
-def test_the_message_of_an_unchecked_case_says_that_it_is_unchecked() -> None:
+def test_message_of_an_unchecked_case_says_so() -> None:
     skipped = junit_xml(logs.run_log(logs.UNCHECKED)).find(".//skipped")
     assert skipped is not None
     assert skipped.get("message", "").startswith("unchecked: no independent expectation: ")
@@ -81,7 +81,6 @@ def test_suites_have_the_counts_and_the_time_of_their_cases(log: RunLog) -> None
 
 
 def test_the_element_of_a_passing_case_is_empty() -> None:
-    """The suite has tens of thousands of passing cases, and CI systems refuse large reports."""
     report = junit.render(logs.run_log(logs.PASSED)).splitlines()
     line = next(line for line in report if line.startswith("<testcase"))
     assert line.endswith('"/>')
@@ -91,7 +90,7 @@ def test_the_time_of_the_root_is_that_of_the_run() -> None:
     assert junit_xml(logs.everything()).get("time") == "62.500"
 
 
-def test_passing_cases_of_a_matrix_share_an_element_that_counts_them() -> None:
+def test_passing_cases_of_a_matrix_share_an_element() -> None:
     verdicts = [
         logs.verdict(f"gather/matrix-{matrix}[DataType=FLOAT16,DimensionCount=5,Axis={axis}]")
         for matrix in range(400)
@@ -99,7 +98,7 @@ def test_passing_cases_of_a_matrix_share_an_element_that_counts_them() -> None:
     ]
     other = logs.FAILED.of_case(case=f"{verdicts[0].case[:-1]},Axis=99]")
     text = junit.render(logs.run_log(*verdicts, other))
-    assert len(text) < 100_000  # An element for each case would take over a million.
+    assert len(text) < 100_000
     suite = ElementTree.fromstring(text).find("testsuite")
     assert suite is not None
     names = [case.get("name") for case in suite.iter("testcase")]
@@ -110,7 +109,7 @@ def test_passing_cases_of_a_matrix_share_an_element_that_counts_them() -> None:
     assert (suite.get("tests"), suite.get("failures")) == ("401", "1")
 
 
-def test_each_operator_is_a_suite_whose_cases_have_their_time_file_and_line() -> None:
+def test_suites_are_operators_and_cases_have_file_and_line() -> None:
     root = junit_xml(logs.everything())
     names = [suite.get("name") for suite in root.iter("testsuite")]
     assert names == ["ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE"]
@@ -131,7 +130,7 @@ def test_a_case_without_a_location_names_no_file() -> None:
     assert "file" not in case.attrib
 
 
-def test_a_log_without_its_end_is_an_error_with_the_number_of_missing_verdicts() -> None:
+def test_log_without_its_end_counts_missing_verdicts() -> None:
     for selected, missing in ((20, 10), (10, 0)):
         error = junit_xml(logs.dead(logs.everything(), selected)).find(
             "testsuite[@name='not reached']/testcase/error"
@@ -166,7 +165,7 @@ def test_properties_have_the_environment_and_complete_digests() -> None:
     assert (actual["adapter"], actual["driver"]) == ("Contoso Graphics 9000", "32.0.15.6094")
 
 
-def test_a_failure_has_the_facts_of_its_desc_and_a_pass_has_none() -> None:
+def test_only_a_failure_has_the_facts_of_its_desc() -> None:
     facts = {"InputTensor": "FLOAT16 2x3", "Axis": 1, "Repeats": [1, 2]}
     log = logs.run_log(logs.FAILED.of_case(facts=facts), logs.PASSED.of_case(facts=facts))
     failed, passed = junit_xml(log).iter("testcase")
@@ -181,7 +180,7 @@ def test_each_suite_has_the_start_of_the_run_in_utc() -> None:
     assert {suite.get("timestamp") for suite in suites} == {"2026-11-21T05:00:00+00:00"}
 
 
-def test_characters_that_xml_forbids_are_stripped_from_a_hostile_name() -> None:
+def test_characters_that_xml_forbids_are_stripped() -> None:
     text = junit.render(logs.hostile())
     for forbidden in "\x1b\x07\ufffe\ud800":
         assert forbidden not in text, ascii(forbidden)
@@ -200,7 +199,7 @@ def test_characters_that_change_how_text_is_shown_are_escaped(character: str) ->
     assert character.encode("unicode_escape").decode() in text
 
 
-def test_processes_that_hash_strings_differently_render_the_same_text() -> None:
+def test_report_does_not_depend_on_the_hash_seed() -> None:
     script = (
         "from dmlconf.reports.runs import junit; from tests.reports import logs;"
         "print(ascii(junit.render(logs.everything())))"

@@ -19,11 +19,7 @@ from tests.reports import logs
 
 LOG = logs.run_log(logs.PASSED, logs.KNOWN_FAULT, logs.KNOWN_FAULT)
 LINE = "2 low-words, in DirectML 1.15.4"
-"""Two cases have the known fault `low-words`.
-
-The list of known faults lacks it, so reports have no more than its name, as for a log of another
-version of dmlconf.
-"""
+"""A known fault that the list of known faults lacks."""
 
 LISTED: Final = "int64-low-words-compared-as-signed"
 """A known fault of the list `schemas/known-faults.yaml`."""
@@ -34,7 +30,7 @@ def test_each_known_fault_is_named_with_the_number_of_its_cases() -> None:
     assert remarks.known_fault_lines(logs.run_log(logs.WAIVED)) == []
 
 
-def test_a_fault_of_the_list_is_explained_with_the_smallest_of_its_cases() -> None:
+def test_listed_fault_is_explained_with_its_smallest_case() -> None:
     reason = Reason(ReasonKind.KNOWN_FAULT, f"{LISTED}, in DirectML 1.15.4: It compares.")
     sizes = {"large": "INT64 9", "small": "INT64 2", "middle": "INT64 5"}
     verdicts = [
@@ -75,13 +71,13 @@ def test_a_run_with_known_faults_passes_and_counts_them_as_waived() -> None:
     assert summary.closing_sentence(LOG) == "PASSED: 1 passed, 2 waived of 3 cases"
 
 
-def test_the_junit_report_marks_known_faults_as_skipped_with_the_reason() -> None:
+def test_junit_skips_known_faults_with_the_reason() -> None:
     root = ElementTree.fromstring(junit.render(LOG))
     assert (root.get("failures"), root.get("errors"), root.get("skipped")) == ("0", "0", "2")
     [first, _] = root.iter("skipped")
     assert "known fault of DirectML" in str(first.get("message"))
 
 
-def test_the_json_report_gives_a_known_fault_as_the_kind_of_a_reason() -> None:
+def test_json_has_a_known_fault_as_reason() -> None:
     reason = json_report.report_data(LOG)["verdicts"][1]["reason"]
     assert reason["kind"] == "known fault of DirectML"

@@ -22,11 +22,11 @@ def test_files_in_the_working_directory_are_named_relative_to_it(
 
 
 @pytest.mark.parametrize("location", ["", "mine/tile.yaml", "C:/mine/tile.yaml"])
-def test_a_location_without_a_line_is_not_changed_and_has_no_line(location: str) -> None:
+def test_location_without_a_line_is_unchanged(location: str) -> None:
     assert file_and_line(location) == (location, None)
 
 
-def test_files_of_the_bundled_suite_begin_with_cases_and_other_files_keep_their_path(
+def test_bundled_files_begin_with_cases_and_others_keep_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -54,11 +54,11 @@ def test_a_failure_under_the_rule_one_of_shows_no_limit_in_percent() -> None:
     assert "inf%" not in actual
 
 
-def test_the_five_passing_operators_nearest_to_their_limit_are_named_the_nearest_first() -> None:
+def test_five_operators_nearest_to_their_limit_are_named() -> None:
     verdicts = [
         with_margin(logs.verdict(f"op{n}/case", operator=f"OP{n}"), n / 10) for n in range(8)
     ]
-    verdicts.append(with_margin(logs.FAILED, 9.0))  # A failure, so it is not named.
+    verdicts.append(with_margin(logs.FAILED, 9.0))  # Not a passing case.
     log = logs.run_log(*verdicts)
     for message in (picture.render_text(log), markdown.render(log)):
         nearest = message.partition("Nearest to their limit")[2].splitlines()
@@ -66,7 +66,7 @@ def test_the_five_passing_operators_nearest_to_their_limit_are_named_the_nearest
         assert named == [f"{n}0.0% OP{n}: op{n}/case" for n in (7, 6, 5, 4, 3)]
 
 
-def test_reports_of_logs_without_margins_show_no_rule_and_no_nearest_operator() -> None:
+def test_reports_without_margins_show_no_rule() -> None:
     log = logs.everything()
     for message in (picture.render_text(log), markdown.render(log), junit.render(log)):
         assert "rule: " not in message

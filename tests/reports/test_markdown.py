@@ -33,7 +33,7 @@ def test_the_heading_is_the_closing_sentence() -> None:
     assert dead.startswith("<h2>INCOMPLETE: the log ends early, after 2 of 5 cases")
 
 
-def test_the_table_has_a_row_for_each_operator_and_one_for_the_total() -> None:
+def test_table_has_rows_of_operators_and_a_total() -> None:
     rows = re.findall("<tr>(.*?)</tr>", as_html(logs.everything()), re.DOTALL)
     cells = [re.findall("<t[hd].*?>(.*?)</t[hd]>", row) for row in rows[:7]]
     assert cells[0] == [
@@ -59,7 +59,7 @@ def test_the_table_of_a_run_of_one_operator_has_no_total() -> None:
     assert "total" not in markdown.render(logs.run_log(logs.PASSED))
 
 
-def test_the_meaning_of_unchecked_is_reported_where_a_case_is_unchecked() -> None:
+def test_unchecked_is_explained_if_a_case_is_unchecked() -> None:
     note = "unchecked: ran, but there is no independent"
     assert note in markdown.render(logs.run_log(logs.UNCHECKED))
     assert note not in markdown.render(logs.plain())

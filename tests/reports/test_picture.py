@@ -46,7 +46,7 @@ def test_svg_shows_long_commands_completely() -> None:
     command = (  # `j5krb` is the handle of the failing case.
         "  dmlconf run cases/" + "long/" * 40 + " -b directml:adapter=1 -o GATHER --case j5krb"
     )
-    text = re.sub(r"\s+", "", text_in_picture(log))  # A long command goes on in the next lines.
+    text = re.sub(r"\s+", "", text_in_picture(log))  # A long command has several lines.
     assert re.sub(r"\s+", "", command) in text
 
 
@@ -57,11 +57,10 @@ def test_svg_loads_nothing_from_a_network() -> None:
     assert "@font-face" not in text
 
 
-def test_letters_of_the_svg_are_at_least_13_pixels_high_and_no_line_is_cut_off() -> None:
+def test_svg_letters_are_large_and_no_line_is_cut_off() -> None:
     log = logs.run_log(logs.FAILED, logs.BROKEN, paths=("cases/" + "long/" * 40,))
     root = ElementTree.fromstring(picture.render_svg(log))
     width = float(root.attrib["viewBox"].split()[2])
-    # A letter is 20 of these units high, and a page shows the picture 700 pixels wide.
     units_of_a_letter, pixels_of_a_page = 20, 700
     assert units_of_a_letter * pixels_of_a_page / width >= 13
     right = [
@@ -88,7 +87,7 @@ def test_svg_shows_markup_of_the_log_as_text() -> None:
         ("COLORTERM", ""),
     ],
 )
-def test_pictures_and_text_do_not_depend_on_variables_of_the_terminal(
+def test_svg_and_text_do_not_depend_on_the_terminal(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(name, raising=False)

@@ -1,9 +1,5 @@
 """Reports count open and loose elements, and blocks in which no element is loose.
 
-An element is open if any value of it is right. It is loose if its lowest and highest permitted
-values are further apart than a tenth of its output's largest number. A block is a part of a
-captured graph that runs as a case of its own.
-
 The tested code is in `dmlconf/reports/runs/remarks.py`, `dmlconf/reports/runs/json_report.py` and
 `dmlconf/reports/runs/junit.py`.
 """
@@ -27,7 +23,7 @@ def with_room(verdict: Verdict, is_open: int, loose: int) -> Verdict:
 
 
 def log() -> RunLog:
-    """Return a log of 4 * 12 elements: 2 + 12 are open, and 3 + 1 + 12, with these, are loose."""
+    """Return a log of 48 elements, of which 2 + 12 are open and 3 + 1 + 12 are loose."""
     reason = Reason(ReasonKind.ANY_VALUE_PERMITTED, "any value is right")
     return logs.run_log(
         with_room(logs.PASSED, 2, 3),
@@ -37,7 +33,7 @@ def log() -> RunLog:
     )
 
 
-def test_terminal_and_markdown_say_how_many_elements_are_open_or_loose() -> None:
+def test_text_and_markdown_count_open_and_loose_elements() -> None:
     for message in (picture.render_text(log()), markdown.render(log())):
         words = " ".join(message.replace("\\", "").split())
         assert "14 of 48 elements are open: the rule permits any value" in words
@@ -45,7 +41,7 @@ def test_terminal_and_markdown_say_how_many_elements_are_open_or_loose() -> None
         assert "or its rule permits any value" in words
 
 
-def test_reports_do_not_mention_open_or_loose_elements_if_there_are_none() -> None:
+def test_reports_omit_open_and_loose_elements_if_none() -> None:
     judged = logs.run_log(with_room(logs.PASSED, 0, 0))
     for message in (picture.render_text(judged), markdown.render(judged)):
         assert "open" not in message
@@ -64,7 +60,7 @@ def test_junit_has_the_number_of_open_elements_of_each_operator() -> None:
     assert (properties["open"], properties["elements"]) == ("2", "24")  # Of two cases.
 
 
-def test_a_run_of_blocks_says_how_many_would_notice_an_error_of_a_tenth() -> None:
+def test_reports_count_blocks_without_loose_elements() -> None:
     def block(number: int, loose: int) -> Verdict:
         named = logs.PASSED.of_case(case=f"blocks/my-app/{number}", tags=("block",))
         return with_room(named, 0, loose)
@@ -81,9 +77,7 @@ def test_a_run_of_blocks_says_how_many_would_notice_an_error_of_a_tenth() -> Non
         assert words.index(first) < words.index(second)
 
 
-def test_runs_without_blocks_and_logs_that_count_no_loose_elements_have_no_section_of_blocks() -> (
-    None
-):
+def test_section_of_blocks_needs_blocks_with_counted_elements() -> None:
     uncounted = replace(logs.figures(1.0)["OutputTensor"], loose=None)
     older = logs.PASSED.of_case(tags=("block",)).judged(figures={"OutputTensor": uncounted})
     for without in (log(), logs.run_log(older)):

@@ -231,7 +231,7 @@ def test_the_last_20_lines_of_diagnostics_are_shown() -> None:
     assert lines == [f"    debug layer: line {number}" for number in range(11, 31)]
 
 
-def test_three_failures_are_shown_and_the_rest_counted_but_a_verbose_report_shows_all() -> None:
+def test_three_failures_are_shown_unless_verbose() -> None:
     many = logs.run_log(*(logs.FAILED.of_case(case=f"gather/{n}") for n in range(25)))
     text = printed(many)
     assert len(re.findall(r"\nFAILED gather/", text)) == 3
@@ -241,7 +241,7 @@ def test_three_failures_are_shown_and_the_rest_counted_but_a_verbose_report_show
     assert "more:" not in verbose
 
 
-def test_further_cases_that_broke_with_the_same_message_are_counted_with_their_operators() -> None:
+def test_cases_that_broke_with_the_same_message_are_counted() -> None:
     names = [("JOIN", "join/1"), ("JOIN", "join/2"), ("TILE", "tile/1"), ("CAST", "cast/1")]
     log = logs.run_log(
         *(
@@ -270,7 +270,7 @@ def test_the_verbose_report_counts_cases_by_reason() -> None:
     assert "no independent expectation" not in printed(logs.run_log(logs.UNCHECKED))
 
 
-def test_the_meaning_of_unchecked_is_reported_if_a_case_is_unchecked() -> None:
+def test_unchecked_is_explained_if_a_case_is_unchecked() -> None:
     note = "unchecked: ran, but there is no independent"
     text = printed(logs.run_log(logs.PASSED, logs.UNCHECKED))
     assert note in text
@@ -359,13 +359,12 @@ def many_operators(count: int, failing: int) -> RunLog:
     )
 
 
-def test_the_report_of_a_passing_run_of_all_operators_takes_at_most_40_lines() -> None:
-    """A row for each operator instead of each family would take over 170 lines."""
+def test_passing_run_of_all_operators_takes_few_lines() -> None:
     text = printed(many_operators(ALL_OPERATORS, 0), 80)
     assert text.count("\n") <= 40
 
 
-def test_a_passing_run_of_all_operators_has_rows_of_families_and_if_verbose_of_operators() -> None:
+def test_passing_run_has_rows_of_families_unless_verbose() -> None:
     log = many_operators(ALL_OPERATORS, 0)
     short, verbose = printed(log, 80), printed(log, 80, verbose=True)
     assert ("Element-wise" in short, "GATHER_ND1" in short) == (True, False)
@@ -381,8 +380,7 @@ def test_failing_operators_have_rows_and_the_others_are_counted() -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 100, 160])
-def test_the_report_of_a_run_that_fails_everywhere_takes_at_most_120_lines(columns: int) -> None:
-    """With all its failures, as in a verbose report, it would take about 700 lines."""
+def test_run_that_fails_everywhere_takes_at_most_120_lines(columns: int) -> None:
     text = printed(many_operators(ALL_OPERATORS, ALL_OPERATORS), columns)
     assert text.count("\n") <= 120
     assert f"and {ALL_OPERATORS - MOST_FAILING_ROWS} more operators with failures" in text
@@ -413,7 +411,7 @@ def test_commands_of_groups_are_printed_only_at_the_end() -> None:
     assert "-o GEMM --where 'Rank == 3'" in last
 
 
-def test_only_a_report_that_is_not_verbose_says_that_v_shows_more_groups(
+def test_only_a_short_report_says_that_v_shows_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(terminal, "MOST_GROUPS", 0)
@@ -424,7 +422,7 @@ def test_only_a_report_that_is_not_verbose_says_that_v_shows_more_groups(
     assert "-v shows more" not in verbose
 
 
-def test_a_failing_run_ends_with_its_groups_and_the_next_commands() -> None:
+def test_failing_run_ends_with_groups_and_next_commands() -> None:
     log = log_with_a_group()
     _, _, last = printed(log).split("What failures share")
     groups, commands = last.split("What to do next")
@@ -440,7 +438,7 @@ def test_long_names_break_after_underscores() -> None:
     statuses = [each.of_case(operator=name) for each in logs.everything().verdicts]
     lines = printed(logs.run_log(*statuses), 80).split("\n")
     heading = next(at for at, line in enumerate(lines) if line.startswith("Operator "))
-    start = heading + 2  # The line between them is drawn.
+    start = heading + 2  # A drawn line is between them.
     parts = [line.split()[0] for line in lines[start : start + 4]]
     assert "".join(parts).startswith(name)
     assert all(part.endswith("_") or name.endswith(part) for part in parts[:3])

@@ -1,4 +1,4 @@
-"""Reports count cases of which some outputs had no expected value, so that they were not compared.
+"""Reports count cases of which some outputs were not compared.
 
 The tested code is in `dmlconf/reports/runs/remarks.py`.
 """
@@ -15,7 +15,7 @@ from tests.reports import logs
 
 
 @pytest.mark.parametrize("render", [picture.render_text, markdown.render, html.render])
-def test_text_markdown_and_html_count_cases_compared_in_part_and_name_an_unchecked_output(
+def test_reports_count_cases_compared_in_part(
     render: Callable[[RunLog], str],
 ) -> None:
     partly = logs.PASSED.judged(unchecked_outputs=("OutputIndexTensor",))

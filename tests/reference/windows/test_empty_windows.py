@@ -1,6 +1,4 @@
-"""Empty windows have the mean NaN and the norm 0.
-
-LP_POOLING with a P of 0 gives infinity, or for some windows anything; a sum of powers may overflow.
+"""Pooling of empty windows, and LP_POOLING with a P of 0 or with powers that overflow.
 
 The tested code is in `dmlconf/reference/windows/pooling.py` and
 `dmlconf/permitted/windows/pooling.py`.
@@ -45,22 +43,20 @@ def test_the_norm_of_an_empty_window_is_zero() -> None:
     assert pool("LP_POOLING", [1, 2], 0, P=2).ravel().tolist() == [0, 0, 0]
 
 
-def test_with_a_p_of_0_several_elements_give_infinity() -> None:
+def test_p_of_0_gives_infinity_for_several_elements() -> None:
     assert pool("LP_POOLING", [3, -2, 7], 2, P=0).ravel().tolist() == [math.inf, math.inf]
     ((low, high),) = pool("LP_POOLING", [3, -2, 7], 2, "candidates", P=0)
     assert low.ravel().tolist() == high.ravel().tolist() == [math.inf, math.inf]
 
 
 @pytest.mark.parametrize(("values", "window"), [([3, 0, 7], 2), ([3, math.inf, 7], 2), ([5], 1)])
-def test_with_a_p_of_0_any_result_is_right_if_0_or_infinity_or_one_element_is_seen(
-    values: list[float], window: int
-) -> None:
+def test_p_of_0_permits_any_result_for_some_windows(values: list[float], window: int) -> None:
     ((low, high),) = pool("LP_POOLING", values, window, "candidates", P=0)
     assert (low.ravel() == -math.inf).all()
     assert (high.ravel() == math.inf).all()
 
 
-def test_if_the_sum_of_powers_overflows_the_norm_and_infinity_are_right() -> None:
+def test_overflowing_sum_of_powers_permits_norm_and_infinity() -> None:
     values, expected = [3e20, 4e20], np.full((1, 1, 1, 1), 5e20, np.float32)
     intervals = pool("LP_POOLING", values, 2, "candidates", P=2)
     for actual, right in ((5e20, True), (math.inf, True), (6e20, False), (3e38, False)):

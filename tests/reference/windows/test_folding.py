@@ -69,7 +69,7 @@ def test_folding_is_the_adjoint_of_unfolding(spatial: list[Axis]) -> None:
     assert (unfolded * other).sum() == (tensor * folded).sum()
 
 
-def test_unfolded_columns_hold_the_channels_in_order_and_each_window_row_by_row() -> None:
+def test_unfold_orders_elements_by_channel_row_and_column() -> None:
     tensor = np.arange(24, dtype=np.int16).reshape(1, 2, 3, 4)
     attributes = [2, 2], [1, 2], [1, 1], [0, 0], [0, 0]
     actual = unfold(tensor, TensorDesc(DataType.INT16, (1, 8, 4)), *attributes)

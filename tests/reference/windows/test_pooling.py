@@ -21,7 +21,6 @@ from dmlconf.tensors.datatypes import Array, DataType
 from tests.reference.functions import function_of
 
 LOWEST = float(np.finfo(np.float32).min)
-"""The lowest finite number of FLOAT32."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,6 @@ def test_average_pooling_counts_padding_only_if_padding_is_included(
         seen = [float(values[(*position[:2], *at)]) for at in window.seen_coordinates(position[2:])]
         count = int(np.prod(window.window)) if included else len(seen)
         expected = sum(seen) / count if count else np.nan
-        # The sums are exact, and one division is rounded to FLOAT64.
         np.testing.assert_allclose(actual[position], expected, rtol=1e-15)
 
 
@@ -138,24 +136,20 @@ def test_lp_pooling_takes_the_root_of_the_sum_of_powers(
             abs(values[(*position[:2], *at)]) ** exponent
             for at in window.seen_coordinates(position[2:])
         )
-        # A root and a power are rounded to FLOAT64.
         np.testing.assert_allclose(actual[position] ** exponent, total, rtol=1e-12)
 
 
 def assert_adjoint(
     window: Window, pooled: Array, gradients: Array, spread: Array, values: Array
 ) -> None:
-    """Check sum(gradients * pooled), over windows that see an element, = sum(spread * values)."""
+    """Check sum(gradients * pooled) = sum(spread * values), without windows of padding only."""
     visible = np.array([bool(window.seen_coordinates(at)) for at in np.ndindex(*window.positions)])
     kept = np.where(visible.reshape(window.positions), gradients * pooled, 0)
-    # FLOAT64 rounds quotients of whole numbers, and sums of these.
     np.testing.assert_allclose((spread * values).sum(), kept.sum(), atol=1e-6)
 
 
 @given(WINDOWS, SEEDS)
-def test_the_gradient_of_max_pooling_is_the_adjoint_of_max_pooling(
-    window: Window, seed: int
-) -> None:
+def test_max_pooling_grad_is_the_adjoint_of_max_pooling(window: Window, seed: int) -> None:
     values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
     maxima = reference_function("MAX_POOLING2")(
         InputTensor=values,
@@ -173,7 +167,7 @@ def test_the_gradient_of_max_pooling_is_the_adjoint_of_max_pooling(
 
 
 @given(WINDOWS, SEEDS, st.booleans())
-def test_the_gradient_of_average_pooling_is_the_adjoint_of_average_pooling(
+def test_average_pooling_grad_is_the_adjoint_of_average_pooling(
     window: Window, seed: int, included: bool
 ) -> None:
     values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
@@ -188,7 +182,7 @@ def test_the_gradient_of_average_pooling_is_the_adjoint_of_average_pooling(
         InputGradientTensor=gradients,
         OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
         IncludePadding=included,
-        # Padding for every window, since elements after the padding have no share.
+        # No window reaches beyond this padding.
         **undilated | {"EndPadding": (99, 99)},
     )
     plain = replace(window, dilations=(1, 1))
@@ -196,7 +190,7 @@ def test_the_gradient_of_average_pooling_is_the_adjoint_of_average_pooling(
 
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
-def test_a_maximum_of_nan_and_minus_infinity_is_the_lowest_finite_number_or_minus_infinity(
+def test_maximum_of_nan_and_minus_infinity_has_two_candidates(
     data_type: DataType,
 ) -> None:
     values = np.array([np.nan, -np.inf, np.nan, 1], data_type.dtype).reshape(1, 1, 1, 4)
@@ -214,7 +208,7 @@ def test_a_maximum_of_nan_and_minus_infinity_is_the_lowest_finite_number_or_minu
     ((least, most),) = function_of("MAX_POOLING", "interval")(**arguments)
     assert least.ravel().tolist() == [-np.inf, -np.inf, 1]
     assert most.ravel().tolist() == [lowest, lowest, 1]
-    # A second interval would permit NaN; no window of this input has only NaN.
+    # A second interval would permit NaN.
     assert len(function_of("MAX_POOLING", "candidates")(**arguments)[0]) == 1
 
 
@@ -235,8 +229,8 @@ def test_a_window_with_only_nan_may_give_nan() -> None:
 
 
 @pytest.mark.parametrize(("end", "divisor"), [(0, 5), (1, 6), (2, 7), (3, 7)])
-def test_elements_after_the_padding_have_no_share_of_a_gradient(end: int, divisor: int) -> None:
-    """DirectML 1.15.4 divides by as many elements as a window has up to the end of the padding."""
+def test_average_gradient_ignores_elements_beyond_the_padding(end: int, divisor: int) -> None:
+    """DirectML 1.15.4 divides by the number of a window's elements before the padding's end."""
     actual = reference_function("AVERAGE_POOLING_GRAD")(
         InputGradientTensor=np.array([[[[0, 0, 210]]]], np.float32),
         OutputGradientTensor=TensorDesc(DataType.FLOAT32, (1, 1, 1, 9)),
