@@ -24,15 +24,14 @@ from dmlconf.verdicts.verdict import Status
 from tests.reports.logs import dead, everything, run_log, verdict, write
 
 in_columns = partial(read_log, most_objects=0)
-"""Read a log into columns; by default only a log of many verdicts is."""
+"""Read a log of any length into columns."""
 
 COUNT = 800
-"""The number of verdicts in the log `large`."""
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a log of COUNT verdicts of every kind, of which some fail."""
+    """Return the file of a log of COUNT verdicts with every status."""
     every = everything().verdicts
     alike = [
         each.of_case(case=f"{each.case}[N={n}]", facts={**each.facts, "N": n % 7}).ran(
@@ -50,7 +49,7 @@ def both(large: Path) -> tuple[RunLog, RunLog]:
     return read_log(large), in_columns(large)
 
 
-def test_verdicts_in_columns_equal_those_that_are_objects(both: tuple[RunLog, RunLog]) -> None:
+def test_verdicts_in_columns_equal_verdict_objects(both: tuple[RunLog, RunLog]) -> None:
     objects, columns = both
     assert type(columns.verdicts) is not tuple
     assert list(map(verdict_data, columns.verdicts)) == list(map(verdict_data, objects.verdicts))
@@ -72,7 +71,7 @@ def new_columns() -> int:
     return sum(type(each).__module__ == "dmlconf.run_log.columns" for each in new)
 
 
-def test_the_columns_of_a_log_that_nothing_holds_are_freed_at_once(large: Path) -> None:
+def test_columns_of_an_unused_log_are_freed_at_once(large: Path) -> None:
     gc.disable()
     try:
         gc.collect()
@@ -85,7 +84,7 @@ def test_the_columns_of_a_log_that_nothing_holds_are_freed_at_once(large: Path) 
         gc.enable()
 
 
-def test_failures_with_nan_have_the_same_earlier_cases_in_columns_as_in_objects(
+def test_failures_with_nan_have_equal_earlier_cases_in_columns(
     tmp_path: Path,
 ) -> None:
     difference = {"tensor": "y", "coordinates": [0], "expected": "nan", "actual": 0.0}
@@ -110,7 +109,7 @@ def test_a_log_that_has_only_a_header_is_read(tmp_path: Path) -> None:
     assert "INCOMPLETE" in RUN_FORMATS["html"].text(log)
 
 
-def test_two_lines_of_a_case_must_have_equal_verdicts_and_the_second_place_counts(
+def test_two_lines_of_a_case_must_have_equal_verdicts(
     tmp_path: Path,
 ) -> None:
     one, other = verdict("gather/matrix[N=1]"), verdict("gather/matrix[N=2]")
@@ -127,10 +126,10 @@ def test_two_lines_of_a_case_must_have_equal_verdicts_and_the_second_place_count
 @pytest.mark.parametrize(
     ("field", "number"), [("place", COUNT + 1), ("place", 0), ("place", 10**30), ("case", 1)]
 )
-def test_a_log_read_into_columns_is_refused_for_the_same_contradiction_as_one_read_into_objects(
+def test_contradictions_are_reported_alike_in_columns(
     large: Path, tmp_path: Path, field: str, number: int
 ) -> None:
-    """One verdict gets this number as its place, or the case in the line of this number."""
+    """One verdict gets `number` as its place, or the case of `lines[number]`."""
     path = tmp_path / "changed.jsonl"
     lines = large.read_text("utf-8").splitlines()
     changed = json.loads(lines[77])
@@ -153,7 +152,7 @@ def test_a_number_of_more_than_64_bits_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["html", "junit", "markdown"])
-def test_a_verdict_that_is_read_and_reported_takes_less_than_300_bytes(
+def test_reported_verdict_takes_less_than_300_bytes(
     both: tuple[RunLog, RunLog], tmp_path: Path, name: str
 ) -> None:
     # JUnit lists up to 10,000 cases one by one.
@@ -164,5 +163,5 @@ def test_a_verdict_that_is_read_and_reported_takes_less_than_300_bytes(
     written = sum(map(len, RUN_FORMATS[name].parts(in_columns(path))))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert written > 500  # The report has content, though it need not list each case.
+    assert written > 500
     assert most < 300 * len(names)

@@ -159,12 +159,10 @@ def test_report_refuses_a_contradictory_log_with_a_message(tmp_path: Path, lines
     )
 
 
-def test_a_log_of_a_killed_run_that_did_not_know_its_number_of_cases_is_read(
+def test_log_of_a_killed_run_without_a_count_is_read(
     tmp_path: Path,
 ) -> None:
-    """`fuzz` with a time limit says 0 cases. The only verdict is on place 1, since another process
-    was still running place 0: so 2 cases had begun.
-    """
+    """`fuzz` with a time limit writes 0 as the number of cases. Place 1 has the only verdict."""
     path = logs.write(tmp_path / "run.jsonl", logs.dead(logs.run_log(logs.PASSED), 0))
     path.write_text(path.read_text("utf-8").replace('"place":0', '"place":1'), encoding="utf-8")
     log = read_log(path)

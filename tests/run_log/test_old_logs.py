@@ -1,7 +1,7 @@
 """Logs of older versions are read and rendered; those of a newer form are refused.
 
-The logs in `of_0_1_0` are what dmlconf 0.1.0 wrote, on its backend `miniature`, which is now called
-`faulty`: `waived.jsonl` with waivers, and `stopped.jsonl` at the first failure, with retries.
+dmlconf 0.1.0 wrote the logs in `of_0_1_0`: `waived.jsonl` in a run with waivers, `stopped.jsonl` in
+a run that ended at its first failure.
 
 The tested code is in `dmlconf/run_log/lines.py`, `dmlconf/run_log/log.py`,
 `dmlconf/reports/formats.py` and `dmlconf/history/adding.py`.

@@ -24,7 +24,7 @@ DETAILED = FAILED.of_case(
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Verdict]:
-    """The verdicts in a log that a run of more than MANY cases left when it died."""
+    """Return the verdicts in a log without a footer, of a run of more than MANY cases."""
     other = DETAILED.of_case(case="gather/other")
     log = dead(run_log(*EVERY_STATUS, DETAILED, other), MANY + 1)
     path = tmp_path_factory.mktemp("log") / "run.jsonl"

@@ -44,7 +44,7 @@ def measure_suite(directory: Path) -> Strength:
     return measure(map(build, load_suite([file]).plan()), run_case, method=method)
 
 
-def test_a_case_of_equal_values_notices_fewer_defects_than_a_case_of_different_values(
+def test_case_of_equal_values_notices_fewer_defects(
     tmp_path: Path,
 ) -> None:
     noticed = measure_suite(tmp_path).noticed
@@ -60,7 +60,7 @@ def test_cases_that_notice_no_defect_are_named_and_lower_the_share() -> None:
     assert case_share(noticed) == 100 / 7  # 1 of 4 + 3 defects, in percent.
 
 
-def test_a_sample_has_cases_of_each_operator_and_depends_only_on_the_seed() -> None:
+def test_sample_has_each_operator_and_depends_on_seed() -> None:
     plan = list(bundled("tile", "join").plan())
     some = sampled(plan, 7, 1)
     operators = [planned.template.operator_name for planned in some]
@@ -70,7 +70,7 @@ def test_a_sample_has_cases_of_each_operator_and_depends_only_on_the_seed() -> N
     assert sampled(plan, None, 1) == plan
 
 
-def test_fail_under_cases_fails_if_cases_notice_a_lower_share_of_defects(tmp_path: Path) -> None:
+def test_fail_under_cases_fails_below_its_share(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(TILES, encoding="utf-8")
     report = tmp_path / "strength.json"
     arguments = ("strength", "suite.yaml", "--figure", "defects", "--report", f"json:{report}")

@@ -229,9 +229,9 @@ def computed_pooling(directory: Path) -> Computation:
     return Computation(case, case.inputs(), evaluate(case, case.inputs()))
 
 
-def test_each_driver_defect_has_operators_and_either_a_bug_report_or_a_plausible_cause() -> None:
+def test_each_driver_defect_has_operators_and_a_cause() -> None:
     defects = driver_defects()
-    assert len(defects) >= 400  # Else some files of the catalogue are not read.
+    assert len(defects) >= 400
     assert len({defect.name for defect in defects}) == len(defects)
     for defect in defects:
         assert defect.operators, defect.name
@@ -239,10 +239,10 @@ def test_each_driver_defect_has_operators_and_either_a_bug_report_or_a_plausible
     used = {defect.report.name for defect in defects if defect.report}
     assert used == bug_reports().keys()
     products = [report.product for report in bug_reports().values()]
-    assert products.count("DirectML") >= 40  # These are closest to what the suite is to find.
+    assert products.count("DirectML") >= 40
 
 
-def test_a_case_that_meets_the_condition_of_a_defect_catches_the_defect(tmp_path: Path) -> None:
+def test_case_that_meets_a_condition_catches_the_defect(tmp_path: Path) -> None:
     actual = results_by_defect(tmp_path, CUMULATION.replace("LENGTH", "300"))
     for name in (
         "cumulation ignores HasExclusiveSum",
@@ -253,7 +253,7 @@ def test_a_case_that_meets_the_condition_of_a_defect_catches_the_defect(tmp_path
         assert actual[name].missing == ""
 
 
-def test_the_defect_of_onnxruntime_29637_gives_the_wrong_results_of_its_bug_report(
+def test_defect_gives_the_wrong_results_of_its_bug_report(
     tmp_path: Path,
 ) -> None:
     run = computed_pooling(tmp_path)
@@ -264,7 +264,7 @@ def test_the_defect_of_onnxruntime_29637_gives_the_wrong_results_of_its_bug_repo
     assert wrong["OutputTensor"].ravel().tolist() == [1, 2, 9, 3, 8, 4, 7, 5, 6]
 
 
-def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: Path) -> None:
+def test_indices_that_count_padding_are_one_greater(tmp_path: Path) -> None:
     run = computed_pooling(tmp_path)
     [defect] = [d for d in driver_defects() if d.name == "max pooling indices count the padding"]
     wrong = defect.inject(run)
@@ -315,7 +315,7 @@ def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: 
         ),
     ],
 )
-def test_a_defect_of_two_conditions_gives_the_wrong_results_that_it_describes(
+def test_defect_of_two_conditions_gives_its_wrong_results(
     tmp_path: Path, text: str, defect: str, output: str, expected: list[float]
 ) -> None:
     assert wrong_outputs(tmp_path, text, defect)[output] == expected
@@ -346,9 +346,7 @@ def test_features_of_a_case_distinguish_layouts(tmp_path: Path) -> None:
       OutputTensor: {Sizes: [1, 2, 1], DataType: FLOAT32}""",
     ],
 )
-def test_the_keys_of_an_attention_are_counted_in_whichever_tensor_has_them(
-    tmp_path: Path, inputs: str
-) -> None:
+def test_keys_of_an_attention_are_counted_in_any_tensor(tmp_path: Path, inputs: str) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text(ATTENTION.replace("TENSORS", inputs), encoding="utf-8")
     [planned] = load_suite([file]).plan()
@@ -371,8 +369,8 @@ def test_defects_that_fewer_than_three_cases_notice_are_named(tmp_path: Path) ->
     assert remarks(second + third) == []
 
 
-def test_a_sample_of_two_cases_does_not_say_that_few_cases_notice_a_defect(tmp_path: Path) -> None:
-    """Both cases of a sample may notice a defect, and a third one outside of it as well."""
+def test_sample_of_two_cases_reports_no_rarely_noticed_defect(tmp_path: Path) -> None:
+    """Cases outside the sample may notice the defect, too."""
     file = tmp_path / "suite.yaml"
     file.write_text(CUMULATION.replace("LENGTH", "300"), encoding="utf-8")
     plan = list(load_suite([file]).plan())
@@ -391,7 +389,7 @@ def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:
     )
 
 
-def test_data_that_hides_a_defect_is_distinguished_from_a_rule_that_permits_it(
+def test_hidden_defects_differ_from_permitted_defects(
     tmp_path: Path,
 ) -> None:
     actual = results_by_defect(tmp_path, ALL_ZERO)
@@ -407,7 +405,7 @@ def test_data_that_hides_a_defect_is_distinguished_from_a_rule_that_permits_it(
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_defect_that_its_sample_hides_is_tried_on_all_cases(tmp_path: Path, seed: int) -> None:
-    """Whichever case the sample is, the one whose data shows the defect is tried."""
+    """The seed decides which of the two cases is the sample."""
     file = tmp_path / "suite.yaml"
     shows = CUMULATION.replace("LENGTH", "300")
     file.write_text(shows + ALL_ZERO.partition("cases:\n")[2], encoding="utf-8")
@@ -437,7 +435,7 @@ WRONG_EXPECTATION = """
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_defect_whose_sample_is_unusable_is_tried_on_all_cases(tmp_path: Path, seed: int) -> None:
-    """Whichever case the sample is, the one that passes with the right output is tried."""
+    """The seed decides which of the two cases is the sample."""
     file = tmp_path / "suite.yaml"
     file.write_text(CUMULATION.replace("LENGTH", "300") + WRONG_EXPECTATION, encoding="utf-8")
     plan = list(load_suite([file]).plan())
@@ -447,7 +445,7 @@ def test_a_defect_whose_sample_is_unusable_is_tried_on_all_cases(tmp_path: Path,
     assert pair.fate is Fate.CAUGHT
 
 
-def test_a_survivor_whose_only_case_has_a_wrong_expectation_says_that_none_passes(
+def test_survivor_says_that_no_case_passes(
     tmp_path: Path,
 ) -> None:
     actual = results_by_defect(
@@ -464,7 +462,7 @@ def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:
     assert actual["second dispatch adds to the first"].fate is Fate.CAUGHT
 
 
-def test_a_suite_of_one_case_catches_some_defects_and_has_a_line_for_each_survivor(
+def test_suite_of_one_case_has_a_line_for_each_survivor(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "suite.yaml"
@@ -495,14 +493,14 @@ def test_the_line_of_a_survivor_has_its_explanation(tmp_path: Path) -> None:
     assert line.endswith("explained: DML_ROUNDING_MODE has no constant for halves away from zero")
 
 
-def test_an_unknown_condition_and_text_that_is_no_expression_are_refused() -> None:
+def test_unknown_conditions_and_invalid_expressions_are_refused() -> None:
     with pytest.raises(KeyError):
         condition({"axis-under": 5})
     with pytest.raises(ExpressionError):
         condition("import os")
 
 
-def test_dmlconf_strength_fails_if_the_suite_catches_too_few_driver_defects(tmp_path: Path) -> None:
+def test_command_fails_if_too_few_driver_defects_are_caught(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
     report = tmp_path / "strength.json"
     process = dmlconf_here(
@@ -525,7 +523,7 @@ def test_dmlconf_strength_fails_if_the_suite_catches_too_few_driver_defects(tmp_
     assert "perturbations" not in data
 
 
-def test_the_markdown_report_has_the_command_with_its_seed_and_lists_survivors(
+def test_markdown_report_has_the_command_and_survivors(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "suite.yaml").write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")

@@ -66,14 +66,14 @@ def test_a_case_that_only_the_reference_judges_is_not_counted(tmp_path: Path) ->
     assert (figure.cases, figure.tallies) == (0, {})
 
 
-def test_the_rule_of_a_matrix_product_notices_changes_of_stated_values(tmp_path: Path) -> None:
+def test_rule_of_a_matrix_product_notices_changed_values(tmp_path: Path) -> None:
     figure = measured(tmp_path, STATED, run_case)
     tallies = {kind: (tally.tried, tally.noticed) for (_, kind), tally in figure.tallies.items()}
     assert "largest zeroed" in tallies
     assert tallies == dict.fromkeys(tallies, (1, 1))
 
 
-def test_changes_that_the_source_of_a_rule_permits_are_counted_separately(tmp_path: Path) -> None:
+def test_changes_that_a_source_permits_are_counted_apart(tmp_path: Path) -> None:
     figure = measured(tmp_path, ABSOLUTE_LIMIT)
     tally = figure.tallies["ELEMENT_WISE_COS", "1,000 ULP in FLOAT32"]
     assert (tally.tried, tally.noticed, tally.counted) == (1, 0, 0)
@@ -99,10 +99,10 @@ cases:
 """A case whose sums of squares overflow FLOAT16 if its NUMBERS are large."""
 
 
-def test_a_changed_element_that_may_have_any_value_counts_as_not_noticed(
+def test_change_of_an_open_element_counts_as_unnoticed(
     tmp_path: Path,
 ) -> None:
-    """200^2 + 160^2 overflows FLOAT16, so any result is right, whatever the source permits."""
+    """200**2 + 160**2 overflows FLOAT16, and any result is right."""
     kind = "4 ULP in FLOAT16"
     figure = measured(tmp_path, OPEN.replace("NUMBERS", "200, 150, 170, 160, 180, 150"))
     assert all(not tally.permitted for tally in figure.tallies.values())
@@ -124,7 +124,7 @@ cases:
 """The angles of three points, of which the first is the origin."""
 
 
-def test_changes_of_defined_angles_are_all_noticed_although_one_angle_is_undefined(
+def test_changes_beside_an_undefined_angle_are_noticed(
     tmp_path: Path,
 ) -> None:
     """The angle of the origin is undefined."""
@@ -133,7 +133,7 @@ def test_changes_of_defined_angles_are_all_noticed_although_one_angle_is_undefin
     assert all(tally.noticed == tally.counted > 0 for tally in figure.tallies.values())
 
 
-def test_unnoticed_changes_under_a_rule_without_a_source_lower_the_share_of_the_operator(
+def test_unnoticed_changes_without_a_source_lower_the_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dmlconf.strength.expectations.sources", dict)
@@ -191,7 +191,7 @@ COSINE = """
 
 
 @pytest.mark.parametrize(("permitted", "cases"), [(True, 1), (False, 10)])
-def test_a_sample_becomes_ten_times_as_large_only_if_it_notices_too_little(
+def test_sample_grows_tenfold_if_it_notices_too_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, permitted: bool, cases: int
 ) -> None:
     """Without the source of its rule, COS does not notice 1,000 ULP."""

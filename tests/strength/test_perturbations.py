@@ -91,7 +91,7 @@ def test_the_closing_sentence_counts_each_perturbation_once() -> None:
 
 
 def test_an_absolute_limit_misses_1000_ulp(tmp_path: Path) -> None:
-    """COS may be off by 0.0008; 1,000 ULP of numbers just below 1 are 1000 * 2^-24, or 0.00006."""
+    """COS may be off by 0.0008, and 1,000 ULP just below 1 are 1000 * 2**-24, or 0.00006."""
     strength = perturbed(tmp_path, ABSOLUTE_LIMIT)
     kind = "1,000 ULP in FLOAT32"
     tally = strength.perturbed[kind, "ELEMENT_WISE_COS"]

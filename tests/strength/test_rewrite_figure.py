@@ -63,7 +63,7 @@ def test_a_near_miss_whose_data_hides_the_difference_proves_nothing(tmp_path: Pa
     assert part["unproven"] == ["graphs/near/near-miss: the rewritten graph passes"]
 
 
-def test_a_rewritten_graph_that_fails_although_no_condition_is_broken_is_reported(
+def test_failing_rewrite_without_broken_condition_is_reported(
     tmp_path: Path,
 ) -> None:
     text = NEAR_MISS.replace("      breaks: minimum-is-not-negative\n", "")
@@ -75,7 +75,7 @@ def test_a_rewritten_graph_that_fails_although_no_condition_is_broken_is_reporte
     assert "no case: drop-relu-before-clip, without minimum-is-not-negative" in result.stderr
 
 
-def test_rewrites_are_measured_on_all_their_cases_although_a_sample_is_asked_for(
+def test_option_sample_does_not_apply_to_rewrites(
     tmp_path: Path,
 ) -> None:
     entry = NEAR_MISS.partition("cases:\n")[2]
@@ -140,9 +140,7 @@ def test_each_rewrite_has_a_source_with_an_address() -> None:
         "{page: learn.microsoft.com}",
     ],
 )
-def test_a_source_that_does_not_name_one_valid_location_is_refused(
-    tmp_path: Path, source: str
-) -> None:
+def test_source_without_one_valid_location_is_refused(tmp_path: Path, source: str) -> None:
     text = f"""\
 format: 1
 rewrites:

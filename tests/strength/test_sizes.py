@@ -74,20 +74,18 @@ def negation(columns: int, fill: str = VARIED) -> str:
 def test_each_defect_of_size_has_a_unique_name_and_a_plausible_cause() -> None:
     names = [defect.name for defect in (*size_defects(), *driver_defects())]
     assert len(set(names)) == len(names)
-    assert len(size_defects()) >= 80  # Else some entries of the catalogue are not read.
+    assert len(size_defects()) >= 80
     assert all(defect.plausible for defect in size_defects())
 
 
 @pytest.mark.parametrize("effect", ["is not computed", "is wrong", "repeats the tile before"])
-def test_a_defect_of_the_last_tile_is_noticed_whether_the_tile_is_whole_or_partial(
-    tmp_path: Path, effect: str
-) -> None:
+def test_defect_of_a_whole_or_partial_last_tile_is_noticed(tmp_path: Path, effect: str) -> None:
     for columns in (16, 17):  # Two tiles of 8 columns; these and a tile of one column.
         pair = results_by_defect(tmp_path, negation(columns))[f"last tile of 8 columns {effect}"]
         assert pair.fate is Fate.CAUGHT
 
 
-def test_a_tensor_of_one_tile_does_not_meet_a_defect_of_the_last_tile(tmp_path: Path) -> None:
+def test_tensor_of_one_tile_has_no_defect_of_the_last_tile(tmp_path: Path) -> None:
     pair = results_by_defect(tmp_path, negation(8))["last tile of 8 columns is not computed"]
     assert pair.fate is Fate.UNMET
 
@@ -146,7 +144,7 @@ def test_the_sentence_counts_pairs_of_defect_and_case(tmp_path: Path) -> None:
     assert f"{ran:,} of {ran:,} pairs of defect and case (100.00%)" in sentence
 
 
-def test_the_command_with_figure_sizes_measures_only_cases_of_models(tmp_path: Path) -> None:
+def test_figure_sizes_measures_only_cases_of_models(tmp_path: Path) -> None:
     (tmp_path / "model.yaml").write_text(negation(17))
     (tmp_path / "matrix.yaml").write_text(negation(17, "{constant: {value: 1}}"))
     process = dmlconf_here(
@@ -172,7 +170,7 @@ def test_the_command_with_figure_sizes_measures_only_cases_of_models(tmp_path: P
     assert "--figure sizes" in page
 
 
-def test_a_sample_of_one_case_does_not_tell_which_defects_few_cases_notice(tmp_path: Path) -> None:
+def test_sample_of_one_case_reports_no_rarely_noticed_defect(tmp_path: Path) -> None:
     (tmp_path / "model.yaml").write_text(negation(17))
     arguments = ("strength", ".", "--figure", "sizes", "--report", "json:found.json", "--sample")
     counts = []

@@ -108,7 +108,7 @@ def strength_of(directory: Path, text: str) -> Strength:
     return measure(map(build, load_suite([file]).plan()), run_case)
 
 
-def test_a_simulated_device_that_flushes_subnormals_keeps_negative_zeros_and_passes(
+def test_device_that_flushes_subnormals_passes(
     tmp_path: Path,
 ) -> None:
     strength = strength_of(tmp_path, ROUNDED)
@@ -116,7 +116,7 @@ def test_a_simulated_device_that_flushes_subnormals_keeps_negative_zeros_and_pas
     assert strength.refused == []
 
 
-def test_defects_of_sums_are_not_injected_where_nothing_is_added_up(tmp_path: Path) -> None:
+def test_defects_of_sums_are_injected_only_into_sums(tmp_path: Path) -> None:
     strength = strength_of(tmp_path, NOTHING_ADDED_UP)
     assert strength.refused == []
     assert len(strength.mutants) > 0
@@ -135,12 +135,12 @@ def test_a_suite_of_different_values_catches_every_injected_defect(tmp_path: Pat
     strength = strength_of(tmp_path, DIFFERENT_VALUES)
     assert survivors(strength) == []
     [row] = operator_strengths(strength)
-    assert row.injected == row.caught > 15  # Many kinds of defects, of which three are named below.
+    assert row.injected == row.caught > 15
     defects = {mutant.defect for mutant in strength.mutants}
     assert {"subnormals flushed", "sign of zero dropped", "NaN for infinity"} <= defects
 
 
-def test_an_input_that_an_output_does_not_depend_on_hides_no_defect(tmp_path: Path) -> None:
+def test_defects_of_inputs_without_effect_are_not_injected(tmp_path: Path) -> None:
     strength = strength_of(tmp_path, SEVERAL_OUTPUTS)
     assert survivors(strength) == []
     defects = {(mutant.defect, mutant.output) for mutant in strength.mutants}
@@ -196,7 +196,7 @@ def test_dmlconf_strength_succeeds_without_a_threshold(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("option", "value"), [("--report", "svg"), ("--fail-under", "101")])
-def test_dmlconf_strength_refuses_an_unknown_format_and_a_share_above_100(
+def test_command_refuses_unknown_formats_and_shares_above_100(
     tmp_path: Path, option: str, value: str
 ) -> None:
     process = dmlconf_here(tmp_path, "strength", str(cases_directory() / "tile"), option, value)

@@ -37,7 +37,7 @@ def test_each_data_type_has_its_number_of_bits(data_type: DataType) -> None:
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_the_numpy_type_is_as_wide_as_the_element_and_at_least_a_byte(data_type: DataType) -> None:
+def test_numpy_type_has_the_width_and_kind(data_type: DataType) -> None:
     assert data_type.dtype.itemsize == max(1, BITS[data_type] // 8)
     kind = "f" if data_type.is_float else "i" if data_type.is_signed else "u"
     assert data_type.dtype.kind == kind

@@ -64,9 +64,7 @@ def test_random_numbers_are_those_of_the_published_generator() -> None:
 
 
 @given(st.integers(-(2**70), 2**70), st.integers(0, 50))
-def test_random_numbers_agree_with_the_generator_written_with_integers_of_python(
-    seed: int, count: int
-) -> None:
+def test_random_numbers_agree_with_a_loop_in_python(seed: int, count: int) -> None:
     mask = 2**64 - 1
     state, expected = seed & mask, []
     for _ in range(count):
@@ -94,11 +92,11 @@ def test_integers_take_every_value_of_a_small_range() -> None:
     assert set(values.tolist()) == {-2, -1, 0, 1, 2}
 
 
-def test_integers_of_64_bits_come_near_both_ends_and_have_all_low_bits() -> None:
+def test_integers_of_64_bits_cover_their_range_and_low_bits() -> None:
     for data_type in (DataType.INT64, DataType.UINT64):
         low, high = limits(data_type)
         values = fill("integers", (2000,), data_type, {"low": low, "high": high})
-        near = 2**64 // 64  # A 64th of the range; of 2,000 numbers some 31 are as near to an end.
+        near = 2**64 // 64
         assert int(values.min()) < low + near
         assert int(values.max()) > high - near
         assert len({int(value) % 64 for value in values}) == 64
@@ -155,7 +153,7 @@ def test_uniform_numbers_spread_over_their_range() -> None:
 
 
 @given(DATA_TYPES, st.integers(1, 700), st.data())
-def test_a_sequence_begins_again_before_it_would_leave_the_numbers_that_its_type_holds(
+def test_sequence_begins_again_at_the_limits_of_its_type(
     data_type: DataType, count: int, data: st.DataObject
 ) -> None:
     start = data.draw(whole_numbers(data_type))
@@ -186,7 +184,7 @@ def test_a_sequence_of_8_bits_has_a_prime_period() -> None:
     assert values.tolist() == [*range(LARGEST_PERIOD_OF_8_BITS), *range(5)]
 
 
-def test_a_sequence_of_float16_begins_again_where_it_would_no_longer_be_exact() -> None:
+def test_sequence_of_float16_begins_again_after_2048() -> None:
     values = fill("sequence", (2051,), DataType.FLOAT16, {})
     assert values[-3:].tolist() == [2048, 0, 1]
 
@@ -205,7 +203,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "specials": {"seed": 5},
     "ends": {"seed": 5},
 }
-"""Arguments of each fill."""
 
 
 def test_the_table_of_arguments_has_every_fill() -> None:
@@ -214,7 +211,7 @@ def test_the_table_of_arguments_has_every_fill() -> None:
 
 @pytest.mark.parametrize("name", FILLS)
 @pytest.mark.parametrize("data_type", DataType)
-def test_a_fill_is_the_same_on_every_call_and_has_the_sizes(name: str, data_type: DataType) -> None:
+def test_fill_has_the_sizes_and_is_repeatable(name: str, data_type: DataType) -> None:
     first = fill(name, (2, 3, 5), data_type, ARGUMENTS[name])
     second = fill(name, (2, 3, 5), data_type, ARGUMENTS[name])
     assert first.shape == (2, 3, 5)
@@ -253,10 +250,10 @@ DIGEST_OF_OTHERS = "81dc4108a88fcb4b9d816be227b01af08ddc7a85be89620e8b9a31bcc762
 
 @pytest.mark.parametrize("name", FILLS)
 @pytest.mark.parametrize("data_type", [DataType.FLOAT16, DataType.INT64, DataType.UINT4])
-def test_large_data_that_is_computed_in_blocks_equals_data_computed_at_once(
+def test_data_computed_in_blocks_equals_data_computed_at_once(
     name: str, data_type: DataType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    block = 5000  # Random numbers of so many elements are drawn anew, as for larger blocks.
+    block = 5000
     monkeypatch.setattr("dmlconf.tensors.fills._BLOCK", block)
     count = 2 * block + 5
     actual = fill(name, (count,), data_type, ARGUMENTS[name])
@@ -274,30 +271,28 @@ def test_normal_numbers_have_a_normal_distribution() -> None:
     expected = NormalDist(3, 2)
     for at in (-3, -1, 0, 2, 3, 3.5, 5, 9):
         share = np.count_nonzero(values <= at) / values.size
-        # The standard deviation of a share of 65,536 numbers is at most 0.5 / 256, a third of this.
+        # About three standard deviations of the share.
         assert abs(share - expected.cdf(at)) < 0.006
-    # Of 65,536 numbers, the one furthest from the mean is some 4.3 deviations away.
     assert 3.9 < (np.abs(values - 3) / 2).max() < 6
 
 
 def test_normal_numbers_of_adjacent_seeds_and_indices_are_uncorrelated() -> None:
     first, second = normal_numbers(seed=1), normal_numbers(seed=2)
-    # The standard deviation of the coefficient is 1 / 256, a fifth of this.
+    # About five standard deviations of the coefficient.
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.02
     assert abs(np.corrcoef(first[1:], first[:-1])[0, 1]) < 0.02
 
 
-def test_no_rounded_quantile_depends_on_the_last_16_ulp_of_a_logarithm() -> None:
-    """The fill `normal` interpolates between these quantiles, rounded to multiples of 2^-30.
+def test_rounded_quantiles_are_equal_on_all_machines() -> None:
+    """The fill `normal` interpolates between quantiles that are rounded to multiples of 2**-30.
 
-    Machines whose logarithms differ round alike if no quantile is halfway between two multiples.
+    Machines with other logarithms round alike, since no quantile is halfway between two multiples.
     """
     greater = [2.0**power * (1 + cell / 64) for power in range(-54, 0) for cell in range(64)]
     scaled = [-NormalDist().inv_cdf(probability / 2) * 2.0**30 for probability in greater]
     nearest = min(abs(value % 1 - 0.5) for value in scaled)
     assert nearest > 1e-5  # A logarithm that is 16 ULPs off moves a value by 1e-6 at most.
 
-    # These are the quantiles of the fill, since interpolating between them gives its numbers.
     count = 1 << 16
     drawn = ((splitmix64(0, count) >> np.uint64(11)) + 0.5) * 2.0**-53
     interpolated = np.interp(drawn, [*greater, 1.0], [*np.rint(scaled) / 2.0**30, 0.0])
@@ -392,7 +387,7 @@ def test_a_tensor_without_elements_has_no_data() -> None:
 
 
 @pytest.mark.parametrize("data_type", [t for t in DataType if t.is_float])
-def test_specials_have_nan_infinities_zeros_of_both_signs_and_subnormal_numbers(
+def test_specials_have_nan_infinities_zeros_and_subnormals(
     data_type: DataType,
 ) -> None:
     values = fill("specials", (13,), data_type, {})
@@ -406,7 +401,7 @@ def test_specials_have_nan_infinities_zeros_of_both_signs_and_subnormal_numbers(
 
 
 @pytest.mark.parametrize("data_type", [t for t in DataType if not t.is_float])
-def test_specials_of_integers_have_their_limits_and_are_rotated_by_the_seed(
+def test_specials_of_integers_have_limits_and_are_rotated(
     data_type: DataType,
 ) -> None:
     values = fill("specials", (7,), data_type, {}).tolist()
@@ -424,7 +419,7 @@ def test_the_argument_every_puts_ordinary_numbers_between_specials(data_type: Da
     assert len(np.unique(ordinary)) > 4
 
 
-def test_ends_have_the_numbers_on_both_sides_of_the_limits_of_each_word() -> None:
+def test_ends_have_numbers_around_the_limits_of_words() -> None:
     # Recordings hold outputs for these inputs, so no release may change them.
     assert fill("ends", (10,), DataType.UINT8, {}).tolist() == [
         0,

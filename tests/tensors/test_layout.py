@@ -71,23 +71,22 @@ def test_a_tensor_overlaps_if_two_elements_have_the_same_offset(
     assert overlaps(sizes, strides) == (len(set(offsets)) < len(offsets))
 
 
-def test_interleaved_dimensions_that_miss_each_other_do_not_overlap() -> None:
-    # Neither stride exceeds the extent of the other dimension, yet no two elements coincide.
-    assert not overlaps((2, 3), (3, 2))
-    assert overlaps((3, 4), (3, 2))
+def test_interleaved_rows_may_not_overlap() -> None:
+    assert not overlaps((2, 3), (3, 2))  # The offsets are 0, 2 and 4, and 3, 5 and 7.
+    assert overlaps((3, 4), (3, 2))  # 2 * 3 = 3 * 2.
 
 
 def test_a_stride_of_0_along_one_element_is_no_overlap() -> None:
     assert not overlaps((1, 3), (0, 1))
 
 
-def test_an_empty_tensor_does_not_overlap_and_is_stored_as_it_is() -> None:
+def test_empty_tensor_does_not_overlap_or_change() -> None:
     empty = np.zeros((0, 2, 2), np.float32)
     assert not overlaps(empty.shape, (5, 1, 1))
     assert as_stored(empty, (5, 1, 1)).shape == empty.shape
 
 
-def test_an_overlap_is_found_in_a_tensor_too_large_for_any_memory() -> None:
+def test_overlap_is_found_in_a_tensor_beyond_memory() -> None:
     assert overlaps((1 << 20, 1 << 24), (1, 1))
     assert not overlaps((1 << 20, 1 << 24), (1 << 24, 1))
 
@@ -146,7 +145,7 @@ def test_implicit_strides_need_as_many_bytes_as_packed_strides(
         (DataType.FLOAT64, 1, 8),
     ],
 )
-def test_a_buffer_has_as_many_words_of_4_bytes_as_its_elements_need(
+def test_buffer_is_rounded_up_to_words_of_4_bytes(
     data_type: DataType, count: int, total: int
 ) -> None:
     assert minimum_buffer_bytes(data_type, (count,), None) == total
@@ -198,7 +197,7 @@ def test_no_layout_but_broadcast_overlaps(sizes: Sizes, layout: str) -> None:
 
 
 @given(SIZES)
-def test_the_padded_layout_leaves_gaps_if_a_size_before_the_last_exceeds_1(sizes: Sizes) -> None:
+def test_padded_layout_leaves_gaps_between_rows(sizes: Sizes) -> None:
     offsets = element_offsets(sizes, strides_of("padded", sizes))
     assert len(np.unique(offsets)) == math.prod(sizes)
     if max(sizes[:-1], default=1) > 1:
@@ -206,7 +205,7 @@ def test_the_padded_layout_leaves_gaps_if_a_size_before_the_last_exceeds_1(sizes
 
 
 @given(SIZES)
-def test_the_transposed_layout_numbers_the_elements_with_the_first_dimension_fastest(
+def test_transposed_layout_has_the_first_dimension_fastest(
     sizes: Sizes,
 ) -> None:
     strides = strides_of("transposed", sizes)
@@ -215,7 +214,7 @@ def test_the_transposed_layout_numbers_the_elements_with_the_first_dimension_fas
 
 
 @given(SIZES)
-def test_the_broadcast_layout_repeats_along_the_first_dimension_larger_than_1(sizes: Sizes) -> None:
+def test_broadcast_layout_repeats_the_first_larger_dimension(sizes: Sizes) -> None:
     strides = strides_of("broadcast", sizes)
     repeated = next((i for i, size in enumerate(sizes) if size > 1), None)
     assert overlaps(sizes, strides) == (repeated is not None)

@@ -13,7 +13,7 @@ import pytest
 from dmlconf.tensors.sample import elements_digest, has_digest, sample_indices, sample_of
 
 
-def test_indices_are_different_and_ascending_and_include_both_ends() -> None:
+def test_indices_are_different_ascending_and_include_both_ends() -> None:
     indices = sample_indices(1000, "seed", 300).tolist()
     assert len(set(indices)) == 300
     assert indices == sorted(indices)
@@ -31,7 +31,7 @@ def test_indices_depend_on_the_seed() -> None:
 
 
 def test_the_indices_of_a_seed_never_change() -> None:
-    # Other indices would be wrong for all recordings that exist.
+    # Recordings hold the elements at these indices.
     assert sample_indices(1 << 16, "seed", 6).tolist() == [0, 25163, 25173, 30854, 38064, 65535]
 
 
@@ -55,7 +55,7 @@ def test_a_sample_has_the_elements_at_its_indices() -> None:
     assert sample.digest == elements_digest(array)
 
 
-def test_the_digest_is_of_the_elements_in_row_major_order_and_little_endian() -> None:
+def test_digest_is_of_row_major_little_endian_elements() -> None:
     array = np.array([[1, 2], [3, 4]], ">u2").T.astype("=u2")
     assert elements_digest(array) == sha256(bytes([1, 0, 3, 0, 2, 0, 4, 0])).hexdigest()
     assert elements_digest(np.array([0.0])) != elements_digest(np.array([-0.0]))

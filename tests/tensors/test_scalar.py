@@ -41,7 +41,7 @@ def test_a_number_beyond_a_floating_point_type_is_refused(
         (-1, DataType.UINT8, 255),
     ],
 )
-def test_other_numbers_are_rounded_truncated_or_wrapped_to_their_data_type(
+def test_other_numbers_are_rounded_truncated_or_wrapped(
     value: float, data_type: DataType, stored: float
 ) -> None:
     content = scalar_bytes(value, data_type)
@@ -61,5 +61,5 @@ def test_nan_and_infinity_are_refused_for_an_integer_type(
         scalar_bytes(value, DataType.INT32)
 
 
-def test_the_bytes_of_a_number_without_a_data_type_are_zero() -> None:
+def test_number_without_a_data_type_has_zero_bytes() -> None:
     assert scalar_bytes(1.5, "UNKNOWN") == bytes(8)
