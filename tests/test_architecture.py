@@ -44,8 +44,7 @@ LAYERS: Final = tuple(name.strip("`") for name, _ in rows_of("| Package | Holds 
 OUTSIDE_THE_TABLE: Final = {"__main__": "cli", "__init__": ""}
 """Modules that the table of packages leaves out, each with the only package that it may import."""
 
-LONGEST_MODULE: Final = 600
-"""The most lines of a module."""
+MOST_LINES_OF_A_MODULE: Final = 600
 
 MODULES: Final = sorted(
     path for path in PACKAGE.rglob("*.py") if "bundled" not in path.relative_to(PACKAGE).parts
@@ -142,7 +141,7 @@ def test_no_module_imports_itself_through_others() -> None:
         for path in MODULES
     }
     assert not circle(imports)
-    # It imports dmlconf.cli.entry_point, so Python imports the package dmlconf.cli first.
+    # Importing dmlconf.cli.entry_point imports dmlconf.cli first.
     assert "dmlconf.cli" in imports["dmlconf.__main__"]
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
 
@@ -158,14 +157,15 @@ def test_cached_figures_depend_on_all_modules_that_judge() -> None:
     assert modules <= {*sources(*JUDGING_SOURCES)}
 
 
-MOST_MODULES: Final = 20
-"""The most modules of a folder."""
+MOST_MODULES_OF_A_FOLDER: Final = 20
 
 
 def test_no_folder_has_more_than_20_modules() -> None:
     folders = Counter(path.parent for path in MODULES)
     assert len(folders) > 20
-    assert {path.name for path, count in folders.items() if count > MOST_MODULES} == set()
+    assert {
+        path.name for path, count in folders.items() if count > MOST_MODULES_OF_A_FOLDER
+    } == set()
 
 
 def test_imports_inside_functions_and_of_dunder_main_are_found() -> None:
@@ -176,7 +176,7 @@ def test_imports_inside_functions_and_of_dunder_main_are_found() -> None:
 
 
 @for_each([path for path in MODULES if part(path) == "precision"], name=module_name)
-def test_the_package_precision_imports_only_tensors_and_the_rules_of_the_catalogue(
+def test_precision_imports_only_tensors_and_catalogue_rules(
     path: Path,
 ) -> None:
     allowed = ("dmlconf.catalogue.precision", "dmlconf.precision", "dmlconf.tensors")
@@ -195,28 +195,21 @@ def test_the_reference_neither_defines_nor_imports_what_is_permitted(path: Path)
     assert not taken, f"imports {', '.join(sorted(taken))}"
 
 
-def test_each_folder_of_permitted_is_also_a_folder_of_the_reference() -> None:
+def test_folders_of_permitted_are_folders_of_the_reference() -> None:
     permitted, reference = (
         {str(path.parent.relative_to(PACKAGE / name)) for path in MODULES if part(path) == name}
         for name in ("permitted", "reference")
     )
     assert len(permitted & reference) > 5
-    # The reference has no folder `graphs`: it evaluates graphs node by node, in one module.
+    # The reference evaluates graphs in one module.
     assert permitted - {".", "graphs"} <= reference
 
 
 CONCRETE_BACKENDS: Final = ("directml", "faulty", "numpy", "onnxruntime", "webnn")
-"""Backends that only the packages `backends` and `capture` may import.
-
-`recording` is not among them, since recordings also give expected outcomes.
-"""
+"""Backends that only the packages `backends` and `capture` may import."""
 
 MOST_TYPE_TESTS: Final = 16
-"""The most lines that may ask whether a case is a graph, also by a key of its data in a file.
-
-As many do so now. For a further difference of graphs, both kinds of case should have a method or an
-attribute.
-"""
+"""The most lines that may ask whether a case is a graph; a method of both kinds is better."""
 
 
 def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
@@ -263,7 +256,7 @@ def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
         "'relation' not in template.data",
     )
 )
-def test_each_way_to_ask_whether_a_case_is_a_graph_is_found(source: str) -> None:
+def test_each_question_for_a_graph_is_found(source: str) -> None:
     assert len(list(type_tests(ast.parse(source)))) == 1
 
 
@@ -277,20 +270,19 @@ def modules_calling(name: str) -> list[str]:
     ]
 
 
-def test_only_the_session_makes_a_conclusion_so_that_excuses_are_the_same_everywhere() -> None:
+def test_only_the_session_makes_conclusions() -> None:
     assert modules_calling("Conclusion") == ["dmlconf.engine.session"], (
         "use its function conclusion_for"
     )
 
 
-def test_only_two_modules_make_tables_with_a_line_below_the_headings() -> None:
+def test_only_two_modules_make_simple_tables() -> None:
     found = {
         module_name(path)
         for path in MODULES
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("box.SIMPLE")
     }
-    # The table of a run has columns and colours of its own.
     assert found == {"dmlconf.reports.terminal_text", "dmlconf.reports.runs.table"}
 
 
@@ -301,18 +293,18 @@ def test_only_the_session_and_parallel_make_pools_of_workers() -> None:
 
 @for_each(MODULES, name=module_name)
 def test_only_backends_and_capture_import_a_concrete_backend(path: Path) -> None:
-    if part(path) in ("backends", "capture"):  # Capturing watches DirectML's own interfaces.
+    if part(path) in ("backends", "capture"):
         return
     concrete = tuple(f"dmlconf.backends.{name}" for name in CONCRETE_BACKENDS)
     assert [name for name in imported_modules(path) if name.startswith(concrete)] == []
 
 
-def test_the_table_of_packages_names_each_package_and_nothing_else() -> None:
+def test_table_of_packages_names_exactly_the_packages() -> None:
     parts = {part(path) for path in MODULES}
     assert sorted(parts - set(OUTSIDE_THE_TABLE)) == sorted(LAYERS)
 
 
-def test_the_column_where_of_architecture_md_names_only_files_that_exist() -> None:
+def test_column_where_names_only_existing_files() -> None:
     rows = rows_of("| What | Where |")
     files = {name for _, where in rows for name in re.findall(r"`([a-z_/]+\.py)`", where)}
     assert len(files) > 20
@@ -321,7 +313,7 @@ def test_the_column_where_of_architecture_md_names_only_files_that_exist() -> No
 
 @for_each(MODULES, name=module_name)
 def test_no_module_has_more_than_600_lines(path: Path) -> None:
-    assert len(path.read_text("utf-8").splitlines()) <= LONGEST_MODULE
+    assert len(path.read_text("utf-8").splitlines()) <= MOST_LINES_OF_A_MODULE
 
 
 def has_definitions(path: Path) -> bool:
@@ -331,7 +323,7 @@ def has_definitions(path: Path) -> bool:
 
 
 @for_each([p for p in MODULES if not p.name.startswith("_")], name=module_name)
-def test_dunder_all_lists_each_public_class_and_function_once_and_only_existing_names(
+def test_dunder_all_lists_all_public_names_once(
     path: Path,
 ) -> None:
     if not has_definitions(path) or lacks_an_extra(path):
@@ -383,29 +375,29 @@ HEAVY: Final = {"click", "jsonschema", "numpy", "rich", "yaml"}
 """Third-party packages that take long to import."""
 
 
-def test_importing_dmlconf_imports_no_other_module_of_dmlconf_and_no_heavy_package() -> None:
+def test_importing_dmlconf_imports_little_else() -> None:
     actual = modules_after("import dmlconf")
     assert not HEAVY & actual
     assert {name for name in actual if name.startswith("dmlconf")} == {"dmlconf"}
 
 
-def test_importing_the_command_line_imports_no_heavy_package_but_click() -> None:
+def test_command_line_imports_no_heavy_package_but_click() -> None:
     assert HEAVY & modules_after("import dmlconf.cli.entry_point") == {"click"}
 
 
-def test_loading_the_catalogue_imports_no_heavy_package_but_numpy_and_yaml() -> None:
+def test_catalogue_imports_only_heavy_numpy_and_yaml() -> None:
     loaded = modules_after("from dmlconf.catalogue.loader import operator; operator('GATHER')")
     assert HEAVY & loaded == {"numpy", "yaml"}
 
 
-def test_loading_valid_cases_imports_no_heavy_package_but_numpy_and_yaml() -> None:
+def test_valid_cases_import_only_heavy_numpy_and_yaml() -> None:
     folder = str(cases_directory() / "gather")
     statement = "from pathlib import Path; from dmlconf.cases.loading.loader import load_suite; "
     loaded = modules_after(f"{statement}load_suite([Path({folder!r})], every_case=True)")
     assert HEAVY & loaded == {"numpy", "yaml"}
 
 
-def test_importing_all_modules_prints_nothing_and_warns_of_nothing() -> None:
+def test_importing_all_modules_prints_and_warns_nothing() -> None:
     paths = [path for path in MODULES if path.name != "__main__.py" and not lacks_an_extra(path)]
     names = [module_name(path) for path in paths]
     script = "import " + ", ".join(names)
@@ -420,7 +412,7 @@ def test_importing_all_modules_prints_nothing_and_warns_of_nothing() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_folders_of_the_bundled_suite_and_of_its_schemas_are_found() -> None:
+def test_folders_of_cases_and_schemas_are_found() -> None:
     assert (schemas_directory() / "case.schema.json").is_file()
     assert any(cases_directory().rglob("*.yaml"))
 
@@ -440,7 +432,7 @@ def modules_of_command(name: str) -> set[str]:
 @for_each(("list", "show"))
 def test_list_and_show_do_not_import_what_only_runs_need(command: str) -> None:
     assert ONLY_FOR_RUNS & modules_of_command(command) == set()
-    assert all(find_spec(name) for name in ONLY_FOR_RUNS)  # None has another name by now.
+    assert all(find_spec(name) for name in ONLY_FOR_RUNS)
 
 
 FOR_SOME_RUNS: Final = {
@@ -461,6 +453,6 @@ FOR_SOME_RUNS: Final = {
 """Modules that `dmlconf run` imports only when a run needs them."""
 
 
-def test_the_command_run_imports_no_module_that_only_some_runs_need() -> None:
+def test_command_run_imports_no_rarely_needed_module() -> None:
     assert FOR_SOME_RUNS & modules_of_command("run") == set()
     assert all(find_spec(name) for name in FOR_SOME_RUNS)

@@ -71,7 +71,7 @@ def names_in(tree: ast.Module) -> Iterator[str]:
                 yield from re.findall(r"\w+", text)
 
 
-def test_docstrings_of_the_package_name_only_functions_fields_and_values_that_exist() -> None:
+def test_docstrings_of_the_package_name_only_existing_things() -> None:
     known = {name for path, tree in trees() for name in (path.stem, *names_in(tree))}
     for file in schemas_directory().glob("*.yaml"):
         known.update(re.findall(r"\w+", file.read_text("utf-8")))

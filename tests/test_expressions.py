@@ -34,7 +34,7 @@ def value(source: str, **names: Any) -> Any:
     return Expression(source).evaluate(namespace(names))
 
 
-def test_an_expression_as_text_is_one_line_with_even_spaces_and_keeps_its_source() -> None:
+def test_text_of_an_expression_is_one_line() -> None:
     source = "max(\n  Sizes[ Axis ],\n  1) == (\n    2 if Axis  == 0 else 3)"
     assert str(Expression(source)) == "max(Sizes[Axis], 1) == (2 if Axis == 0 else 3)"
     assert Expression(source).source == source
@@ -206,7 +206,7 @@ def test_evaluating_does_not_change_the_namespace() -> None:
     assert names == before
 
 
-def test_expressions_are_equal_if_their_texts_are_and_can_be_pickled() -> None:
+def test_expressions_of_equal_text_are_equal_and_picklable() -> None:
     expression = Expression("a + 1")
     assert expression == Expression("a + 1")
     assert expression != Expression("a + 2")
@@ -236,10 +236,8 @@ def test_the_repr_of_an_expression_shows_its_text() -> None:
         ("sum((big, big))", "a number of more than 1024 bits"),
     ],
 )
-def test_an_expression_of_too_many_steps_or_too_large_a_value_is_refused(
-    source: str, message: str
-) -> None:
-    # 40,000 values are permitted, and 80,000 are not; `big` has 1,024 bits, as many as permitted.
+def test_too_many_steps_or_too_large_values_are_refused(source: str, message: str) -> None:
+    # At most 65,536 values and 1,024 bits are permitted.
     names = namespace({"x": (1,) * 40_000, "text": "a" * 40_000, "big": 2**1024 - 1})
     with pytest.raises(ExpressionError, match=re.escape(message)):
         Expression(source).evaluate(names)
@@ -306,10 +304,7 @@ def test_an_expression_with_many_steps_uses_at_most_256_mib(source: str) -> None
 
 
 def doubled(name: str, times: int) -> str:
-    """Return loops that bind `NAME0` to a pair, and each further name to a pair of the one before.
-
-    So `NAME20` has 2 * 2^20 values, and comparing two of them would visit all.
-    """
+    """Return loops that bind `NAME0` to a pair, and each further name to twice the one before."""
     pairs = (f"for {name}{n + 1} in (({name}{n}, {name}{n}),)" for n in range(times))
     return f"for {name}0 in ((x, 1),) {' '.join(pairs)}"
 
@@ -322,7 +317,7 @@ def doubled(name: str, times: int) -> str:
         ("any(a != a for a in (range(4096),) for b in range(4096))", 200_000, "200,000 steps"),
     ],
 )
-def test_comparing_long_tuples_that_a_generator_visited_is_refused(
+def test_comparing_long_tuples_of_a_generator_is_refused(
     source: str, steps: int, message: str
 ) -> None:
     names = namespace({"x": 1})
@@ -330,7 +325,7 @@ def test_comparing_long_tuples_that_a_generator_visited_is_refused(
         Expression(source).evaluate(names, Budget(steps))
 
 
-def test_an_evaluation_takes_one_step_and_one_more_for_each_pair_that_it_visits() -> None:
+def test_evaluation_takes_a_step_for_each_visited_pair() -> None:
     names = namespace({"x": (2, 3, 4), "y": (2, 3, 4)})
     equal = Expression("all(p[0] == p[1] for p in zip(x, y))")
     assert equal.evaluate(names, Budget(1 + 3)) is True

@@ -21,7 +21,7 @@ def pip_record(place: Path, **rest: object) -> str:
     return json.dumps({"url": place.as_uri(), **rest})
 
 
-def test_the_command_names_the_checkout_that_dmlconf_came_from(
+def test_command_names_the_checkout_of_dmlconf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkout = tmp_path / "with spaces"
@@ -35,7 +35,7 @@ def test_the_command_names_the_checkout_that_dmlconf_came_from(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps the working folder")
-def test_the_command_names_the_checkout_even_if_the_working_folder_was_removed(
+def test_command_names_the_checkout_from_a_removed_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"
@@ -46,7 +46,7 @@ def test_the_command_names_the_checkout_even_if_the_working_folder_was_removed(
     assert command == f"pip install '{tmp_path}[certify]'"
 
 
-def test_the_command_names_the_wheel_that_dmlconf_came_from(tmp_path: Path) -> None:
+def test_command_names_the_wheel_of_dmlconf(tmp_path: Path) -> None:
     wheel = tmp_path / "dmlconf-0.2.0-py3-none-any.whl"
     wheel.touch()
     record = pip_record(wheel, archive_info={"hash": "sha256=0"})
@@ -65,7 +65,7 @@ def test_the_command_names_the_wheel_that_dmlconf_came_from(tmp_path: Path) -> N
         '{"url": "file:///absent/dmlconf-0.2.0-py3-none-any.whl", "archive_info": {}}',
     ],
 )
-def test_without_a_checkout_or_wheel_the_command_asks_for_a_checkout(record: str | None) -> None:
+def test_command_of_unknown_origin_asks_for_a_checkout(record: str | None) -> None:
     """`dmlconf[certify]` is never named: no index has dmlconf, and a stranger may take the name."""
     command = install_command_from(record, "certify")
     assert command == "pip install '.[certify]' in a checkout of dmlconf"

@@ -29,7 +29,7 @@ def kill_this_process() -> None:
 
 
 @pytest.mark.parametrize("value", ["one", "two"])
-def test_a_copy_has_the_variables_and_folder_of_the_process_that_starts_it(
+def test_copy_has_variables_and_folder_of_its_starter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv("DMLCONF_TEST", value)
@@ -46,7 +46,7 @@ def test_a_copy_has_the_variables_and_folder_of_the_process_that_starts_it(
     assert "multiprocessing.forkserver" in str(about["parent"])
 
 
-def test_the_exit_code_of_a_killed_copy_is_the_negative_number_of_the_signal() -> None:
+def test_killed_copy_has_the_negative_signal_as_exit_code() -> None:
     process = get_context("spawn").Process(target=kill_this_process)
     process.start()
     process.join()

@@ -51,9 +51,7 @@ def test_each_operator_has_an_entry_in_the_table_of_each_target(target: str) -> 
 
 # The tables express 159 and 120 of 177 operators, few of which may be lost.
 @pytest.mark.parametrize(("target", "least"), [("onnx", 155), ("webnn", 115)])
-def test_a_table_expresses_most_operators_and_has_a_reason_for_each_other_operator(
-    target: str, least: int
-) -> None:
+def test_table_expresses_most_operators_and_declines_others(target: str, least: int) -> None:
     known = table(target)
     expressed = [name for name in known.entries if known.expresses(name)]
     assert len(expressed) >= least
@@ -89,10 +87,10 @@ def test_a_special_case_is_expressed_as_the_operator_that_it_specialises() -> No
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_scaled_number_is_not_rounded_to_float16_before_its_function(target: str) -> None:
+def test_scaled_number_is_not_rounded_before_its_function(target: str) -> None:
     scaled = named_case("element_wise_sqrt/boundary/bias-beyond-float16")
     operations = [step.operation.lower() for step in translated(scaled, target).steps]
-    # FLOAT16 has no 200,000, but its root, 447.2.
+    # FLOAT16 holds the root of 200,000, but not 200,000.
     assert operations == ["cast", "mul", "add", "sqrt", "cast"]
 
 
@@ -120,7 +118,7 @@ def test_webnn_resizes_the_same_two_axes_as_the_case(
 
 
 @pytest.mark.parametrize("resized", [(2, 1, 2, 4), (1, 2, 2, 4), (2, 1, 4, 2), (2, 2, 4, 2)])
-def test_webnn_resizes_no_axes_but_two_that_are_next_to_each_other(
+def test_webnn_resizes_only_two_adjacent_axes(
     resized: tuple[int, ...],
 ) -> None:
     with pytest.raises(NotExpressibleError, match="next to each other"):
@@ -146,7 +144,7 @@ def resampled_case(sizes: tuple[int, ...], resized: tuple[int, ...]) -> Case:
     )
 
 
-def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn() -> None:
+def test_lstm_with_peepholes_has_no_counterpart_in_webnn() -> None:
     peephole = named_case("lstm/matrix/sizes[DataType=FLOAT32,Length=1,Batch=1,Inputs=1,Hidden=1,")
     assert peephole.desc["PeepholeTensor"] is not None
     with pytest.raises(NotExpressibleError, match="sees the cell of the step before"):
@@ -189,7 +187,7 @@ def test_a_case_that_webnn_interprets_differently_has_no_counterpart(
         ("padding/boundary/value-truncated-and-wrapped", "value", 44),  # 300 - 256.
     ],
 )
-def test_webnn_gets_the_number_that_directml_makes_of_an_attribute(
+def test_webnn_gets_attributes_as_directml_converts_them(
     name: str, attribute: str, taken: float
 ) -> None:
     steps = translated(named_case(name), "webnn").steps
@@ -210,7 +208,7 @@ def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:
         translated(first_case("gather", "invalid"), "onnx")
 
 
-def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
+def test_graph_becomes_one_program_of_connected_steps() -> None:
     graph = first_case("graphs", "chains")
     program = translated(graph, "onnx")
     known = {*program.inputs, *program.constants}
@@ -254,7 +252,7 @@ def test_an_edge_to_a_tensor_of_more_elements_has_no_counterpart(tmp_path: Path)
         translated(graph, "onnx")
 
 
-def test_a_node_output_that_a_graph_exports_twice_is_two_outputs_of_the_program() -> None:
+def test_node_output_exported_twice_is_two_outputs() -> None:
     twice = named_case("graphs/wiring/exported-twice[")
     program = translated(twice, "onnx")
     assert len(program.outputs) == len(twice.outputs()) > 1
@@ -272,7 +270,7 @@ def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_a_window_across_channels_is_one_lrn_whatever_its_size(size: int) -> None:
+def test_window_across_channels_of_any_size_is_one_lrn(size: int) -> None:
     """DirectML and ONNX put floor((size - 1) / 2) channels of the window before the element."""
     found = first_case("local_response_normalization")
     program = translated(
@@ -282,7 +280,7 @@ def test_a_window_across_channels_is_one_lrn_whatever_its_size(size: int) -> Non
     assert (step.operation, step.attributes["size"]) == ("LRN", size)
 
 
-def test_a_linear_function_of_float16_has_casts_and_one_of_float32_has_none() -> None:
+def test_only_float16_linear_functions_have_casts() -> None:
     plan = list(bundled("activation_linear/matrix.yaml").plan())
     half = next(each for each in plan if "DataType=FLOAT16" in each.identifier)
     assert translated(valid_case(half), "onnx").operations == ("Cast", "Mul", "Add")
@@ -290,7 +288,7 @@ def test_a_linear_function_of_float16_has_casts_and_one_of_float32_has_none() ->
     assert translated(valid_case(single), "onnx").operations == ("Mul", "Add")
 
 
-def test_an_integer_product_is_reshaped_only_if_its_output_has_other_dimensions() -> None:
+def test_integer_product_is_reshaped_to_other_ranks_only() -> None:
     reshaped = set()
     for planned in bundled("matrix_multiply_integer/matrix.yaml").plan():
         if "/ranks-of-matrices[" in planned.identifier:
@@ -322,7 +320,7 @@ def test_an_input_on_which_no_output_depends_is_not_used() -> None:
     [((3, 1, 2, 4), "Expand", [3, 1, 1, 4]), ((2, 4), "Reshape", [-1])],
     ids=["batches", "one matrix, so a single dimension of all columns"],
 )
-def test_scales_of_columns_and_their_zero_points_get_the_batch_sizes_of_the_matrix(
+def test_scales_of_columns_get_batch_sizes_of_the_matrix(
     sizes: tuple[int, ...], operation: str, new_sizes: list[int]
 ) -> None:
     """ONNX: "Scale and zero point must have same shape", [D1, D2, 1, K] for columns."""
@@ -342,14 +340,16 @@ def test_scales_of_columns_and_their_zero_points_get_the_batch_sizes_of_the_matr
     )
     program = translated(product, "onnx")
     steps = {step.outputs[0]: step for step in program.steps}
-    _, _, _, _, scale, zero_point, *_ = steps["OutputTensor"].inputs  # After A, its two, and B.
+    _, _, _, _, scale, zero_point, *_ = steps[
+        "OutputTensor"
+    ].inputs  # After A, its scale and zero point, and B.
     for step in (steps[scale], steps[zero_point]):
         assert step.operation == operation
         assert program.constants[step.inputs[1]].tolist() == new_sizes
 
 
 @pytest.mark.parametrize("operator", ["convolution_integer", "quantized_linear_convolution"])
-def test_an_integer_convolution_with_a_dilation_of_0_has_no_counterpart_in_onnx(
+def test_integer_convolution_with_dilation_0_has_no_counterpart(
     operator: str,
 ) -> None:
     convolution = first_case(operator)

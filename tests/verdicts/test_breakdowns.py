@@ -27,10 +27,7 @@ def lost_process(
     kind: ReasonKind = CRASH,
     blamed: bool = False,
 ) -> LostProcess:
-    """Return how a case lost its process.
-
-    It would have been the case of this number in the process, and `together` cases were waiting.
-    """
+    """Return how case `sequence` of a process lost it, when `together` cases were waiting."""
     return LostProcess(kind, "its process died", process, sequence, together, blamed)
 
 
@@ -40,7 +37,7 @@ def verdict(case: str, *processes: LostProcess, worker: str | None = None) -> Ve
     return Verdict(Identity(case, "TILE", ()), Judgement(Status.PASSED), execution)
 
 
-def test_a_breakdown_is_unexplained_if_all_cases_that_may_have_caused_it_passed_later() -> None:
+def test_breakdown_is_unexplained_if_all_its_cases_passed_later() -> None:
     [found] = unexplained_breakdowns(
         [verdict("b", lost_process(1, 8, 2)), verdict("a", lost_process(1, 7, 2)), verdict("other")]
     )
@@ -48,14 +45,14 @@ def test_a_breakdown_is_unexplained_if_all_cases_that_may_have_caused_it_passed_
     assert (found.kind, found.message) == (CRASH, "its process died")
 
 
-def test_a_case_that_got_the_blame_for_a_breakdown_also_explains_its_earlier_breakdowns() -> None:
+def test_blamed_case_explains_its_earlier_breakdowns() -> None:
     guilty = verdict(
         "a", lost_process(1, 7, 2), lost_process(2, 3, 1), lost_process(3, 1, 1, blamed=True)
     )
     assert unexplained_breakdowns([guilty, verdict("b", lost_process(1, 8, 2))]) == []
 
 
-def test_of_two_breakdowns_during_a_case_the_one_with_fewer_cases_is_reported() -> None:
+def test_breakdown_with_fewer_waiting_cases_is_reported() -> None:
     cases = [
         verdict("a", lost_process(1, 7, 2), lost_process(2, 3, 1)),
         verdict("b", lost_process(1, 8, 2)),
@@ -64,13 +61,13 @@ def test_of_two_breakdowns_during_a_case_the_one_with_fewer_cases_is_reported() 
     assert (found.process, found.sequence, found.cases) == (2, 3, ("a",))
 
 
-def test_a_hang_is_unexplained_if_one_case_and_not_several_may_have_caused_it() -> None:
+def test_hang_is_unexplained_only_with_one_waiting_case() -> None:
     slow = [verdict(case, lost_process(1, at, 2, kind=HANG)) for at, case in enumerate("ab", 1)]
     assert unexplained_breakdowns(slow) == []
     [found] = unexplained_breakdowns([verdict("a", lost_process(1, 1, 1, kind=HANG))])
     assert found.kind is HANG
 
 
-def test_processes_of_different_workers_are_told_apart_although_their_numbers_are_equal() -> None:
+def test_processes_of_different_workers_are_told_apart() -> None:
     cases = [verdict(name, lost_process(1, 4, 1), worker=name) for name in ("a", "b")]
     assert [each.worker for each in unexplained_breakdowns(cases)] == ["a", "b"]

@@ -44,32 +44,32 @@ def run() -> RunLog:
     return logs.run_log(*ALL, logs.PASSED)
 
 
-def test_the_simplest_case_has_the_fewest_elements_and_if_equal_the_shortest_identifier() -> None:
+def test_simplest_has_fewest_elements_then_shortest_identifier() -> None:
     assert simplest(ALL) is SHORT
     assert simplest([LARGE, LONG]) is LONG
     assert simplest([LONG, SHORT]) is SHORT
     assert simplest([INVALID]) is INVALID
 
 
-def test_an_invalid_case_and_one_of_unknown_sizes_come_after_others() -> None:
+def test_invalid_cases_and_unknown_sizes_come_last() -> None:
     assert simplest([INVALID, LARGE]) is LARGE
     assert simplest([UNKNOWN_SIZES, LARGE]) is LARGE
 
 
-def test_a_case_for_combinations_comes_after_cases_of_few_elements_but_before_large_ones() -> None:
+def test_combinations_come_between_small_and_large_cases() -> None:
     paired = failed("gather/c", ["FLOAT32 1"], tags=("combinations",))
     assert simplest([paired, LARGE]) is LARGE
     huge = failed("gather/h", ["FLOAT32 32x32"])
     assert simplest([paired, huge]) is paired
 
 
-def test_the_simplest_failure_comes_first_and_the_others_keep_their_order() -> None:
+def test_simplest_failure_comes_first_and_others_keep_order() -> None:
     assert simplest_first(ALL) == [SHORT, LARGE, UNKNOWN_SIZES, LONG, INVALID]
     assert simplest_first([]) == []
 
 
 @pytest.mark.parametrize("failures", [1, 3])
-def test_the_terminal_shows_the_simplest_failure_first_and_the_command_that_shows_its_case(
+def test_terminal_shows_the_simplest_failure_first(
     failures: int,
 ) -> None:
     console = Console(width=200, file=StringIO())

@@ -88,12 +88,12 @@ def test_no_two_statuses_have_the_same_gravity() -> None:
     assert len({status.traits.gravity for status in Status}) == len(Status)
 
 
-def test_failed_broken_and_stale_are_the_statuses_that_fail_a_run() -> None:
+def test_only_failed_broken_and_stale_fail_a_run() -> None:
     failing = {status for status in Status if status.fails_run}
     assert failing == {Status.FAILED, Status.BROKEN, Status.STALE}
 
 
-def test_statuses_that_fail_a_run_fail_in_junit_and_only_passed_has_no_element_there() -> None:
+def test_junit_elements_of_statuses_agree_with_fails_run() -> None:
     for status in Status:
         assert (status.traits.junit in ("failure", "error")) == status.fails_run
     assert [status for status in Status if status.traits.junit is None] == [Status.PASSED]
@@ -121,7 +121,7 @@ def test_schemas_list_all_statuses(name: str) -> None:
     assert all(each == list(Status) for each in lists)
 
 
-def test_the_documentation_lists_every_status_with_its_meaning_and_whether_it_fails() -> None:
+def test_documentation_lists_every_status() -> None:
     text = (ROOT / "docs" / "verdicts.md").read_text("utf-8")
     for status in Status:
         answer = "yes" if status.fails_run else "no"

@@ -195,7 +195,7 @@ class Unruly:
 create = Unruly
 '''
 
-# BACKEND is the text of a module, so the keys of its dictionaries are read from its lines.
+# BACKEND is text: the keys of its dictionaries are read from its lines.
 _NAMES_OF_OUTCOMES = [
     line.split('"')[1]
     for line in BACKEND.split("OUTCOMES = {")[1].split("\nHARMLESS")[0].splitlines()
@@ -261,14 +261,9 @@ def run_five_cases(folder: Path, misbehaviour: str) -> tuple[int, list[Status], 
 def verdicts_around_each(
     paths: pytest.TempPathFactory, misbehaviour: str, names: Sequence[str]
 ) -> tuple[int, dict[str, list[Verdict]]]:
-    """Run a case for each unusual outcome, and between them cases with right outcomes.
+    """Run cases, of which number 2 * i + 1 has the outcome `names[i]`, and the others right ones.
 
-    Args:
-        misbehaviour: the option of the backend, which gives case 2 i + 1 the outcome `names[i]`.
-
-    Returns:
-        the exit code, and for the name of each outcome three verdicts: on the case before, on the
-        case with this outcome, and on the case after it.
+    Return the exit code, and for each name the verdicts on its case and on both neighbours.
     """
     count = 2 * len(names) + 1
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -312,9 +307,7 @@ def test_a_malformed_outcome_breaks_only_its_own_case(
 
 @pytest.mark.breakdown
 @pytest.mark.parametrize("misbehaviour", ["too few", "exits", "mute", "surrogates"])
-def test_a_backend_that_stops_within_a_batch_breaks_only_the_case_at_which_it_stops(
-    folder: Path, misbehaviour: str
-) -> None:
+def test_backend_that_stops_in_a_batch_breaks_one_case(folder: Path, misbehaviour: str) -> None:
     code, actual, _ = run_five_cases(folder, misbehaviour)
     assert (code, actual) == (1, THIRD_BROKEN)
 
@@ -335,7 +328,7 @@ def test_too_many_outcomes_break_only_the_last_case_of_the_batch(
     assert "1 broken" in alone.stdout
 
 
-def test_a_backend_that_returns_none_in_place_of_outcomes_breaks_every_case(folder: Path) -> None:
+def test_none_in_place_of_outcomes_breaks_every_case(folder: Path) -> None:
     code, actual, message = run_five_cases(folder, "nothing")
     assert (code, actual) == (1, [Status.BROKEN] * 5)
     assert "NoneType" in message
@@ -379,7 +372,7 @@ def test_details_that_cannot_be_unpickled_break_no_case(folder: Path) -> None:
     assert (code, actual) == (0, [Status.PASSED] * 5)
 
 
-def test_a_malformed_outcome_is_reported_as_an_error_of_the_backend(
+def test_malformed_outcome_is_an_error_of_the_backend(
     malformed: tuple[int, dict[str, list[Verdict]]],
 ) -> None:
     reason = malformed[1]["arrays as lists"][1].reason
@@ -388,7 +381,7 @@ def test_a_malformed_outcome_is_reported_as_an_error_of_the_backend(
     assert "arrays['OutputTensor'] is a list, not a NumPy array" in reason.message
 
 
-def test_an_output_with_more_elements_than_the_case_has_is_a_failure(folder: Path) -> None:
+def test_output_with_too_many_elements_is_a_failure(folder: Path) -> None:
     code, verdicts = run(folder, "longer")
     assert code == 1
     two_passed = [Status.PASSED, Status.PASSED]

@@ -36,9 +36,7 @@ def pretend_machine(
 
 @pytest.mark.parametrize("jobs", [1, 4])
 @pytest.mark.parametrize("judged", [True, False])
-def test_a_backend_that_may_break_down_runs_in_processes_of_its_own(
-    jobs: int, judged: bool
-) -> None:
+def test_backend_that_may_break_down_is_isolated(jobs: int, judged: bool) -> None:
     assert execution_of(FAULTY, Limits(jobs), judged=judged) is Execution.ISOLATED
 
 
@@ -47,7 +45,7 @@ def test_with_one_job_the_reference_runs_in_this_process() -> None:
         assert execution_of(NUMPY, Limits(1), judged=judged) is Execution.IN_PROCESS
 
 
-def test_workers_judge_in_runs_for_verdicts_but_not_in_runs_for_outcomes() -> None:
+def test_workers_judge_only_in_runs_for_verdicts() -> None:
     assert execution_of(NUMPY, Limits(2), judged=True) is Execution.JUDGED_IN_WORKERS
     assert execution_of(NUMPY, Limits(2), judged=False) is Execution.ISOLATED
 
@@ -57,7 +55,7 @@ def test_there_is_a_process_for_every_2000_cases(monkeypatch: pytest.MonkeyPatch
     assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 6000)] == [1, 1, 2, 3]
 
 
-def test_there_are_at_most_as_many_processes_as_processors_and_at_most_8(
+def test_processes_are_at_most_the_processors_and_8(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for processors, processes in ((1, 1), (4, 4), (64, 8)):
@@ -71,7 +69,7 @@ def test_each_process_needs_400_mib_of_memory(monkeypatch: pytest.MonkeyPatch) -
         assert processes_that_pay(MANY_CASES) == processes
 
 
-def test_without_a_temporary_folder_for_workers_there_is_one_process(
+def test_without_a_temporary_folder_there_is_one_process(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def fail() -> str:
@@ -84,7 +82,7 @@ def test_without_a_temporary_folder_for_workers_there_is_one_process(
     assert processes_that_pay(MANY_CASES) == 1
 
 
-def test_by_default_a_backend_that_may_break_down_has_one_process_and_the_reference_several(
+def test_only_the_reference_has_several_processes_by_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pretend_machine(monkeypatch, 4)
@@ -92,7 +90,7 @@ def test_by_default_a_backend_that_may_break_down_has_one_process_and_the_refere
     assert limits_of(FAULTY, None, 5.0, MANY_CASES) == Limits(jobs=1, timeout=5.0)
 
 
-def test_the_number_of_jobs_that_a_user_gives_overrides_the_default() -> None:
+def test_given_number_of_jobs_overrides_the_default() -> None:
     # By default, 10 cases would have one process.
     assert limits_of(NUMPY, 2, 5.0, 10, 1 << 20) == Limits(2, 5.0, 1 << 20)
     assert limits_of(FAULTY, 3, 5.0, 10) == limits_of(NUMPY, 3, 5.0, 10) == Limits(3, 5.0)

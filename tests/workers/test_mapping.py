@@ -93,7 +93,7 @@ def test_results_come_in_the_order_of_the_items(jobs: int) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_an_exception_of_the_function_is_raised_with_the_traceback_of_its_process(
+def test_exception_has_the_traceback_of_its_process(
     jobs: int,
 ) -> None:
     with (
@@ -112,7 +112,7 @@ def test_an_exception_of_the_function_is_raised_with_the_traceback_of_its_proces
         (raise_prefixed_error, "PrefixedError: there is no five"),
     ],
 )
-def test_an_exception_that_pickling_would_change_keeps_its_text_and_traceback(
+def test_unpicklable_exception_keeps_text_and_traceback(
     function: Callable[[int], int], message: str
 ) -> None:
     with (
@@ -140,7 +140,7 @@ def test_a_process_that_dies_is_reported_with_its_exit_code() -> None:
         list(mapped(exit_with_code_7, [1, 2, 3]))
 
 
-def test_the_end_of_the_with_statement_ends_processes_that_are_still_running(
+def test_end_of_with_statement_ends_running_processes(
     tmp_path: Path,
 ) -> None:
     with in_processes(2, State.start, (0,)) as mapped:

@@ -74,7 +74,7 @@ def relu_case(folder: Path, mebi_elements: int) -> Case:
 
 
 def test_a_case_may_have_more_than_2_to_the_26_elements(tmp_path: Path) -> None:
-    # Two tensors of 65 * 2^20 elements, of two bytes each; 2^26 is 64 * 2^20.
+    # 2**26 elements are 64 * 2**20.
     actual = relu_case(tmp_path, 65)
     assert tensor_bytes(actual) == 2 * 65 * 2 << 20
     assert shortage(actual, machine=1 << 40) is None
@@ -89,13 +89,12 @@ def test_the_reason_of_a_shortage_names_needed_and_available_memory(tmp_path: Pa
 
 
 def test_a_small_case_fits_into_any_memory(tmp_path: Path) -> None:
-    # Its two tensors have 1 * 2 * 3 elements.
     small = tmp_path / "small.yaml"
     small.write_text((RELU % (1, 1)).replace("1024, 1024", "2, 3"))
     assert shortage(build(next(load_suite([small]).plan())), device=0, machine=0) is None
 
 
-def test_this_machine_has_more_than_256_mib_and_less_than_1_pib_of_memory() -> None:
+def test_memory_of_this_machine_is_plausible() -> None:
     assert 1 << 28 < machine_memory() < 1 << 50
 
 
@@ -120,7 +119,7 @@ def test_an_environment_variable_limits_the_memory(
 
 @pytest.mark.usefixtures("_fresh")
 @pytest.mark.parametrize("value", ["", "much", "1e3", str(1 << 40)])
-def test_a_memory_limit_that_is_no_integer_or_exceeds_the_machine_is_ignored(
+def test_invalid_or_too_large_memory_limit_is_ignored(
     monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.delenv(LIMIT_VARIABLE, raising=False)
@@ -142,7 +141,7 @@ def test_a_case_beyond_the_memory_limit_is_unsupported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("device_memory", [None, 1 << 50])
-def test_a_case_of_16_tib_is_unsupported_even_if_the_device_reports_more_memory_or_none(
+def test_case_of_16_tib_is_unsupported_on_any_device(
     tmp_path: Path, device_memory: int | None
 ) -> None:
     has = Capabilities(FEATURE_LEVELS[-1], frozenset(DataType), device_memory)
@@ -151,7 +150,7 @@ def test_a_case_of_16_tib_is_unsupported_even_if_the_device_reports_more_memory_
     assert reason.kind is ReasonKind.MEMORY
 
 
-def test_a_case_with_inputs_of_32_tib_is_unsupported_and_its_inputs_are_never_made(
+def test_case_with_inputs_of_32_tib_is_unsupported(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "join.yaml"
@@ -160,11 +159,10 @@ def test_a_case_with_inputs_of_32_tib_is_unsupported_and_its_inputs_are_never_ma
     assert "1 unsupported" in process.stdout, process.stdout + process.stderr
 
 
-def test_a_case_that_may_take_much_memory_runs_in_another_process(tmp_path: Path) -> None:
-    """Only another process needs a temporary folder; without one, it cannot start.
+def test_case_of_much_memory_runs_in_another_process(tmp_path: Path) -> None:
+    """Only another process needs a temporary folder.
 
-    The case has 2 * 2^20 elements, which may take 64 bytes each: 128 MiB. That is more than an
-    eighth, hence much, of 200 MiB, but not of 4,000 MiB.
+    The case may take 128 MiB, more than an eighth of 200 MiB, but not of 4,000 MiB.
     """
     text = RELU.replace("normal: {least: 0}", "sequence") % (1, 1)
     (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
@@ -189,8 +187,8 @@ def test_a_case_that_may_take_much_memory_runs_in_another_process(tmp_path: Path
     assert "1 unchecked" in run_with_memory(4000).stdout
 
 
-def test_validate_refuses_a_case_of_much_memory_without_the_tag_large(tmp_path: Path) -> None:
-    # Two tensors of 4 times 2^20 elements; judging takes 64 bytes for each.
+def test_validate_refuses_large_cases_without_the_tag_large(tmp_path: Path) -> None:
+    # Judging takes 64 bytes for each of 2 * 4 * 2**20 elements.
     text = RELU.replace("normal: {least: 0}", "sequence") % (4, 4)
     (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
     refused = dmlconf_here(tmp_path, "validate", "relu.yaml", "--no-warnings")
@@ -202,7 +200,7 @@ def test_validate_refuses_a_case_of_much_memory_without_the_tag_large(tmp_path: 
     assert dmlconf_here(tmp_path, "validate", "relu.yaml", "--no-warnings").returncode == 0
 
 
-def test_consecutive_items_share_a_part_up_to_a_number_of_items_and_of_bytes() -> None:
+def test_parts_have_limited_items_and_bytes() -> None:
     sizes = [5, 1, 1, 1, 9, 2]  # 9 bytes exceed the limit of 6, so this item is alone.
     parts = list(parts_that_fit(sizes, lambda size: size, most_items=2, most_bytes=6))
     assert parts == [[5, 1], [1, 1], [9], [2]]
@@ -210,11 +208,8 @@ def test_consecutive_items_share_a_part_up_to_a_number_of_items_and_of_bytes() -
 
 @pytest.mark.whole
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/clear_refs")
-def test_no_case_of_the_suite_without_the_tag_large_takes_much_memory(bundled_suite: Suite) -> None:
-    """Judge the largest case of each template tagged `sizes`, and measure the peak of memory.
-
-    No template has the tag `large`; the largest cases of those tagged `sizes` stand for all cases.
-    """
+def test_no_case_without_the_tag_large_takes_much_memory(bundled_suite: Suite) -> None:
+    """The largest case of each template with the tag `sizes` stands for all cases."""
     numpy = registry.parse("numpy")
     backend = in_process(numpy, registry.create(numpy))
     against, _ = suite_expectations([cases_directory()])

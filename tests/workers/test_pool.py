@@ -5,8 +5,7 @@ In `faulty:crash,on==7]`, the value of the option `on` is `=7]`: the end of the 
 
 The tested code is in `dmlconf/workers/pool.py`, `dmlconf/workers/process.py`,
 `dmlconf/workers/worker.py`, `dmlconf/workers/memory.py` (how much processes may use) and
-`dmlconf/backends/process_end.py`. What a backend does without harm
-to its process is tested in `tests/workers/test_boundary.py`.
+`dmlconf/backends/process_end.py`.
 """
 
 from __future__ import annotations
@@ -207,7 +206,7 @@ def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_batch_that_breaks_as_a_whole_breaks_only_the_case_at_fault(
+def test_broken_batch_breaks_only_the_case_at_fault(
     tmp_path: Path, together: Path, fault: str, kind: BreakdownKind, workers: int
 ) -> None:
     backend = f"together:{fault}@=40]"
@@ -234,9 +233,7 @@ def test_two_cases_at_fault_in_one_batch_are_both_found(tmp_path: Path, together
     assert len(processes) <= 2 + 2 * len(broken)
 
 
-def test_an_exception_of_a_batch_breaks_only_the_case_that_raises_alone(
-    tmp_path: Path, together: Path
-) -> None:
+def test_exception_of_a_batch_breaks_only_its_case(tmp_path: Path, together: Path) -> None:
     broken = breakdowns(run(tmp_path, "together:raise@=5]", 40))
     assert list(broken) == [5]
     assert "something in the batch is wrong" in broken[5].message
@@ -351,7 +348,7 @@ AT_ONCE = 20
 @needs_signals
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("fault", ["dies between batches", "hangs between batches"])
-def test_a_worker_that_breaks_down_after_its_last_outcome_breaks_no_case(
+def test_breakdown_after_the_last_outcome_breaks_no_case(
     tmp_path: Path, unruly: Path, fault: str, workers: int
 ) -> None:
     outcomes = run(tmp_path, f"unruly:{fault}", 70, workers=workers, timeout=2)
@@ -362,9 +359,7 @@ def test_a_worker_that_breaks_down_after_its_last_outcome_breaks_no_case(
 
 
 @needs_signals
-def test_a_crash_is_noticed_at_once_although_a_child_holds_the_pipe_and_the_child_is_ended(
-    tmp_path: Path, unruly: Path
-) -> None:
+def test_crash_ends_a_child_that_holds_the_pipe(tmp_path: Path, unruly: Path) -> None:
     began = monotonic()
     broken = breakdowns(run(tmp_path, "unruly:forks and dies", 70, timeout=30))
     assert monotonic() - began < AT_ONCE
@@ -374,9 +369,7 @@ def test_a_crash_is_noticed_at_once_although_a_child_holds_the_pipe_and_the_chil
 
 
 @needs_signals
-def test_a_case_whose_process_was_killed_is_reported_with_the_memory_that_processes_may_use(
-    tmp_path: Path, unruly: Path
-) -> None:
+def test_killed_process_is_reported_with_usable_memory(tmp_path: Path, unruly: Path) -> None:
     broken = breakdowns(run(tmp_path, "unruly:forks and dies", 41))
     assert "died of SIGKILL; the system does so when memory runs out" in broken[40].message
     assert re.search(r"here processes may use [\d.,]+ [MGT]iB", broken[40].message)
@@ -404,9 +397,7 @@ def test_a_replacement_that_does_not_start_is_tried_again(
 
 
 @needs_signals
-def test_a_backend_that_does_not_start_again_three_times_in_a_row_ends_the_run(
-    tmp_path: Path, unruly: Path
-) -> None:
+def test_three_failed_starts_in_a_row_end_the_run(tmp_path: Path, unruly: Path) -> None:
     plan = numbered_cases(tmp_path, 70)
     with WorkerPool(registry.parse("unruly:no further start"), 1, 5) as pool:
         pool.ready()
@@ -453,7 +444,7 @@ create = Keeps
 
 
 @pytest.mark.parametrize(("mebibytes", "processes"), [(4, 3), (12, 2), (64, 1)])
-def test_a_worker_that_has_grown_by_more_than_the_limit_is_replaced_between_batches(
+def test_worker_that_grows_beyond_the_limit_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mebibytes: int, processes: int
 ) -> None:
     plugin(tmp_path, monkeypatch, "keeps", GROWING_BACKEND)
@@ -497,7 +488,7 @@ create = Recovers
 '''
 
 
-def test_an_interrupt_gives_no_case_the_outcome_of_another_after_a_device_was_lost(
+def test_interrupt_after_a_lost_device_mixes_no_outcomes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plugin(tmp_path, monkeypatch, "recovers", RECOVERING_BACKEND)
@@ -536,7 +527,7 @@ def processes_started(directory: Path, backend: str, count: int, **how: Any) -> 
         return pool.started
 
 
-def test_each_case_that_is_to_run_alone_has_a_process_of_its_own(tmp_path: Path) -> None:
+def test_each_case_alone_has_a_process_of_its_own(tmp_path: Path) -> None:
     def alone(case: Case) -> bool:
         return case.identifier.endswith("=1]")
 
@@ -546,7 +537,7 @@ def test_each_case_that_is_to_run_alone_has_a_process_of_its_own(tmp_path: Path)
     assert processes_started(tmp_path, "numpy", 3, alone=lambda case: True) == 3
 
 
-def test_a_case_that_runs_alone_comes_last_so_that_all_others_share_one_process(
+def test_case_that_runs_alone_comes_last(
     tmp_path: Path,
 ) -> None:
     def alone(case: Case) -> bool:
@@ -555,7 +546,7 @@ def test_a_case_that_runs_alone_comes_last_so_that_all_others_share_one_process(
     assert processes_started(tmp_path, "numpy", 100, alone=alone) == 2
 
 
-def test_all_cases_have_outcomes_if_some_run_alone_and_one_of_these_crashes(tmp_path: Path) -> None:
+def test_crash_of_a_case_alone_loses_no_outcome(tmp_path: Path) -> None:
     plan = numbered_cases(tmp_path, 70)
     with WorkerPool(registry.parse("faulty:crash,on==69]"), 2, 60) as pool:
         pool.ready()
@@ -570,10 +561,10 @@ def test_all_cases_have_outcomes_if_some_run_alone_and_one_of_these_crashes(tmp_
     assert broken == ["tile/many[Number=69]"]
 
 
-def test_after_three_cases_of_an_operator_crashed_alone_the_next_is_not_run_alone(
+def test_operator_with_three_crashes_is_not_run_alone(
     tmp_path: Path,
 ) -> None:
-    # Cases 5, 15, 25 and so on crash; the others pass, so that each crash comes after passes.
+    # Cases 5, 15, 25 and so on crash, and the others pass.
     plan = numbered_cases(tmp_path, 60)
     with WorkerPool(registry.parse("faulty:crash,on=5]"), 1, 60) as pool:
         pool.ready()
@@ -590,7 +581,7 @@ def test_after_three_cases_of_an_operator_crashed_alone_the_next_is_not_run_alon
     assert started <= 1 + 4 + 6 + REPEATS
 
 
-def test_an_outcome_lists_the_processes_that_broke_down_before_it(tmp_path: Path) -> None:
+def test_outcome_lists_the_processes_lost_before_it(tmp_path: Path) -> None:
     with WorkerPool(registry.parse("faulty:crash,on=5]"), 1, 60) as pool:
         pool.ready()
         ran = {
@@ -621,17 +612,17 @@ def test_an_operator_that_only_crashes_is_given_up(tmp_path: Path, alone: bool) 
         pool.ready()
         cases = (build(planned) for planned in plan)
         outcomes = [outcome for _, outcome in pool.run(cases, lambda case: alone)]
-        # A process for each crash, and a few at first; if it were not given up, 40 or more.
+        # A process for each crash, and a few at first.
         assert pool.started <= HOPELESS + 5
     assert len(outcomes) == 40
     assert all(isinstance(outcome, Breakdown) for outcome in outcomes)
     assert {outcome.kind for outcome in outcomes} == {BreakdownKind.CRASH}
     ran = [outcome for outcome in outcomes if "not run" not in outcome.message]
-    # When crash number HOPELESS is noticed, each of the two workers may have begun another case.
+    # Each of the two workers may have begun another case.
     assert HOPELESS <= len(ran) <= HOPELESS + 2
 
 
-def test_a_process_that_ends_at_its_start_is_reported_with_its_exit_code(
+def test_process_that_ends_at_its_start_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plugin(tmp_path, monkeypatch, "dies", "import os\ndef create(options): os._exit(7)\n")

@@ -43,7 +43,7 @@ def write_groups(folder: Path, membership: str, **files: str) -> tuple[Path, Pat
 @pytest.mark.parametrize(
     ("quota", "number"),
     [
-        # Microseconds of processor time, and those of the period that they are for.
+        # Microseconds of processor time, and of their period.
         ("max 100000", None),
         ("100000 100000", 1),
         ("150000 100000", 2),
@@ -54,7 +54,7 @@ def write_groups(folder: Path, membership: str, **files: str) -> tuple[Path, Pat
         ("nonsense", None),
     ],
 )
-def test_a_quota_of_control_groups_version_2_is_rounded_up_and_other_text_is_no_quota(
+def test_quota_is_rounded_up_and_other_text_is_none(
     tmp_path: Path, quota: str, number: int | None
 ) -> None:
     assert processor_quota(*write_groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == number
@@ -76,7 +76,7 @@ def test_the_lowest_limit_on_the_way_to_the_root_counts(
     assert memory_limit(root, own) == 1_000_000
 
 
-def test_limits_are_read_where_version_1_and_version_2_are_both_used(tmp_path: Path) -> None:
+def test_limits_of_both_versions_together_are_read(tmp_path: Path) -> None:
     root, own = write_groups(
         tmp_path,
         "1:memory:/job\n0::/job\n",
@@ -112,7 +112,7 @@ def test_limits_of_control_groups_version_1_are_read(tmp_path: Path) -> None:
     assert memory_limit(root, own) == 512 << 20
 
 
-def test_where_the_folder_of_a_group_is_absent_as_in_containers_the_root_has_the_limits(
+def test_root_has_the_limits_of_an_absent_group(
     tmp_path: Path,
 ) -> None:
     root, own = write_groups(
@@ -131,7 +131,7 @@ def test_without_control_groups_there_is_no_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("quota", "usable"), [(None, 4), (3, 3), (9, 4)])
-def test_a_process_counts_at_most_as_many_processors_as_its_quota(
+def test_usable_processors_are_at_most_the_quota(
     monkeypatch: pytest.MonkeyPatch, quota: int | None, usable: int
 ) -> None:
     for name in ("cpu_count", "process_cpu_count"):

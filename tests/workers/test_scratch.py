@@ -38,7 +38,7 @@ def test_runs_side_by_side_never_remove_each_others_folders(temporary: Path) -> 
     assert not list(temporary.iterdir())
 
 
-def test_a_folder_in_use_is_kept_and_that_of_a_dead_run_is_removed(temporary: Path) -> None:
+def test_only_the_folder_of_a_dead_run_is_removed(temporary: Path) -> None:
     abandoned = temporary / "dmlconf-dead"
     abandoned.mkdir()
     (abandoned / "worker-1.stderr").touch()
@@ -61,7 +61,7 @@ def test_a_folder_without_a_lock_file_is_not_removed(temporary: Path) -> None:
     assert other.is_dir()
 
 
-def test_a_folder_is_not_removed_because_an_abandoned_link_leads_to_it(temporary: Path) -> None:
+def test_target_of_an_abandoned_link_is_not_removed(temporary: Path) -> None:
     precious = temporary / "precious"
     precious.mkdir()
     (temporary / "dmlconf-link").symlink_to(precious)
@@ -73,7 +73,7 @@ def test_a_folder_is_not_removed_because_an_abandoned_link_leads_to_it(temporary
 def test_the_lock_is_held_before_the_folder_exists(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another run may look for abandoned folders at any moment: it must find the lock taken."""
+    """Another run may look for abandoned folders at any moment."""
     create = Path.mkdir
 
     def create_and_look(path: Path, mode: int = 0o777) -> None:
@@ -85,7 +85,7 @@ def test_the_lock_is_held_before_the_folder_exists(
         assert folder.is_dir()
 
 
-def test_a_file_system_without_locks_is_an_error_and_no_folder_is_left(
+def test_file_system_without_locks_is_an_error(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(descriptor: int) -> None:
