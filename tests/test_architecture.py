@@ -39,10 +39,10 @@ def rows_of(heading: str) -> list[tuple[str, str]]:
 
 
 LAYERS: Final = tuple(name.strip("`") for name, _ in rows_of("| Package | Holds |"))
-"""The packages from left to right: a module imports only from its own and from those before it."""
+"""The packages; a module imports only from its own and from those before it."""
 
 OUTSIDE_THE_TABLE: Final = {"__main__": "cli", "__init__": ""}
-"""Modules that the table of packages leaves out, each with the only package that it may import."""
+"""Modules outside the table, each with the only package that it may import."""
 
 MOST_LINES_OF_A_MODULE: Final = 600
 
@@ -69,7 +69,6 @@ def part(path: Path) -> str:
 
 
 def layer(name: str) -> int:
-    """Return the index of a package from the left in the table of architecture.md."""
     return LAYERS.index(name)
 
 
@@ -99,7 +98,7 @@ def with_packages(name: str) -> set[str]:
 
 
 def imported_parts(path: Path) -> set[str]:
-    """Return the packages of dmlconf that a module imports from, also inside functions."""
+    """Return the packages of dmlconf that a module imports from."""
     return {name.split(".")[1] for name in imported_modules(path) if "." in name}
 
 
@@ -115,11 +114,7 @@ def test_a_module_imports_only_from_packages_to_the_left(path: Path) -> None:
 
 
 def circle(imports: Mapping[str, set[str]]) -> list[str]:
-    """Return modules that import one another in a circle; an empty list if there are none.
-
-    Args:
-        imports: the modules that each module imports.
-    """
+    """Return modules that import one another in a circle, if there are any."""
     done: set[str] = set()
 
     def below(name: str, path: list[str]) -> list[str]:
@@ -184,7 +179,6 @@ def test_precision_imports_only_tensors_and_catalogue_rules(
 
 
 SUFFIXES_OF_PERMITTED: Final = ("_error_scale", "_interval", "_candidates")
-"""Endings of the names of functions that compute what a rule permits."""
 
 
 @for_each([path for path in MODULES if part(path) == "reference"], name=module_name)
@@ -206,14 +200,13 @@ def test_folders_of_permitted_are_folders_of_the_reference() -> None:
 
 
 CONCRETE_BACKENDS: Final = ("directml", "faulty", "numpy", "onnxruntime", "webnn")
-"""Backends that only the packages `backends` and `capture` may import."""
 
 MOST_TYPE_TESTS: Final = 16
 """The most lines that may ask whether a case is a graph; a method of both kinds is better."""
 
 
 def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a syntax tree that ask whether a case is a graph, in any form."""
+    """Yield the parts of a syntax tree that ask whether a case is a graph."""
     graphs = {"GraphCase", "GraphPlan"}
     for node in ast.walk(tree):
         match node:
@@ -261,7 +254,6 @@ def test_each_question_for_a_graph_is_found(source: str) -> None:
 
 
 def modules_calling(name: str) -> list[str]:
-    """Return the module of each call of a function or a class of this name."""
     return [
         module_name(path)
         for path in MODULES
@@ -375,7 +367,7 @@ HEAVY: Final = {"click", "jsonschema", "numpy", "rich", "yaml"}
 """Third-party packages that take long to import."""
 
 
-def test_importing_dmlconf_imports_little_else() -> None:
+def test_importing_dmlconf_imports_no_submodule_or_heavy_package() -> None:
     actual = modules_after("import dmlconf")
     assert not HEAVY & actual
     assert {name for name in actual if name.startswith("dmlconf")} == {"dmlconf"}
@@ -385,12 +377,12 @@ def test_command_line_imports_no_heavy_package_but_click() -> None:
     assert HEAVY & modules_after("import dmlconf.cli.entry_point") == {"click"}
 
 
-def test_catalogue_imports_only_heavy_numpy_and_yaml() -> None:
+def test_catalogue_imports_no_heavy_package_but_numpy_and_yaml() -> None:
     loaded = modules_after("from dmlconf.catalogue.loader import operator; operator('GATHER')")
     assert HEAVY & loaded == {"numpy", "yaml"}
 
 
-def test_valid_cases_import_only_heavy_numpy_and_yaml() -> None:
+def test_valid_cases_import_no_heavy_package_but_numpy_and_yaml() -> None:
     folder = str(cases_directory() / "gather")
     statement = "from pathlib import Path; from dmlconf.cases.loading.loader import load_suite; "
     loaded = modules_after(f"{statement}load_suite([Path({folder!r})], every_case=True)")
@@ -418,11 +410,9 @@ def test_folders_of_cases_and_schemas_are_found() -> None:
 
 
 ONLY_FOR_RUNS: Final = {"dmlconf.engine.session", "dmlconf.judging", "dmlconf.verdicts", "rich"}
-"""Modules that only commands which run cases need."""
 
 
 def modules_of_command(name: str) -> set[str]:
-    """Return the modules that a new process has loaded after it imported a command."""
     table = "dmlconf.cli.common.command_table"
     loaded = modules_after(f"from {table} import command_module; command_module({name!r})")
     assert "dmlconf.cli.common.command_table" in loaded
@@ -450,7 +440,6 @@ FOR_SOME_RUNS: Final = {
     "rich",
     "tempfile",
 }
-"""Modules that `dmlconf run` imports only when a run needs them."""
 
 
 def test_command_run_imports_no_rarely_needed_module() -> None:

@@ -23,7 +23,6 @@ NAME_WITH_UNDERSCORE: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z]\w*_\w+)`")
 """A name with an underscore, such as `max_pooling2`; one without may be a word of English."""
 
 NAMES_OF_OTHER_PROJECTS: Final = {"ge25519_has_small_order"}
-"""Functions of other projects that docstrings of dmlconf name."""
 
 PATHS_IN_WHEELS: Final = {"dmlconf/bundled"}
 """Paths that docstrings of test modules name, and that only an installed dmlconf has."""
@@ -46,7 +45,6 @@ NAME_OF_FILE: Final = re.compile(r"`([^`\s]*(?:/|\.(?:c|css|html|js|json|md|py|t
 
 @cache
 def trees() -> tuple[tuple[Path, ast.Module], ...]:
-    """Return the file and the syntax tree of each module."""
     return tuple((path, ast.parse(path.read_text("utf-8"))) for path in PACKAGE.rglob("*.py"))
 
 
@@ -89,7 +87,6 @@ def test_docstrings_of_the_package_name_only_existing_things() -> None:
 
 @cache
 def trees_of_test_modules() -> dict[str, ast.Module]:
-    """Return the syntax tree of each test module, by its path from the root."""
     return {
         str(file.relative_to(ROOT)): ast.parse(file.read_text("utf-8"))
         for file in TESTS.rglob("test_*.py")
@@ -109,10 +106,9 @@ def test_docstrings_of_test_modules_name_only_paths_that_exist() -> None:
 
 
 def missing_files(sentence: str) -> list[str]:
-    """Return the names of files and folders in a sentence that do not exist.
+    """Return the files and folders in a sentence that do not exist.
 
-    A name is a path from the root, from a folder that the sentence names, or from the folder of a
-    file whose path the sentence names.
+    A name is a path from the root, from a folder in the sentence, or from the folder of a file.
     """
     names = NAME_OF_FILE.findall(sentence)
     folders = [ROOT, *(ROOT / name for name in names if name.endswith("/"))]

@@ -30,7 +30,6 @@ TENSOR = TensorDesc(DataType.FLOAT32, (2, 1, 3), Strides=(0, 3, 1), Flags=("OWNE
 
 
 def value(source: str, **names: Any) -> Any:
-    """Return the value of an expression with these names."""
     return Expression(source).evaluate(namespace(names))
 
 
@@ -155,7 +154,7 @@ def test_names_of_an_expression_exclude_functions_and_bound_names() -> None:
         ("1" + "+1" * 990, "nested too deeply"),
     ],
 )
-def test_text_that_is_not_part_of_the_language_is_refused(source: str, message: str) -> None:
+def test_text_outside_the_language_is_refused(source: str, message: str) -> None:
     with pytest.raises(ExpressionError, match=re.escape(message)):
         Expression(source)
 
@@ -179,9 +178,7 @@ def test_text_that_is_not_part_of_the_language_is_refused(source: str, message: 
         ("str(1)", "cannot call str"),
     ],
 )
-def test_an_expression_without_a_value_is_reported_with_the_reason(
-    source: str, message: str
-) -> None:
+def test_expression_without_a_value_is_refused(source: str, message: str) -> None:
     with pytest.raises(ExpressionError, match=re.escape(message)):
         value(source)
 
@@ -194,7 +191,7 @@ def test_a_name_may_shadow_a_function() -> None:
     assert value("len", len=3) == 3
 
 
-def test_a_text_that_a_name_stands_for_cannot_be_multiplied() -> None:
+def test_text_of_a_name_cannot_be_multiplied() -> None:
     with pytest.raises(ExpressionError, match=re.escape("* and % take numbers only")):
         value("a * 2", a="text")
 
@@ -251,7 +248,7 @@ def test_a_budget_may_be_shared_by_several_expressions() -> None:
         expression.evaluate(namespace({}), budget)
 
 
-def test_a_namespace_may_have_a_budget_for_all_its_expressions() -> None:
+def test_namespace_may_have_a_budget_for_its_expressions() -> None:
     names = namespace({}, Budget(10))  # The expression takes 7 steps.
     expression = Expression("sum(a for a in range(6))")
     assert expression.evaluate(names) == 15

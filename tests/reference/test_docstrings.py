@@ -35,7 +35,6 @@ def spelled(data_types: Iterable[DataType]) -> str:
 
 
 def tensors(entry: Operator, kind: FieldKind) -> list[str]:
-    """Return the names of an operator's inputs or outputs; optional ones are in brackets."""
     return [f"[{f.name}]" if f.optional else f.name for f in entry.of_kind(kind)]
 
 

@@ -17,7 +17,6 @@ from tests.reference.functions import WITH_OWN_FUNCTIONS, function_of
 
 
 def takes_the_fields(name: str, part: str = "") -> bool:
-    """Return whether an operator has a function, of this part, that takes its desc's fields."""
     entry = operator(name)
     fields = [field.name for field in entry.fields if field.name not in entry.count_fields]
     try:

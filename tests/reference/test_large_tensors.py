@@ -25,7 +25,6 @@ POOLED_SIZES = (2, 30, 61, 50)
 
 
 def random(*sizes: int, seed: int = 0) -> Array:
-    """Return random whole numbers from -`LARGEST_NUMBER` to `LARGEST_NUMBER`, FLOAT32."""
     drawn = np.random.default_rng(seed).integers(-LARGEST_NUMBER, LARGEST_NUMBER + 1, sizes)
     return drawn.astype(np.float32)
 
@@ -90,7 +89,6 @@ def test_large_convolution_equals_loop_over_batches_and_groups(
 
 
 def pooled(operator: str, values: Array, **more: Any) -> Any:
-    """Return the output of pooling, or all outputs if there are several."""
     sizes = (values.shape[2] + 1) // 2, (values.shape[3] + 1) // 2
     result = reference_function(operator)(
         InputTensor=values,
@@ -189,7 +187,7 @@ def test_large_roi_align_equals_that_of_each_region(function: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_roi_align_of_300_channels_equals_ten_at_a_time(
+def test_roi_align_of_300_channels_equals_that_of_ten(
     function: str,
 ) -> None:
     # Each output element is a part of its own with 300 channels, but not with ten.
@@ -232,7 +230,6 @@ def test_roi_align_of_300_channels_equals_ten_at_a_time(
         whole = computed(slice(None))
         for first in range(0, 300, 10):
             channels = slice(first, first + 10)
-            # Sums in another order are rounded differently.
             np.testing.assert_allclose(whole[:, channels], computed(channels), rtol=1e-6, atol=1e-6)
 
 

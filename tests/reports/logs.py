@@ -54,7 +54,6 @@ def figures(worst_ulp: float | None, differing: int = 0) -> dict[str, Figures]:
 
 
 def difference(coordinates: list[int], expected: float, actual: float) -> dict[str, Any]:
-    """Return one differing element of the output."""
     return {
         "tensor": "OutputTensor",
         "coordinates": coordinates,
@@ -208,7 +207,6 @@ def run_log(*verdicts: Verdict, selected: int | None = None, **header: Any) -> R
 
 
 def text_of(log: RunLog) -> str:
-    """Return the text of a log's file, as a run writes it."""
     stream = io.StringIO()
     writer = LogWriter(stream)
     writer.header(log.header)
@@ -221,23 +219,20 @@ def text_of(log: RunLog) -> str:
 
 @cache
 def log_lines() -> tuple[bytes, ...]:
-    """Return the lines of the log of a run with every status."""
     return tuple(text_of(everything()).encode().splitlines(keepends=True))
 
 
 def write(path: Path, log: RunLog) -> Path:
-    """Write the log to a file and return its path."""
     path.write_text(text_of(log), encoding="utf-8", newline="")
     return path
 
 
 def dead(log: RunLog, selected: int) -> RunLog:
-    """Return the log of a run of `selected` cases that died, so the log has no footer."""
+    """Return the log of a run of `selected` cases that died, without a footer."""
     return replace(log, header=replace(log.header, selected=selected), footer=None)
 
 
 def everything() -> RunLog:
-    """Return a log with every status."""
     return run_log(*EVERY_STATUS)
 
 

@@ -96,7 +96,6 @@ def test_github_takes_no_file() -> None:
 
 
 RENDERING_MODULES = ("github", "html", "json_report", "junit", "markdown", "picture")
-"""The modules that render the formats of `dmlconf run`."""
 
 
 def test_list_of_formats_imports_no_rendering_module() -> None:
@@ -115,7 +114,6 @@ def test_list_of_formats_imports_no_rendering_module() -> None:
 
 
 def undocumented(names: Iterable[str]) -> list[str]:
-    """Return the formats that the table of docs/reports.md lacks."""
     text = (ROOT / "docs" / "reports.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| .+ \| .+ \|$", text, re.MULTILINE)
     return [name for name in names if name not in rows]

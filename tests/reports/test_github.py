@@ -58,7 +58,7 @@ def test_only_a_too_long_summary_is_cut_off(
         assert written == whole
 
 
-def test_ten_annotations_are_spread_over_operators() -> None:
+def test_at_most_ten_annotations_are_spread_over_operators() -> None:
     many = [logs.FAILED.of_case(case=f"gather/matrix[Axis={n}]") for n in range(30)]
     lines = github.render(logs.run_log(*many, logs.BROKEN)).splitlines()
     assert len(lines) == github.MOST_ANNOTATIONS == 10

@@ -30,14 +30,13 @@ from tests.history.runs import night, verdict
 
 HOSTILE = "tile/<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
 A, B, SHAKY = "tile/matrix/a", "gemm/documented/b", "top_k/matrix/shaky"
-"""Identifiers of cases; `nights` says when each fails."""
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 """The namespace of the elements of a feed."""
 
 
 def overview(folder: Path, logs: list[RunLog]) -> Overview:
-    """Return what pages show of a new history of these runs, kept in `h.sqlite` in the folder."""
+    """Return what pages show of a new history of these runs, `h.sqlite` in the folder."""
     with opened(str(folder / "h.sqlite"), create=True) as history:
         for log in logs:
             with history.writing() as connection:
@@ -69,10 +68,7 @@ def nights(count: int = 8) -> list[RunLog]:
 
 
 class Page(HTMLParser):
-    """The links, elements and text of a page.
-
-    The page is refused if one of its elements has an event handler or a style of its own.
-    """
+    """The links, elements and text of a page."""
 
     def __init__(self, content: str) -> None:
         super().__init__()
@@ -91,7 +87,6 @@ class Page(HTMLParser):
 
 
 def pages(site: Site) -> dict[str, Page]:
-    """Return the HTML pages of a site by their paths."""
     found = {}
     for path in site.paths():
         content = site.content(path)
@@ -101,7 +96,7 @@ def pages(site: Site) -> dict[str, Page]:
     return found
 
 
-def test_the_front_page_begins_with_the_changes_of_the_latest_run(tmp_path: Path) -> None:
+def test_front_page_begins_with_the_latest_changes(tmp_path: Path) -> None:
     text = pages(Site(overview(tmp_path, nights())))["index.html"].text
     assert "Run #8 of 2026-01-08 02:00: 2 cases began to fail, 1 case no longer fails" in text
     began, again = text.index("Began to fail (2)"), text.index("No longer fail (1)")
@@ -112,7 +107,7 @@ def test_the_front_page_begins_with_the_changes_of_the_latest_run(tmp_path: Path
 
 
 @pytest.mark.parametrize(("case", "style"), [(A, "failed"), ("relu/matrix/quiet", "passed")])
-def test_the_banner_of_a_first_run_says_whether_a_case_failed(
+def test_banner_of_a_first_run_says_whether_it_failed(
     tmp_path: Path, case: str, style: str
 ) -> None:
     page = Site(overview(tmp_path, [night(0, [verdict(case, fails=case == A)])])).content(
@@ -133,7 +128,7 @@ def test_links_lead_to_pages_and_nothing_is_loaded(tmp_path: Path) -> None:
         assert not page.elements & {"script", "img", "iframe", "object", "form", "style"}
 
 
-def test_markup_in_identifiers_messages_and_adapters_is_shown_as_text(tmp_path: Path) -> None:
+def test_markup_of_a_history_is_shown_as_text(tmp_path: Path) -> None:
     logs = [
         night(n, [verdict(HOSTILE, fails=n == 1, message=HOSTILE)], adapter=HOSTILE, driver=HOSTILE)
         for n in range(2)
@@ -157,7 +152,7 @@ def test_page_of_a_case_lists_each_change(tmp_path: Path) -> None:
     assert site.content("cases/absent.html") is None
 
 
-def test_the_feed_has_each_regression_under_a_lasting_identifier(tmp_path: Path) -> None:
+def test_feed_has_regressions_under_lasting_identifiers(tmp_path: Path) -> None:
     def entries(folder: Path, logs: list[RunLog], address: str) -> dict[str, tuple[str, str]]:
         folder.mkdir()
         feed = Site(overview(folder, logs), address).content("feed.xml")

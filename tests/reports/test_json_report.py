@@ -31,13 +31,11 @@ def refuse_literal(literal: str) -> None:
 
 
 def parsed(log: RunLog) -> dict[str, Any]:
-    """Return the JSON report of a log as data."""
     data: dict[str, Any] = json.loads(json_report.render(log), parse_constant=refuse_literal)
     return data
 
 
 def log_lines(log: RunLog) -> list[dict[str, Any]]:
-    """Return the lines of a log's file as data."""
     return [
         json.loads(line, parse_constant=refuse_literal) for line in logs.text_of(log).splitlines()
     ]
@@ -176,7 +174,7 @@ def test_run_that_ended_early_counts_missing_cases() -> None:
     assert run["selected"] == 20
 
 
-def test_a_run_is_complete_only_if_no_case_is_not_run() -> None:
+def test_run_is_complete_only_if_every_case_ran() -> None:
     assert parsed(logs.plain())["run"]["complete"] is True
     assert parsed(logs.run_log(logs.FAILED, logs.PASSED))["run"]["complete"] is True
     assert parsed(logs.run_log(logs.PASSED, logs.NOT_RUN))["run"]["complete"] is False

@@ -67,7 +67,7 @@ def test_message_of_an_unchecked_case_says_so() -> None:
     [logs.everything(), logs.plain(), logs.dead(logs.everything(), 20)],
     ids=["everything", "plain", "dead"],
 )
-def test_suites_have_the_counts_and_the_time_of_their_cases(log: RunLog) -> None:
+def test_suites_have_counts_and_time_of_their_cases(log: RunLog) -> None:
     root = junit_xml(log)
     for element in (root, *root.iter("testsuite")):
         tags = Counter(child.tag for child in element.iter())

@@ -25,7 +25,7 @@ LISTED: Final = "int64-low-words-compared-as-signed"
 """A known fault of the list `schemas/known-faults.yaml`."""
 
 
-def test_each_known_fault_is_named_with_the_number_of_its_cases() -> None:
+def test_known_fault_is_named_with_its_number_of_cases() -> None:
     assert remarks.known_fault_lines(LOG) == [LINE]
     assert remarks.known_fault_lines(logs.run_log(logs.WAIVED)) == []
 
@@ -67,7 +67,7 @@ def test_the_html_page_counts_known_faults_and_waived_failures() -> None:
     assert remarks.waiver_lines(log) == ["1 WAIVER-7"]
 
 
-def test_a_run_with_known_faults_passes_and_counts_them_as_waived() -> None:
+def test_run_passes_and_counts_known_faults_as_waived() -> None:
     assert summary.closing_sentence(LOG) == "PASSED: 1 passed, 2 waived of 3 cases"
 
 

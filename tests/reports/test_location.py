@@ -13,7 +13,7 @@ from dmlconf.reports.runs.location import file_and_line
 from dmlconf.resources import cases_directory
 
 
-def test_files_in_the_working_directory_are_named_relative_to_it(
+def test_files_in_the_working_directory_have_relative_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -23,14 +23,14 @@ def with_margin(verdict: Verdict, margin: float, **more: Any) -> Verdict:
     return verdict.judged(figures={"OutputTensor": figures})
 
 
-def test_junit_names_the_rule_of_a_failure_but_not_of_a_pass() -> None:
+def test_junit_names_only_rules_of_failures() -> None:
     passed, failed = with_margin(logs.PASSED, 0.5), with_margin(logs.FAILED, 1.5)
     actual = junit.render(logs.run_log(failed, passed))
     assert "OutputTensor: rule: at most 1 ULP (its page)</system-out>" in actual
     assert actual.count("<system-out>") == 1
 
 
-def test_a_failure_names_its_rule_in_text_markdown_and_junit() -> None:
+def test_text_markdown_and_junit_name_rules_of_failures() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="accumulate", limit=2, products=16)
     log = logs.run_log(failed)
     for message in (picture.render_text(log), markdown.render(log), junit.render(log)):
@@ -38,7 +38,7 @@ def test_a_failure_names_its_rule_in_text_markdown_and_junit() -> None:
         assert "its page" in message
 
 
-def test_a_failure_under_the_exact_rule_shows_no_used_limit() -> None:
+def test_failure_under_rule_exact_shows_no_used_limit() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="exact", limit=0)
     actual = picture.render_text(logs.run_log(failed))
     assert "OutputTensor: rule: exact (its page)" in actual
@@ -47,7 +47,7 @@ def test_a_failure_under_the_exact_rule_shows_no_used_limit() -> None:
     assert "50.0% of the limit used" in picture.render_text(logs.run_log(near))
 
 
-def test_a_failure_under_the_rule_one_of_shows_no_limit_in_percent() -> None:
+def test_failure_under_rule_one_of_shows_no_percentage() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="one of", limit=0)
     actual = picture.render_text(logs.run_log(failed))
     assert "OutputTensor: rule: one of several candidates (its page)" in actual

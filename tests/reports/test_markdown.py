@@ -22,7 +22,6 @@ NASTY_AS_SHOWN = "[red]a|b[/] `c` ```d``` <e>&\\x1b[31m\\x07\\u202e\\ufffe\\ud80
 
 
 def as_html(log: RunLog) -> str:
-    """Return the report as HTML, as a site that shows Markdown makes it."""
     page: str = MarkdownIt("commonmark").enable("table").render(markdown.render(log))
     return page
 
@@ -55,7 +54,7 @@ def test_table_has_rows_of_operators_and_a_total() -> None:
     assert cells[2] == ["GATHER", "5", "2", "1", "0", "1", "0", "1", "0", "0", "∞", "-"]
 
 
-def test_the_table_of_a_run_of_one_operator_has_no_total() -> None:
+def test_table_of_one_operator_has_no_total() -> None:
     assert "total" not in markdown.render(logs.run_log(logs.PASSED))
 
 
@@ -100,7 +99,7 @@ def test_hostile_text_of_the_log_is_shown_as_text() -> None:
     assert "<e>" not in page
     plain = html.unescape(re.sub("<[^>]*>", "", page))
     assert f"failed: gather/{NASTY_AS_SHOWN}: wrong values" in plain
-    assert f"\n{NASTY_AS_SHOWN}\n" in plain  # The message.
+    assert f"\n{NASTY_AS_SHOWN}\n" in plain
     assert f"backend: plugin:{NASTY_AS_SHOWN}, version 1.15.4" in plain
     assert f"at cases/{NASTY_AS_SHOWN}.yaml:3" in plain
     for forbidden in ("\x1b", "\x07", "\u202e", "\r", "\ud800"):
@@ -139,7 +138,7 @@ def test_diagnostics_cannot_leave_their_code_block() -> None:
     assert '<pre><code class="language-text">````\n# title\n```\n</code></pre>' in page
 
 
-def test_the_first_50_failures_are_shown_and_the_rest_counted() -> None:
+def test_50_failures_are_shown_and_the_rest_counted() -> None:
     verdicts = (logs.FAILED.of_case(case=f"join/{n}") for n in range(1_060))
     text = markdown.render(logs.run_log(*verdicts))
     assert text.count("<summary>failed: ") == 50

@@ -18,7 +18,6 @@ from tests.reports import logs
 
 
 def text_in_picture(log: RunLog) -> str:
-    """Return the text that the picture of a log shows."""
     root = ElementTree.fromstring(picture.render_svg(log))
     texts = root.iter("{http://www.w3.org/2000/svg}text")
     return "".join(text.text or "" for text in texts).replace("\xa0", " ")
@@ -97,7 +96,7 @@ def test_svg_and_text_do_not_depend_on_the_terminal(
     assert (picture.render_svg(log), picture.render_text(log)) == before
 
 
-def test_text_has_no_colour_and_no_blanks_at_the_ends_of_lines() -> None:
+def test_text_has_no_colour_or_trailing_blanks() -> None:
     text = picture.render_text(logs.everything())
     assert "\x1b" not in text
     assert not any(line != line.rstrip() for line in text.split("\n"))

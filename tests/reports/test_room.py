@@ -52,7 +52,7 @@ def test_json_has_the_numbers_of_open_and_loose_elements() -> None:
     assert json_report.report_data(log())["room"] == {"elements": 48, "open": 14, "loose": 16}
 
 
-def test_junit_has_the_number_of_open_elements_of_each_operator() -> None:
+def test_junit_counts_open_elements_of_operators() -> None:
     root = ElementTree.fromstring(junit.render(log()))
     suite = root.find("testsuite[@name='GATHER']")
     assert suite is not None

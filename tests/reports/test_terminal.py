@@ -31,10 +31,8 @@ UPDATE: Final = "DMLCONF_UPDATE_SNAPSHOTS"
 
 
 OWN_COLOURS: Final = re.compile("\x1b\\[(0|[12]|([12];)?3[1-6])m")
-"""The escape sequences of the report's own styles."""
 
 RED, GREEN, YELLOW = 31, 32, 33
-"""The numbers of colours in escape sequences."""
 
 ALL_OPERATORS: Final = len(operator_names())
 
@@ -123,7 +121,7 @@ def test_no_number_of_the_table_is_cut_off(width: int) -> None:
     assert total.split()[:11] == ["total", cases, passed, *others, worst_ulp]
 
 
-def test_a_report_with_colour_has_the_same_text_as_one_without() -> None:
+def test_colour_does_not_change_the_text() -> None:
     without = printed(logs.everything())
     with_colour = printed(logs.everything(), color=True)
     assert "\x1b[1;31mFAILED\x1b[0m" in with_colour
@@ -166,7 +164,7 @@ def test_worst_ulp_is_readable_at_any_size(distance: float | None, message: str)
     assert summary.ulp_text(distance) == message
 
 
-def test_worst_ulp_of_a_run_is_the_greatest_of_all_outputs() -> None:
+def test_worst_ulp_is_the_greatest_of_all_outputs() -> None:
     two = {**logs.figures(3.0), "OutputIndices": logs.figures(None)["OutputTensor"]}
     verdicts = [logs.PASSED_NEAR, logs.PASSED.judged(figures=two), logs.PASSED_INTEGERS]
     assert summary.operator_totals(logs.run_log(*verdicts))[1].worst_ulp == 3.0
@@ -213,7 +211,7 @@ def test_a_message_or_identifier_cannot_forge_the_closing_line() -> None:
     assert not any(line.startswith("PASSED") for line in text.split("\n"))
 
 
-def test_the_command_of_a_failure_names_its_files_backend_and_case() -> None:
+def test_command_of_a_failure_names_files_backend_and_case() -> None:
     log = logs.run_log(logs.FAILED, against="recording:a b.zip")
     assert (  # `j5krb` is the handle of the failing case.
         """  dmlconf run cases/gather 'my cases/odd'"'"'name.yaml' -b directml:adapter=1"""
@@ -322,7 +320,7 @@ def test_the_closing_line_says_how_the_run_ended(log: RunLog, sentence: str) -> 
     assert printed(log, 140).rstrip().split("\n")[-1] == sentence
 
 
-def test_a_log_called_complete_that_lacks_a_case_is_incomplete() -> None:
+def test_log_claimed_complete_without_a_case_is_incomplete() -> None:
     log = logs.run_log(logs.PASSED)
     assert log.footer is not None
     claimed = replace(log, header=replace(log.header, selected=2))
@@ -341,7 +339,7 @@ def test_a_log_called_complete_that_lacks_a_case_is_incomplete() -> None:
         (logs.dead(logs.plain(), 9), RED),
     ],
 )
-def test_the_closing_line_is_green_only_for_a_run_that_passes(log: RunLog, colour: int) -> None:
+def test_closing_line_is_green_only_for_passing_runs(log: RunLog, colour: int) -> None:
     last = printed(log, 200, color=True, quiet=True).rstrip().split("\n")[-1]
     assert last.startswith(f"\x1b[1;{colour}m")
 
@@ -359,7 +357,7 @@ def many_operators(count: int, failing: int) -> RunLog:
     )
 
 
-def test_passing_run_of_all_operators_takes_few_lines() -> None:
+def test_passing_run_of_all_operators_takes_at_most_40_lines() -> None:
     text = printed(many_operators(ALL_OPERATORS, 0), 80)
     assert text.count("\n") <= 40
 

@@ -57,7 +57,7 @@ def test_verdicts_in_columns_equal_verdict_objects(both: tuple[RunLog, RunLog]) 
 
 
 @pytest.mark.parametrize("name", RUN_FORMATS)
-def test_every_report_on_columns_is_the_same_as_on_objects(
+def test_every_report_is_equal_on_columns_and_objects(
     both: tuple[RunLog, RunLog], name: str
 ) -> None:
     objects, columns = both

@@ -44,14 +44,12 @@ def lines(tmp_path: Path) -> Lines:
 
 
 def write_log(directory: Path, lines: Lines) -> Path:
-    """Write a log of these lines, and return its path."""
     path = directory / "changed.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
 
 
 def make_pass(line: dict[str, Any]) -> None:
-    """Change the verdict in a line to a pass."""
     line.update(status="passed", reason=None)
 
 

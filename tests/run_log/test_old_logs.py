@@ -43,7 +43,6 @@ STATUSES: Final = {
         "join/z_join/never-reached": "not run",
     },
 }
-"""The status of each case in each log."""
 
 
 @pytest.mark.parametrize("path", STATUSES, ids=lambda path: path.stem)
@@ -77,7 +76,6 @@ def test_logs_of_0_1_0_are_compared_and_scored(tmp_path: Path) -> None:
 
 
 def reports(formats: Iterable[str], path: Path) -> list[str]:
-    """Return options for reports of all formats, in files of this name."""
     return [word for name in formats for word in ("--report", f"{name}:{path}.{name}")]
 
 

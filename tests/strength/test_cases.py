@@ -37,7 +37,6 @@ cases:
 
 
 def measure_suite(directory: Path) -> Strength:
-    """Return which injected defects the cases of `TILES` catch."""
     file = directory / "suite.yaml"
     file.write_text(TILES, encoding="utf-8")
     method = Method(perturbations=False)
@@ -53,7 +52,7 @@ def test_case_of_equal_values_notices_fewer_defects(
     assert case_share({"a": alike}) < case_share({"a": different})
 
 
-def test_cases_that_notice_no_defect_are_named_and_lower_the_share() -> None:
+def test_cases_that_notice_no_defect_lower_the_share() -> None:
     noticed = {"useful": CaseTally("TILE", 4, 1), "useless": CaseTally("TILE", 3, 0)}
     assert unnoticing_cases(noticed) == ["useless"]
     assert list(case_lines(noticed)) == ["notices no defect: TILE: useless"]

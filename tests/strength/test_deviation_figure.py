@@ -23,13 +23,7 @@ cases:
 
 
 def _figure(folder: Path, operator: str, threshold: float, code: int, rest: str = "") -> Any:
-    """Measure the figure on one case of an operator; return its part of the JSON report.
-
-    Args:
-        threshold: the share in percent below which the command fails.
-        code: the expected exit code.
-        rest: further lines of the case.
-    """
+    """Return the figure's part of the JSON report for a case that ends with the lines `rest`."""
     (folder / "three.yaml").write_text(SUITE.format(operator=operator) + rest, encoding="utf-8")
     options = ("--figure", "deviations", "-q", "--report", "json:s.json")
     fail_under = ("--fail-under", f"deviations={threshold}")

@@ -206,7 +206,6 @@ def wrong_outputs(directory: Path, text: str, defect: str) -> Mapping[str, list[
 
 
 def results_by_defect(directory: Path, text: str) -> dict[str, DefectResult]:
-    """Return the result of each driver defect in a suite of one file, by the defect's name."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     figure = figure_of(file)
@@ -214,14 +213,12 @@ def results_by_defect(directory: Path, text: str) -> dict[str, DefectResult]:
 
 
 def figure_of(file: Path) -> DriverFigure:
-    """Return what the cases of a file notice of the driver defects."""
     plan = list(load_suite([file]).plan())
     applicability, strength = measure_drivers(plan, [file], 1)
     return DriverFigure.of(driver_defects(), applicability, strength)
 
 
 def computed_pooling(directory: Path) -> Computation:
-    """Return the case of `POOLING` with its right outputs."""
     file = directory / "suite.yaml"
     file.write_text(POOLING, encoding="utf-8")
     [planned] = load_suite([file]).plan()
@@ -404,7 +401,7 @@ def test_hidden_defects_differ_from_permitted_defects(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_defect_that_its_sample_hides_is_tried_on_all_cases(tmp_path: Path, seed: int) -> None:
+def test_defect_hidden_by_its_sample_is_tried_further(tmp_path: Path, seed: int) -> None:
     """The seed decides which of the two cases is the sample."""
     file = tmp_path / "suite.yaml"
     shows = CUMULATION.replace("LENGTH", "300")
@@ -434,7 +431,7 @@ WRONG_EXPECTATION = """
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_defect_whose_sample_is_unusable_is_tried_on_all_cases(tmp_path: Path, seed: int) -> None:
+def test_defect_with_unusable_sample_is_tried_further(tmp_path: Path, seed: int) -> None:
     """The seed decides which of the two cases is the sample."""
     file = tmp_path / "suite.yaml"
     file.write_text(CUMULATION.replace("LENGTH", "300") + WRONG_EXPECTATION, encoding="utf-8")

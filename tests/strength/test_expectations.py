@@ -42,11 +42,7 @@ def recorded_outputs(case: Case) -> Outcome | Recorded:
 
 
 def measured(directory: Path, text: str, against: Against = recorded_outputs) -> ExpectationFigure:
-    """Return the figure of a suite of one file.
-
-    Args:
-        against: returns what is expected of a case that states nothing.
-    """
+    """Return the figure of a suite; `against` expects something of cases that state nothing."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     plan = load_suite([file]).plan()
@@ -61,7 +57,7 @@ def test_an_exact_rule_notices_every_kind_of_change(tmp_path: Path) -> None:
     assert list(unnoticed_lines(figure)) == []
 
 
-def test_a_case_that_only_the_reference_judges_is_not_counted(tmp_path: Path) -> None:
+def test_case_that_only_the_reference_judges_is_not_counted(tmp_path: Path) -> None:
     figure = measured(tmp_path, EXACT, run_case)
     assert (figure.cases, figure.tallies) == (0, {})
 
@@ -121,13 +117,12 @@ cases:
       BTensor: {Sizes: [3], DataType: FLOAT32, values: [-0.0, 2, 1]}
       OutputTensor: {Sizes: [3], DataType: FLOAT32}
 """
-"""The angles of three points, of which the first is the origin."""
+"""The angles of three points, of which that of the origin is undefined."""
 
 
 def test_changes_beside_an_undefined_angle_are_noticed(
     tmp_path: Path,
 ) -> None:
-    """The angle of the origin is undefined."""
     figure = measured(tmp_path, ORIGIN)
     assert {kind for _, kind in figure.tallies} >= {"largest zeroed", "sign flipped"}
     assert all(tally.noticed == tally.counted > 0 for tally in figure.tallies.values())
@@ -142,7 +137,7 @@ def test_unnoticed_changes_without_a_source_lower_the_share(
     assert any("1,000 ULP in FLOAT32" in line for line in unnoticed_lines(figure))
 
 
-def test_a_case_with_a_wrong_expectation_is_named_and_not_counted(tmp_path: Path) -> None:
+def test_case_with_a_wrong_expectation_is_not_counted(tmp_path: Path) -> None:
     figure = measured(tmp_path, STATED.replace("38.5", "1"), run_case)
     assert figure.failing == ["gemm/suite/product"]
     assert figure.cases == 0
@@ -165,7 +160,7 @@ def test_changes_of_a_sampled_recording_are_noticed(tmp_path: Path) -> None:
     assert all(tally.noticed == tally.tried > 0 for tally in figure.tallies.values())
 
 
-def test_the_command_fails_for_a_case_with_a_wrong_expectation(tmp_path: Path) -> None:
+def test_command_fails_for_a_wrong_expectation(tmp_path: Path) -> None:
     (tmp_path / "gemm.yaml").write_text(STATED, encoding="utf-8")
     arguments = ["strength", "gemm.yaml", "-q", "--figure", "expectations"]
     done = dmlconf_here(

@@ -105,7 +105,7 @@ def test_passing_defects_and_failing_differences_are_reported() -> None:
     assert Graphs(figure).share == 75  # 3 of 4 defects, in percent.
 
 
-def test_the_command_measures_graphs_alike_with_one_and_two_processes(tmp_path: Path) -> None:
+def test_command_measures_graphs_alike_with_two_processes(tmp_path: Path) -> None:
     graph_file(tmp_path, GATED)
     options = "--figure", "graphs", "-q", "--report", "json:s.json"
     threshold = "--fail-under", "graphs=100"
@@ -126,7 +126,7 @@ def test_a_threshold_above_100_is_refused(tmp_path: Path) -> None:
     assert "101" in done.stderr
 
 
-def test_the_figure_graphs_is_refused_for_a_suite_without_graphs(tmp_path: Path) -> None:
+def test_figure_graphs_is_refused_without_graphs(tmp_path: Path) -> None:
     (tmp_path / "relu.yaml").write_text(
         "operator: ACTIVATION_RELU\ncases:\n  - desc:\n"
         "      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, -1]}\n"

@@ -62,7 +62,6 @@ cases:
 
 
 def perturbed(directory: Path, text: str, seed: int = 0) -> Strength:
-    """Return which perturbations the cases of a suite of one file notice."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     method = Method(defects=False, seed=seed)

@@ -37,12 +37,7 @@ cases:
 
 
 def _figure(folder: Path, text: str, code: int = 0) -> dict[str, object]:
-    """Measure the figure of a suite; return its part on the condition that the near miss breaks.
-
-    Args:
-        text: the content of the only case file.
-        code: the expected exit code.
-    """
+    """Return the report's part on the condition that the near miss breaks."""
     (folder / "near.yaml").write_text(text)
     options = "--figure", "rewrites", "-q", "--report", "json:s.json"
     result = dmlconf_here(folder, "strength", "near.yaml", *options)
@@ -57,7 +52,7 @@ def test_a_near_miss_proves_its_condition(tmp_path: Path) -> None:
     assert _figure(tmp_path, NEAR_MISS) == {"cases": 1, "proven": True, "unproven": []}
 
 
-def test_a_near_miss_whose_data_hides_the_difference_proves_nothing(tmp_path: Path) -> None:
+def test_near_miss_with_hiding_data_proves_nothing(tmp_path: Path) -> None:
     part = _figure(tmp_path, NEAR_MISS.replace("[1, -2, 3]", "[1, 2, 3]"))
     assert not part["proven"]
     assert part["unproven"] == ["graphs/near/near-miss: the rewritten graph passes"]

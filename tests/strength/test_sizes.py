@@ -48,11 +48,9 @@ cases:
 """A product of 2,052 terms along K: 16 tiles of 128 terms and a remainder of 4."""
 
 VARIED = "{sequence: {start: 1}}"
-"""A fill of numbers that are all different."""
 
 
 def figure_of(directory: Path, text: str) -> DriverFigure:
-    """Return what the cases of a file `model.yaml` notice of the defects of size."""
     file = directory / "model.yaml"
     file.write_text(text, encoding="utf-8")
     plan = list(load_suite([file]).plan())
@@ -61,7 +59,6 @@ def figure_of(directory: Path, text: str) -> DriverFigure:
 
 
 def results_by_defect(directory: Path, text: str) -> dict[str, DefectResult]:
-    """Return the result of each defect of size, by its name."""
     figure = figure_of(directory, text)
     return {pair.defect.name: pair for pair in figure.pairs}
 
@@ -71,7 +68,7 @@ def negation(columns: int, fill: str = VARIED) -> str:
     return NEGATION.replace("COLUMNS", str(columns)).replace("FILL", fill)
 
 
-def test_each_defect_of_size_has_a_unique_name_and_a_plausible_cause() -> None:
+def test_defects_of_size_have_unique_names_and_causes() -> None:
     names = [defect.name for defect in (*size_defects(), *driver_defects())]
     assert len(set(names)) == len(names)
     assert len(size_defects()) >= 80
@@ -85,7 +82,7 @@ def test_defect_of_a_whole_or_partial_last_tile_is_noticed(tmp_path: Path, effec
         assert pair.fate is Fate.CAUGHT
 
 
-def test_tensor_of_one_tile_has_no_defect_of_the_last_tile(tmp_path: Path) -> None:
+def test_tensor_of_one_tile_has_no_last_tile_defect(tmp_path: Path) -> None:
     pair = results_by_defect(tmp_path, negation(8))["last tile of 8 columns is not computed"]
     assert pair.fate is Fate.UNMET
 
@@ -114,14 +111,14 @@ def test_an_index_overflows_only_beyond_its_bits(tmp_path: Path) -> None:
         assert many[name].fate is Fate.CAUGHT
 
 
-def test_float16_sums_and_lost_remainders_of_long_products_are_noticed(tmp_path: Path) -> None:
+def test_float16_sums_and_lost_remainders_are_noticed(tmp_path: Path) -> None:
     actual = results_by_defect(tmp_path, PRODUCT.replace("FLAGS", "[]"))
     for every in (16, 32, 64):
         assert actual[f"product holds FLOAT16 sums after every {every} terms"].fate is Fate.CAUGHT
     assert actual["products beyond tiles of 128 along K are dropped"].fate is Fate.CAUGHT
 
 
-def test_weights_of_another_case_are_noticed_if_directml_owns_them(tmp_path: Path) -> None:
+def test_owned_weights_of_another_case_are_noticed(tmp_path: Path) -> None:
     name = "weights that DirectML owns are those of the case before"
     assert results_by_defect(tmp_path, PRODUCT.replace("FLAGS", "[]"))[name].fate is Fate.UNMET
     assert (

@@ -102,7 +102,6 @@ cases:
 
 
 def strength_of(directory: Path, text: str) -> Strength:
-    """Return the strength of a suite of one file with this text."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     return measure(map(build, load_suite([file]).plan()), run_case)
@@ -123,7 +122,7 @@ def test_defects_of_sums_are_injected_only_into_sums(tmp_path: Path) -> None:
     assert not any(mutant.defect.startswith("accumulated") for mutant in strength.mutants)
 
 
-def test_a_suite_of_equal_values_misses_defects_that_move_elements(tmp_path: Path) -> None:
+def test_equal_values_miss_defects_that_move_elements(tmp_path: Path) -> None:
     actual = {mutant.defect for mutant, _ in survivors(strength_of(tmp_path, EQUAL_VALUES))}
     assert {"off by one, axis -1", "off by one, axis -2", "axes swapped"} <= actual
     assert {"rounded through float16", "input transposed, InputTensor"} <= actual
@@ -131,7 +130,7 @@ def test_a_suite_of_equal_values_misses_defects_that_move_elements(tmp_path: Pat
     assert "last element wrong" not in actual
 
 
-def test_a_suite_of_different_values_catches_every_injected_defect(tmp_path: Path) -> None:
+def test_different_values_catch_every_injected_defect(tmp_path: Path) -> None:
     strength = strength_of(tmp_path, DIFFERENT_VALUES)
     assert survivors(strength) == []
     [row] = operator_strengths(strength)
@@ -157,7 +156,7 @@ def test_a_case_without_independent_expectation_is_not_used(tmp_path: Path) -> N
     assert closing_sentence(strength).startswith("0 of 0 injected defects")
 
 
-def test_a_desc_with_which_the_reference_fails_gives_no_output() -> None:
+def test_desc_that_the_reference_refuses_gives_no_output() -> None:
     tested = bundled_case("roi_align_grad/boundary/one-element")
     site = Site(tested, evaluate(tested), "OutputGradientTensor")
     assert recomputed(site) is not None

@@ -58,9 +58,7 @@ def test_the_range_of_an_integer_type_fills_its_bits(data_type: DataType) -> Non
         (DataType.FLOAT64, 1.7976931348623157e308),
     ],
 )
-def test_the_range_of_a_float_type_is_that_of_its_finite_numbers(
-    data_type: DataType, greatest: float
-) -> None:
+def test_range_of_a_float_type_has_its_finite_numbers(data_type: DataType, greatest: float) -> None:
     assert data_type.maximum == greatest
     assert data_type.minimum == -greatest
     assert np.isfinite(np.array(greatest, data_type.dtype))

@@ -34,7 +34,6 @@ def limits(data_type: DataType) -> tuple[int, int]:
 
 
 def whole_numbers(data_type: DataType) -> st.SearchStrategy[int]:
-    """Return a strategy for whole numbers that the type holds exactly."""
     least, greatest = limits(data_type)
     return st.integers(least, greatest)
 
@@ -106,7 +105,7 @@ def test_integers_of_64_bits_cover_their_range_and_low_bits() -> None:
     ("low", "high"),
     [(0, 2**64 - 1), (-(2**63) - 2**60, 2**62), (-(2**64), -(2**63)), (2**70, 2**70 + 2**60)],
 )
-def test_integers_beyond_int64_lie_in_range_in_floating_point_types(low: int, high: int) -> None:
+def test_integers_beyond_int64_lie_in_range_in_floats(low: int, high: int) -> None:
     values = fill("integers", (1000,), DataType.FLOAT64, {"low": low, "high": high})
     assert low <= values.min()
     assert values.max() <= high
@@ -174,7 +173,7 @@ def test_a_sequence_begins_again_after_its_period() -> None:
 
 
 @pytest.mark.parametrize(("start", "step"), [(0, 10**18), (0, 2**70), (2**70, 0)])
-def test_a_sequence_may_go_beyond_int64_in_floating_point_types(start: int, step: int) -> None:
+def test_sequence_may_go_beyond_int64_in_floats(start: int, step: int) -> None:
     values = fill("sequence", (30,), DataType.FLOAT64, {"start": start, "step": step, "period": 20})
     assert values.tolist() == [float(start + index % 20 * step) for index in range(30)]
 
@@ -262,7 +261,6 @@ def test_data_computed_in_blocks_equals_data_computed_at_once(
 
 
 def normal_numbers(count: int = 1 << 16, **arguments: float) -> Any:
-    """Return numbers of the fill `normal` in FLOAT64."""
     return fill("normal", (count,), DataType.FLOAT64, arguments)
 
 
@@ -271,7 +269,7 @@ def test_normal_numbers_have_a_normal_distribution() -> None:
     expected = NormalDist(3, 2)
     for at in (-3, -1, 0, 2, 3, 3.5, 5, 9):
         share = np.count_nonzero(values <= at) / values.size
-        # About three standard deviations of the share.
+        # At least three standard deviations of the share.
         assert abs(share - expected.cdf(at)) < 0.006
     assert 3.9 < (np.abs(values - 3) / 2).max() < 6
 
@@ -306,7 +304,7 @@ def test_outliers_are_60_deviations_from_the_mean() -> None:
     assert set(values[outliers]) == {31, -29}
 
 
-def test_a_least_value_of_0_gives_the_outputs_of_a_relu() -> None:
+def test_least_value_of_0_gives_outputs_of_relu() -> None:
     values, without = normal_numbers(least=0), normal_numbers()
     assert np.array_equal(values, np.maximum(without, 0))
     assert 0.48 < np.mean(values == 0) < 0.52
@@ -358,23 +356,19 @@ def test_a_range_that_ends_before_it_begins_is_refused(name: str) -> None:
         ("sequence", {"start": 256}),
     ],
 )
-def test_integers_that_the_data_type_does_not_hold_are_refused(
-    name: str, arguments: dict[str, int]
-) -> None:
+def test_integers_beyond_the_data_type_are_refused(name: str, arguments: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"UINT8 cannot hold (256|-1)"):
         fill(name, (2,), DataType.UINT8, arguments)
 
 
 @pytest.mark.parametrize("period", [0, -1, 257])
-def test_a_period_that_the_data_type_does_not_hold_is_refused(period: int) -> None:
+def test_period_beyond_the_data_type_is_refused(period: int) -> None:
     with pytest.raises(ValueError, match=f"period {period} leads to"):
         fill("sequence", (2,), DataType.UINT8, {"period": period})
 
 
 @given(DATA_TYPES, st.integers(-(2**66), 2**66))
-def test_a_constant_that_an_integer_type_does_not_hold_is_refused(
-    data_type: DataType, value: int
-) -> None:
+def test_constant_beyond_an_integer_type_is_refused(data_type: DataType, value: int) -> None:
     assume(not data_type.is_float and data_type.bits >= 8)
     assume(not data_type.minimum <= value <= data_type.maximum)
     with pytest.raises(OverflowError):

@@ -33,16 +33,13 @@ STRIDED = SIZES.flatmap(
         st.lists(st.integers(0, 9), min_size=len(sizes), max_size=len(sizes)).map(tuple),
     )
 )
-"""Sizes, and a stride from 0 to 9 for each of them."""
 
 
 def coordinates(sizes: Sizes) -> Iterator[Sizes]:
-    """Return the coordinates of all elements in row-major order."""
     return itertools.product(*map(range, sizes))
 
 
 def offset(coordinate: Sizes, strides: Sizes) -> int:
-    """Return the offset, in elements, of the element at a coordinate."""
     return sum(c * s for c, s in zip(coordinate, strides, strict=True))
 
 
@@ -92,7 +89,7 @@ def test_overlap_is_found_in_a_tensor_beyond_memory() -> None:
 
 
 @given(STRIDED)
-def test_stored_values_agree_with_a_loop_that_writes_and_reads(
+def test_stored_values_agree_with_a_loop(
     strided: tuple[Sizes, Sizes],
 ) -> None:
     sizes, strides = strided
@@ -163,7 +160,6 @@ def test_the_names_of_the_layouts_are_fixed() -> None:
 
 
 def strides_of(layout: str, sizes: Sizes) -> Sizes:
-    """Return the strides that a layout gives to a tensor of these sizes."""
     strides = LAYOUTS[layout](sizes)
     assert strides is not None
     return strides

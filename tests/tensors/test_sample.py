@@ -62,7 +62,7 @@ def test_digest_is_of_row_major_little_endian_elements() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["<f2", "<f4", "<f8"])
-def test_the_digest_of_a_nan_does_not_depend_on_the_processor(dtype: str) -> None:
+def test_digest_does_not_depend_on_the_sign_of_nan(dtype: str) -> None:
     array = np.array([1, np.nan, -0.0, np.inf], dtype)
     signed = np.array([1, -np.float64(np.nan), -0.0, np.inf], dtype)
     assert array.tobytes() != signed.tobytes()

@@ -38,7 +38,7 @@ def test_operators_are_found_by_the_names_of_each_standard(name: str, operators:
     assert list(named_operators(name)) == operators
 
 
-def test_a_name_of_several_operators_is_refused_if_one_is_needed() -> None:
+def test_name_of_several_operators_is_ambiguous() -> None:
     with pytest.raises(AmbiguousOperatorError, match="ACTIVATION_SOFTMAX or ACTIVATION_SOFTMAX1"):
         one_operator("Softmax")
 

@@ -27,7 +27,6 @@ from tests.graphs.suites import graph_case
 
 
 def first_case(name: str, file: str = "matrix") -> Case:
-    """Return the first case in a file of an operator's folder."""
     return valid_case(next(iter(bundled(f"{name}/{file}.yaml").plan())))
 
 
@@ -45,7 +44,7 @@ def image_case(name: str) -> Case:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_each_operator_has_an_entry_in_the_table_of_each_target(target: str) -> None:
+def test_each_table_has_an_entry_for_each_operator(target: str) -> None:
     assert sorted(table(target).entries) == operator_names()
 
 
@@ -80,7 +79,7 @@ def test_a_convolution_becomes_a_conv_and_its_fused_activation() -> None:
     assert list(program.inputs) == list(fused.input_names())
 
 
-def test_a_special_case_is_expressed_as_the_operator_that_it_specialises() -> None:
+def test_special_case_is_expressed_as_the_general_operator() -> None:
     program = translated(first_case("upsample_2d"), "onnx")
     assert program.operations == ("Resize",)
     assert program.steps[0].attributes["coordinate_transformation_mode"] == "half_pixel"
@@ -126,7 +125,6 @@ def test_webnn_resizes_only_two_adjacent_axes(
 
 
 def resampled_case(sizes: tuple[int, ...], resized: tuple[int, ...]) -> Case:
-    """Return a case of RESAMPLE1 from one size to another."""
     scales = tuple(float(new / old) for old, new in zip(sizes, resized, strict=True))
     return stated_case(
         "here",
@@ -240,13 +238,13 @@ outputs: {{y: second}}
     )
 
 
-def test_an_edge_to_a_tensor_of_fewer_elements_picks_these(tmp_path: Path) -> None:
+def test_edge_to_a_smaller_tensor_picks_its_elements(tmp_path: Path) -> None:
     program = translated(graph_with_edge(tmp_path, produced=4, consumed=3), "onnx")
     [gather] = [step for step in program.steps if step.operation == "Gather"]
     assert program.constants[gather.inputs[1]].ravel().tolist() == [0, 1, 2]
 
 
-def test_an_edge_to_a_tensor_of_more_elements_has_no_counterpart(tmp_path: Path) -> None:
+def test_edge_to_a_larger_tensor_has_no_counterpart(tmp_path: Path) -> None:
     graph = graph_with_edge(tmp_path, produced=3, consumed=4)
     with pytest.raises(NotExpressibleError, match="does not write"):
         translated(graph, "onnx")

@@ -22,11 +22,9 @@ from dmlconf.verdicts.verdict import Verdict
 from tests.reports import logs
 
 SIMPLEST = "gather/matrix[Axis=1]"
-"""The identifier of the simplest case."""
 
 
 def failed(case: str, tensors: list[str], **changes: Any) -> Verdict:
-    """Return a failure of a case with these tensors."""
     facts = {"Tensors": tensors} if tensors else {}
     return logs.FAILED.of_case(case=case, facts=facts, **changes)
 
@@ -40,7 +38,6 @@ ALL = (LARGE, UNKNOWN_SIZES, LONG, INVALID, SHORT)
 
 
 def run() -> RunLog:
-    """Return the log of a run with all these failures and a pass."""
     return logs.run_log(*ALL, logs.PASSED)
 
 
@@ -81,7 +78,7 @@ def test_terminal_shows_the_simplest_failure_first(
     assert f"see one case    dmlconf show {handle} " in text
 
 
-def test_markdown_html_json_junit_and_github_name_the_simplest_failure() -> None:
+def test_other_reports_name_the_simplest_failure() -> None:
     log = run()
     handle = failing_handles(log)[SIMPLEST]
     assert f"dmlconf show {handle} " in markdown.render(log)

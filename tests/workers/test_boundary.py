@@ -210,7 +210,6 @@ _NAMES_OF_HARMLESS = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install the plugin, and write five cases; return the folder."""
     return install_and_write_cases(tmp_path, monkeypatch)
 
 
@@ -223,12 +222,7 @@ def install_and_write_cases(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def run(folder: Path, misbehaviour: str, *, cases: int = 5) -> tuple[int, list[Verdict]]:
-    """Run the cases of `case.yaml`; return the exit code and every verdict.
-
-    Args:
-        misbehaviour: the option of the backend.
-        cases: how many cases the file has.
-    """
+    """Return the exit code and verdicts of a run whose backend has the option `misbehaviour`."""
     done = dmlconf(
         folder,
         "run",
@@ -275,18 +269,15 @@ def verdicts_around_each(
 
 @pytest.fixture(scope="module")
 def malformed(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, list[Verdict]]]:
-    """What `verdicts_around_each` returns for the outcomes of `OUTCOMES` in BACKEND."""
     return verdicts_around_each(tmp_path_factory, "malformed", _NAMES_OF_OUTCOMES)
 
 
 @pytest.fixture(scope="module")
 def unusual(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, list[Verdict]]]:
-    """What `verdicts_around_each` returns for the outcomes of `HARMLESS` in BACKEND."""
     return verdicts_around_each(tmp_path_factory, "unusual", _NAMES_OF_HARMLESS)
 
 
 THIRD_BROKEN = [Status.PASSED, Status.PASSED, Status.BROKEN, Status.PASSED, Status.PASSED]
-"""The statuses of five cases if only the third is broken."""
 
 
 @pytest.mark.parametrize("misbehaviour", _NAMES_OF_OUTCOMES)
@@ -314,9 +305,7 @@ def test_backend_that_stops_in_a_batch_breaks_one_case(folder: Path, misbehaviou
 
 @pytest.mark.breakdown
 @pytest.mark.parametrize("misbehaviour", ["too many", "endless"])
-def test_too_many_outcomes_break_only_the_last_case_of_the_batch(
-    folder: Path, misbehaviour: str
-) -> None:
+def test_too_many_outcomes_break_the_last_case(folder: Path, misbehaviour: str) -> None:
     code, actual, _ = run_five_cases(folder, misbehaviour)
     assert (code, actual) == (1, [Status.PASSED] * 4 + [Status.BROKEN])
     last = read_log(folder / "run.jsonl").verdicts[4].reason
@@ -356,7 +345,7 @@ def test_right_outcomes_of_unusual_form_pass(
         ("mute as it starts", "Mute: an exception whose text raises another one"),
     ],
 )
-def test_a_backend_that_cannot_start_or_describe_itself_is_refused(
+def test_backend_that_cannot_start_or_describe_itself_is_refused(
     folder: Path, misbehaviour: str, message: str
 ) -> None:
     done = dmlconf_here(folder, "run", "case.yaml", "-b", f"unruly:{misbehaviour}")

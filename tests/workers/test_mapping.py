@@ -68,11 +68,7 @@ def exit_with_code_7(item: int) -> int:
 
 
 def sleep_or_wait_for_a_sleeper(item: tuple[Path, bool]) -> None:
-    """Sleep for an hour, or return as soon as another process does so.
-
-    Args:
-        item: a folder, and whether to sleep; a process that sleeps leaves its number there.
-    """
+    """Leave this process's number in a folder and sleep, or return when another has done so."""
     folder, sleeps = item
     if sleeps:
         (folder / str(os.getpid())).touch()

@@ -69,18 +69,16 @@ def write_relu(folder: Path, mebi_elements: int) -> Path:
 
 
 def relu_case(folder: Path, mebi_elements: int) -> Case:
-    """Return the case that `write_relu` writes."""
     return build(next(load_suite([write_relu(folder, mebi_elements)]).plan()))
 
 
-def test_a_case_may_have_more_than_2_to_the_26_elements(tmp_path: Path) -> None:
-    # 2**26 elements are 64 * 2**20.
-    actual = relu_case(tmp_path, 65)
+def test_case_may_have_more_than_67_million_elements(tmp_path: Path) -> None:
+    actual = relu_case(tmp_path, 65)  # 65 * 2**20 elements are 68 million.
     assert tensor_bytes(actual) == 2 * 65 * 2 << 20
     assert shortage(actual, machine=1 << 40) is None
 
 
-def test_the_reason_of_a_shortage_names_needed_and_available_memory(tmp_path: Path) -> None:
+def test_shortage_names_needed_and_available_memory(tmp_path: Path) -> None:
     actual = relu_case(tmp_path, 512)  # Two tensors of 1 GiB; each may be needed four times.
     machine = shortage(actual, machine=4 << 30)
     assert machine == "needs up to 8.0 GiB of memory, and this machine has 4.0 GiB"

@@ -53,14 +53,11 @@ def run(
 
 
 def breakdowns(outcomes: Mapping[int, Outcome]) -> dict[int, Breakdown]:
-    """Return those outcomes that are breakdowns, by the number of the case."""
     return {n: outcome for n, outcome in outcomes.items() if isinstance(outcome, Breakdown)}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_case_has_one_outcome_computed_from_its_own_input(
-    tmp_path: Path, workers: int
-) -> None:
+def test_every_case_has_the_outcome_of_its_own_input(tmp_path: Path, workers: int) -> None:
     outcomes = run(tmp_path, "numpy", 150, workers=workers)
     for number, outcome in outcomes.items():
         assert isinstance(outcome, Outputs)
@@ -74,7 +71,7 @@ def test_a_crash_breaks_only_the_case_that_crashes(tmp_path: Path) -> None:
     assert "SIGABRT" in broken[7].message or "exit code" in broken[7].message
 
 
-def test_a_crash_is_reported_with_the_messages_of_its_process(tmp_path: Path) -> None:
+def test_crash_is_reported_with_messages_of_its_process(tmp_path: Path) -> None:
     outcome = run(tmp_path, "faulty:crash", 1)[0]
     assert isinstance(outcome, Breakdown)
     assert "faulty: about to crash on tile/many[Number=0]" in outcome.diagnostics
@@ -87,7 +84,7 @@ def test_a_hang_breaks_only_the_case_that_hangs(tmp_path: Path) -> None:
     assert "0.5 seconds" in broken[3].message
 
 
-def test_a_removed_device_breaks_only_the_case_that_removed_it(tmp_path: Path) -> None:
+def test_removed_device_breaks_only_its_case(tmp_path: Path) -> None:
     broken = breakdowns(run(tmp_path, "faulty:device-removed,on==2]", 6))
     assert list(broken) == [2]
     assert broken[2].kind is BreakdownKind.DEVICE_REMOVED
@@ -132,7 +129,7 @@ def test_cases_are_not_built_before_workers_need_them(tmp_path: Path) -> None:
     with WorkerPool(registry.parse("numpy"), 1, 60) as pool:
         pool.ready()
         next(pool.run(cases()))
-        # The batch with the first outcome, the next batch, and a case to see if more follow.
+        # Two batches, and a case to see if more follow.
         assert len(taken_cases) <= 2 * BATCH + 1
 
 
@@ -186,10 +183,7 @@ create = Together
 
 @pytest.fixture
 def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install the plugin `together`; return its file, with a line for each call of `run`.
-
-    A line has the number of the process and the identifiers of the batch.
-    """
+    """Install the plugin `together`; return its file, with a line for each batch."""
     plugin(tmp_path, monkeypatch, "together", BATCH_BACKEND)
     log = tmp_path / "together.txt"
     monkeypatch.setenv("TOGETHER_LOG", str(log))
@@ -225,7 +219,7 @@ def test_broken_batch_breaks_only_the_case_at_fault(
     assert max(len(call) - 1 for call in calls) == BATCH
 
 
-def test_two_cases_at_fault_in_one_batch_are_both_found(tmp_path: Path, together: Path) -> None:
+def test_both_cases_at_fault_in_a_batch_are_found(tmp_path: Path, together: Path) -> None:
     broken = breakdowns(run(tmp_path, "together:crash@0]", 2 * BATCH))
     assert list(broken) == [0, 10, 20, 30]  # The first batch ends with case 15.
     processes = {line.split()[0] for line in together.read_text("utf-8").splitlines()}
@@ -342,7 +336,7 @@ def test_a_backend_whose_capabilities_fail_is_refused_and_closed(unruly: Path) -
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 
 AT_ONCE = 20
-"""Seconds; a pool that waited for the child or the timeout would take 30 or 60."""
+"""Seconds; waiting for the child or the timeout takes 30 or 60."""
 
 
 @needs_signals
@@ -359,7 +353,7 @@ def test_breakdown_after_the_last_outcome_breaks_no_case(
 
 
 @needs_signals
-def test_crash_ends_a_child_that_holds_the_pipe(tmp_path: Path, unruly: Path) -> None:
+def test_crash_is_noticed_while_a_child_holds_the_pipe(tmp_path: Path, unruly: Path) -> None:
     began = monotonic()
     broken = breakdowns(run(tmp_path, "unruly:forks and dies", 70, timeout=30))
     assert monotonic() - began < AT_ONCE
@@ -376,7 +370,7 @@ def test_killed_process_is_reported_with_usable_memory(tmp_path: Path, unruly: P
 
 
 @needs_signals
-def test_a_worker_that_dies_at_its_start_is_reported_at_once(tmp_path: Path, unruly: Path) -> None:
+def test_worker_that_dies_at_its_start_is_reported(tmp_path: Path, unruly: Path) -> None:
     began = monotonic()
     with (
         WorkerPool(registry.parse("unruly:forks and dies at the start"), 1, 1.0) as pool,
@@ -408,11 +402,11 @@ def test_three_failed_starts_in_a_row_end_the_run(tmp_path: Path, unruly: Path) 
 
 
 LONGEST_DIAGNOSTICS = 8192
-"""Characters of a process's output that are kept with a breakdown; `floods` writes 30 million."""
+"""Characters; the fault `floods` writes 30 million."""
 
 
 @needs_signals
-def test_long_output_of_a_process_is_shortened_and_not_printed(
+def test_long_output_is_shortened_and_not_printed(
     tmp_path: Path, unruly: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     outcome = run(tmp_path, "unruly:floods", 41)[40]
@@ -515,11 +509,7 @@ def test_interrupt_after_a_lost_device_mixes_no_outcomes(
 
 
 def processes_started(directory: Path, backend: str, count: int, **how: Any) -> int:
-    """Return how many worker processes a pool of one worker at a time starts for the cases.
-
-    Args:
-        how: arguments of `WorkerPool.run`.
-    """
+    """Return how many processes a pool of one worker starts; `how` is given to its `run`."""
     plan = numbered_cases(directory, count)
     with WorkerPool(registry.parse(backend), 1, 60) as pool:
         pool.ready()
@@ -597,7 +587,7 @@ def test_outcome_lists_the_processes_lost_before_it(tmp_path: Path) -> None:
     assert [each.together for each in guilty[1:]] == [1, 1]
     assert guilty[2].sequence == 1
     assert {each.kind for each in guilty} == {BreakdownKind.CRASH}
-    # Cases of the batch that had no outcome when it crashed ran again, and were not blamed.
+    # Cases without an outcome at the crash ran again, and were not blamed.
     first = guilty[0]
     assert {number: [each.process for each in lost] for number, lost in lost_before.items()} == {
         number: [first.process] for number in range(8 - first.together, 8) if number != 5

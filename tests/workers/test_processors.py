@@ -23,12 +23,8 @@ PRINT_PROCESSORS = "from dmlconf.workers.processors import usable_processors as 
 def write_groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
     """Write the files by which Linux shows a process its control groups.
 
-    Args:
-        membership: the text of the file that names the groups of the process.
-        files: the texts of the groups' files; `__` in a name stands for a slash, `_dot_` for a dot.
-
-    Returns:
-        the root of the groups' folders, and the file with `membership`.
+    In the names of `files`, `__` stands for a slash and `_dot_` for a dot. Return the root of the
+    groups' folders, and the file with `membership`.
     """
     root = folder / "cgroup"
     for name, text in files.items():
@@ -87,7 +83,7 @@ def test_limits_of_both_versions_together_are_read(tmp_path: Path) -> None:
     assert memory_limit(root, own) == 1_000_000
 
 
-def test_a_controller_of_version_1_may_have_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_controller_may_have_a_folder_of_its_own(tmp_path: Path) -> None:
     """The membership names `cpu,cpuacct`, but the folder may be `cpu`."""
     root, own = write_groups(
         tmp_path,

@@ -97,7 +97,7 @@ def test_file_system_without_locks_is_an_error(
     assert not list(temporary.iterdir())
 
 
-def test_an_interrupt_while_a_pool_makes_its_folder_leaves_no_folder(
+def test_interrupted_pool_leaves_no_folder(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = Path.mkdir

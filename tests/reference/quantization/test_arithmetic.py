@@ -27,7 +27,6 @@ def evaluate(name: str, *inputs: Any, sizes: Any, output: DataType, part: str = 
 
 
 def scales(random: np.random.Generator, *sizes: int) -> Array:
-    """Return a tensor of random scales from 0.1 to 2, FLOAT32."""
     return random.uniform(0.1, 2, sizes).astype(np.float32)
 
 

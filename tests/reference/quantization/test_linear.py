@@ -34,7 +34,6 @@ def evaluate(name: str, *inputs: Any, output: DataType, part: str = "") -> Any:
 
 
 def quantize(values: Array, *tensors: Array, output: DataType) -> Array:
-    """Return what QUANTIZE gives with a scale and, if there are two tensors, a zero point."""
     kind = "SCALE_ZERO_POINT" if len(tensors) == 2 else "SCALE"
     result: Array = evaluate("QUANTIZE", values, kind, list(tensors), output=output)
     return result
@@ -93,7 +92,6 @@ def test_dynamic_quantization_is_off_by_at_most_one_scale(values: list[float]) -
 
 
 def permitted_elements(name: str, *inputs: Any, actual: Any, output: DataType) -> list[bool]:
-    """Return which elements of an output are right."""
     right = evaluate(name, *inputs, output=output)
     candidates = evaluate(name, *inputs, output=output, part="candidates")
     result: list[bool] = is_permitted(np.array(actual, output.dtype), right, *candidates).tolist()
@@ -178,7 +176,6 @@ def test_nan_becomes_minimum_or_zero_or_zero_point() -> None:
 
 
 def dynamic(values: Array, part: str = "") -> Any:
-    """Return the three outputs of DYNAMIC_QUANTIZE_LINEAR or, given a `part`, what is permitted."""
     tensors = DataType.UINT8, DataType.FLOAT32, DataType.UINT8
     sizes = values.shape, (1,), (1,)
     outputs = [TensorDesc(*output) for output in zip(tensors, sizes, strict=True)]
@@ -187,7 +184,7 @@ def dynamic(values: Array, part: str = "") -> Any:
 
 @pytest.mark.parametrize("rounding", WRONG_ROUNDINGS)
 @pytest.mark.parametrize("scale", [0.5, 1.0, 4.0])
-def test_range_of_255_powers_of_two_is_quantized_exactly(rounding: str, scale: float) -> None:
+def test_range_of_255_times_power_of_two_is_exact(rounding: str, scale: float) -> None:
     quotients = np.array([-10, 245, -3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5], np.float32)
     values = quotients * np.float32(scale)
     right, found_scale, zero_point = dynamic(values)

@@ -19,7 +19,6 @@ ACTIVATIONS = [{"operator": f"ACTIVATION_{name}"} for name in ("SIGMOID", "TANH"
 
 
 def random(*sizes: int, seed: int) -> Array:
-    """Return normally distributed numbers, FLOAT32."""
     return np.random.default_rng(seed).normal(0, 1, sizes).astype(np.float32)
 
 

@@ -24,7 +24,6 @@ def coordinates(sizes: tuple[int, ...]) -> Any:
 
 @st.composite
 def shapes(draw: st.DrawFn, least: int = 1, greatest: int = 4) -> tuple[int, ...]:
-    """Draw sizes from 1 to 4, of at least `least` and at most `greatest` dimensions."""
     return tuple(draw(st.lists(st.integers(1, 4), min_size=least, max_size=greatest)))
 
 

@@ -26,7 +26,6 @@ MODES = st.sampled_from(["NEAREST_NEIGHBOR", "LINEAR"])
 
 
 def desc(array: Array) -> TensorDesc:
-    """Return a FLOAT64 tensor of an array's sizes."""
     return TensorDesc(DataType.FLOAT64, array.shape)
 
 
@@ -158,7 +157,6 @@ def test_infinite_gradient_of_one_region_leaves_others_unchanged() -> None:
 
 
 def interval_width(fields: dict[str, Any]) -> Array:
-    """Return the width of each element's interval, FLOAT64."""
     ((least, most),) = function_of("ROI_ALIGN_GRAD", "interval")(**fields)
     width: Array = most.astype(np.float64) - least
     return width

@@ -41,7 +41,6 @@ def resample(
 
 
 def random(sizes: list[int], seed: int, dtype: Any = np.float32) -> Array:
-    """Return random whole numbers from -100 to 99."""
     return np.random.default_rng(seed).integers(-100, 100, sizes).astype(dtype)
 
 
@@ -111,7 +110,6 @@ def test_resample_grad_is_the_adjoint_of_resample(
 def permitted_elements(
     operator: str, tensor: Array, actual: Array, mode: str, **more: Any
 ) -> Array:
-    """Return which elements of an output are right."""
     sizes = list(actual.shape)
     right = resample(operator, tensor, sizes, mode, **more)
     candidates = resample(operator, tensor, sizes, mode, part="candidates", **more)
@@ -119,7 +117,6 @@ def permitted_elements(
 
 
 def interpolated(tensor: Array, at: Array) -> Array:
-    """Return a vector's values at these coordinates, interpolated linearly."""
     return np.interp(at, np.arange(len(tensor)), tensor).astype(tensor.dtype)
 
 
@@ -316,7 +313,7 @@ def test_gradients_are_open_only_around_nan() -> None:
     assert np.isinf(high[-2:]).all()
 
 
-def test_a_coordinate_is_certain_only_where_float32_holds_every_step() -> None:
+def test_coordinate_is_certain_only_without_rounding() -> None:
     single, scale = np.float32, np.float32(2.0**-23)
     # FLOAT32 rounds this sum, 16777215.5.
     offsets = single(2.5) / scale + single(-4194304.5)

@@ -24,7 +24,6 @@ few_examples = settings(max_examples=examples(40), deadline=None)
 
 
 def image(height: int, width: int) -> Array:
-    """Return random whole numbers, FLOAT32, sizes {1, 2, height, width}."""
     random = np.random.default_rng(7)
     return random.integers(-99, 99, (1, 2, height, width)).astype(np.float32)
 

@@ -34,7 +34,6 @@ class Axis(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """How many positions the window has."""
         padded = self.size + self.start + self.end
         return (padded - self.dilation * (self.window - 1) - 1) // self.stride + 1
 
