@@ -68,6 +68,7 @@ def test_target_of_an_abandoned_link_is_not_removed(temporary: Path) -> None:
     (temporary / "dmlconf-link.lock").touch()
     remove_abandoned()
     assert precious.is_dir()
+    assert (temporary / "dmlconf-link.lock").is_file()
 
 
 def test_the_lock_is_held_before_the_folder_exists(

@@ -91,35 +91,52 @@ def test_quantized_sum_agrees_with_dequantized_tensors(seed: int, output: DataTy
     assert np.all(highest.astype(int) - lowest <= 1)
 
 
-@pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
-def test_sums_are_exact_only_for_power_of_two_scales(scale: float, exact: bool) -> None:
+WITH_SCALES = pytest.mark.parametrize(
+    ("three_scales", "exact"),
+    [
+        ((0.5, 0.5, 1.0), True),
+        ((2.0, 2.0, 8.0), True),
+        ((3.0, 1.0, 2.0), False),
+        ((1.0, 3.0, 2.0), False),
+        ((1.0, 1.0, 6.0), False),
+    ],
+)
+"""The scales of both inputs and of the output, and whether quotients are exact."""
+
+
+@WITH_SCALES
+def test_sums_are_exact_only_for_power_of_two_scales(
+    three_scales: tuple[float, float, float], exact: bool
+) -> None:
     a, b = np.arange(-20, 20, dtype=np.int8), np.full(40, 3, np.int8)
-    input_scale, output_scale = (np.array([s], np.float32) for s in (scale, 2 * scale))
-    inputs = a, input_scale, None, b, input_scale, None, output_scale, None
+    a_scale, b_scale, output_scale = (np.array([scale], np.float32) for scale in three_scales)
+    inputs = a, a_scale, None, b, b_scale, None, output_scale, None
     name = "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"
     ((lowest, highest),) = evaluate(
         name, *inputs, sizes=(40,), output=DataType.INT8, part="candidates"
     )
-    right = np.rint((a.astype(float) + 3) / 2)
+    quotient = (a.astype(float) * a_scale + 3 * b_scale) / output_scale
     assert (lowest == highest).all() == exact
-    assert ((lowest <= right) & (right <= highest)).all()
-    rounded_away = np.floor((a.astype(float) + 3) / 2 + 0.5)
-    assert ((lowest <= rounded_away) & (rounded_away <= highest)).all() != exact
+    assert ((lowest <= np.rint(quotient)) & (np.rint(quotient) <= highest)).all()
+    rounded_up = np.floor(quotient + 0.5)
+    assert ((lowest <= rounded_up) & (rounded_up <= highest)).all() != exact
 
 
-@pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
-def test_products_are_exact_only_for_power_of_two_scales(scale: float, exact: bool) -> None:
+@WITH_SCALES
+def test_products_are_exact_only_for_power_of_two_scales(
+    three_scales: tuple[float, float, float], exact: bool
+) -> None:
     a, b = np.arange(-20, 20, dtype=np.int8).reshape(40, 1), np.array([[3]], np.int8)
-    a_scale, b_scale, output_scale = (np.array([[s]], np.float32) for s in (scale, 1, 2 * scale))
+    a_scale, b_scale, output_scale = (np.array([[scale]], np.float32) for scale in three_scales)
     inputs = a, a_scale, None, b, b_scale, None, output_scale, None
     name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
     ((lowest, highest),) = evaluate(
         name, *inputs, sizes=(40, 1), output=DataType.INT8, part="candidates"
     )
-    product = a.astype(float) * 3 / 2
+    quotient = a.astype(float) * 3 * a_scale * b_scale / output_scale
     assert (lowest == highest).all() == exact
-    assert ((lowest <= np.rint(product)) & (np.rint(product) <= highest)).all()
-    rounded_away = np.copysign(np.floor(np.abs(product) + 0.5), product)
+    assert ((lowest <= np.rint(quotient)) & (np.rint(quotient) <= highest)).all()
+    rounded_away = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient)
     assert ((lowest <= rounded_away) & (rounded_away <= highest)).all() != exact
 
 
