@@ -301,7 +301,7 @@ def test_an_expression_with_many_steps_uses_at_most_256_mib(source: str) -> None
 
 
 def doubled(name: str, times: int) -> str:
-    """Return loops that bind `NAME0` to a pair, and each further name to twice the one before."""
+    """Return loops that bind `NAME0` to a pair, and each next name to a pair of the one before."""
     pairs = (f"for {name}{n + 1} in (({name}{n}, {name}{n}),)" for n in range(times))
     return f"for {name}0 in ((x, 1),) {' '.join(pairs)}"
 

@@ -42,7 +42,7 @@ def test_copy_has_variables_and_folder_of_its_starter(
     assert process.exitcode == 0
     about = json.loads((tmp_path / "about.json").read_text("utf-8"))
     assert (about["variable"], about["folder"]) == (value, str(tmp_path))
-    # It is a copy of the fork server, not a new process.
+    # The fork server made the copy.
     assert "multiprocessing.forkserver" in str(about["parent"])
 
 

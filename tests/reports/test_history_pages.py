@@ -46,11 +46,7 @@ def overview(folder: Path, logs: list[RunLog]) -> Overview:
 
 
 def nights(count: int = 8) -> list[RunLog]:
-    """Return logs of nights with five cases each.
-
-    `A` and `HOSTILE` fail only in the last night, `B` in all nights but the last, `SHAKY` in nights
-    1, 3 and 5, and the last case never. The driver changes in the last night.
-    """
+    """Return logs of nights with five cases each; the driver changes in the last night."""
     return [
         night(
             n,

@@ -42,7 +42,7 @@ def recorded_outputs(case: Case) -> Outcome | Recorded:
 
 
 def measured(directory: Path, text: str, against: Against = recorded_outputs) -> ExpectationFigure:
-    """Return the figure of a suite; `against` expects something of cases that state nothing."""
+    """Return the figure of a suite; `against` gives expected outcomes that cases do not state."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     plan = load_suite([file]).plan()

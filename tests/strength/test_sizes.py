@@ -77,7 +77,7 @@ def test_defects_of_size_have_unique_names_and_causes() -> None:
 
 @pytest.mark.parametrize("effect", ["is not computed", "is wrong", "repeats the tile before"])
 def test_defect_of_a_whole_or_partial_last_tile_is_noticed(tmp_path: Path, effect: str) -> None:
-    for columns in (16, 17):  # Two tiles of 8 columns; these and a tile of one column.
+    for columns in (16, 17):  # Two tiles, or two and a column.
         pair = results_by_defect(tmp_path, negation(columns))[f"last tile of 8 columns {effect}"]
         assert pair.fate is Fate.CAUGHT
 
@@ -95,7 +95,7 @@ def test_equal_elements_hide_a_tile_that_is_repeated(tmp_path: Path) -> None:
 
 def test_one_lost_element_of_a_group_of_threads_is_noticed(tmp_path: Path) -> None:
     actual = results_by_defect(tmp_path, negation(100))
-    # 27 * 100 elements are two whole groups of 1,024, and a part of one.
+    # 27 * 100 elements are two groups of 1,024 and a part of one.
     assert actual["last element of the last whole group of 1024 threads is lost"].tally.caught == 1
     assert actual["last element of each group of 64 threads is lost"].tally.caught == 1
 

@@ -226,7 +226,7 @@ def test_longer_data_begins_with_the_shorter_data(name: str) -> None:
 
 
 def test_numbers_of_all_fills_but_normal_and_ends_never_change() -> None:
-    # Recordings hold outputs for these inputs, so no release may change them.
+    # Recordings hold outputs for these inputs.
     digest = hashlib.sha256()
     for name, arguments in ARGUMENTS.items():
         if name in ("normal", "ends"):
@@ -414,7 +414,7 @@ def test_the_argument_every_puts_ordinary_numbers_between_specials(data_type: Da
 
 
 def test_ends_have_numbers_around_the_limits_of_words() -> None:
-    # Recordings hold outputs for these inputs, so no release may change them.
+    # Recordings hold outputs for these inputs.
     assert fill("ends", (10,), DataType.UINT8, {}).tolist() == [
         0,
         1,

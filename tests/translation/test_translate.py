@@ -48,7 +48,7 @@ def test_each_table_has_an_entry_for_each_operator(target: str) -> None:
     assert sorted(table(target).entries) == operator_names()
 
 
-# The tables express 159 and 120 of 177 operators, few of which may be lost.
+# The tables express 159 and 120 of 177 operators.
 @pytest.mark.parametrize(("target", "least"), [("onnx", 155), ("webnn", 115)])
 def test_table_expresses_most_operators_and_declines_others(target: str, least: int) -> None:
     known = table(target)
@@ -89,7 +89,7 @@ def test_special_case_is_expressed_as_the_general_operator() -> None:
 def test_scaled_number_is_not_rounded_before_its_function(target: str) -> None:
     scaled = named_case("element_wise_sqrt/boundary/bias-beyond-float16")
     operations = [step.operation.lower() for step in translated(scaled, target).steps]
-    # FLOAT16 holds the root of 200,000, but not 200,000.
+    # 200,000 is beyond FLOAT16, and its root is not.
     assert operations == ["cast", "mul", "add", "sqrt", "cast"]
 
 

@@ -209,8 +209,7 @@ def test_broken_batch_breaks_only_the_case_at_fault(
     assert broken[40].kind is kind
     calls = [line.split() for line in together.read_text("utf-8").splitlines()]
     with_fault = [call for call in calls if any(each.endswith("=40]") for each in call[1:])]
-    # The case ran in its batch, then singly, then alone in a new process, unless it had been the
-    # first case of its process before.
+    # The case ran in its batch, then singly, then first in a new process, if it was not yet first.
     counts = [len(call) - 1 for call in with_fault]
     assert counts == [BATCH, 1, 1] or (workers == 2 and counts == [BATCH, 1])
     assert len({call[0] for call in with_fault}) == len(with_fault)

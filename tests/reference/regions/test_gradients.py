@@ -166,7 +166,7 @@ def interval_width(fields: dict[str, Any]) -> Array:
 
 @pytest.mark.parametrize("begin", [2.9, 3.0, 3.1])
 def test_interval_is_narrow_where_a_sample_is_near_an_element(begin: float) -> None:
-    """The coordinates are products with SpatialScaleX, which FLOAT32 rounds."""
+    """FLOAT32 rounds the products of corners and SpatialScaleX."""
     fields = plane_arguments(
         np.full((1, 1, 1, 3), 8.0, np.float32),
         InputTensor=None,
@@ -179,9 +179,9 @@ def test_interval_is_narrow_where_a_sample_is_near_an_element(begin: float) -> N
 
 
 def test_error_of_y_cancels_if_gradients_alternate() -> None:
-    """An error of y changes all slopes of this image in the same direction."""
+    """An error of y changes all slopes along x in the same direction."""
     image = np.outer(np.arange(8.0), np.arange(16.0) ** 2)[np.newaxis, np.newaxis]
-    region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)  # Large errors in FLOAT32.
+    region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)  # Large errors.
     widths = [
         interval_width(
             plane_arguments(

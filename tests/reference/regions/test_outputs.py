@@ -271,7 +271,7 @@ def test_five_uncertain_samples_permit_values_between_extremes() -> None:
     }
     expected = reference_function("ROI_ALIGN")(**fields)
     candidates = function_of("ROI_ALIGN", "candidates")(**fields)
-    assert len(candidates) == 2**3  # Each of the first three samples has two sides.
+    assert len(candidates) == 2**3  # Three samples are tried on both sides.
     for value, right in ((4.0, True), (4.3, True), (5.0, True), (3.9, False), (5.1, False)):
         driver = expected.copy()
         driver[0, 0, 0, 0] = value
