@@ -77,6 +77,13 @@ CASES: list[Any] = [
         [[0.03402804955840111, 6.9314718e-21]],
         [[0.1, 6.9314718e-21], [0.034028, 7e-21]],
     ),
+    # 100 * -1e38 overflows. DirectML 1.9.0 gives infinity for the first element.
+    (
+        "ACTIVATION_PARAMETRIC_SOFTPLUS",
+        unary("[-2.0e-23, 2.0e-23]", "Alpha: 100, Beta: -1.0e+38"),
+        [[INFINITY, 0], [2e17, 0]],
+        [[2e17, INFINITY], [2e17, 2e17]],
+    ),
     # Beta is subnormal, and 0 times infinity is NaN.
     (
         "ACTIVATION_PARAMETRIC_SOFTPLUS",
