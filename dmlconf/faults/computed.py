@@ -8,7 +8,7 @@ from functools import update_wrapper
 
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node
-from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.allowance import Allowance, SumErrors
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 
@@ -25,7 +25,7 @@ class Computed:
     Attributes:
         outputs: all outputs of the case, by tensor.
         around: a case whose right outputs and rules say what is permitted.
-        terms: the error scales of all outputs, FLOAT64, by tensor.
+        terms: the errors of all outputs' sums by tensor.
         allowance: returns the allowance of an output by its name.
         unknown: masks by tensor: True for elements that may have any value.
         spills: whether the runtime writes past the end of an output.
@@ -34,7 +34,7 @@ class Computed:
 
     outputs: Mapping[str, Array]
     around: Case | None = None
-    terms: Mapping[str, Array] | None = None
+    terms: Mapping[str, SumErrors] | None = None
     allowance: Callable[[str], Allowance] | None = None
     unknown: Mapping[str, Array] = field(default_factory=dict)
     spills: bool = False

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import permutations, product
+from itertools import islice, permutations, product
 from typing import Any, Final
 
 import numpy as np
@@ -19,18 +19,23 @@ from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.faults.computed import Computed
 from dmlconf.faults.normalization import axes_of_mean, divides_by_root
 from dmlconf.permitted.activation.fused import fused_error_scale
-from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.permitted.numbers.passes import passes_over
+from dmlconf.precision.allowance import SumErrors
 from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.numbers.floats import single
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import packed_strides
 
-__all__ = ["MOST_WAYS", "Combine", "combinations_in_passes", "first_pass_truncated"]
+__all__ = ["Combine", "combinations_in_passes", "first_pass_truncated"]
 
 Combine = Callable[[Array], Array]
 """Sums, averages or multiplies elements along the operator's axes, which keep a size of 1."""
+
+_Pass = Callable[..., Array]
+"""Combines elements along one axis or several, and truncates the results to FLOAT16. Its arguments
+are those of `numpy.sum`."""
 
 _Axes = tuple[int, ...]
 """Some axes, or a permutation of all."""
@@ -56,8 +61,15 @@ _WHOLE: Final = (1, 1)
 _MOST_AT_FIRST: Final = 64
 """The most elements that a first pass combines."""
 
-MOST_WAYS: Final = 48
+_MOST_WAYS: Final = 48
 """The most ways to divide elements into passes that are tried."""
+
+_FLOAT32_LOSS: Final = 2.0**-22
+"""What a few roundings of FLOAT32 may lose, as a share of the terms."""
+
+_ROUNDINGS: Final = (1.0, 1 + _FLOAT32_LOSS)
+"""Factors of what a pass gives. Errors of FLOAT32 may take it up to the next FLOAT16 number, to
+which it is not truncated then: 4.1562498 becomes 4.15625, and not 4.15234."""
 
 
 def first_pass_truncated(case: Case) -> Computed | None:
@@ -67,7 +79,7 @@ def first_pass_truncated(case: Case) -> Computed | None:
     distances. The second pass combines the results. With 6 rows, rows 0 and 3, 1 and 4, and 2 and 5
     are added first. Large tensors are divided into blocks: of 256 rows with 128 columns, rows 0, 2,
     ..., 126 are added first, and rows 128, 130, ..., 254. The numbers depend on the sizes, so up to
-    MOST_WAYS ways are tried. Groups of axes have their passes one after the other. None for REDUCE
+    _MOST_WAYS ways are tried. Groups of axes have their passes one after the other. None for REDUCE
     if one pass is enough.
 
     A variance has two passes along the last axes as well, and either the mean or the variance may
@@ -77,17 +89,18 @@ def first_pass_truncated(case: Case) -> Computed | None:
     tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")
     if tensor.dtype != np.float16 or function not in _OPERATIONS:
         return None
-    each: list[Callable[[], Computed]] = []
-    for axes in _axes_of_passes(desc):
-        if case.operator_name == "REDUCE":
-            ways = combinations_in_passes(desc["InputTensor"], axes, _OPERATIONS[function])
-            each += [partial(_reduced, desc, inputs, way) for way in ways[:MOST_WAYS]]
-        else:
-            each += [
-                partial(computed, desc, inputs, *pair)
-                for computed in _functions(case)
-                for pair in _means_and_variances(desc, axes)
-            ]
+    each: list[Callable[[], Computed]]
+    if case.operator_name == "REDUCE":
+        ways = combinations_in_passes(
+            desc["InputTensor"], axes_of_mean(desc), _OPERATIONS[function]
+        )
+        each = [partial(_reduced, desc, inputs, way) for way in ways]
+    else:
+        each = [
+            partial(computed, desc, inputs, *pair)
+            for computed in _functions(case)
+            for pair in _means_and_variances(desc)
+        ]
     if not each:
         return None
     return replace(each[0](), others=lambda: (other() for other in each[1:]))
@@ -101,50 +114,48 @@ def _functions(case: Case) -> list[Callable[..., Computed]]:
     if case.operator_name != "BATCH_NORMALIZATION_TRAINING":
         return [_normalized]
     added = case.desc.get("FusedAddTensor") is not None
-    return [_trained, partial(_trained, stored=toward_zero)] if added else [_trained]
+    return [_trained, partial(_trained, stored=True)] if added else [_trained]
 
 
-def _axes_of_passes(desc: Desc) -> Iterator[_Axes]:
-    """Yield the axes that a kernel may combine, with and without all others of size 1.
-
-    Measured on DirectML 1.9.1: a mean of {7, 16, 1, 2, 24, 1} along axes 0, 1 and 3 is computed as
-    if axis 2 did not keep axes 1 and 3 apart.
-    """
-    axes = axes_of_mean(desc)
-    of_one = {axis for axis, size in enumerate(desc["InputTensor"].Sizes) if size == 1}
-    yield from dict.fromkeys(tuple(sorted(each)) for each in (axes | of_one, axes))
-
-
-def _means_and_variances(desc: Desc, axes: Collection[int]) -> list[tuple[Combine, Combine]]:
+def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
     """Return the pairs of functions that average elements for a mean, and squares for a variance.
 
     Measured on DirectML 1.8.0 and 1.9.1: along 64 elements that lie side by side, the mean has one
     pass, and the first pass of the variance combines elements 0, 8, 16, ..., 56, then 1, 9, ....
     Along axes 0 and 6 of {5, 17, 1, 3, 4, 1, 5}, the mean has two passes and the variance one.
     """
-    tensor = desc["InputTensor"]
-    one_pass = partial(_in_one_pass, axes=tuple(axes))
+    tensor, pairs = desc["InputTensor"], list[tuple[Combine, Combine]]()
+    for combine, axes in _variants(tensor, axes_of_mean(desc), np.mean):
+        one_pass = partial(_in_groups, groups=(axes,), combine=combine)
+        in_passes = list(islice(_of_both(tensor, axes, combine, one_pass), _MOST_WAYS))
+        pairs += in_passes
+        pairs += [(one_pass, variance) for mean, variance in in_passes if mean is not one_pass]
+        pairs += [(mean, one_pass) for mean, _ in in_passes if mean is not one_pass]
+        pairs.append((one_pass, one_pass))
+    return pairs
+
+
+def _of_both(
+    tensor: TensorDesc, axes: _Axes, combine: _Pass, one_pass: Combine
+) -> Iterator[tuple[Combine, Combine]]:
+    """Yield the pairs of `_means_and_variances` in which the variance has several passes."""
     # Measured with channels last: only the variance has two passes along axes 1, 2 and 3.
-    adjacent = len(passes_over(tuple(axes))) == 1
-    pairs: list[tuple[Combine, Combine]] = [
-        (one_pass if adjacent else way, way) for way in _in_two_passes(axes, np.mean)
-    ]
+    adjacent = len(passes_over(axes)) == 1
+    for way in _in_two_passes(axes, combine):
+        yield one_pass if adjacent else way, way
     for order in _orders(tensor):
-        pairs += [(way, way) for way in _with_rest_at_once(tensor.Sizes, order, axes, np.mean)]
+        for way in _with_rest_at_once(tensor.Sizes, order, axes, combine):
+            yield way, way
         sizes = [tensor.Sizes[axis] for axis in order]
         for passes in _possible_passes(tensor.Sizes, order, axes, side_by_side=True):
             first_of_mean = [
                 (group, _WHOLE if _last(sizes, group) else division) for group, division in passes
             ]
             mean, variance = (
-                partial(_in_order, order=order, passes=each, operation=np.mean)
+                partial(_in_order, order=order, passes=each, combine=combine)
                 for each in (first_of_mean, passes)
             )
-            pairs.append((mean, variance))
-    in_passes = pairs[:MOST_WAYS]
-    of_variance = [(one_pass, variance) for mean, variance in in_passes if mean is not one_pass]
-    of_mean = [(mean, one_pass) for mean, _ in in_passes if mean is not one_pass]
-    return [*in_passes, *of_variance, *of_mean, (one_pass, one_pass)]
+            yield mean, variance
 
 
 def combinations_in_passes(
@@ -157,21 +168,50 @@ def combinations_in_passes(
     Args:
         operation: `numpy.sum`, `numpy.mean` or `numpy.prod`.
     """
-    in_order = (
-        partial(_in_order, order=order, passes=passes, operation=operation)
-        for order in _orders(tensor)
-        for passes in _possible_passes(tensor.Sizes, order, axes)
-    )
-    at_once = (
+    return [
         way
-        for order in _orders(tensor)
-        for way in _with_rest_at_once(tensor.Sizes, order, axes, operation)
-    )
-    in_two = _in_two_passes(axes, operation) if len(passes_over(tuple(axes))) > 1 else ()
-    return [*in_two, *at_once, *in_order]
+        for combine, along in _variants(tensor, axes, operation)
+        for way in islice(_in_several(tensor, along, combine), _MOST_WAYS)
+    ]
 
 
-def _in_two_passes(axes: Collection[int], operation: Callable[..., Array]) -> Iterator[Combine]:
+def _in_several(tensor: TensorDesc, axes: _Axes, combine: _Pass) -> Iterator[Combine]:
+    if len(passes_over(axes)) > 1:
+        yield from _in_two_passes(axes, combine)
+    for order in _orders(tensor):
+        yield from _with_rest_at_once(tensor.Sizes, order, axes, combine)
+    for order in _orders(tensor):
+        for passes in _possible_passes(tensor.Sizes, order, axes):
+            yield partial(_in_order, order=order, passes=passes, combine=combine)
+
+
+def _variants(
+    tensor: TensorDesc, axes: Collection[int], operation: Callable[..., Array]
+) -> Iterator[tuple[_Pass, _Axes]]:
+    """Yield what a pass may do, and the axes that a kernel may combine.
+
+    These are the given axes, with and without all others of size 1. Measured on DirectML 1.9.1: a
+    mean of {7, 16, 1, 2, 24, 1} along axes 0, 1 and 3 is computed as if axis 2 did not keep axes 1
+    and 3 apart.
+    """
+    of_one = {axis for axis, size in enumerate(tensor.Sizes) if size == 1}
+    alternatives = dict.fromkeys(tuple(sorted(each)) for each in ({*axes, *of_one}, {*axes}))
+    for factor, along in product(_ROUNDINGS, alternatives):
+        yield partial(_truncated, operation=operation, factor=factor), along
+
+
+def _truncated(
+    values: Array,
+    axis: int | _Axes,
+    *,
+    operation: Callable[..., Array],
+    factor: float,
+    keepdims: bool = False,
+) -> Array:
+    return toward_zero(operation(values, axis=axis, keepdims=keepdims) * factor)
+
+
+def _in_two_passes(axes: _Axes, combine: _Pass) -> Iterator[Combine]:
     """Yield functions with a pass along some first axes and one along the others, in either order.
 
     Measured on DirectML 1.8.2: of {16, 9, 2, 2}, means along axes 0, 1 and 3 are those along axis 0
@@ -181,11 +221,11 @@ def _in_two_passes(axes: Collection[int], operation: Callable[..., Array]) -> It
     for count in range(1, len(ordered)):
         first, rest = ordered[:count], ordered[count:]
         for groups in ((first, rest), (rest, first)):
-            yield partial(_in_groups, groups=groups, operation=operation)
+            yield partial(_in_groups, groups=groups, combine=combine)
 
 
 def _with_rest_at_once(
-    sizes: Sequence[int], order: _Axes, axes: Collection[int], operation: Callable[..., Array]
+    sizes: Sequence[int], order: _Axes, axes: _Axes, combine: _Pass
 ) -> Iterator[Combine]:
     """Yield functions with a first pass along some adjacent axes, and one pass for all the rest.
 
@@ -206,7 +246,7 @@ def _with_rest_at_once(
                     group=group,
                     division=(blocks, first),
                     along=along,
-                    operation=operation,
+                    combine=combine,
                 )
 
 
@@ -258,27 +298,21 @@ def _divisions(sizes: Sequence[int], group: Sequence[int]) -> list[_Division]:
     ]
 
 
-def _in_groups(values: Array, *, groups: Sequence[_Axes], operation: Callable[..., Array]) -> Array:
+def _in_groups(values: Array, *, groups: Sequence[_Axes], combine: _Pass) -> Array:
     for group in groups:
-        values = toward_zero(operation(values, axis=group, keepdims=True))
+        values = combine(values, group, keepdims=True)
     return values
 
 
-def _in_one_pass(values: Array, *, axes: tuple[int, ...]) -> Array:
-    return toward_zero(values.mean(axes, keepdims=True))
-
-
-def _in_order(
-    values: Array, *, order: _Axes, passes: _Passes, operation: Callable[..., Array]
-) -> Array:
+def _in_order(values: Array, *, order: _Axes, passes: _Passes, combine: _Pass) -> Array:
     values = values.transpose(order)
     for group, (blocks, first) in passes:
         before, after = values.shape[: group[0]], values.shape[group[-1] + 1 :]
         axis, parts = len(before), values.reshape(*before, -1, *after)
         if first > 1:
             alike = values.reshape(*before, blocks, first, -1, *after)
-            parts = toward_zero(operation(alike, axis=axis + 1)).reshape(*before, -1, *after)
-        parts = toward_zero(operation(parts, axis=axis))
+            parts = combine(alike, axis + 1).reshape(*before, -1, *after)
+        parts = combine(parts, axis)
         values = parts.reshape(*before, *(1 for _ in group), *after)
     return values.transpose(np.argsort(order))
 
@@ -290,16 +324,16 @@ def _first_and_rest(
     group: Sequence[int],
     division: _Division,
     along: _Axes,
-    operation: Callable[..., Array],
+    combine: _Pass,
 ) -> Array:
     values = values.transpose(order)
     before, after = values.shape[: group[0]], values.shape[group[-1] + 1 :]
     alike = values.reshape(*before, *division, -1, *after)
-    parts = toward_zero(operation(alike, axis=len(before) + 1))
+    parts = combine(alike, len(before) + 1)
     # The rest of the group takes the place of its first axis.
     ones = (1 for _ in group[1:])
     parts = parts.reshape(*before, -1, *ones, *after)
-    combined = toward_zero(operation(parts, axis=along, keepdims=True))
+    combined = combine(parts, along, keepdims=True)
     return combined.transpose(np.argsort(order))
 
 
@@ -309,7 +343,7 @@ def _reduced(desc: Desc, inputs: Mapping[str, Array], combine: Combine) -> Compu
     if desc["Function"] == "SUM_SQUARE":
         values = np.square(values)
     results, sizes = combine(values).astype(np.float16), combine(np.abs(values))
-    return Computed({"OutputTensor": results}, terms={"OutputTensor": sizes})
+    return Computed({"OutputTensor": results}, terms={"OutputTensor": SumErrors(sizes)})
 
 
 @np.errstate(all="ignore")
@@ -328,7 +362,7 @@ def _normalized(
     sums, sizes = _scaled(desc, inputs, centred / root, _sizes(values, centred) / root)
     activated, sizes = _activated(desc, sums, sizes)
     results = toward_zero(activated).astype(np.float16)
-    return Computed({"OutputTensor": results}, terms={"OutputTensor": sizes})
+    return Computed({"OutputTensor": results}, terms={"OutputTensor": SumErrors(sizes)})
 
 
 @np.errstate(all="ignore")
@@ -337,14 +371,15 @@ def _trained(
     inputs: Mapping[str, Array],
     mean: Combine,
     of_variance: Combine,
-    stored: Callable[[Array], Array] = np.asarray,
+    *,
+    stored: bool = False,
 ) -> Computed:
     """Return the outputs of BATCH_NORMALIZATION_TRAINING.
 
     Args:
         mean: averages the elements.
         of_variance: averages the squares.
-        stored: how sums are stored before FusedAddTensor is added.
+        stored: whether FLOAT16 holds what FusedAddTensor is added to.
     """
     values = inputs["InputTensor"].astype(np.float64)
     averaged = mean(values)
@@ -352,9 +387,11 @@ def _trained(
     variance = of_variance(np.square(centred))
     root = np.sqrt(variance + single(desc["Epsilon"]))
     sums, sizes = _scaled(desc, inputs, centred / root, _sizes(values, centred) / root)
+    in_doubt: Array | None = None
     if desc.get("FusedAddTensor") is not None:
         added = inputs["FusedAddTensor"].astype(np.float64)
-        sums, sizes = stored(sums) + added, sizes + np.abs(added)
+        held, in_doubt = _held(sums, sizes) if stored else (sums, None)
+        sums, sizes = held + added, sizes + np.abs(added)
     activated, sizes = _activated(desc, sums, sizes)
     outputs = {
         "OutputTensor": toward_zero(activated),
@@ -364,11 +401,20 @@ def _trained(
     return Computed(
         {name: values.astype(np.float16) for name, values in outputs.items()},
         terms={
-            "OutputTensor": sizes,
-            "OutputMeanTensor": mean(np.abs(values)),
-            "OutputVarianceTensor": variance,
+            "OutputTensor": SumErrors(sizes, in_doubt),
+            "OutputMeanTensor": SumErrors(mean(np.abs(values))),
+            "OutputVarianceTensor": SumErrors(variance),
         },
     )
+
+
+def _held(sums: Array, sizes: Array) -> tuple[Array, Array]:
+    """Return sums truncated to FLOAT16, and the field `stored` of their errors.
+
+    It is 0 unless errors of FLOAT32 may take the sum to the next FLOAT16 number.
+    """
+    least, greatest = (toward_zero(sums + side * _FLOAT32_LOSS * sizes) for side in (-1, 1))
+    return toward_zero(sums), np.where(least == greatest, 0.0, store_sizes(sums))
 
 
 def _sizes(values: Array, centred: Array) -> Array:

@@ -77,7 +77,7 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
     terms = computed.terms
     if terms is None:
         return None
-    return lambda output: _sums(computed.outputs[output], terms[output])
+    return lambda output: Allowance(right=computed.outputs[output], errors=terms[output])
 
 
 def _of_graph(case: Case, formula: Formula, right: Mapping[str, Array]) -> Iterator[Prediction]:
@@ -168,7 +168,3 @@ def _exactly(values: Array) -> Allowance:
     alone = (values, values)
     errors = SumErrors(np.zeros(values.shape), spans=(alone,))
     return Allowance(right=values, errors=errors, interval=alone, candidates=[alone])
-
-
-def _sums(values: Array, terms: Array) -> Allowance:
-    return Allowance(right=values, errors=SumErrors(terms))

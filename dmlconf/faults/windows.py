@@ -13,6 +13,7 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc
 from dmlconf.faults.computed import Computed
 from dmlconf.permitted.numbers.half import STORES
+from dmlconf.precision.allowance import SumErrors
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array, DataType
@@ -151,7 +152,7 @@ def _with_sums(case: Case, sums: Array, store: Store) -> Computed:
         terms = np.abs(first) + np.abs(factor) * _sums(np.abs(shares), size)
         name = "OutputGradientTensor"
         stored = gradient.astype(desc[name].DataType.dtype)
-    return Computed({name: stored}, terms={name: terms})
+    return Computed({name: stored}, terms={name: SumErrors(terms)})
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:

@@ -17,6 +17,7 @@ import pytest
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
+from dmlconf.faults.gradient_sums import gradients_in_passes
 from dmlconf.faults.passes import first_pass_truncated
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
@@ -376,20 +377,22 @@ def test_axis_of_size_1_keeps_no_others_apart(tmp_path: Path) -> None:
     assert measured in candidates
 
 
+CHANNELS_LAST = """{Epsilon: 0.001,
+  InputTensor: {Sizes: [5, 33, 2, 31], Strides: [2046, 1, 1023, 33], DataType: FLOAT16,
+                fill: {uniform: {low: -1, high: 1, seed: 1}}},
+  ScaleTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16, values: [1, 1, 1, 1, 1]},
+  BiasTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16, values: [0, 0, 0, 0, 0]},
+  FusedAddTensor: {Sizes: [5, 33, 2, 31], DataType: FLOAT16,
+                   fill: {uniform: {low: -1, high: 1, seed: 2}}},
+  OutputTensor: {Sizes: [5, 33, 2, 31], Strides: [2046, 1, 1023, 33], DataType: FLOAT16},
+  OutputMeanTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16},
+  OutputVarianceTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16}}"""
+
+
 def test_variance_of_channels_last_may_have_two_passes(
     tmp_path: Path,
 ) -> None:
     """The normalized numbers are in FLOAT16 when FusedAddTensor is added."""
-    desc = """{Epsilon: 0.001,
-      InputTensor: {Sizes: [5, 33, 2, 31], Strides: [2046, 1, 1023, 33], DataType: FLOAT16,
-                    fill: {uniform: {low: -1, high: 1, seed: 1}}},
-      ScaleTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16, values: [1, 1, 1, 1, 1]},
-      BiasTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16, values: [0, 0, 0, 0, 0]},
-      FusedAddTensor: {Sizes: [5, 33, 2, 31], DataType: FLOAT16,
-                       fill: {uniform: {low: -1, high: 1, seed: 2}}},
-      OutputTensor: {Sizes: [5, 33, 2, 31], Strides: [2046, 1, 1023, 33], DataType: FLOAT16},
-      OutputMeanTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16},
-      OutputVarianceTensor: {Sizes: [5, 1, 1, 1], DataType: FLOAT16}}"""
     measured = [
         [0.455322265625, 1.39453125, 1.8720703125, 0.3779296875, -0.529296875],
         [
@@ -398,8 +401,96 @@ def test_variance_of_channels_last_may_have_two_passes(
         ],
         [0.32861328125, 0.341796875, 0.3330078125, 0.337890625, 0.333984375],
     ]
-    case = case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc)
+    case = case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", CHANNELS_LAST)
     assert measured in first_five_of_training(case)
+
+
+def test_sum_next_to_a_float16_number_may_be_stored_as_either(tmp_path: Path) -> None:
+    """FLOAT16 holds 1 as 1 or as 1 - 2^-11 before FusedAddTensor is added."""
+    halves, ones = [1.5, -1.5, *[0] * 14], [1, -1] * 8
+    desc = f"""{{Epsilon: 0, {FIELDS_OF_TRAINING},
+      InputTensor: {{Sizes: [1, 1, 2, 16], DataType: FLOAT16, values: {halves + ones}}},
+      FusedAddTensor: {{Sizes: [1, 1, 2, 16], DataType: FLOAT16, fill: {{constant: {{value: 3}}}}}},
+      OutputTensor: {{Sizes: [1, 1, 2, 16], DataType: FLOAT16}}}}"""
+    computed = first_pass_truncated(case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc))
+    assert computed is not None
+    assert computed.others is not None
+    terms = [each.terms["OutputTensor"] for each in (computed, *computed.others()) if each.terms]
+    stored = [each.stored for each in terms if each.stored is not None]
+    assert stored
+    for in_doubt in stored:
+        assert (in_doubt[0, 0, 1] == 1).all()
+        assert (in_doubt[0, 0, 0, :2] == 0).all()
+
+
+def test_errors_of_float32_may_reach_the_next_float16_number(tmp_path: Path) -> None:
+    """DirectML 1.9.0 gives a variance of 4.15625, where exact passes give 4.15234."""
+    desc = """{Epsilon: 0.1,
+      InputTensor: {Sizes: [8, 1, 3, 1, 1, 3, 5], Strides: [1, 40, 120, 40, 40, 40, 8],
+                    DataType: FLOAT16, fill: {uniform: {low: -1, high: 6, seed: 1450084456}}},
+      ScaleTensor: {Sizes: [1, 1, 1, 1, 1, 3, 5], DataType: FLOAT16,
+                    fill: {uniform: {low: -8, high: 1, seed: 1302340832}}},
+      BiasTensor: {Sizes: [1, 1, 1, 1, 1, 3, 5], DataType: FLOAT16,
+                   fill: {uniform: {low: 0, high: 1, seed: 1192817962}}},
+      OutputTensor: {Sizes: [8, 1, 3, 1, 1, 3, 5], Strides: [1, 40, 120, 40, 40, 40, 8],
+                     DataType: FLOAT16},
+      OutputMeanTensor: {Sizes: [1, 1, 1, 1, 1, 3, 5], DataType: FLOAT16},
+      OutputVarianceTensor: {Sizes: [1, 1, 1, 1, 1, 3, 5], DataType: FLOAT16}}"""
+    computed = first_pass_truncated(case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc))
+    assert computed is not None
+    assert computed.others is not None
+    candidates = [
+        each.outputs["OutputVarianceTensor"].ravel().tolist()
+        for each in (computed, *computed.others())
+    ]
+    measured = [
+        3.244140625,
+        3.095703125,
+        4.109375,
+        5.1015625,
+        2.810546875,
+        4.4375,
+        4.1328125,
+        4.76171875,
+        4.27734375,
+        2.595703125,
+        2.521484375,
+        3.26953125,
+        4.15625,
+        3.830078125,
+        3.189453125,
+    ]
+    assert measured in candidates
+
+
+def test_layout_of_the_output_decides_on_the_passes_of_gradients(tmp_path: Path) -> None:
+    """DirectML 1.9.0 gives these."""
+    desc = """{Epsilon: 0.1,
+      InputTensor: {Sizes: [2, 4, 12], Strides: [1, 24, 2], DataType: FLOAT16,
+                    fill: {uniform: {low: -1, high: 1, seed: 1318594855}}},
+      InputGradientTensor: {Sizes: [2, 4, 12], DataType: FLOAT16,
+                            fill: {uniform: {low: -1, high: 6, seed: 1545641855}}},
+      MeanTensor: {Sizes: [2, 4, 1], DataType: FLOAT16,
+                   fill: {uniform: {low: 0, high: 6, seed: 1318390073}}},
+      VarianceTensor: {Sizes: [2, 4, 1], DataType: FLOAT16,
+                       fill: {uniform: {low: 0.5, high: 2, seed: 138}}},
+      ScaleTensor: {Sizes: [2, 4, 1], DataType: FLOAT16,
+                    fill: {uniform: {low: -1, high: 1, seed: 690913598}}},
+      OutputGradientTensor: {Sizes: [2, 4, 12], Strides: [1, 24, 2], DataType: FLOAT16},
+      OutputScaleGradientTensor: {Sizes: [2, 4, 1], DataType: FLOAT16},
+      OutputBiasGradientTensor: {Sizes: [2, 4, 1], DataType: FLOAT16}}"""
+    measured = [
+        [-23.3125, -32.59375, -169.625, -30.59375, -13.4921875, -108.6875, -115.0625, -122.0],
+        [36.625, 36.3125, 31.375, 18.25, 34.375, 23.28125, 34.0625, 33.78125],
+    ]
+    computed = gradients_in_passes(case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc))
+    assert computed is not None
+    assert computed.others is not None
+    candidates = [
+        [each.outputs[f"Output{of}GradientTensor"].ravel().tolist() for of in ("Scale", "Bias")]
+        for each in (computed, *computed.others())
+    ]
+    assert measured in candidates
 
 
 def test_mean_along_adjacent_axes_has_one_pass(tmp_path: Path) -> None:
