@@ -1,8 +1,8 @@
 """Find where two providers of ONNX Runtime first differ inside a model.
 
-The outputs of some nodes at a time become outputs of the model, and both providers run that model.
-The result is the first node whose output differs by more than `output_difference` permits. With
-more outputs ONNX Runtime fuses less, so a difference may disappear in the search.
+The outputs of some nodes at a time become outputs of the model, and both providers run that model,
+until an output differs by more than `output_difference` permits. With more outputs ONNX Runtime
+fuses less, so that a difference may disappear in the search.
 """
 
 from __future__ import annotations
@@ -36,21 +36,20 @@ _MOST_FAILURES: Final = 5
 class FirstDifference:
     """The first node whose output differs.
 
-    In a second run, the inputs that other nodes compute are outputs of the model too. In a third
-    run, the node is a model of its own, with the inputs that the CPU provider computes.
-
     Attributes:
         output: the first of its outputs that differs.
-        inputs: how far each computed input differs in the second run; empty if that failed.
-        beside_inputs: how far the output differs in the second run; None if that failed.
-        alone: how far the output differs in the third run; None if that failed or was impossible.
+        inputs: how far each computed input differs once it is an output of the model too; empty if
+            that model failed.
+        with_returned_inputs: how far the output differs in that model; None if the model failed.
+        alone: how far the output differs if the node is a model of its own, with the inputs that
+            the CPU provider computes; None if that failed or was impossible.
     """
 
     node: OnnxNode
     output: str
     difference: OutputDifference
     inputs: Mapping[str, OutputDifference]
-    beside_inputs: OutputDifference | None
+    with_returned_inputs: OutputDifference | None
     alone: OutputDifference | None
 
 
@@ -60,8 +59,8 @@ class Search:
 
     Attributes:
         first: the first difference; None if no output of a compared node differs.
-        compared: how many nodes were compared, up to and with the first that differs; a node
-            counts if one of its outputs is a tensor of numbers.
+        compared: how many nodes were compared, including the first that differs; only nodes with a
+            tensor of numbers as output count.
         failures: why nodes were not compared, by name.
     """
 
@@ -94,7 +93,7 @@ def first_difference(
 
 
 def _batches(nodes: Sequence[OnnxNode], sizes: Mapping[str, int]) -> Iterator[Sequence[OnnxNode]]:
-    """Yield the nodes in order, in parts of as many as fit into one run, and at least one."""
+    """Yield the nodes in order, in parts that fit into one run, of one node or more."""
     unknown = LARGEST_INTERMEDIATES // _MOST_OUTPUTS_OF_UNKNOWN_SIZE
     return parts_that_fit(
         nodes,
@@ -137,7 +136,7 @@ class _Runs:
     def described(
         self, node: OnnxNode, output: str, difference: OutputDifference
     ) -> FirstDifference:
-        """Return the first difference, and how far the node's inputs and the node alone differ."""
+        """Return the first difference, with how far the node's inputs and the node alone differ."""
         read = [name for name in dict.fromkeys(node.inputs) if name not in self.graph.constants]
         computed = [name for name in read if name not in self.inputs]
         try:
@@ -201,7 +200,7 @@ def search_lines(search: Search) -> Iterator[str]:
 def _verdict(first: FirstDifference) -> str:
     if first.alone is not None and first.alone.beyond:
         return f"alone, with the CPU provider's inputs: {first.alone.text}"
-    if first.beside_inputs is not None and not first.beside_inputs.beyond:
+    if first.with_returned_inputs is not None and not first.with_returned_inputs.beyond:
         return (
             "with what it reads as outputs of the model, too, it is right: what ONNX Runtime "
             "fuses it with is suspect"

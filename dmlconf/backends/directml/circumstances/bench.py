@@ -1,9 +1,9 @@
-"""Run a case under a circumstance: the bench provides memory, binding tables and queues.
+"""The memory, the binding tables and the queues with which cases run under circumstances.
 
 A circumstance makes sites of a case, initialises them, and runs steps on them; `work` explains
-site, step and arena. Before each step, the inputs that DirectML has not taken over are written to
-the arena. All other bytes of the arena get a fill value: 0xCD before one step, 0xFF before the
-next. Scratch and persistent memory stay as the previous step left them.
+site, step and arena. Before each step, the arena gets the inputs that DirectML has not taken over,
+and a fill value in all other bytes: 0xCD and 0xFF in turn. Scratch and persistent memory stay as
+the previous step left them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
 
 MOST_BYTES: Final = 1 << 27
-"""Maximum bytes that the steps of a command list together upload and read back."""
+"""The most bytes that the steps of a command list together upload and read back."""
 
 _MOST_SPAN: Final = MOST_BYTES >> 4
-"""Maximum bytes of a case's arena: `offset` reads it back after up to 16 dispatches."""
+"""The most bytes of a case's arena: `offset` reads an arena back after up to 16 dispatches."""
 
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16
@@ -64,8 +64,8 @@ class Bench:
         """Start with no memory.
 
         Args:
-            operators: takes flags, and returns a cache that compiles with them and with those of
-                the backend's options.
+            operators: takes flags, and returns a cache that compiles with these and with the flags
+                of the backend's options.
             graph: whether each operator is compiled as a graph of one node.
         """
         self.device = device
@@ -106,7 +106,7 @@ class Bench:
         return self._heap
 
     def compiles_as_graph(self, case: Case) -> bool:
-        """Return whether CompileGraph, and not CompileOperator, compiles a case."""
+        """Return whether CompileGraph, rather than CompileOperator, compiles a case."""
         return self._graph or case.is_compiled_as_graph
 
     def site(
@@ -115,14 +115,14 @@ class Bench:
         *,
         flags: dml.DML_EXECUTION_FLAGS = dml.DML_EXECUTION_FLAGS.NONE,
         shift: int = 0,
-        beside: Site | None = None,
+        shares_with: Site | None = None,
     ) -> Site:
         """Compile a case, and give it memory and a binding table.
 
         Args:
             flags: flags for compiling, in addition to those of the backend's options.
             shift: bytes by which all tensors are moved from a multiple of 256.
-            beside: another site of the operator, whose memory is used.
+            shares_with: a site of the same operator, whose memory the new site uses.
 
         Raises:
             HResultError: DirectML refuses the case, or there is not enough memory.
@@ -134,11 +134,11 @@ class Bench:
         placement = placement_of(compilation)
         if placement.span > _MOST_SPAN:
             raise TooLargeError(f"its tensors take {placement.span >> 20:,} MiB")
-        if beside is None:
+        if shares_with is None:
             resources = self._memory(compiled, placement, shift)
         else:
-            arena = replace(beside.resources.arena, offset=shift)
-            resources = replace(beside.resources, arena=arena)
+            arena = replace(shares_with.resources.arena, offset=shift)
+            resources = replace(shares_with.resources, arena=arena)
         desc = self._table_desc(compiled.operator, compiled.descriptors[1])
         site = Site(case, compiled, placement, resources, self.table(desc), desc)
         site.bind()
@@ -177,9 +177,9 @@ class Bench:
         """Initialise a site, and wait until it is done.
 
         Args:
-            variation: the number of the data of inputs with OWNED_BY_DML, as `varied` takes it.
-            from_upload: whether DirectML reads these inputs from an upload heap instead of the
-                arena; the heap is overwritten afterwards.
+            variation: the variation of the inputs with OWNED_BY_DML, as in `Dispatch`.
+            from_upload: whether DirectML reads these inputs from an upload heap, which is then
+                overwritten, instead of the arena.
 
         Raises:
             HResultError: a call failed.
@@ -221,7 +221,7 @@ class Bench:
         late: Callable[[], None] = lambda: None,
         read: Callable[[int], bool] = lambda number: True,
     ) -> list[Dispatch]:
-        """Record steps on one command list, submit it, and return the results of those read back.
+        """Run steps in one submission, and return the results of the steps that are read back.
 
         Args:
             late: called after recording, before the submission.
@@ -279,7 +279,7 @@ class Bench:
         return Work(tuple(loads), upload, back)
 
     def record(self, work: Work, commands: Device) -> None:
-        """Record steps one after another, on the command list of `commands`."""
+        """Record steps on the command list of `commands`."""
         memory = memory_of(load.step.site for load in work.loads)
         self._change(memory, _States.COMMON, _States.UNORDERED_ACCESS, commands)
         for load in work.loads:
@@ -344,7 +344,7 @@ class Bench:
         return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
-        """Return a step for each number of input data, as `cases.variation.varied` takes it.
+        """Return a step for each variation of the input data, as in `Dispatch`.
 
         Numbers above the case's highest become the highest. If DirectML has taken over inputs, all
         become 0.

@@ -1,7 +1,5 @@
 """The circumstance `offset`: all tensors move by each multiple of 16 bytes up to 256.
 
-In plain runs, tensors start at multiples of 256 bytes.
-
 16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT. If a desc guarantees a larger alignment, all tensors move
 by multiples of the largest one, which must be less than 256.
 """
@@ -28,10 +26,10 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch once for each offset.
 
     An operator's tensors are declared 32 bytes larger, so that wrong assumptions about their sizes
-    show. Its inputs are not if one of them has a name that begins with `Indices`. A graph's
-    tensors keep their sizes.
+    show; the inputs keep their sizes if one has a name that begins with `Indices`. A graph's
+    tensors keep theirs.
     """
-    # An index past the end of an input reads the rest of that input's binding: do not enlarge it.
+    # An index past the end of an input reads the rest of that input's binding.
     by_index = any(name.startswith("Indices") for name in case.input_names())
     kept = frozenset(case.input_names()) if by_index else frozenset()
 
@@ -46,11 +44,11 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
         return Inapplicable(f"its tensors are guaranteed to start at multiples of {step}")
     bench.initialize(base)
     shifts = range(step, _FURTHEST + 1, step)
-    return bench.run(Step(bench.site(larger, shift=shift, beside=base)) for shift in shifts)
+    return bench.run(Step(bench.site(larger, shift=shift, shares_with=base)) for shift in shifts)
 
 
 def _larger(tensor: TensorDesc, more: int) -> TensorDesc:
-    """Return the tensor, `more` bytes larger, with a guaranteed alignment of at least 16."""
+    """Return the tensor, `more` bytes larger, with a guaranteed alignment of 16 or more."""
     return replace(
         tensor,
         DeclaredTensorSizeInBytes=tensor.TotalTensorSizeInBytes + more,
