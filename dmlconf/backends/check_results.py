@@ -1,7 +1,4 @@
-"""The results of `dmlconf devices --check`: for each adapter, one result of each check.
-
-`dmlconf.backends.directml.check_processes` runs the checks.
-"""
+"""The results of `dmlconf devices --check`: for each adapter, one result of each check."""
 
 from __future__ import annotations
 
@@ -20,8 +17,8 @@ __all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
 class CheckStatus(StrEnum):
     """The status of one check.
 
-    FAILED: the device did what it must not do. UNSUPPORTED: the device declined, and may do so.
-    BROKEN: there is no answer, since a call failed, or the check's process ended or hung.
+    FAILED: the device did what it must not do. UNSUPPORTED: the device may decline, and did.
+    BROKEN: a call failed, or the check's process ended or hung.
     """
 
     PASSED = "passed"
@@ -63,7 +60,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class DeviceChecks:
-    """The results of all checks on this machine; `adapters` is in the order of their indices."""
+    """The adapters of this machine with their results, in the order of the adapters' indices."""
 
     file: DirectMLFile
     adapters: tuple[Checked, ...]

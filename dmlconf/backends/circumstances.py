@@ -1,8 +1,6 @@
 """Circumstances: ways in which applications use an operator and a plain run does not.
 
-A plain run binds an operator and dispatches it twice with the same inputs; an application may bind
-it again, or dispatch it with other inputs. A backend that supports circumstances names them in its
-capabilities and implements `Exerciser`.
+A backend that supports circumstances names them in its capabilities and implements `Exerciser`.
 """
 
 from __future__ import annotations
@@ -60,13 +58,11 @@ CHEAP: Final = (
     Circumstance.OFFSET,
     Circumstance.OWNED,
 )
-"""The default circumstances of a run. In the Wine lab, each takes on average 0.04 to 0.32 of the
-time of a plain run for operators, and 0.14 to 0.82 for graphs.
-"""
+"""The default circumstances of a run; in the Wine lab, each takes less time than a plain run."""
 
 ALL: Final = "all"
 NONE: Final = "none"
-"""`ALL` and `NONE` stand for all circumstances of a backend, and for none, in `--circumstances`."""
+"""In `--circumstances`: all circumstances of the backend, and none."""
 
 
 def chosen_circumstances(
@@ -76,11 +72,11 @@ def chosen_circumstances(
 
     Args:
         names: names of circumstances, `ALL` or `NONE`; empty for `CHEAP`. `ALL` and `CHEAP` leave
-            out what the backend does not support. Beside other names, `NONE` is ignored.
+            out what the backend does not support. `NONE` has no effect beside other names.
         backend: the backend's name, for messages.
 
     Raises:
-        BackendError: `names` is without `ALL`, and has one that the backend does not support.
+        BackendError: `names` lacks `ALL` and contains a circumstance that the backend lacks.
     """
     has = capabilities.circumstances
     if not names or ALL in names:
@@ -116,10 +112,10 @@ class Dispatch:
     """The results of one dispatch, or of several with equal inputs, buffers and results.
 
     Attributes:
-        variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
-            for the case's own data.
+        variation: the variation of the input data, see `dmlconf.cases.variation.varied`; 0 for
+            the case's own data.
         faults: what the dispatches did wrong apart from the values.
-        times: how many dispatches had these results; those that were not read back do not count.
+        times: how many dispatches had these results and were read back.
         in_place: for each output that shares the buffer of an input, that input; None means the
             case's own `in_place`.
     """
@@ -162,7 +158,7 @@ class Exercises:
 
     Attributes:
         plain: the outcome of the plain run, which is not a breakdown.
-        under: the outcomes under circumstances, the last of which may be a breakdown. Empty if
+        under: the outcomes under circumstances. Only the last may be a breakdown. Empty if
             `plain` is not `Outputs`.
     """
 
@@ -183,8 +179,7 @@ def exercises_of(
 ) -> Iterator[Case | Exercise]:
     """Yield an `Exercise` for each case, or the case itself if it is to run only plainly.
 
-    Cases that must be refused, and cases that compare two forms of a graph, run only plainly. So
-    do all cases if there are no circumstances.
+    Cases that must be refused, and cases that compare two forms of a graph, run only plainly.
     """
     for case in cases:
         rejected = isinstance(case.expectation, ExpectedRejection)

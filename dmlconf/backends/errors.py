@@ -24,7 +24,7 @@ __all__ = [
 def described(error: Exception) -> str:
     """Return the type and the text of an exception, such as `KeyError: 'Axis'`.
 
-    This works even if `str(error)` raises an exception.
+    This works even if `str(error)` fails.
     """
     try:
         text = str(error)
@@ -41,7 +41,7 @@ class UnknownChoiceError(OptionError):
     """A name is not one of the valid ones.
 
     Attributes:
-        what: the kind of thing that the name stands for, such as `fault`.
+        what: what the name stands for, such as `fault`.
     """
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:

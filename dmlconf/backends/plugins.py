@@ -45,7 +45,7 @@ class Plugin:
 def installed_plugins() -> Mapping[str, tuple[Plugin, ...]]:
     """Return the plugins by name; those of the same name are in the order of `sys.path`.
 
-    An entry point that is found twice, with the same distribution and function, counts once.
+    A distribution's function counts once, even if it is found twice.
     """
     from importlib.metadata import entry_points
 

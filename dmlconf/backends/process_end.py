@@ -9,14 +9,14 @@ from typing import Final
 __all__ = ["how_it_ended"]
 
 _END_SECONDS: Final = 5.0
-"""How long to wait for the end of a process that has closed its pipe: usually it ends at once."""
+"""How long to wait for the end of a process that has closed its pipe."""
 
 
 def how_it_ended(process: BaseProcess) -> str:
     """Return how a process ended, such as `died of SIGKILL` or `ended with exit code 1`.
 
-    Call this for a process that has ended or has closed its pipe. If it does not end within five
-    seconds, the answer is `closed its pipe`.
+    The process must have ended or closed its pipe. If it does not end within five seconds, the
+    answer is `closed its pipe`.
     """
     process.join(_END_SECONDS)
     code = process.exitcode

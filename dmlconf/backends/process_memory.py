@@ -39,7 +39,7 @@ class _Counters(ctypes.Structure):
 def committed_bytes() -> int:
     """Return how many bytes of memory this process uses; 0 if unknown, as on macOS.
 
-    On Windows these are the committed bytes (PagefileUsage), on Linux those in physical memory.
+    On Windows these are the committed bytes, on Linux those in physical memory.
     """
     if sys.platform == "win32":
         counters = _Counters(cb=ctypes.sizeof(_Counters))

@@ -31,9 +31,9 @@ INTERRUPTS: Final = tuple(
 def children_ignore_interrupts() -> Iterator[None]:
     """Let processes that start in the block get no interrupts, from their first instruction.
 
-    In the block, this thread blocks the signals in `INTERRUPTS`. Such a process inherits that and
-    calls `ignore_interrupts`, which unblocks them. Windows cannot block signals: there, this
-    process ignores Ctrl-C in the block, and such a process inherits that.
+    This thread blocks the signals in `INTERRUPTS`. The new processes inherit that, and must call
+    `ignore_interrupts`. Windows cannot block signals: there, this process ignores Ctrl-C in the
+    block, and the new processes inherit that.
     """
     if sys.platform == "win32":
         with _ignored_ctrl_c():
@@ -51,7 +51,7 @@ def children_ignore_interrupts() -> Iterator[None]:
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C, and unblock all signals, such as `children_ignore_interrupts` blocked.
+    """Ignore Ctrl-C, and unblock all signals.
 
     A SIGTERM or SIGHUP that came while it was blocked then ends the process.
     """
@@ -87,8 +87,8 @@ if sys.platform == "win32":
     def _ignored_ctrl_c() -> Iterator[None]:
         """Ignore Ctrl-C in the block, and in processes that start in it.
 
-        Source: SetConsoleCtrlHandler: without a handler, TRUE causes the calling process to ignore
-        CTRL+C input; this attribute of ignoring or processing CTRL+C is inherited.
+        Source: SetConsoleCtrlHandler: TRUE without a handler causes the process to ignore CTRL+C
+        input, and child processes inherit this.
         """
         kernel = ctypes.WinDLL("kernel32")
         before = _ignores_ctrl_c()  # True for a program that `start /b` started.
@@ -99,7 +99,7 @@ if sys.platform == "win32":
             kernel.SetConsoleCtrlHandler(None, int(before))
 
     def _ignores_ctrl_c() -> bool:
-        """Return whether this process ignores Ctrl-C. No function of Windows returns it.
+        """Return whether this process ignores Ctrl-C, for which Windows has no function.
 
         Source: PEB.ProcessParameters and RTL_USER_PROCESS_PARAMETERS.ConsoleFlags, in ntpebteb.h
         and ntrtl.h of System Informer.

@@ -1,8 +1,4 @@
-"""The protocol of backends: environments, capabilities, and the outcomes of cases.
-
-The protocol for runs under circumstances is in `dmlconf.backends.circumstances`. The kinds of
-`BackendError` are in `dmlconf.backends.errors`.
-"""
+"""The protocol of backends: environments, capabilities, and the outcomes of cases."""
 
 from __future__ import annotations
 
@@ -38,7 +34,7 @@ class BackendError(ExpectedError):
     """A backend cannot be used, or not in the way that was asked for.
 
     Attributes:
-        hint: what to do, on separate lines; None if the message says it all.
+        hint: what to do, on separate lines; None if the message suffices.
     """
 
     def __init__(self, message: str = "", hint: str | None = None) -> None:
@@ -76,10 +72,10 @@ class Capabilities:
         memory: bytes that the tensors of a case may take together; None if unknown.
         half_precision: whether it may compute FLOAT16 outputs in FLOAT16 throughout, as
             DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION permits; this widens rules for sums.
-        circumstances: names of the circumstances under which it runs cases, as a
+        circumstances: names of the circumstances under which it can run cases; with any, it is a
             `dmlconf.backends.circumstances.Exerciser`.
-        compiles_graphs: whether it compiles a graph as a whole; its nodes, run one by one, may
-            then give different bits.
+        compiles_graphs: whether it compiles a graph as a whole, so that the graph's nodes, run one
+            by one, may give other bits.
     """
 
     feature_level: FeatureLevel
@@ -91,7 +87,7 @@ class Capabilities:
 
 
 class FaultKind(StrEnum):
-    """Misbehavior of an operator that a backend can detect, whatever the values of the outputs."""
+    """Misbehavior of an operator apart from its values that a backend can detect."""
 
     GUARD_BAND = "guard band touched"
     INPUT = "input changed"
@@ -106,8 +102,8 @@ class Fault:
     """A fault of an operator.
 
     Attributes:
-        output: the output whose elements it concerns; empty if there is none.
-        elements: the row-major indices of these elements; None if they are not known.
+        output: the output that it concerns; empty if it concerns none.
+        elements: row-major indices of the concerned elements; None if unknown.
     """
 
     kind: FaultKind
@@ -123,10 +119,9 @@ class Outputs:
     Attributes:
         arrays: the outputs by tensor. The shape must be the tensor's Sizes, and the dtype that of
             its data type; INT4 and UINT4 take one byte per element.
-        seconds: how long the case took, as the backend measures it; 0 if it does not.
+        seconds: how long the case took; 0 if the backend does not measure it.
         faults: what the operator did wrong apart from the values.
-        dispatch_seconds: how long each dispatch took by the device's own clock; unknown times are
-            left out.
+        dispatch_seconds: how long each dispatch took by the device's own clock, if known.
         samples: for outputs that a recording keeps in part, a digest and some elements.
         warnings: warnings of the driver or a debug layer; they do not fail the case.
     """
@@ -147,8 +142,8 @@ class Rejection:
         stage: the call that refused it, such as `CreateOperator`.
         hresult: the name of the HRESULT, such as `E_INVALIDARG`, or of another runtime's error.
         constraints: names of the constraints that the backend reports as violated, if it can.
-        node: name of the graph's node that was refused; empty if the whole case was.
-        message: why, according to the runtime or a debug layer; empty if neither says why.
+        node: the refused node of the graph; empty if the whole case was refused.
+        message: why, according to the runtime or a debug layer; may be empty.
         warnings: as in `Outputs`.
     """
 
@@ -164,8 +159,6 @@ class Rejection:
 @dataclass(frozen=True, slots=True)
 class Declined:
     """The backend cannot express the case: what it runs on has no counterpart for it.
-
-    Any other refusal is a `Rejection`.
 
     Attributes:
         reason: what cannot be expressed, such as `ONNX has no gradient of RELU`.
@@ -200,7 +193,7 @@ class Breakdown:
 
     @property
     def device_lost(self) -> bool:
-        """Whether the device is removed or hangs, so that the process runs no other case."""
+        """Whether the device is removed or hangs; the process then runs no other case."""
         return self.kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.HANG)
 
 
@@ -244,7 +237,7 @@ class WaitsForDevice(Protocol):
     def limit_waits(self, seconds: float) -> None:
         """Set how long one wait may take.
 
-        A worker process calls this before the first case. `seconds` are fewer than a case may take,
+        A worker process calls this before the first case, with fewer seconds than a case may take,
         so that the backend can report a hang before its process is ended.
         """
         ...

@@ -1,6 +1,6 @@
-"""Find and create backends by name, built-in ones and plugins; survey and check DirectML's devices.
+"""Find and create backends by name; survey and check DirectML's devices.
 
-A backend's module is imported only when it is needed.
+A backend's module is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _BuiltIn:
     module: str
     isolated: bool
     old: bool = False
-    """Whether the name is a former one, which still works but is not listed."""
+    """Whether the name is a former one, which works but is not listed."""
 
 
 _BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
@@ -72,13 +72,13 @@ class BackendName:
 
 
 def backend_names() -> list[str]:
-    """Return the names of all backends, without former names."""
+    """Return the names of all backends, without former ones."""
     built_in = (name for name, each in _BUILT_IN.items() if not each.old)
     return [*built_in, *(name for name in installed_plugins() if name not in _BUILT_IN)]
 
 
 def is_built_in(name: str) -> bool:
-    """Return whether a backend comes with dmlconf; others are plugins."""
+    """Return whether a backend is part of dmlconf rather than a plugin."""
     return name in _BUILT_IN
 
 
@@ -88,9 +88,9 @@ def is_reference(backend: Backend) -> bool:
 
 
 def option_words(name: str) -> tuple[str, ...]:
-    """Return the words that may follow a backend's colon, for the shell's completion.
+    """Return the words that may follow a backend's colon, for completion; none for plugins.
 
-    A word that ends in `=` needs a value. Plugins and unknown names have no words.
+    A word that ends in `=` needs a value.
     """
     built_in = _BUILT_IN.get(name)
     words: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ def variants(backend: BackendName) -> Mapping[str, BackendName]:
     """Return the variants that a backend's options ask for, by label; empty if no option is `both`.
 
     `directml:metacommands=both` has the variants `metacommands=on` and `metacommands=off`.
-    Plugins have none: this process does not load them.
+    Plugins have none, since this process does not load them.
     """
     built_in = _BUILT_IN.get(backend.name)
     if built_in is None or f"={BOTH}" not in backend.options:
@@ -155,7 +155,7 @@ def variants(backend: BackendName) -> Mapping[str, BackendName]:
 
 
 def survey_adapters(path: str | None = None) -> Survey:
-    """Return a survey of this machine's adapters: what DirectML can do on each.
+    """Return what DirectML can do on each adapter of this machine.
 
     Args:
         path: the file of DirectML, or None to search for it.
@@ -177,7 +177,7 @@ def check_devices(
     Args:
         path: the file of DirectML, or None to search for it.
         identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0; a check runs at most one.
-        on_result: gets each result as soon as it is known.
+        on_result: is called with each result.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.

@@ -1,7 +1,4 @@
-"""What a survey of this machine's adapters returns: the capabilities of DirectML on each.
-
-`dmlconf.backends.directml.devices.survey` makes it.
-"""
+"""The capabilities of DirectML on each adapter of this machine."""
 
 from __future__ import annotations
 

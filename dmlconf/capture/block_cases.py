@@ -1,7 +1,7 @@
 """Write the blocks of dispatched graphs as cases with the application's data.
 
-Capturing does not see what DirectML computes inside a graph. So if a block reads a tensor from
-another block, its case has the values that the reference computes for that tensor.
+Where a block reads a tensor of another block, its case has the reference's values: capturing does
+not see what DirectML computes inside a graph.
 """
 
 from __future__ import annotations
@@ -41,13 +41,12 @@ FOLDER: Final = "blocks"
 def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: int) -> Written:
     """Write a case file with the blocks of each dispatched graph whose data was kept.
 
-    A graph of at most `most_nodes` nodes is not split and gets no file; nor does one whose blocks
-    are all left out.
+    Graphs of at most `most_nodes` nodes are not split.
 
     Args:
-        folder: the folder of captured cases; a dispatch without a case file there has no blocks.
+        folder: the folder of captured cases; only dispatches with a case file there have blocks.
         most_nodes: the most nodes of a block.
-        most_bytes: the most bytes of all data; blocks whose data no longer fits are left out.
+        most_bytes: the most bytes of all data; blocks whose data does not fit are left out.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -84,7 +83,7 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
 def _values(path: Path) -> Mapping[str, Array]:
     """Return the inputs of the graph in a file by name, and nodes' outputs by `NODE.TENSOR`.
 
-    `NODE` alone is its OutputTensor.
+    `NODE` alone stands for its OutputTensor.
     """
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)
@@ -121,7 +120,7 @@ def _entries(
 def _with_values(
     block: Block, values: Mapping[str, Array], store: ArrayStore
 ) -> Mapping[str, Any] | None:
-    """Return a block's parts with the data of its inputs; None if the store has no room for it."""
+    """Return a block's parts with the data of its inputs; None if the data does not fit."""
     inputs: dict[str, Any] = {}
     for name, tensor in block.parts.get("inputs", {}).items():
         kept = store.put(values[block.sources[name]])

@@ -22,8 +22,8 @@ __all__ = ["Block", "blocks", "with_references"]
 Parts = Mapping[str, Any]
 """The parts of a graph's entry in a case file, with each tensor in full.
 
-References are as `dmlconf.cases.writing.graph_entry` writes them: OutputTensor of a node is `NODE`,
-never `NODE.OutputTensor`, and any other output is `NODE.TENSOR`.
+References are as in `dmlconf.cases.writing.graph_entry`: `NODE` for the OutputTensor of a node,
+`NODE.TENSOR` for any other output.
 """
 
 _DATA: Final = ("values", "fill", "from")
@@ -35,9 +35,9 @@ class Block:
     """A part of a graph.
 
     Attributes:
-        nodes: the names of its nodes, each after the nodes that it reads.
+        nodes: the names of its nodes, each after those that it reads.
         parts: the parts of its entry in a case file.
-        sources: by input, its tensor in the graph, such as `x`, `NODE` or `NODE.TENSOR`.
+        sources: for each input its tensor in the graph, such as `x`, `NODE` or `NODE.TENSOR`.
     """
 
     nodes: tuple[str, ...]
@@ -48,9 +48,9 @@ class Block:
 def blocks(parts: Parts, most_nodes: int) -> list[Block]:
     """Return blocks of at most `most_nodes` nodes, which together have every node once.
 
-    Nodes are ordered depth first, each after the nodes that it reads. The first `most_nodes` nodes
-    form a piece, the next ones another, and so on; each connected part of a piece is a block. Of
-    other blocks, a block reads only those of earlier pieces, so blocks form no cycle.
+    Nodes are ordered depth first, each after those that it reads. Each `most_nodes` successive
+    nodes form a piece, and each connected part of a piece is a block. A block reads other blocks
+    only of earlier pieces, so that blocks form no cycle.
     """
     graph = _Graph(parts)
     order = graph.in_order()
@@ -162,7 +162,7 @@ class _Graph:
         returns an output of a node, the node's first output is an output of the block.
 
         Args:
-            used: the names of the block's inputs; outputs get other names, which are added.
+            used: the names of the block's inputs, to which the names of outputs are added.
         """
         own = self._parts["outputs"].values()
         returned = {

@@ -1,4 +1,4 @@
-"""Return what a journal's lines describe: operators, graphs, and dispatches with kept data."""
+"""What a journal's lines describe: operators, graphs, and dispatches with kept data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CapturedOperator:
     """An operator with one desc.
 
     Attributes:
-        desc: the desc, as in a case file.
+        desc: as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called for it.
         nodes: the nodes of graphs with this desc, as (number of the graph, name of the node); empty
@@ -40,8 +40,8 @@ class CapturedOperator:
             called or never returned.
         weights: the data of inputs OWNED_BY_DML at the first initialisation, by tensor; empty
             without `--data weights`.
-        statistics: the statistics of inputs at the first dispatch, by tensor; empty without
-            `--data statistics`. Inputs without finite elements have none.
+        statistics: the statistics of inputs with finite elements at the first dispatch, by tensor;
+            empty without `--data statistics`.
     """
 
     operator: str
@@ -56,7 +56,7 @@ class CapturedOperator:
 
 @dataclass(slots=True)
 class CapturedGraph:
-    """A graph; attributes that are not listed here are as in `CapturedOperator`.
+    """A graph; other attributes are as in `CapturedOperator`.
 
     Attributes:
         number: its number in the order of first compilations, from 1.
@@ -108,11 +108,11 @@ class Captured:
 
     Attributes:
         devices: how many devices were created, including dmlconf's own.
-        library: the last known path of a DirectML that created a device; empty if none is known.
+        library: the last known path of a DirectML that created a device; may be empty.
         created: how many operators were created, by name; many are never compiled.
         refused: how often CreateOperator refused a desc, by `OPERATOR: HRESULT`.
         operators: the operators that were compiled, or are nodes of graphs.
-        graphs: the graphs, in the order of their first compilation.
+        graphs: in the order of their first compilation.
         dispatches: the dispatches whose data was kept, in order.
         skipped: how often something could not be captured, by `WHAT: REASON`.
         failures: the first errors of dmlconf's hooks.
@@ -130,7 +130,7 @@ class Captured:
 
     @property
     def weights(self) -> Counter[str]:
-        """By the name of a kept array's file: how many weights have that array."""
+        """How many weights have each kept array, by the array's file."""
         owners = [each.weights for each in self.operators]
         owners += [each.weights for each in self.graphs]
         return Counter(kept.file for each in owners for kept in each.values())
@@ -148,9 +148,7 @@ class Captured:
 
 
 def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
-    """Return everything that the lines of a journal describe.
-
-    Lines of unknown events are ignored.
+    """Return what the lines of a journal describe; unknown events are ignored.
 
     Raises:
         JournalError: a kept array has no valid file name.
@@ -213,7 +211,7 @@ def _statistics(kept: Mapping[str, Any]) -> Mapping[str, DataStatistics]:
 
 
 def _file(name: Any) -> str:
-    """Return the name of a file, which must have the form of names from `ArrayStore`."""
+    """Return the name of a file if it has the form of names from `ArrayStore`."""
     if not isinstance(name, str) or _ARRAY.fullmatch(name) is None:
         raise JournalError(f"{name!r} is not the name of a kept array")
     return name

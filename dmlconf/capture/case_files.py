@@ -1,8 +1,4 @@
-"""Write captured operators and graphs as case files, and leave out what does not load.
-
-Dispatches with the application's data are written by `dispatch_cases`, and their blocks by
-`block_cases`; `models` writes cases of several models.
-"""
+"""Write captured operators and graphs as case files, and leave out what does not load."""
 
 from __future__ import annotations
 
@@ -51,12 +47,12 @@ DATA: Final = "data"
 """The name of the folder of kept data, next to case files."""
 
 _MOST_TEXT: Final = 1 << 20
-"""The most characters of the entries in a file of graphs; a single entry may be longer. A case file
+"""The most characters of the entries in a file of graphs, unless it has a single entry. A case file
 may have 4 MiB.
 """
 
 _MOST_NAMED: Final = 3
-"""The most nodes that a note names."""
+"""How many nodes a note names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class Written:
 
 
 Entry = Mapping[str, Any]
-"""An entry of a case file, or the file's head: what the file says of all its entries."""
+"""An entry of a case file, or the file's head: what it says of all entries."""
 
 File = tuple[Path, Entry, list[Entry]]
 """The path of a case file, its head, and its entries."""
@@ -86,13 +82,13 @@ def write_cases(
 ) -> Written:
     """Write case files below a folder: one for each operator, and others for graphs.
 
-    Each file is loaded as `dmlconf run` loads it. A case that does not load is left out.
+    A case that does not load, as `dmlconf run` loads it, is left out.
 
     Args:
         folder: the folder for the files; weights go to folders `data` next to them.
         source: the folder of the kept weights; None if there are none.
-        block_nodes: the most nodes of a block. Graphs with more nodes are also written as blocks,
-            without the blocks of one node. None for no blocks.
+        block_nodes: the most nodes of a block. Graphs with more nodes are also written as blocks
+            of several nodes. None for no blocks.
 
     Raises:
         OSError: a file cannot be written, or kept weights cannot be read.
@@ -108,7 +104,7 @@ def write_cases(
 
 
 def written(files: Iterable[File]) -> Written:
-    """Write case files with the entries that load; a file without any is not written.
+    """Write case files with the entries that load; files without any are not written.
 
     Raises:
         OSError: a file cannot be written.
@@ -170,7 +166,7 @@ def _files(
 def operator_entries(
     name: str, members: Sequence[CapturedOperator], note: Callable[[CapturedOperator], str]
 ) -> Iterator[Entry]:
-    """Yield an entry of a case file for each member; inputs have kept weights or generated data.
+    """Yield a case file's entry for each member; inputs have kept weights or generated data.
 
     Args:
         members: the operator with each of its descs and flags.
@@ -290,8 +286,8 @@ def _with_kept_data(
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a graph's parts with generated data that suits the first node that reads each input.
 
-    If that node needs a list of values, such as distinct indices, and reads the input with other
-    Sizes, the next node that reads it counts instead. An input without such a node gets no data.
+    A node is passed over if it needs a list of values, such as distinct indices, and reads the
+    input with other Sizes. An input gets no data if all its nodes are passed over.
     """
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)

@@ -16,12 +16,12 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DataStatistics", "following"]
 
 _MANY_ZEROS: Final = 1 / 8
-"""Data with fractions whose least number is 0 is taken for RELU's output, of which about half is 0,
-if at least this share of it is 0.
+"""Data with fractions whose least number is 0 is taken for RELU's output if at least this share of
+it is 0.
 """
 
 _LARGEST_WHOLE: Final = 2.0**53
-"""Up to this magnitude, a FLOAT64 holds every whole number."""
+"""FLOAT64 has every whole number up to this magnitude."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class DataStatistics:
 
     Attributes:
         low: the least element; `high` is the greatest.
-        zeros: the share of zeros among them, from 0 to 1.
+        zeros: the share of zeros, from 0 to 1.
         whole: whether all are whole numbers.
         count: how many finite elements there are.
     """
@@ -43,7 +43,7 @@ class DataStatistics:
 
     @classmethod
     def of(cls, array: Array) -> DataStatistics | None:
-        """Return the statistics of an array of any shape; None if it has no finite element."""
+        """Return the statistics of an array; None if it has no finite element."""
         finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array.ravel()
         if not finite.size:
             return None
@@ -52,7 +52,7 @@ class DataStatistics:
         return cls(finite.min().item(), finite.max().item(), float(zeros), whole, finite.size)
 
     def fill(self, seed: int) -> Mapping[str, Any]:
-        """Return a fill, as in a case file, of about this range; `_MANY_ZEROS` decides on zeros."""
+        """Return a fill, as in a case file, of about this range."""
         low, high = self.low, self.high
         if low == high:
             return {"constant": {"value": low}}
@@ -61,8 +61,7 @@ class DataStatistics:
         if low == 0 and _MANY_ZEROS <= self.zeros < 1:
             from statistics import NormalDist  # Slow to import, and few fills need it.
 
-            # Numbers below 0 become 0. The greatest of `count` numbers is about the quantile
-            # 1 - 0.5 / count.
+            # The greatest of `count` numbers is about the quantile 1 - 0.5 / count.
             at = NormalDist().inv_cdf
             least, most = at(self.zeros), at(1 - 0.5 / self.count)
             deviation = high / (most - least)
@@ -74,10 +73,10 @@ class DataStatistics:
 def following(
     statistics: DataStatistics | None, generated: Mapping[str, Any], seed: int
 ) -> Mapping[str, Any]:
-    """Return an input's data as a case file states it: if possible, a fill that follows statistics.
+    """Return an input's data as in a case file: a fill that follows statistics, if possible.
 
     Args:
-        statistics: the statistics of the application's data; None if they are not known.
+        statistics: the statistics of the application's data; None if unknown.
         generated: the data to return without statistics, or if it has no fill, such as a list of
             distinct indices.
     """

@@ -46,10 +46,10 @@ Lookup = Callable[[int], tuple[Operator, Desc] | None]
 """Returns the operator and desc of the IDMLOperator at an address; None if they are not known."""
 
 _LONGEST_NAME: Final = 80
-"""An application's name is cut to this many characters, before a prefix or a number is added."""
+"""An application's name is cut to this many characters; a prefix or a number may be added."""
 
 _MOST_EDGES: Final = 1 << 20
-"""A graph with more edges of one kind is refused, so that a damaged count does not take long."""
+"""A graph with more edges of one kind is refused: its count may be damaged."""
 
 _LARGEST_CONSTANT: Final = 1 << 24
 """The most bytes of a constant: as many as a line of the journal may have."""
@@ -89,7 +89,7 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
 
 @dataclass(slots=True)
 class _Raw:
-    """A node as read; `inputs` and `outputs` are its tensors' names, None for absent tensors."""
+    """A node; `inputs` and `outputs` are its tensors' names, None for absent tensors."""
 
     name: str
     operator: Operator | None = None
@@ -159,7 +159,7 @@ class _Reader:
             )
             for start, first, to, slot in links
         )
-        for link in intermediate:  # A constant has no desc of its own: its first reader's counts.
+        for link in intermediate:  # A constant has no desc: that of its first reader counts.
             if link.from_node in constants:
                 read = tensors[link.to_node, link.to_tensor]
                 tensors.setdefault((link.from_node, link.from_tensor), read)

@@ -1,7 +1,7 @@
 """Generate data for the inputs of captured cases, and read the descs of their entries.
 
-Floating-point inputs get numbers from -1 to 1, scales and variances from 0.25 to 1. Indices are
-within their bounds. Other integers are from 0 to 9, of INT4 from 0 to 7.
+Floating-point inputs get numbers from -1 to 1, scales and variances from 0.25 to 1, indices numbers
+within their bounds, other integers numbers from 0 to 9, or to 7 for INT4.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dmlconf.fuzzing.indices import indices_of
 __all__ = ["desc_of", "input_data"]
 
 _POSITIVE: Final = ("Scale", "Variance")
-"""Inputs with one of these words in their names get numbers above 0."""
+"""Floating-point inputs with one of these words in their names get numbers above 0."""
 
 _MOST_INTEGER: Final = 9
 _NOT_DESC: Final = ("from", "values", "fill")
@@ -30,7 +30,7 @@ _NOT_DESC: Final = ("from", "values", "fill")
 def input_data(
     operator: Operator, desc: Desc, field: Field, tensor: TensorDesc, seed: int
 ) -> Mapping[str, Any]:
-    """Return the data of an input as a case file states it: a fill with a seed, or indices."""
+    """Return an input's data as in a case file: a fill with a seed, or indices."""
     if not tensor.DataType.is_float:
         if field.bounds is not None:
             return indices_of(operator, desc, field, tensor, Chance("capture", seed))
@@ -41,7 +41,7 @@ def input_data(
 
 
 def desc_of(operator: Operator, entry: Mapping[str, Any]) -> Desc:
-    """Return the desc that an entry of a case file states; data and sources are not read.
+    """Return the desc in an entry of a case file, without data and sources.
 
     Args:
         entry: the `desc` of a case or a node, without expressions and with each tensor in full.

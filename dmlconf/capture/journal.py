@@ -1,7 +1,7 @@
-"""The journal: captured calls as lines of a file, which a crash of the program leaves intact.
+"""The journal: captured calls as lines of a file, which survives a crash of the program.
 
-Each line is a JSON object. An operator or graph is described before DirectML compiles it, so the
-journal has it even if compiling ends the process. Later lines have its number.
+Each line is a JSON object. An operator or graph is described before DirectML compiles it, so that
+the journal has it even if the process then ends. Later lines have its number.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["JournalError", "JournalWriter", "read_journal"]
 _SEPARATORS: Final = (",", ":")
 
 _NUMBER: Final = "number"
-"""The only key of an object in place of a number that JSON lacks: `{"number": "-inf"}`."""
+"""The key of an object in place of a number that JSON lacks: `{"number": "-inf"}`."""
 
 
 class JournalError(ValueError):
-    """A file is not a journal, gives a kept array a wrong name, or is larger than dmlconf reads."""
+    """A file is not a journal, names a kept array wrongly, or is larger than dmlconf reads."""
 
 
 class JournalWriter:
-    """Writes lines, each as a whole; several threads may do so at once."""
+    """Writes lines; several threads may do so at once."""
 
     def __init__(self, path: Path) -> None:
         self._stream = path.open("ab", buffering=0)
@@ -38,9 +38,9 @@ class JournalWriter:
         self._bytes = path.stat().st_size
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Write a line; in place of one that is too long, a line `skipped` that says so.
+        """Write a line; if it is too long, write a line `skipped` instead.
 
-        Once a line would make the file too large, neither it nor any later line is written.
+        Once a line would make the file too large, no more lines are written.
 
         Raises:
             OSError: the line cannot be written.
@@ -60,7 +60,7 @@ class JournalWriter:
 
 
 def read_journal(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the lines of a journal; a last line that was cut off is left out.
+    """Yield the lines of a journal, without a last line that was cut off.
 
     Raises:
         JournalError: a line is not a JSON object or lacks what its event needs, or the file is too

@@ -1,4 +1,4 @@
-"""The keys of a journal's lines: what a line of each event must have, and of which kind it is."""
+"""The keys that a journal's line of each event must have, and the types of their values."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ _KINDS: Final = {str: "a text", int: "an integer", bool: "true or false", dict: 
 
 
 class FormError(ValueError):
-    """A line lacks a key or has a value of another kind; the message says which."""
+    """A line lacks a key or has a value of another type."""
 
 
 def require_keys(line: Mapping[str, Any]) -> None:
     """Check that a line, and the objects in it, have the keys that its event needs.
 
     Raises:
-        FormError: a key is missing, or its value is of another kind.
+        FormError: a key is missing, or its value is of another type.
     """
     event = str(line.get("event"))
     owner = f"the event {event!r}"

@@ -1,4 +1,4 @@
-"""Describe compiled operators and graphs as lines of the journal, in the form of case files."""
+"""Describe compiled operators and graphs as lines of the journal, as case files do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["graph_line", "operator_line"]
 
 Line = tuple[str, Mapping[str, Any]]
-"""The digest that identifies an operator or graph with its flags, and its line in the journal."""
+"""A digest of an operator or graph with its flags, and its line in the journal."""
 
 
 def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:

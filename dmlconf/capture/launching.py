@@ -20,7 +20,7 @@ __all__ = ["Launched", "launched", "program_environment"]
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _END_SECONDS: Final = 10.0
-"""Seconds that a program has to end after Ctrl-C, before it is killed."""
+"""How long a program may take to end after Ctrl-C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Launched:
     """A program that has ended.
 
     Attributes:
-        folder: the folder with the arrays that were kept.
+        folder: the folder of the kept arrays.
         exit_code: on Linux, minus the number of the signal if one ended it.
         interrupted: whether Ctrl-C was pressed.
     """
@@ -40,7 +40,7 @@ class Launched:
 
 
 def program_environment() -> dict[str, str]:
-    """Return this process's environment without the variables that dmlconf has set for itself.
+    """Return this process's environment without the variables that dmlconf sets for itself.
 
     These are counts of threads and, unless `sys.flags.safe_path` is true, PYTHONSAFEPATH.
     """
@@ -53,7 +53,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
     """Run a program until it ends, with this process's standard streams.
 
     After Ctrl-C, the program is killed if it does not end within 10 seconds, or at a second Ctrl-C.
-    The folder of arrays is removed when the `with` statement ends.
+    The folder of arrays is removed at the end of the block.
 
     Args:
         arguments: a script or `-m MODULE`, and its arguments.
@@ -62,7 +62,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
     Raises:
         OSError: there is no temporary folder, Python cannot be started, or the journal cannot be
             read.
-        JournalError: the journal is too large, or a line of it is damaged.
+        JournalError: the journal is too large or damaged.
     """
     with tempfile.TemporaryDirectory(prefix="dmlconf-capture-", ignore_cleanup_errors=True) as name:
         journal = Path(name) / "journal.jsonl"

@@ -1,7 +1,7 @@
 """Write cases of several captured models: each desc of an operator and each kind of block once.
 
 Blocks that differ only in names, sizes, strides, numbers and data become one case, made from the
-block with the fewest elements. A block of one node is a case of its operator already.
+block with the fewest elements. Blocks of one node are left out: their operators have cases.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dmlconf.catalogue.graph import GRAPHS
 __all__ = ["MOST_ELEMENTS", "MOST_NODES_OF_BLOCKS", "write_models"]
 
 MOST_NODES_OF_BLOCKS: Final = 8
-"""The most nodes of a block that `write_models` writes."""
+"""The most nodes of a block."""
 
 MOST_ELEMENTS: Final = 4_000_000
 """Cases whose entries state more elements get the tag `slow`: judging one takes over 240 MiB."""
@@ -40,10 +40,10 @@ MOST_ELEMENTS: Final = 4_000_000
 def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
     """Write case files below a folder, one for each operator and one for blocks of graphs.
 
-    Cases that do not load are left out. A file without cases is not written.
+    Cases that do not load, and files without cases, are not written.
 
     Args:
-        folder: the folder for the files, which are named like `gemm/captured.yaml`.
+        folder: the folder for the files, such as `gemm/captured.yaml`.
         captured: the captured calls of each model, by the model's name.
 
     Raises:
@@ -122,7 +122,7 @@ def _name(block: Block, used: dict[str, int]) -> str:
 
 
 def _named_alike(block: Block) -> Block:
-    """Return a block with numbered names, such as `input-1` and, for node 2 if a GEMM, `gemm-2`."""
+    """Return a block with numbered names, such as `input-1`, or `gemm-2` for node 2 if a GEMM."""
     names: dict[str, str] = {}
     parts = block.parts
     for name in parts.get("inputs", {}):
@@ -158,7 +158,7 @@ _NOT_IN_KEYS: Final = ("Sizes", "Strides", "TotalTensorSizeInBytes", "values", "
 
 
 def _key(block: Block) -> str:
-    """Return a key of a block; blocks with equal keys become one case."""
+    """Return a key; blocks with equal keys become one case."""
 
     def kept(value: Any) -> Any:
         if isinstance(value, Mapping):

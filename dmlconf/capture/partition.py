@@ -1,8 +1,8 @@
 """Read the graphs that ONNX Runtime gives to DirectML from its files `Partition_N.bin`.
 
-ONNX Runtime writes these FlatBuffers if the session option `ep.dml.enable_graph_serialization` is
-set. The type of an attribute is taken from its field in the catalogue, since ONNX Runtime's
-versions number types differently.
+ONNX Runtime writes these FlatBuffers with the session option `ep.dml.enable_graph_serialization`.
+The type of an attribute is taken from its field in the catalogue, since ONNX Runtime's versions
+number types differently.
 
 Source: the generated headers DmlGraphDesc and OperatorFieldTypes of ONNX Runtime.
 """
@@ -36,21 +36,21 @@ _MOST_PARTS: Final = 1 << 16
 """The most items of a list in a file."""
 
 _MOST_READS: Final = 8
-"""All texts and lists of a file may together have 8 times the file's size."""
+"""How many times the file's size its texts and lists may have together."""
 
 _LONGEST_NAME: Final = 80
-"""The most characters of the name of an operator, and of other names in messages."""
+"""The most characters of an operator's name, and of other names in messages."""
 
 _OPERATOR: Final = 1
 _CONSTANT: Final = 2
 
 
 class PartitionError(ValueError):
-    """A partition that cannot be read; the message says why."""
+    """A partition that cannot be read."""
 
 
 class _DamageError(ValueError):
-    """Bytes that cannot belong to a partition; the message says why, and calls the file `it`."""
+    """Bytes that cannot belong to a partition; the message calls the file `it`."""
 
 
 def captured_partitions(paths: list[Path]) -> Captured:
@@ -84,7 +84,7 @@ def captured_partitions(paths: list[Path]) -> Captured:
 
 
 _DAMAGES: Final = (LookupError, OverflowError, RecursionError, TypeError, ValueError)
-"""Exceptions that building a graph may raise if the bytes are not a partition's."""
+"""Exceptions that building a graph from damaged bytes may raise."""
 
 
 def _refusal(path: Path, reason: str) -> str:
@@ -104,7 +104,7 @@ def _unpacked(form: str, content: bytes, position: int) -> tuple[Any, ...]:
 class _Content:
     """The bytes of a file, and how many bytes of texts and lists may still be read.
 
-    Parts of a FlatBuffer may share bytes, so a small hostile file could stand for a huge one.
+    Parts of a FlatBuffer may share bytes, so that a small file could stand for a huge one.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -118,7 +118,7 @@ class _Content:
 
 
 class _Table:
-    """A table of a FlatBuffer; each position is checked against the file's end when it is read."""
+    """A table of a FlatBuffer; each position is checked when it is read."""
 
     def __init__(self, content: _Content, position: int) -> None:
         try:
@@ -215,7 +215,7 @@ class _Partition:
         nodes: list[Node] = []
         sources: dict[str, tuple[str, str]] = {}  # Tensor -> its node and output.
         weights: dict[str, str] = {}  # A constant's tensor -> the constant.
-        fed: list[tuple[str, str, str]] = []  # A tensor's name, and the node and input it feeds.
+        fed: list[tuple[str, str, str]] = []  # A tensor's name, and a node and input that read it.
         tables = self._root.tables(4)
         if len(tables) > MOST_NODES:
             raise PartitionError(f"it is a graph of {len(tables):,} nodes; at most {MOST_NODES:,}")
@@ -264,7 +264,7 @@ class _Partition:
         return DecodedGraph(graph, names.own, tuple(range(len(graph.inputs))), 0)
 
     def _bound(self, names: list[str], node: Node, kind: FieldKind) -> Iterator[tuple[str, str]]:
-        """Yield a node's tensors of a kind with the names that the file gives them."""
+        """Yield a node's tensors of a kind with their names in the file."""
         present = [name for name in names if name]
         tensors = [name for name, _, _ in tensors_of(node.operator, node.desc, kind)]
         if len(present) != len(tensors):
@@ -291,7 +291,7 @@ class _Partition:
                 desc[field.name] = side.pop(0) if side else None
             if not field.optional and not desc[field.name]:
                 raise _DamageError(f"its node {_quoted(name)} has no {field.name}")
-        attributes.pop("", None)  # It stands for an optional tensor that is absent.
+        attributes.pop("", None)  # An absent optional tensor.
         if attributes:
             unknown = ", ".join(map(_quoted, attributes))
             raise PartitionError(f"{operator.name} has no field {unknown}")
@@ -378,7 +378,7 @@ def _data_type(name: str) -> DataType:
 
 
 def _tensor(table: _Table) -> TensorDesc | None:
-    """Return a tensor; None for one without a data type, which is absent."""
+    """Return a tensor; None for an absent one, which has no data type."""
     name = table.text(4)
     if not name:
         return None

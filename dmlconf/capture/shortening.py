@@ -13,7 +13,7 @@ from dmlconf.catalogue.tensor_ref import TensorRef
 __all__ = ["OWN_DATA", "shortened"]
 
 OWN_DATA: Final = ("values", "fill")
-"""The keys of a tensor's entry that give its data."""
+"""The keys of a tensor's entry for its data."""
 
 
 def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:

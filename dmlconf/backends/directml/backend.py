@@ -57,7 +57,7 @@ class Options:
 
     @property
     def flags(self) -> DML_EXECUTION_FLAGS:
-        """The flags with which operators are compiled, without those that a case asks for."""
+        """The flags with which operators are compiled, apart from flags of a case."""
         flags = DML_EXECUTION_FLAGS.NONE
         if not self.metacommands:
             flags |= DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS
@@ -102,7 +102,7 @@ def parse_options(text: str) -> Options:
         switch = name in _SWITCHES
         known = ("on", "off") if switch else _WAYS
         if switch or name == _COMPILE:
-            # `both` was handled above; here it is listed for the message.
+            # `both` was handled above; the message of an error lists it.
             extra = (BOTH,) if name in _VARIANTS else ()
             choose(f"value of the option {name}", value, (*known, *extra))
         if name == _COMPILE:
@@ -175,7 +175,7 @@ class DirectMLBackend:
         return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
 
     def capabilities(self) -> Capabilities:
-        """Return what DirectML reports, the adapter's memory, `half`, and all circumstances."""
+        """Return what DirectML reports, the adapter's memory, `half` and all circumstances."""
         circumstances = frozenset(map(str, Circumstance))
         memory = self._adapter.memory
         return replace(
@@ -183,7 +183,7 @@ class DirectMLBackend:
         )
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case, in order; those of a batch come after it has run."""
+        """Yield one outcome for each case, in order."""
         return self._runner.run(cases)
 
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
@@ -191,7 +191,7 @@ class DirectMLBackend:
         return self._exerciser.exercise(case, circumstance)
 
     def limit_waits(self, seconds: float) -> None:
-        """Set how long the device may take for one submission; the default is 60 s."""
+        """Set how long the device may take for one submission, in seconds; the default is 60."""
         self._device.limit.seconds = seconds
 
     def close(self) -> None:
@@ -213,8 +213,5 @@ def create(argument: str) -> DirectMLBackend:
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant of `NAME=both`, by a key such as `metacommands=off`.
-
-    Without such an option, there are none.
-    """
+    """Return the options of each variant of `NAME=both`, by a key such as `metacommands=off`."""
     return variants_of(argument, _VARIANTS)

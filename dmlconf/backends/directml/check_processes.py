@@ -1,6 +1,6 @@
-"""Check the devices of every adapter that can be used, each check in its own process.
+"""Run the checks of `device_checks` on every adapter that can be used, each in its own process.
 
-If a driver crashes or hangs in a check, the others still run. The checks are in `device_checks`.
+If a driver crashes or hangs in a check, the others still run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dmlconf.cases.model import Case
 __all__ = ["check_devices"]
 
 SECONDS: Final = 60.0
-"""How long a check may take, with the start of its process."""
+"""How long a check may take, including the start of its process."""
 
 
 def check_devices(
@@ -47,7 +47,7 @@ def check_devices(
 ) -> DeviceChecks:
     """Return the results of every check on every adapter.
 
-    If an adapter cannot be used, no check runs on it, and the results of its checks say why.
+    If an adapter cannot be used, no check runs on it; each result then says why.
 
     Args:
         path: the file of DirectML, or None to search for it.

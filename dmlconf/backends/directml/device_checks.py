@@ -1,11 +1,11 @@
-"""The checks of `dmlconf devices --check`: minimum levels, queries, creation, release, removal.
+"""The checks of `dmlconf devices --check`.
 
 Each check returns what it observed, or raises `CheckFailedError` or `DeclinedError`. After any
 other error, such as a failed call, its result is `broken`.
 
 Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
-IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice. What a DirectML does with levels
-that it does not define was measured on 1.8.0 to 1.15.4.
+IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice. Answers for levels that a
+DirectML does not define were measured on 1.8.0 to 1.15.4.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class DeclinedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DeviceUnderTest:
-    """The adapter whose devices a check tests, and what is needed to open and use them.
+    """The adapter whose devices a check tests, and what is needed to open and use its devices.
 
     Attributes:
         identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0. A check may run the first
@@ -93,10 +93,9 @@ def _minimum_levels(tested: DeviceUnderTest) -> str:
 
 
 def _feature_queries(tested: DeviceUnderTest) -> str:
-    """CheckFeatureSupport returns the highest level of a query that is supported.
+    """CheckFeatureSupport returns the highest supported level of a query, in whichever order.
 
-    This holds whether the levels ascend or descend in the query. A query of the wrong size is
-    refused.
+    It refuses a query of the wrong size.
     """
     with _opened(tested) as device:
         highest = device.highest_of(dml.FEATURE_LEVELS)
@@ -115,7 +114,7 @@ def _feature_queries(tested: DeviceUnderTest) -> str:
 
 
 def _data_types(tested: DeviceUnderTest) -> str:
-    """CheckFeatureSupport answers 0 or 1 for each data type it knows, the same on two devices.
+    """CheckFeatureSupport answers 0 or 1 for each data type that it knows, alike on two devices.
 
     At least one data type is supported. A device may decline FLOAT32 or FLOAT16.
     """
@@ -205,7 +204,6 @@ CHECKS: Final[Mapping[str, Check]] = {
     "made and released 100 times": _many_times,
     "after a removal": _after_removal,
 }
-"""Every check by name."""
 
 
 @contextmanager

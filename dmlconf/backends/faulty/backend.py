@@ -68,7 +68,7 @@ _FIRST_LEVEL: Final = Capabilities(
 
 def _zeros(case: Case) -> Outcome:
     if isinstance(case.expectation, ExpectedRejection):
-        return Outputs({})  # Its tensors may be too large for the memory.
+        return Outputs({})  # Its tensors may need too much memory.
     return Outputs(
         {name: np.zeros(t.Sizes, t.DataType.dtype) for name, t in case.outputs().items()}
     )
@@ -96,7 +96,7 @@ def _last_element(case: Case) -> Outcome:
 
 
 _STEADY_RUNS: Final = 3
-"""With the fault `unsteady`, one in this many runs of affected cases is right."""
+"""The fault `unsteady` spares one in this many runs of affected cases."""
 
 _runs = count()
 
@@ -151,7 +151,7 @@ def _slow(case: Case, seconds: float = _SLOW_SECONDS) -> Outcome:
 
 
 def _flaky(case: Case, met: set[str] | None = None) -> Outcome:
-    """Compute zeros for a case that is not in `met`, and add it; compute the others correctly."""
+    """Return zeros for a case that is not yet in `met`, and right outputs otherwise."""
     if met is None or case.identifier in met:
         return run_case(case)
     met.add(case.identifier)
@@ -195,7 +195,6 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "error": _error,
     "first-level": _first_level,
 }
-"""The functions that run cases, by fault. `first-level` refuses what feature level 1_0 lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +205,7 @@ class FaultyBackend:
         fault: a name in `FAULTS`.
         part: the option `on`.
         factor: the option `by`.
-        name: the name under which the backend was chosen: `faulty` or its former name `miniature`.
+        name: the name under which the backend was chosen: `faulty`, or `miniature` as formerly.
     """
 
     fault: str
@@ -234,9 +233,7 @@ class FaultyBackend:
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), half_precision=half)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case, unless the fault ends or stops the process.
-
-        The fault `crash` ends it, and with `hang` the next outcome never comes.
+        """Yield one outcome for each case; `crash` ends the process, and `hang` never yields.
 
         Raises:
             RuntimeError: the fault is `error`.
@@ -264,7 +261,7 @@ class FaultyBackend:
 
 @dataclass(frozen=True, slots=True)
 class LevelBackend:
-    """The reference, limited to what the documentation lists for one feature level."""
+    """The reference, limited to what the catalogue lists for one feature level."""
 
     level: FeatureLevel
     name: str = NAME
@@ -378,7 +375,7 @@ def negated(array: Array, data_type: DataType) -> Array:
 
 
 def last_negated(array: Array, data_type: DataType) -> Array:
-    """Return a copy in which the last element in row-major order is negated, as by `negated`."""
+    """Return a copy whose last element in row-major order is negated, as by `negated`."""
     changed = np.array(array, order="C")  # In another order, `reshape` would copy.
     changed.reshape(-1)[-1:] = negated(changed.reshape(-1)[-1:], data_type)
     return changed
@@ -390,8 +387,7 @@ def scaled(array: Array, data_type: DataType, by: float) -> Array:
         product = array.astype(np.float64) * by
         if data_type.is_float:
             return product.astype(array.dtype)
-    # FLOAT64 lacks the maximum of INT64 and that of UINT64; the next lower number that it has is
-    # used, such as 2**63 - 1024.
+    # FLOAT64 lacks the maximum of INT64 and that of UINT64: use the next lower number that it has.
     highest = np.float64(data_type.maximum)
     if int(highest) > data_type.maximum:
         highest = np.nextafter(highest, 0)

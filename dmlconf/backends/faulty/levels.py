@@ -1,7 +1,7 @@
 """What a device of one feature level refuses, for `faulty:level=LEVEL` and `faulty:first-level`.
 
-This module reads the catalogue's files and does not use `dmlconf.catalogue.levels`. So an error in
-one of the two modules makes their answers differ.
+This module reads the catalogue's files instead of using `dmlconf.catalogue.levels`, so that an
+error in one of the two makes their answers differ.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def _lacking_of_tensors(
 ) -> Iterator[str]:
     """Yield the tensors that no support table for the level lists, and a missing table.
 
-    An operator may have several support tables, the newest level first; a table may have a
-    condition `when`. Of the tables with the same condition, only the first one that the device's
-    level reaches counts, and only if the condition holds. A tensor must be in a table that counts.
+    An operator may have several support tables, the newest level first, some with a condition
+    `when`. Of those with the same condition, only the first that the device's level reaches counts,
+    and only if the condition holds. A tensor must be in a table that counts.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:
@@ -114,7 +114,7 @@ def _lacking_of_tensors(
 
 
 def _lists(row: _Data | None, tensor: TensorDesc, rows: _Data) -> bool:
-    """Return whether a row of a table lists a tensor; a row may be `like` another of the `rows`."""
+    """Return whether a row lists a tensor; a row may be `like` another of the `rows`."""
     if row is None:
         return False
     row = rows[row["like"]] if "like" in row else row

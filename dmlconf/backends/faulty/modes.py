@@ -1,7 +1,6 @@
 """Modes of the faulty backend: how it pretends to compile operators, and when its fault occurs.
 
-With `faulty:negated,metacommands=off,only=metacommands` outputs are right, since the fault occurs
-only with metacommands.
+With `faulty:negated,metacommands=off,only=metacommands`, outputs are right.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class Modes:
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
         graph: whether each operator is compiled as a graph of one node.
-        only: the mode in which the fault occurs, such as `batch`, when several cases run at once;
-            empty if it always occurs.
+        only: the mode in which the fault occurs; empty if it always occurs. `batch` means that
+            several cases run at once.
     """
 
     metacommands: bool = True
@@ -53,7 +52,7 @@ class Modes:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Modes:
-        """Read the options of a backend; options that are absent have DirectML's defaults.
+        """Read the options of a backend; absent options have DirectML's defaults.
 
         Raises:
             UnknownChoiceError: a value is unknown.

@@ -34,10 +34,7 @@ class NumpyBackend:
     """The reference as a backend."""
 
     def environment(self) -> Environment:
-        """Return NumPy's version and, as adapter, the processor's architecture, such as `x86_64`.
-
-        The adapter is None if the architecture is unknown.
-        """
+        """Return NumPy's version and, as adapter, the processor's architecture, None if unknown."""
         return Environment("numpy", np.__version__, adapter=platform.machine() or None)
 
     def capabilities(self) -> Capabilities:

@@ -86,8 +86,8 @@ _LIMITS: Final = re.compile(
     r"|Axis > 1 isn't supported"
     r"|Unknown activation function: (?!relu|sigmoid|tanh)\w+|Unsupported activation function",
 )
-"""Messages of kernels that lack a part of their operator. A recurrent operator that lacks Relu,
-Sigmoid or Tanh is not among them, since ONNX requires these activations.
+"""Messages of kernels that lack a part of their operator. A missing Relu, Sigmoid or Tanh is not
+among them, since ONNX requires these activations.
 """
 _LAST_INPUT: Final = np.array([5.25, -3.5, 7.75], np.float32)
 _LAST_OUTPUT: Final = _LAST_INPUT + _LAST_INPUT
@@ -97,9 +97,8 @@ _LAST: Final = Program(
     constants={},
     steps=(Step("Add", ("last/x", "last/x"), ("last/y",)),),
 )
-"""A node Add at the end of a batch's model, with a known output. A wrong output shows that a case
-of the batch disturbs later nodes. In the OpenVINO provider, a case with an input that no node reads
-does so.
+"""A node Add at the end of a batch's model. If its output is wrong, a case disturbs later nodes, as
+one with an input that no node reads does in the OpenVINO provider.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
@@ -122,7 +121,7 @@ class OnnxRuntimeBackend:
             provider: the provider's name, as ONNX Runtime spells it.
             optimization: how far ONNX Runtime optimises graphs: a key of `_LEVELS`.
             batches: whether a batch of cases is one model. None means yes for every provider but
-                the CPU's, as starting a session on a device takes longer than a case.
+                the CPU's, since starting a session on a device takes longer than a case.
 
         Raises:
             BackendError: a package is not installed, or the provider cannot be used.
@@ -156,18 +155,14 @@ class OnnxRuntimeBackend:
         return Environment("onnxruntime", version, adapter=adapter, details=details)
 
     def capabilities(self) -> Capabilities:
-        """Return the highest feature level and every data type.
-
-        Cases that ONNX cannot express are declined.
-        """
+        """Return the highest feature level and every data type; ONNX may not express all cases."""
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield the outcome of each case, in order.
 
         With `batches`, all cases that ONNX can express form one model. If this model fails, each
-        half of the cases forms one, and so on down to single cases. Without `batches`, each case
-        has a model of its own.
+        half of the cases forms one, and so on down to single cases.
         """
         if not self._batches:
             yield from map(self._run, cases)
@@ -219,7 +214,7 @@ class OnnxRuntimeBackend:
         }
 
     def close(self) -> None:
-        """Do nothing: no session outlives the run of its cases."""
+        """Do nothing: sessions end with their cases."""
 
     def _run(self, case: Case) -> Outcome:
         began = perf_counter()
@@ -338,8 +333,8 @@ def variants(argument: str) -> Mapping[str, str]:
 def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     """Return the limit of ONNX or ONNX Runtime that an error reports; empty for any other error.
 
-    If ONNX Runtime's optimiser added an operator, a missing kernel for it, or a data type that it
-    does not take, is no limit.
+    A missing kernel or an unknown data type of an operator that only ONNX Runtime's optimiser added
+    is no limit.
 
     Args:
         operators: the operators of the model, and those by which ONNX defines them.
@@ -373,8 +368,8 @@ def _imported() -> Any:
 def _first_line(error: Exception) -> str:
     """Return up to 500 characters of an error's first line, or its type if it has no text.
 
-    If that line is longer and there are others, ` ... ` and up to 200 characters of the last line
-    follow. Blank lines do not count.
+    If that line is longer and others follow, ` ... ` and up to 200 characters of the last line are
+    added. Blank lines do not count.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:

@@ -32,7 +32,7 @@ _TYPES: Final[Mapping[str, int]] = {
 """ONNX's number of each data type of 8 bits or more, and of Booleans."""
 
 _FLOATS: Final = frozenset({"alpha"})
-"""The floating-point attributes of com.microsoft's operators, for which onnx has no schemas."""
+"""The floating-point attributes of com.microsoft's operators, which onnx does not describe."""
 
 
 def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.ModelProto:
@@ -52,7 +52,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
         for name, each in program.inputs.items()
         if name not in owned
     ]
-    # Sizes of outputs are not declared: those of the returned arrays are checked later.
+    # Sizes of outputs are not declared; the returned arrays are checked later.
     outputs = [
         helper.make_tensor_value_info(name, _TYPES[each.data_type], None)
         for name, each in program.outputs.items()
@@ -78,10 +78,7 @@ def operators_of(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def _definition(node: onnx.NodeProto, opset: int) -> list[str]:
-    """Return the operators of ONNX's function for an operator; none if there is no function.
-
-    If the function depends on types, it is the one for FLOAT32.
-    """
+    """Return the operators of ONNX's function for an operator, for FLOAT32; none without one."""
     schema = onnx.defs.get_schema(node.op_type, opset, "")
     if schema.has_function:
         return [each.op_type for each in schema.function_body.node]
@@ -106,7 +103,7 @@ def _node(step: Step, known: Table, opset: int) -> onnx.NodeProto:
 
 @cache
 def _float_attributes(operation: str, domain: str, opset: int) -> frozenset[str]:
-    """Return the names of the floating-point attributes, whose values in a desc may be integers."""
+    """Return the floating-point attributes, whose values in a desc may be integers."""
     if domain:
         return _FLOATS
     try:

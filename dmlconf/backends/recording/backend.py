@@ -15,7 +15,7 @@ __all__ = ["RecordingBackend", "create"]
 
 
 class RecordingBackend:
-    """A recording as a backend. A case that it lacks, or that has changed since, breaks down."""
+    """A recording as a backend. A case that it lacks, or that has changed, breaks down."""
 
     def __init__(self, stored: StoredRecording) -> None:
         """Replay a recording.
@@ -28,7 +28,7 @@ class RecordingBackend:
         self._digest = stored.digest()
 
     def environment(self) -> Environment:
-        """Return the recorded adapter and driver; the recorded environment is among the details."""
+        """Return the recorded adapter and driver, and the recorded environment as a detail."""
         recorded = self._head.environment
         return Environment(
             backend="recording",
@@ -64,7 +64,7 @@ def create(argument: str) -> RecordingBackend:
     """Create the backend from the path after `recording:`.
 
     Raises:
-        BackendError: there is no path, or no recording there that can be used, or several.
+        BackendError: there is not exactly one usable recording at the path.
     """
     if not argument:
         raise OptionError("name the recording to replay: recording:FILE or recording:FOLDER")

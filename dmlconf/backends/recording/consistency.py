@@ -22,7 +22,7 @@ _DIRECTML_DETAIL = "directml_sha256"
 
 
 def contradiction(recording: Recording) -> str | None:
-    """Return a contradiction in a recording; None if none is found."""
+    """Return a contradiction in a recording, or None."""
     return next(_contradictions(recording), None)
 
 

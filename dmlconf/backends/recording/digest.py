@@ -24,7 +24,7 @@ __all__ = ["case_digest", "outputs_problem"]
 
 _MEMBERS: Final = tuple(TensorDesc.__dataclass_fields__)
 _EXACT: Final = 1 << 53
-"""FLOAT64 holds every integer below this magnitude."""
+"""FLOAT64 has every integer below this magnitude."""
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
@@ -32,8 +32,7 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 def case_digest(case: Case) -> str:
     """Return the SHA-256 of operator, desc or graph, `in_place` and inputs' data, in hexadecimal.
 
-    If the case expects a rejection, the data is left out: its tensors may be too large for any
-    memory.
+    If the case expects a rejection, the data is left out, since it may be too large for any memory.
     """
     head = {
         "operator": case.operator_name,
@@ -50,7 +49,7 @@ def case_digest(case: Case) -> str:
 
 @cache
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    """Return the dtype's name, which NumPy makes anew on each access."""
+    """Return the dtype's name, which NumPy computes at each access."""
     return dtype.name
 
 
@@ -89,7 +88,7 @@ def _canonical_tensor(tensor: TensorDesc) -> Mapping[str, Any]:
 
 
 def _number(value: float) -> int | str:
-    """Spell 1.0 as 1, since case files may use either; spell 0.5 and -0.0 in hexadecimal."""
+    """Spell 1.0 as 1, since case files may use either; spell other floats in hexadecimal."""
     negative_zero = value == 0 and math.copysign(1, value) < 0
     if value.is_integer() and abs(value) < _EXACT and not negative_zero:
         return int(value)

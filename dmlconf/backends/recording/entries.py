@@ -1,6 +1,6 @@
 """Check the entries of a recording when its file is read, and build each when it is needed.
 
-A process needs few of the thousands of entries, and checking is several times faster than building.
+Checking thousands of entries is several times faster than building them, and few are needed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from dmlconf.tensors.sample import Sample, require_sample, sample_indices
 __all__ = ["OUTPUTS", "TYPE_OF_DTYPE", "DamagedEntryError", "Kind", "LazyEntries"]
 
 TYPE_OF_DTYPE: Final = {t.dtype: t for t in DataType if t.bits >= 8}
-"""The data type under which a recording stores elements, by their dtype. INT4 is stored as INT8,
-and UINT4 as UINT8.
-"""
+"""The data type as which a recording stores elements; INT4 is stored as INT8, UINT4 as UINT8."""
 
 _BY_NAME: Final = {str(t): dtype.newbyteorder("<") for dtype, t in TYPE_OF_DTYPE.items()}
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -31,16 +29,16 @@ _ARRAY: Final = frozenset({"type", "sizes", "at"})
 _SAMPLE: Final = _ARRAY | {"sample", "sha256"}
 
 OUTPUTS: Final = "outputs.bin"
-"""The member of a recording's zip archive that has the kept elements of all outputs."""
+"""The member of a recording's zip archive with the kept elements of all outputs."""
 
 _MOST_DIMENSIONS: Final = 8
-"""The most dimensions of DirectML's tensors. Whether NumPy has an array of more is tried."""
+"""The most dimensions of DirectML's tensors; NumPy may refuse arrays of more."""
 
 _MOST_ELEMENTS: Final = 1 << 63
-"""A sampled output of this many elements or more is refused: their indices are INT64."""
+"""A sampled output of this many elements or more is refused, since indices are INT64."""
 
 Kind = tuple[str, str | None]
-"""The folder of a case that has outputs, and the data type of one of them; None for any of them."""
+"""The folder of a case with outputs, and the data type of one of these, or None."""
 
 
 class DamagedEntryError(Exception):
@@ -78,7 +76,7 @@ class LazyEntries(Mapping[str, Entry]):
                 self.kinds.setdefault((folder, each), identifier)
 
     def __getitem__(self, identifier: str) -> Entry:
-        """Return an entry, which is built the first time."""
+        """Return an entry, built at the first access."""
         entry = self._entries[identifier]
         if not isinstance(entry, Entry):
             entry = self._entries[identifier] = Entry(entry["digest"], self._outcome(entry))
@@ -124,7 +122,7 @@ def _reason(error: Exception) -> str:
 def _checked(case: Any, length: int) -> list[str | None]:
     """Check a case of the manifest; `length` is the number of bytes of `OUTPUTS`.
 
-    Return None and the data type of each output; an empty list if the case was rejected.
+    Return None and the data type of each output; nothing if the case was rejected.
     """
     digest = case["digest"]
     if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:

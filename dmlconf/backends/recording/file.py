@@ -50,11 +50,11 @@ _READABLE: Final = (1, FORMAT)
 SUFFIX: Final = ".dmlrec"
 
 _HEAD_BYTES: Final = 1 << 16
-"""How much of a manifest is read for what comes before the cases, usually less than 1 KiB."""
+"""How many bytes of a manifest are read for the part before the cases, usually below 1 KiB."""
 
 _MANIFEST: Final = "recording.json"
 _TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
-"""The date of both members, the earliest in a zip archive: equal recordings give equal bytes."""
+"""The date of both members, the earliest in a zip archive."""
 
 
 class _Blob:
@@ -66,7 +66,7 @@ class _Blob:
         self._length = 0
 
     def add(self, content: bytes) -> int:
-        """Return the offset of the content, which is added if it is new."""
+        """Return the offset of the content; add the content if it is new."""
         if content not in self._offsets:
             self._offsets[content] = self._length
             self._parts.append(content)
@@ -78,7 +78,7 @@ class _Blob:
 
 
 def manifest_of(recording: Recording) -> tuple[dict[str, Any], bytes]:
-    """Return the manifest, and the kept elements of all outputs; the manifest has their offsets."""
+    """Return the manifest and the kept elements of all outputs, into which its offsets point."""
     blob = _Blob()
     capabilities = recording.capabilities
     manifest = {
@@ -203,7 +203,7 @@ def read_head(path: Path) -> Recording:
             return recording
     except (OSError, UnreadableFileError, DamagedArchiveError, _DamagedError, *_DAMAGES):
         pass
-    # The file is laid out otherwise, damaged or contradictory; reading all of it shows which.
+    # The file has another layout, is damaged or contradicts itself; reading all of it shows which.
     return replace(read_recording(path), entries={})
 
 
@@ -235,7 +235,7 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
         description = f"of format {form}" if type(form) is int else "without a format number"
         known = " and ".join(map(str, _READABLE))
         raise _DamagedError(f"a recording {description}; this dmlconf reads formats {known}")
-    # `LazyEntries` checks the cases: checking thousands against the schema takes too long.
+    # `LazyEntries` checks the cases, since the schema takes too long for thousands.
     for violation in _checker().iter_errors({**manifest, "cases": {}}):
         raise _DamagedError(f"{violation.json_path}: {violation.message}")
     checked: Mapping[str, Any] = manifest

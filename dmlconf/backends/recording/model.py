@@ -23,12 +23,10 @@ __all__ = [
 ]
 
 SAMPLED_BYTES: Final = 1 << 14
-"""An output of this many bytes or more is kept as a digest and a sample of its elements: in
-FLOAT32, a sample takes an eighth of this.
-"""
+"""An output of this many bytes or more is kept as a digest and a sample of its elements."""
 
 SAMPLE: Final = 512
-"""Elements of a sample: if 1% of all elements are wrong, about 1 sample in 170 has no wrong one."""
+"""Elements of a sample. If 1% of an output is wrong, 1 sample in 170 misses all wrong elements."""
 
 
 class Mismatch(StrEnum):
@@ -63,7 +61,7 @@ def entry_of(case: Case, outcome: Outputs | Rejection) -> Entry:
 
 
 def sample_seed(digest: str, output: str) -> str:
-    """Return the seed that decides which elements of an output are sampled."""
+    """Return the seed that selects the sampled elements of an output."""
     return f"{digest}/{output}"
 
 

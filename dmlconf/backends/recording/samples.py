@@ -30,7 +30,7 @@ class Pair:
     sample: Sample | None = None
 
     def allowance(self, allowance: Allowance) -> Allowance:
-        """Return the allowance of the elements that are compared."""
+        """Return the allowance of the compared elements."""
         return allowance.at(self.sample.indices) if self.sample else allowance
 
     def located(self, comparison: Comparison) -> Comparison:
@@ -69,6 +69,7 @@ def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
 
     - Two whole outputs: all elements.
     - A whole output and a sample taken from it, as `is_whole` tells: all elements of the whole
+    - A whole output and a sample taken from it, as `is_whole` tells: all elements of the whole
       output, on both sides.
     - A whole output and any other sample: the elements at the sample's indices.
     - Two samples: the elements at the indices that both have.
@@ -97,9 +98,9 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether an output has a sample's digest and elements; all NaN count as equal.
+    """Return whether an output is whole, and has a sample's digest and elements.
 
-    It is False if the output is a sample too.
+    All NaN count as equal.
     """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
@@ -108,12 +109,12 @@ def is_whole(output: Array | Sample, sample: Sample) -> bool:
 
 
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
-    """Return recorded outputs with elements of the reference where only a sample was recorded.
+    """Return recorded outputs, with elements of the reference where only a sample was recorded.
 
     - If the reference's output has the recorded digest and the sample's elements, it replaces the
       sample.
     - Otherwise, if it meets the rule at the sample's indices, it is added with the sample's
-      elements at these indices; the sample is kept too.
+      elements there, and the sample is kept.
     - Otherwise, only the sample is kept.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)

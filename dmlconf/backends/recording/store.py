@@ -1,7 +1,6 @@
-"""Recordings on disk: a single file FOLDER/NAME.dmlrec, or a file for each operator.
+"""Recordings on disk: a single file FOLDER/NAME.dmlrec, or files FOLDER/<operator>/NAME.dmlrec.
 
-An operator's file is FOLDER/<operator>/NAME.dmlrec. `dmlconf.backends.recording.file` has the
-format of one file.
+`dmlconf.backends.recording.file` has the format of one file.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ _MOST_PARTS: Final = 4
 
 
 class StoredRecording:
-    """A recording, whose files are read when they are needed.
+    """A recording, whose files are read when needed.
 
     Attributes:
         single: whether one file holds all of the recording.
     """
 
     def __init__(self, path: Path) -> None:
-        """Name a recording by its path FOLDER/NAME.dmlrec; no file is read yet."""
+        """Name a recording by its path FOLDER/NAME.dmlrec."""
         self.path = path
         self.single = path.exists()
         self._parts: dict[str, Recording | None] = {}
@@ -52,8 +51,7 @@ class StoredRecording:
     def files(self, operators: Iterable[str] | None = None) -> dict[str, Path]:
         """Return the file with each operator's cases; None means all operators.
 
-        Operators without a file are left out. A single file counts for each operator, whether or
-        not it has cases of it.
+        Operators without a file are left out. If there is a single file, all operators have it.
         """
         names = case_folders() if operators is None else operators
         if self.single:
@@ -62,7 +60,7 @@ class StoredRecording:
         return {name: path for name, path in paths.items() if path.is_file()}
 
     def heads(self, operators: Iterable[str] | None = None) -> Iterator[tuple[Path, Recording]]:
-        """Yield the files of these operators, each with its recording without the entries.
+        """Yield the files of these operators, and the recording in each without its entries.
 
         Raises:
             BackendError: as for `read_head`.
@@ -89,7 +87,7 @@ class StoredRecording:
         return first
 
     def digest(self) -> str:
-        """Return the SHA-256 of the single file, or else that of a list of the files' digests.
+        """Return the SHA-256 of the single file, or of a list of the files' digests.
 
         Raises:
             BackendError: a file cannot be read.
@@ -100,7 +98,7 @@ class StoredRecording:
         return sha256(lines.encode()).hexdigest()
 
     def part(self, operator: str) -> Recording | None:
-        """Return the recording in an operator's file, or in the single file; None without a file.
+        """Return the recording in an operator's file or in the single file; None without a file.
 
         Raises:
             BackendError: as for `read_recording`.
@@ -142,7 +140,7 @@ def _file_digest(path: Path) -> str:
 
 
 def part_path(path: Path, operator: str) -> Path:
-    """Return the file of one operator's cases, in a recording of one file for each operator."""
+    """Return the file of one operator's cases, in a recording with a file for each operator."""
     return path.parent / operator.lower() / path.name
 
 
@@ -157,7 +155,7 @@ def recording_paths(folder: Path) -> list[Path]:
 
 
 def recording_path(path: Path) -> Path:
-    """Return the path of a recording that the user names by its path or by its folder.
+    """Return the path of a recording that the user names by its path or its folder.
 
     Raises:
         BackendError: the folder has no recording, or several.
@@ -175,7 +173,7 @@ def recording_path(path: Path) -> Path:
 
 
 def by_operator(recording: Recording) -> Mapping[str, Recording]:
-    """Split a recording into one for each operator, by the operator's name."""
+    """Split a recording into one for each operator."""
     entries: dict[str, dict[str, Entry]] = {}
     for identifier, entry in recording.entries.items():
         name = identifier.partition("/")[0].upper()
@@ -190,7 +188,7 @@ def same_source(one: Recording, other: Recording) -> bool:
 
 
 def same_outcomes(one: Recording, other: Recording) -> bool:
-    """Return whether two recordings have the same source and, in their files, the same cases."""
+    """Return whether two recordings have the same source, and in their files the same cases."""
     if not same_source(one, other) or one.entries.keys() != other.entries.keys():
         return False
     manifests = [manifest_of(each) for each in (one, other)]

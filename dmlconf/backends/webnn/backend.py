@@ -1,10 +1,10 @@
 """The backend `webnn[:OPTIONS]`: runs cases as WebNN graphs in Chromium without a window.
 
-    webnn:path=/opt/chromium/chromium     which program; a path cannot contain a comma
+    webnn:path=/opt/chromium/chromium     the program; a path cannot contain a comma
     webnn:device=gpu                      `cpu` (the default), `gpu` or `npu`
 
 A page of the browser runs a batch of cases. If the page ends, hangs or loses its context of WebNN,
-the browser is started again. The cases of a batch of several then run one by one.
+the browser is started again, and the cases of a batch of several run one by one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = ["OPTION_WORDS", "WebNNBackend", "create", "started_browser"]
 OPTION_WORDS: Final = ("path=", "device=")
 
 VARIABLE: Final = "DMLCONF_CHROMIUM"
-"""The environment variable that names the program if no option does."""
+"""The environment variable that names the program if the option `path` does not."""
 
 _PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _DEVICES: Final = ("cpu", "gpu", "npu")
@@ -71,15 +71,15 @@ _TYPES: Final[Mapping[str, str]] = {
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
 _EXACT: Final = 2**53
-"""Integers of larger magnitude are sent as text, from which the page makes a BigInt: a number of
-JavaScript is a FLOAT64.
+"""Larger integers are sent as text, from which the page makes a BigInt: JavaScript's numbers are
+FLOAT64.
 """
 
 _PART: Final = LONGEST_SCRIPT // 4
-"""How many characters of a tensor are sent at once; a multiple of 4, since base64 needs that."""
+"""How many characters of a tensor are sent at once; base64 needs a multiple of 4."""
 
 _RUNNING: Final = ("build", "dispatch")
-"""The stages after a graph has been described. In earlier stages, a message that `_UNSUPPORTED`
+"""The stages after a graph has been described. In an earlier stage, a message that `_UNSUPPORTED`
 matches declines the case.
 """
 
@@ -131,17 +131,14 @@ class WebNNBackend:
         )
 
     def capabilities(self) -> Capabilities:
-        """Return the highest feature level and every data type.
-
-        Cases that WebNN cannot express are declined.
-        """
+        """Return the highest feature level and every data type; WebNN may not express all cases."""
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def limit_waits(self, seconds: float) -> None:
         """Set how long a batch may take.
 
-        A batch has only the time of a single case, since all its outcomes come at once: a worker
-        that sends no outcome in the time of a case is ended.
+        A batch has only the time of a single case, since its outcomes come at once, and a worker
+        that sends no outcome in that time is ended.
         """
         self._timeout = seconds
 
@@ -162,7 +159,7 @@ class WebNNBackend:
         self._browser.close()
 
     def _together(self, programs: Sequence[Mapping[str, Any]]) -> Iterator[Outcome]:
-        """Yield the outcomes of a batch; if it was not completed, its cases run one by one."""
+        """Yield the outcomes of a batch; if it does not complete, run its cases one by one."""
         if not programs:
             return
         results = self._evaluated(programs)
@@ -176,7 +173,7 @@ class WebNNBackend:
     def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return the page's results.
 
-        If the browser ended or hung, return that for a single program, and nothing for several.
+        If the browser ended or hung, return that for a single program, nothing for several.
         """
         if self._browser.closed:  # It could not be started again.
             self._browser = self._started()
@@ -194,8 +191,7 @@ class WebNNBackend:
     def _script(self, programs: Sequence[Mapping[str, Any]]) -> str:
         """Return the script that runs programs; if it is too long, send the tensors before it.
 
-        Tensors are sent in parts, since the browser limits the length of a command, and that of a
-        string in a page to about 512 Mi characters.
+        Tensors are sent in parts, since the browser limits the length of a command and of a string.
         """
         script = f"runAll({json.dumps(programs)})"
         if len(script) < LONGEST_SCRIPT:
@@ -264,7 +260,7 @@ def create(argument: str) -> WebNNBackend:
 
 
 def _program_of(case: Case) -> dict[str, Any] | Outcome:
-    """Return a case as `runAll` of the page takes it, or its outcome if it cannot be sent."""
+    """Return a case as `runAll` of the page takes it, or its outcome if it cannot be expressed."""
     try:
         program = translated(case, "webnn")
         return _message(program, case.inputs())
@@ -279,7 +275,7 @@ def _message(program: Program, inputs: Mapping[str, Array]) -> dict[str, Any]:
         if each.data_type not in _TYPES:
             raise NotExpressibleError(f"WebNN has no tensors of {each.data_type}")
     owned = {name: inputs[name] for name in program.owned}
-    used = program.used_inputs()  # A graph has only inputs on which an output depends.
+    used = program.used_inputs()  # A graph has only inputs that an output depends on.
     return {
         "inputs": {n: _tensor(inputs[n]) for n in used if n not in program.owned},
         "constants": {n: _tensor(a) for n, a in {**program.constants, **owned}.items()},

@@ -27,19 +27,17 @@ os.dup2(reads, 3)
 os.dup2(writes, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""A Python program that replaces itself with Chromium, which reads commands from descriptor 3 and
-writes answers to 4.
+"""A Python program that becomes Chromium, which reads commands from descriptor 3 and writes answers
+to 4.
 """
 
 _BLOCK: Final = 1 << 20
 
 LONGEST_SCRIPT: Final = 1 << 26
-"""A script has fewer characters: the browser reads no commands of 100 MiB, and a command has the
-script and a little more.
-"""
+"""A script must have fewer characters: the browser reads no commands of 100 MiB."""
 
 ORIGIN: Final = "https://dmlconf.invalid/"
-"""The address of the page: https, as WebNN requires. `Browser` itself answers requests for it."""
+"""The address of the page: https, as WebNN requires. `Browser` answers requests for it."""
 
 
 class BrowserEndedError(Exception):
@@ -54,7 +52,7 @@ class Browser:
     """A browser, and the page in which its scripts run.
 
     Attributes:
-        closed: whether `close` was called; then no script can run.
+        closed: whether `close` was called.
         version: the browser's version, such as `138.0.7204.92`.
     """
 
@@ -64,8 +62,7 @@ class Browser:
         """Start the browser, and open its page.
 
         Raises:
-            OSError: no process can be started, or this is Windows, where a process does not inherit
-                open files with their numbers.
+            OSError: no process can be started, or this is Windows.
             BrowserEndedError: the program cannot be started, the browser or its page ended, or a
                 command was refused.
         """
@@ -208,7 +205,7 @@ class Browser:
         return BrowserEndedError(f"the browser ended with {self._process.returncode}: {last}")
 
     def close(self) -> None:
-        """End the browser and all of its processes; doing so again has no effect."""
+        """End the browser and all of its processes; a second call has no effect."""
         if self.closed:
             return
         self.closed = True

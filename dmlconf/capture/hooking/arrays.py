@@ -22,7 +22,7 @@ class Store(Protocol):
 
     @property
     def event(self) -> str:
-        """The value of `event` in the journal's lines about dispatches."""
+        """The `event` of the journal's lines about dispatches."""
         ...
 
     def put(self, array: Array) -> Mapping[str, Any] | None:
@@ -31,7 +31,7 @@ class Store(Protocol):
 
 
 class StatisticsStore:
-    """Keeps the statistics of tensors, and none of their data."""
+    """Keeps only the statistics of tensors."""
 
     event: ClassVar = "statistics"
 
@@ -42,7 +42,7 @@ class StatisticsStore:
 
 
 class ArrayStore:
-    """Keeps arrays in a folder, up to a number of bytes in all; equal arrays share a file."""
+    """Keeps arrays in a folder, up to a number of bytes; equal arrays share a file."""
 
     event: ClassVar = "dispatch"
 

@@ -50,7 +50,7 @@ class Copies:
 
     @classmethod
     def of(cls, device: ComObject, parts: Iterable[tuple[Slot, Range]]) -> Copies | None:
-        """Allocate memory for copies of tensors; return None if there are none to copy.
+        """Allocate memory for copies of tensors; return None if no tensor has bytes.
 
         Raises:
             HResultError: there is not enough memory.
@@ -85,14 +85,14 @@ class Copies:
             change_states(commands, moved, read, written)
 
     def hold(self) -> Iterator[ComObject]:
-        """Yield a reference of dmlconf's own to each buffer, which the caller must release."""
+        """Yield a new reference to each buffer, which the caller must release."""
         for buffer in {bound.buffer for _, bound in self.parts}:
             resource = borrowed(d3d12.ID3D12_RESOURCE, buffer)
             resource.call("AddRef")
             yield resource
 
     def arrays(self) -> Mapping[str, Array]:
-        """Return the elements of the tensors in `parts` by name; call it when the list has run."""
+        """Return the elements of the tensors by name, after the list has run."""
         result = {}
         for (slot, _), start in zip(self.parts, self.starts, strict=True):
             size = slot.tensor.TotalTensorSizeInBytes
@@ -101,7 +101,7 @@ class Copies:
         return result
 
     def release(self) -> None:
-        """Release the memory; call it when no list that copies into it can still run."""
+        """Release the memory, when no list that copies into it can still run."""
         self.buffer.release()
 
 

@@ -1,7 +1,7 @@
 """Keep the data of dispatches: the inputs before a dispatch, the outputs after it.
 
 Usually copies are recorded in the dispatch's command list, before and after the dispatch. With
-DESCRIPTORS_VOLATILE, tensors may be bound later, until the list is submitted. If they are, dmlconf
+DESCRIPTORS_VOLATILE, tensors may be bound later, until the list is submitted; if they are, dmlconf
 submits lists with copies before and after the whole list.
 """
 
@@ -33,14 +33,14 @@ __all__ = ["Dispatches"]
 
 _POINTER: Final = ctypes.c_void_p
 _WAIT_SECONDS: Final = 20.0
-"""How long to wait for a queue, which may wait for a later call of the application."""
+"""How long to wait for a queue, which may itself wait for a later call of the application."""
 
 _Original = Callable[..., Any]
 
 
 @dataclass(slots=True)
 class _Table:
-    """A binding table: the parts of buffers in each binding, several in a buffer array."""
+    """A binding table: the parts of buffers in each binding."""
 
     inputs: tuple[tuple[Range | None, ...], ...] = ()
     outputs: tuple[tuple[Range | None, ...], ...] = ()
@@ -63,7 +63,7 @@ class _Dispatch:
         what: the operator or graph that is dispatched or initialised.
         owner: the address of the compiled operator or graph.
         initializes: whether an initialiser is dispatched.
-        late: until submission, whether tensors may still be bound; afterwards, whether the list
+        late: before submission, whether tensors may still be bound; afterwards, whether the list
             lacks copies of what is bound.
         recorded: what was bound when copies were recorded in the list; None until then.
     """
@@ -86,7 +86,7 @@ class _Dispatch:
 
 @dataclass(slots=True)
 class _List:
-    """A command list since its last reset: its dispatches not yet submitted, and its copies.
+    """A command list since its last reset: its dispatches that are not yet submitted, its copies.
 
     Attributes:
         held: references to buffers that the application may release before the list has run.
@@ -100,8 +100,8 @@ class _List:
     def release(self) -> None:
         """Release the memory of the copies, when the list was reset or is gone.
 
-        dmlconf waits for the end of a list's first submission only. After a second submission the
-        list may still run, so its copies keep their memory.
+        dmlconf waits only for a list's first submission. After a second one the list may still run,
+        so its copies keep their memory.
         """
         if self.submissions <= 1:
             for copies in self.copies:
@@ -136,10 +136,7 @@ class Dispatches:
         self._weights: dict[int, Mapping[str, Mapping[str, Any]]] = {}
 
     def watch(self, device: int, d3d: int) -> None:
-        """Watch a DirectML device, and the queues of its Direct3D device.
-
-        A list is watched once it has a dispatch whose data is kept.
-        """
+        """Watch a DirectML device, and the queues of its Direct3D device."""
         methods: dict[str, Callable[[_Original], _Original]] = {
             "CreateOperatorInitializer": self._creating_initializer,
             "CreateCommandRecorder": self._creating(
@@ -163,7 +160,7 @@ class Dispatches:
         """Note that an operator or a graph was compiled to the object at an address."""
         with self._lock:
             self._compiled[address] = what
-            # An initialiser that was released may have had the same address.
+            # A released initialiser may have had the same address.
             self._initializers.pop(address, None)
             self._weights.pop(address, None)
 
@@ -272,10 +269,10 @@ class Dispatches:
         return record
 
     def _wanted(self, dispatchable: int, table: int) -> list[_Dispatch]:
-        """Return the dispatches whose data is kept of one call of RecordDispatch.
+        """Return the dispatches of one call of RecordDispatch whose data is kept.
 
-        For an initialiser, this is one for each of its operators with inputs OWNED_BY_DML. For an
-        operator or graph, it is the dispatch itself if it is among the first `_most`.
+        An initialiser has one for each of its operators with inputs OWNED_BY_DML. The dispatch of
+        an operator or graph is kept if it is among the first `_most`.
         """
         with self._lock:
             bound = self._tables.setdefault(table, _Table())
@@ -291,7 +288,7 @@ class Dispatches:
     def _initializations(self, owners: Sequence[int], bound: _Table) -> list[_Dispatch]:
         """Return a dispatch for each of an initialiser's operators that has inputs OWNED_BY_DML.
 
-        The initialiser's table has a binding for each of its operators, in order.
+        The initialiser's table has one binding for each of its operators, in order.
         """
         found = []
         for owner, inputs in zip(owners, bound.inputs, strict=False):
@@ -343,7 +340,7 @@ class Dispatches:
         def release(this: int) -> int:
             if self._guard.inside:
                 return int(original(this))
-            # Do this before the list is gone: afterwards another list may have its address.
+            # Afterwards another list may have the same address.
             with self._lock:
                 content = self._lists.pop(this, None)
             result = int(original(this))
@@ -436,7 +433,7 @@ class _Submission:
     keep: Callable[[_Dispatch], None]
 
     def run(self) -> None:
-        """Submit every list once, in order, whatever fails in between."""
+        """Submit every list once, in order, even if dmlconf's own work fails."""
         begun = 0
         late = {p for p, each in self.pending.items() if any(d.late for d in each)}
         complete = set()
@@ -456,7 +453,7 @@ class _Submission:
         self._submit(self.lists[begun:])
         with self.guard.safely():
             self._wait()
-            # If the wait has failed, the queue still runs, and what it uses must not be released.
+            # If the wait fails, the queue still runs, and what it uses must not be released.
             with owner:
                 for index, dispatches in self.pending.items():
                     for dispatch in dispatches:
@@ -470,7 +467,7 @@ class _Submission:
                 self.original(self.queue, len(lists), ctypes.addressof(array))
 
     def _around(self, index: int, owner: ExitStack, *, after: bool) -> None:
-        """Submit copies for the late dispatches of a list: inputs before it runs, outputs after."""
+        """Submit copies for a list's late dispatches: inputs before it runs, outputs after."""
         commands = _list(self.lists[index])
         device = owner.enter_context(device_of(commands))
         for dispatch in self.pending[index]:
@@ -495,10 +492,10 @@ class _Submission:
 
 
 def _prepare(dispatch: _Dispatch, device: ComObject) -> None:
-    """Allocate memory for copies of a dispatch's tensors, as they are bound now.
+    """Allocate memory for copies of the tensors that a dispatch's table binds now.
 
     Raises:
-        HResultError: there is not enough memory; the dispatch then has none.
+        HResultError: there is not enough memory.
     """
     bound_inputs = chain.from_iterable(dispatch.table.inputs)
     inputs = zip(dispatch.what.inputs, bound_inputs, strict=False)

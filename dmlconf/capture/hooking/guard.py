@@ -1,4 +1,4 @@
-"""What each hook needs: to tell the application's calls from others, and to hide its own errors."""
+"""Tell the application's calls from others, and hide errors of hooks from the application."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dmlconf.capture.journal import JournalWriter
 __all__ = ["Guard"]
 
 _MOST_FAILURES: Final = 20
-"""How many failures of dmlconf itself are written to the journal."""
+"""How many failures of hooks are written to the journal."""
 
 
 class Guard:
-    """Marks threads that are inside `entered` or `safely`, and writes down what fails in hooks."""
+    """Marks threads that are inside `entered` or `safely`, and notes what fails in hooks."""
 
     def __init__(self, journal: JournalWriter) -> None:
         self._journal = journal
@@ -26,7 +26,7 @@ class Guard:
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is marked; its calls are then not the application's."""
+        """Whether this thread is marked, so that its calls are not the application's."""
         return getattr(self._inside, "entered", False)
 
     @contextmanager
@@ -41,10 +41,9 @@ class Guard:
 
     @contextmanager
     def safely(self) -> Iterator[None]:
-        """Do dmlconf's own work in a hook; write an error to the journal, and do not raise it.
+        """Do a hook's own work; write an error to the journal, and do not raise it.
 
-        Only the first `_MOST_FAILURES` errors are written. An interrupt is raised later, in the
-        main thread.
+        An interrupt is raised later, in the main thread.
         """
         before = self.inside
         self._inside.entered = True

@@ -1,9 +1,7 @@
 """Record what an application asks its DirectML devices to create and compile.
 
-The data of dispatches is kept by `dispatches`.
-
 A hook calls the original function with the same arguments and returns its result; the hook's own
-errors go to the journal only. DirectML itself also calls these functions, so only a thread's
+errors only go to the journal. DirectML itself also calls these functions, so only a thread's
 outermost call is the application's.
 """
 
@@ -48,7 +46,7 @@ class DataOptions:
     """Which data of dispatches is kept.
 
     Attributes:
-        folder: the folder for the data.
+        folder: for the data.
         dispatches: the most dispatches to keep of each operator and graph; 0 for weights alone.
         most_bytes: the most bytes of all data; statistics have no limit.
         statistics: whether the statistics of the data are kept instead of the data.
@@ -94,7 +92,7 @@ class Capture:
         self._patches.remove()
 
     def _loaded(self, module: int) -> None:
-        """Watch the devices that a library creates; this may run under the loader's lock."""
+        """Watch the devices that a library creates; may run under the loader's lock."""
         with self._guard.safely():
             for name, numbers in (("DMLCreateDevice", 1), ("DMLCreateDevice1", 2)):
                 kind = prototype(HRESULT, _POINTER, *[_UINT] * numbers, *NEW_OBJECT)
@@ -122,8 +120,8 @@ class Capture:
     def _watch_existing(self, module: int) -> None:
         """Watch the devices that a library has created already.
 
-        The hook of DMLCreateDevice replaces methods in the vtable of a new device, which those
-        devices share. So dmlconf creates one.
+        They share a vtable with the device that dmlconf creates, whose methods the hook of
+        DMLCreateDevice replaces.
         """
         with self._guard.safely():
             libraries = load(system.library_file(module))
@@ -132,7 +130,7 @@ class Capture:
                 Device(libraries, adapters.native(chosen)).close()
 
     def _watch(self, address: int, d3d: int) -> None:
-        """Watch a device, and all others of its library, which share its vtable."""
+        """Watch a device, and with it all of its library, which share its vtable."""
         device = ComObject(dml.IDML_DEVICE, address)  # The application's reference: not released.
         hooks: dict[str, Callable[[Callable[..., int]], Callable[..., int]]] = {
             "CreateOperator": self._creating_operator,
@@ -235,7 +233,7 @@ class Capture:
         self._journal.write({"event": "skipped", "what": what, "reason": reason})
 
     def _begin(self, line: tuple[str, Mapping[str, Any]]) -> int:
-        """Write that an operator or graph is compiled, described if new, and return its number."""
+        """Write that an operator or graph is compiled, described if new; return its number."""
         key, content = line
         with self._lock:
             number = self._numbers.get(key)

@@ -1,6 +1,6 @@
-"""Replace entries of vtables and of exports in this process, and restore the original ones.
+"""Replace entries of vtables and of exports in this process, and restore them.
 
-A vtable is a static part of a library, so replacing an entry affects all objects that use it.
+A vtable is a static part of a library, so that a replaced entry affects all objects that use it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Replaced:
     Attributes:
         content: the original bytes.
         replacement: the bytes that were written over them.
-        kept: the function that is called instead; it must stay alive.
+        kept: the function that is called instead, which must stay alive.
     """
 
     content: bytes
@@ -43,7 +43,7 @@ class Patches:
     """Replaces entries, and puts the original ones back.
 
     Attributes:
-        removed: whether the original entries were put back; afterwards nothing is replaced.
+        removed: whether the original entries were put back; then nothing more is replaced.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Patches:
         with self._lock:
             before = ctypes.c_void_p.from_address(entry).value or 0
             known = self._replaced.get(entry)
-            # If its library was unloaded and loaded again, the entry is the original one again.
+            # The entry is the original one again if the library was unloaded and loaded again.
             loaded_again = known is not None and struct.pack("<Q", before) == known.content
             if self.removed or (known is not None and not loaded_again):
                 return
@@ -85,7 +85,7 @@ class Patches:
     ) -> None:
         """Replace, once, a function that a library exports.
 
-        It is replaced for later lookups and, on Linux, for libraries that are bound to it already.
+        Later lookups find the replacement, and on Linux also libraries that are bound already.
 
         Args:
             module: the address of the loaded library.
@@ -115,7 +115,7 @@ class Patches:
                 self._exports.pop(entry, None)
 
     def remove(self) -> None:
-        """Put back the entries, unless something else replaced them; replace none any more."""
+        """Put back the entries that nothing else has replaced; replace no more."""
         with self._lock:
             self.removed = True
             for exported, hook in self._exports.values():
@@ -135,7 +135,7 @@ class Patches:
         before = ctypes.string_at(entry, len(content))
         try:
             system.overwrite(entry, content)
-        finally:  # If this fails, it may have written before.
+        finally:  # A write may fail after the bytes have changed.
             if ctypes.string_at(entry, len(content)) == content:
                 self._replaced[entry] = _Replaced(before, content, kept)
 
@@ -143,7 +143,7 @@ class Patches:
 def _or_end(original: _Hook) -> _Hook:
     """Return a function that calls a native one and, if that crashes, ends the process.
 
-    On Windows, ctypes turns a crash into a Python exception. The application would then go on with
+    On Windows, ctypes turns a crash into an exception, after which the application would go on with
     the result 0, which is S_OK.
     """
 

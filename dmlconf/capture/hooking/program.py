@@ -4,14 +4,13 @@ The command is `python -P -m dmlconf.capture.hooking.program JOURNAL DATA -- PRO
 says which data of dispatches is kept in the folder of the journal:
 
 - `none`: no data
-- `all,DISPATCHES,BYTES`: the data of the first DISPATCHES dispatches of each operator and graph,
-  BYTES at most in all
-- `weights,0,BYTES`: only weights, BYTES at most in all
-- `statistics,1,BYTES`: the statistics of the data of each operator's and graph's first dispatch,
-  and no data; BYTES is ignored
+- `all,DISPATCHES,BYTES`: the first DISPATCHES dispatches of each operator and graph, at most BYTES
+- `weights,0,BYTES`: weights, at most BYTES
+- `statistics,1,BYTES`: only statistics, of the first dispatch of each operator and graph; BYTES is
+  ignored
 
-PROGRAM is a script, or `-m MODULE`. Its `sys.argv`, `sys.path` and `__main__` are those that it has
-without the hooks and without PYTHONSAFEPATH. `-P` keeps the current folder out of `sys.path`.
+PROGRAM is a script, or `-m MODULE`. Its `sys.argv`, `sys.path` and `__main__` are as without the
+hooks and PYTHONSAFEPATH. `-P` keeps the current folder out of `sys.path`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ __all__ = ["parsed", "run"]
 
 
 def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> None:
-    """Run a program with the hooks; exceptions that the program raises are raised here."""
+    """Run a program with the hooks; its exceptions are raised here."""
     capture = Capture(JournalWriter(journal), data)
-    # When Python has begun to end, hooks can no longer run, so they are removed before.
+    # Hooks can no longer run once Python has begun to end.
     atexit.register(capture.end)
     program, *rest = arguments
     if program == "-m":
@@ -46,7 +45,7 @@ def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> No
 
 
 def parsed(text: str, folder: Path) -> DataOptions | None:
-    """Return the options that DATA stands for, with the folder for the data; None for `none`."""
+    """Return the options that DATA stands for; None for `none`."""
     if text == "none":
         return None
     kind, dispatches, most_bytes = text.split(",")

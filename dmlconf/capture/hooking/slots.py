@@ -24,14 +24,14 @@ _MOST_BINDINGS: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A tensor that is bound, with its name in a case."""
+    """A bound tensor, with its name in a case."""
 
     name: str
     tensor: TensorDesc
 
     @property
     def owned(self) -> bool:
-        """Whether the desc has OWNED_BY_DML: DirectML copies the data when it initialises."""
+        """Whether DirectML copies the data when it initialises (OWNED_BY_DML)."""
         return self.tensor.Owned
 
 
@@ -54,14 +54,14 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A bound part of a buffer: the address of the ID3D12Resource, and an offset in bytes."""
+    """A part of a buffer: the address of the ID3D12Resource, and an offset in bytes."""
 
     buffer: int
     offset: int
 
 
 def operator_slots(number: int, flags: int, operator: Operator, desc: Desc) -> Compiled:
-    """Return a compiled operator with the slots of its tensors."""
+    """Return a compiled operator with its tensors."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     tensors = {name: tensor for name, _, tensor in tensors_of(operator, desc)}
     inputs, outputs = (
@@ -75,7 +75,7 @@ def operator_slots(number: int, flags: int, operator: Operator, desc: Desc) -> C
 
 
 def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
-    """Return a compiled graph with the slots of its inputs and outputs."""
+    """Return a compiled graph with its inputs and outputs."""
     graph = decoded.graph
     by_number = dict(zip(decoded.inputs, graph.inputs.items(), strict=True))
     inputs = tuple(
@@ -89,9 +89,9 @@ def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
 def ranges(count: int, bindings: int | None) -> tuple[tuple[Range | None, ...], ...]:
     """Return the ranges of each binding of BindInputs or BindOutputs.
 
-    A buffer array has one range per buffer; None stands for nothing bound. In the table of an
-    initialiser, each binding is for one operator: an array of its inputs, or NONE. At most
-    `_MOST_BINDINGS` bindings are read, and at most as many buffers of an array.
+    A buffer array has one range per buffer. None stands for nothing bound. The table of an
+    initialiser has a binding for each operator: an array of its inputs, or NONE. At most
+    `_MOST_BINDINGS` bindings, and buffers of an array, are read.
 
     Source: IDMLBindingTable::BindInputs and IDMLOperatorInitializer, Microsoft Learn.
     """

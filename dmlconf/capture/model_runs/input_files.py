@@ -1,4 +1,4 @@
-"""Read inputs of a model from .npz files that are not trusted.
+"""Read inputs of a model from untrusted .npz files.
 
 Source: the page "numpy.lib.format" of NumPy's documentation, versions 1.0 and 2.0 of the format.
 """
@@ -59,7 +59,7 @@ def _array(name: str, content: bytes) -> Array:
     if dtype.hasobject:
         raise DamagedArchiveError(f"{name} holds Python objects, which are not read")
     rest = len(content) - stream.tell()
-    # Checked before an array is made, since one of the stated shape may not fit into memory.
+    # An array of the stated shape may not fit into memory.
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != rest:
         raise DamagedArchiveError(f"{name} has the shape {shape}, which {rest:,} bytes do not hold")
     array = np.frombuffer(content, dtype, offset=stream.tell())

@@ -1,4 +1,4 @@
-"""Make other forms of an ONNX model: with more tensors as outputs, or a single node of it."""
+"""Make other forms of an ONNX model: with more tensors as outputs, or with a single node."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OnnxNode:
     """A node of a model.
 
     Attributes:
-        name: the node's name, or else the name of its first output, or else its type.
+        name: the node's name, or else that of its first output, or else its type.
         operator: the type of the node, such as `Gemm`.
         inputs: the tensors that it reads, without optional ones that are absent.
         outputs: the tensors that it computes, likewise.
@@ -73,8 +73,8 @@ class OnnxGraph:
     def with_outputs(self, names: Sequence[str]) -> tuple[bytes, list[str]]:
         """Return the serialised model with these tensors as outputs too, and their names there.
 
-        An Identity node makes each new output. Without it, ONNX Runtime 1.24.4 cannot return the
-        result of a Conv that it fuses with a Relu.
+        An Identity node makes each new output, since ONNX Runtime 1.24.4 cannot return the result
+        of a Conv that it fuses with a Relu.
         """
         import onnx
 
@@ -128,7 +128,7 @@ class OnnxGraph:
     def tensor_bytes(self, inputs: Mapping[str, Array]) -> dict[str, int]:
         """Return the bytes of each computed tensor whose sizes ONNX infers from the inputs' sizes.
 
-        If ONNX refuses the model, there are none.
+        There are none if ONNX refuses the model.
         """
         import onnx
 
@@ -160,7 +160,7 @@ def _sizes(tensors: Sequence[Any]) -> Iterator[tuple[str, int]]:
 
 
 def read_graph(path: Path) -> OnnxGraph:
-    """Read the graph of an ONNX model; data of weights in other files is not read.
+    """Read the graph of an ONNX model, without the data of weights in other files.
 
     Raises:
         ModelError: the model cannot be read, is too large, or the package `onnx` is missing.

@@ -51,12 +51,12 @@ _TYPES: Final[Mapping[str, Any]] = {
 _MOST_INTEGER: Final = 9
 _MOST_DIGITS: Final = 19
 _DIMENSION_LIMIT: Final = 1 << 63
-"""ONNX holds dimensions as INT64, which have at most 19 digits."""
+"""ONNX stores dimensions as INT64, which have at most 19 digits."""
 
 _MOST_NAMED: Final = 5
 
 _CANNOT: Final = 3
-"""The exit code if the model or its inputs cannot be used, or what runs the model is missing."""
+"""The exit code if the model, its inputs or a package cannot be used."""
 
 OUTPUTS_DIFFER: Final = 4
 """The exit code if an output differs by more than `output_difference` permits."""
@@ -80,11 +80,11 @@ def generated(
 ) -> Array:
     """Return random data for an input: FLOAT from -1 to 1, integers from 0 to 9, or BOOL.
 
-    Equal names, types and sizes give equal data.
+    The data depends on name, type and sizes only.
 
     Args:
         kind: the type of the input as ONNX Runtime names it, such as `tensor(float)`.
-        shape: the sizes of the input; a name or None for a size that the model leaves open.
+        shape: the sizes of the input; a name or None for an open size.
         dimensions: open sizes by name; all other open sizes are 1.
 
     Raises:
@@ -104,7 +104,7 @@ def generated(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a model in both providers and compare its outputs, or find the first node that differs.
+    """Run a model in both providers; compare its outputs, or find the first node that differs.
 
     Returns:
         the exit code: 0, `OUTPUTS_DIFFER`, 1 if ONNX Runtime cannot load or run the model, or 3 if
@@ -161,12 +161,12 @@ def model_inputs(
     """Return the data of a model's inputs.
 
     Args:
-        session: a session of the model in which no open dimension has a size.
+        session: a session of the model without sizes of open dimensions.
         file_inputs: data from a file, by input.
 
     Raises:
-        ModelError: the model lacks a dimension or an input that the user names, or data for an
-            input cannot be generated.
+        ModelError: the model lacks a dimension or input that the user names, or data cannot be
+            generated.
     """
     inputs = session.runtime.get_inputs()
     dimensions = [size for each in inputs for size in each.shape if isinstance(size, str)]

@@ -1,7 +1,4 @@
-"""Sessions of ONNX Runtime for an ONNX model: its CPU provider and its DirectML provider.
-
-ONNX Runtime is imported when the first session opens.
-"""
+"""Sessions of ONNX Runtime for an ONNX model, in its CPU provider and its DirectML provider."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ class ModelError(ValueError):
 
 
 class OnnxRuntimeError(Exception):
-    """ONNX Runtime could not load or run a model; the message is its error's first line or type."""
+    """ONNX Runtime could not load or run a model."""
 
 
 class Session(Protocol):
@@ -65,7 +62,7 @@ class SessionSettings:
     """How sessions of a model are made.
 
     Attributes:
-        path: the model's file; data of weights in other files is looked for beside it.
+        path: the model's file; data of weights in other files is beside it.
         dimensions: sizes, by name, of dimensions that the model leaves open.
         fused: whether the DirectML provider may make graphs of several nodes.
     """
@@ -87,7 +84,7 @@ class SessionSettings:
         return self._session(model, _CPU)
 
     def cpu_with_open_dimensions(self) -> OnnxSession:
-        """Open a session of the CPU provider for the file, without sizes of open dimensions.
+        """Open a session of the CPU provider for the file, with all open dimensions left open.
 
         Raises:
             ModelError, OnnxRuntimeError: as `cpu`.
@@ -95,7 +92,7 @@ class SessionSettings:
         return replace(self, dimensions={}).cpu()
 
     def directml(self, model: bytes | None = None) -> OnnxSession:
-        """Open a session of the DirectML provider; the CPU provider runs nodes that it lacks.
+        """Open a session of the DirectML provider, with the CPU provider for nodes that it lacks.
 
         Raises:
             ModelError: ONNX Runtime or its DirectML provider is missing.
@@ -124,7 +121,7 @@ class SessionSettings:
             options.add_free_dimension_override_by_name(name, size)
         source = str(self.path) if model is None else model
         try:
-            # Where a provider fails, another must not replace it unnoticed.
+            # Another provider must not replace one that fails.
             session = onnxruntime.InferenceSession(
                 source, options, providers=list(providers), enable_fallback=0
             )

@@ -23,7 +23,7 @@ class OutputDifference:
     Attributes:
         text: the difference in words.
         beyond: whether it is more than two right providers may differ by.
-        compared: whether the tensors were compared.
+        compared: whether the tensors could be compared.
     """
 
     text: str
@@ -35,8 +35,8 @@ def output_difference(actual: Any, expected: Any) -> OutputDifference:
     """Compare an output with that of the CPU provider.
 
     Finite floating-point numbers may differ by the share in `_TOLERANCES` of the largest finite
-    magnitude in the CPU provider's tensor. Sizes, integers, BOOL, NaN and infinities may not
-    differ. An output that is no tensor of numbers, such as a sequence, is not compared.
+    magnitude in the CPU provider's tensor; sizes, integers, BOOL, NaN and infinities may not. An
+    output that is no tensor of numbers, such as a sequence, is not compared.
     """
     arrays = isinstance(actual, np.ndarray) and isinstance(expected, np.ndarray)
     if not arrays or actual.dtype.kind not in "fiub":

@@ -25,11 +25,11 @@ _PARTS: Final[Mapping[AttributeKind, tuple[tuple[str, str], DataType]]] = {
     AttributeKind.SIZE_2D: (("Width", "Height"), DataType.UINT32),
     AttributeKind.SCALE_BIAS: (("Scale", "Bias"), DataType.FLOAT32),
 }
-"""The members of each kind of attribute that is a struct, and their data type."""
+"""The members of each attribute that is a struct, and their data type."""
 
 
 def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
-    """Return an attribute as a desc holds it, from its value in a case file.
+    """Return an attribute of a case file as it is in a desc.
 
     Arrays become tuples. A constant of an enum becomes its name without the prefix; an unknown
     number is kept. A nested operator becomes a mapping of its fields, with its name as `operator`.
@@ -106,7 +106,7 @@ def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] =
     """Raise `CaseError` for scalars that do not fit the data type that another field names.
 
     A scalar of a 4-bit type may have any value of the 8-bit type that stores it. For a field that
-    `wraps`, -1 fits UINT8 since it fits INT8.
+    `wraps`, a negative integer must fit the signed type: -1 fits UINT8.
     """
     errors = CaseErrors()
     for field in operator.fields:
@@ -145,9 +145,9 @@ def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 
 
 def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str, Any]:
-    """Return a nested operator: its name as `operator`, and all of its fields by name.
+    """Return a nested operator: its name as `operator`, and its fields by name.
 
-    The enclosing operator supplies the data, so tensors are null.
+    Its tensors are null, since the enclosing operator supplies the data.
 
     Source: the page "Using fused operators to improve performance".
     """

@@ -32,9 +32,7 @@ __all__ = ["UnknownDescError", "decoded_desc", "operator_of_type", "shortest"]
 
 _MOST_DIMENSIONS: Final = 64
 _MOST_ITEMS: Final = 1 << 16
-"""Larger counts are taken for garbage: DirectML permits eight dimensions, and no operator needs an
-array of so many items.
-"""
+"""Larger counts are taken for garbage; DirectML permits 8 dimensions."""
 
 
 class UnknownDescError(ValueError):
@@ -61,8 +59,8 @@ def operator_of_type(number: int) -> Operator:
 def decoded_desc(address: int) -> tuple[Operator, Desc]:
     """Return the operator and the desc at the address of a `DML_OPERATOR_DESC`.
 
-    `shortest` converts FLOAT32 attributes. TotalTensorSizeInBytes is kept only if the data type,
-    Sizes and Strides imply another value.
+    `shortest` converts FLOAT32 attributes. TotalTensorSizeInBytes is left out if the data type,
+    Sizes and Strides imply it.
 
     Raises:
         UnknownDescError: the operator or a part of its desc cannot be read.
@@ -187,6 +185,6 @@ def _scalar(value: DML_SCALAR_UNION, type_name: str) -> Any:
 def shortest(value: float) -> float:
     """Return the number with the fewest decimal digits that rounds to the same FLOAT32 number.
 
-    0.10000000149, the FLOAT32 number nearest to 0.1, becomes 0.1. Infinities and NaN stay.
+    For example, 0.1 for the FLOAT32 number 0.10000000149. Infinities and NaN stay.
     """
     return float(str(np.float32(value))) if math.isfinite(value) else float(value)

@@ -1,6 +1,6 @@
-"""Declarations of DirectML.h that dmlconf uses, except descs of operators, tensors and graphs.
+"""Declarations of DirectML.h that dmlconf uses.
 
-The descs of operators and tensors are in `structs`, those of graphs in `dispatch/graph.py`.
+Descs of operators and tensors are in `structs`, those of graphs in `dispatch/graph.py`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ UINT64: Final = ctypes.c_uint64
 POINTER: Final = ctypes.c_void_p
 
 BINDING_ALIGNMENT: Final = 256
-"""DML_TEMPORARY_BUFFER_ALIGNMENT and DML_PERSISTENT_BUFFER_ALIGNMENT."""
+"""DML_TEMPORARY_BUFFER_ALIGNMENT and DML_PERSISTENT_BUFFER_ALIGNMENT, in bytes."""
 
 FEATURE_LEVELS: Final = tuple(
     level.major << 12 | level.minor << 8 for level in catalogue.FEATURE_LEVELS

@@ -103,14 +103,14 @@ def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     """Yield the adapters that can compute with Direct3D 12; the caller must release each.
 
     Adapters with the attribute CORE_COMPUTE come first, then those with GENERIC_ML, such as NPUs.
-    An adapter with both attributes comes twice.
+    An adapter with both comes twice.
 
     Args:
         library: libdxcore.so or dxcore.dll.
 
     Raises:
         LibraryError: the library is not DXCore.
-        HResultError: DXCore fails at CORE_COMPUTE or earlier; if it fails later, the list ends.
+        HResultError: DXCore fails before it has listed the adapters with CORE_COMPUTE.
         NativeCrashError: DXCore crashed, and Windows reported it.
     """
     create = function(library, "DXCoreCreateAdapterFactory", *NEW_OBJECT)
@@ -144,7 +144,7 @@ def read_property(adapter: ComObject, which: DXCoreAdapterProperty, into: Any) -
 
 
 def read_text(adapter: ComObject, which: DXCoreAdapterProperty) -> str:
-    """Return a property that is UTF-8 text; an empty text if the property is missing.
+    """Return a property that is UTF-8 text, or an empty text if the adapter lacks the property.
 
     Raises:
         HResultError: the property cannot be read.

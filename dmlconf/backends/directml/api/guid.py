@@ -9,7 +9,7 @@ __all__ = ["GUID"]
 
 
 class GUID(ctypes.Structure):
-    """A `GUID` of the Windows headers; `parse` makes one from its text form."""
+    """A `GUID` of the Windows headers."""
 
     _fields_ = (
         ("Data1", ctypes.c_uint32),

@@ -91,7 +91,7 @@ def failed(hresult: int) -> bool:
 
 
 def name(hresult: int) -> str:
-    """Return the HRESULT's name, or a text such as `0x80040154` if `HRESULTS` lacks it."""
+    """Return the HRESULT's name, or its digits, such as `0x80040154`, if `HRESULTS` lacks it."""
     value = unsigned(hresult)
     known = HRESULTS.get(value)
     return known[0] if known else f"0x{value:08X}"
@@ -121,7 +121,7 @@ class HResultError(Exception):
 
     @property
     def name(self) -> str:
-        """The HRESULT's name, or its digits, as the function `name` returns it."""
+        """The HRESULT's name or digits, as the function `name` returns them."""
         return name(self.hresult)
 
     def __str__(self) -> str:

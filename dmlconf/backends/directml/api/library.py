@@ -87,7 +87,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
     """Return the path of DirectML, and how it was found.
 
     Args:
-        path: the file, if the user names it.
+        path: the file of DirectML; None to search for it.
 
     Raises:
         LibraryError: DirectML is not found.
@@ -103,10 +103,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
-    """Yield where DirectML may be; if the option or the variable names a file, yield only that.
-
-    An empty variable names none.
-    """
+    """Yield where DirectML may be: only the file that the option or the variable names, if any."""
     if path is not None:
         yield _Candidate("the option path", Path(path))
         return
@@ -124,7 +121,7 @@ def _candidates(path: str | None) -> Iterator[_Candidate]:
 
 
 def _redistributable() -> Path | None:
-    """Return where onnxruntime-directml would have DirectML.dll; None without onnxruntime."""
+    """Return where the package onnxruntime-directml has DirectML.dll; None without onnxruntime."""
     try:
         spec = find_spec("onnxruntime")
     except (ImportError, ValueError):
@@ -135,7 +132,7 @@ def _redistributable() -> Path | None:
 
 
 def _shared_object(package: str) -> Path | None:
-    """Return the path of a package's shared object of DirectML, such as libdirectml.so, or None."""
+    """Return the path of the package's libdirectml.so, or None."""
     from importlib import metadata  # Slow to import, and not needed on Windows.
 
     try:
@@ -163,10 +160,10 @@ def _advice() -> str:
 
 
 def load(path: str | None = None) -> Libraries:
-    """Find DirectML, and load it with the libraries that it needs.
+    """Load DirectML and the libraries that it needs.
 
     Args:
-        path: the file of DirectML, if the user names it.
+        path: the file of DirectML; None to search for it.
 
     Raises:
         LibraryError: a library is not found or cannot be used.
@@ -201,7 +198,7 @@ def wsl_folder() -> Path:
 
 
 def _wsl_libraries(folder: Path) -> ctypes.CDLL:
-    """Load the libraries that libdirectml.so needs and finds by name; return Direct3D 12."""
+    """Load libdxcore.so and libd3d12.so, which libdirectml.so needs; return Direct3D 12."""
     missing = [name for name in ("libdxcore.so", "libd3d12.so") if not (folder / name).is_file()]
     if missing:
         raise LibraryError(
@@ -266,8 +263,8 @@ _MARKS: Final = (
     ("1.9.1", b"OneHot_256_uint32_native_uint64_emulated_4"),
     ("1.9.0", b"DML_OPERATOR_RESAMPLE2"),
 )
-"""Releases, the newest first, each with a name of an operator or kernel that its DirectML.dll
-contains, and that older ones lack. Newer ones contain it, too. Measured on 1.8.0 to 1.15.4.
+"""Releases, the newest first, each with a name of an operator or kernel that DirectML.dll contains
+since that release. Measured on 1.8.0 to 1.15.4.
 """
 
 
@@ -275,8 +272,8 @@ def native_version(content: bytes) -> str:
     """Return the version of a library's file; `unknown` if it cannot be determined.
 
     DirectML.dll has its version in its resources; some files have a text such as `DirectML 1.8.0`.
-    For other files of Linux, it is the newest release in `_MARKS` whose operator or kernel the file
-    names; the file may be newer.
+    For other files of Linux, it is the newest release in `_MARKS` whose name the file contains;
+    the file may be newer.
     """
     offset = content.find(_SIGNATURE)
     if offset >= 0 and len(content) >= offset + 16:

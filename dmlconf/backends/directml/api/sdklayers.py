@@ -27,7 +27,7 @@ class D3D12_MESSAGE_SEVERITY(IntEnum):
 
 
 class D3D12_MESSAGE(ctypes.Structure):
-    """A message of the debug layer; its description follows it in memory."""
+    """A message of the debug layer; its description follows in memory."""
 
     _fields_ = (
         ("Category", UINT),

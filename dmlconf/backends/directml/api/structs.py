@@ -105,7 +105,7 @@ _C_TYPES: Final[Mapping[AttributeKind, Any]] = {
 
 
 def is_pointer(field: Field) -> bool:
-    """Return whether a field of a desc is a pointer: to tensors, an array or a structure."""
+    """Return whether a field of a desc is a pointer."""
     return field.is_tensor or field.is_array or field.c_type.endswith("*")
 
 
@@ -163,7 +163,7 @@ class NativeDesc:
         return DML_OPERATOR_DESC(operator.type_value, self._keep(members))
 
     def _member(self, field: Field, value: Any, desc: Desc) -> Any:
-        """Return the value of a field: a number, a structure, an address, or None for zero."""
+        """Return a number, a structure, an address, or None for zero."""
         if value is None:
             return None
         if field.is_tensor:

@@ -70,7 +70,7 @@ class Method:
 
 
 def uncalled(names: str) -> tuple[Method, ...]:
-    """Return placeholder methods that only occupy vtable slots, from space-separated names."""
+    """Return methods that only occupy slots of the vtable, from names separated by spaces."""
     return tuple(map(Method, names.split()))
 
 
@@ -127,7 +127,7 @@ def _is_structure(result: Any) -> bool:
 
 @cache
 def prototype(result: Any, *arguments: Any) -> Callable[[int], Callable[..., Any]]:
-    """Return the type of a native function; calling the type with an address gives a function."""
+    """Return a type of native functions; called with an address, it gives a Python function."""
     if sys.platform == "win32":
         function_type: Callable[[int], Callable[..., Any]] = ctypes.WINFUNCTYPE(result, *arguments)
     else:
@@ -137,7 +137,7 @@ def prototype(result: Any, *arguments: Any) -> Callable[[int], Callable[..., Any
 
 @cache
 def method_type(method: Method) -> Callable[[int], Callable[..., Any]]:
-    """Return the ctypes type of a method, as a function whose first parameter is `this`.
+    """Return the type of a method's native function, whose first parameter is `this`.
 
     Raises:
         TypeError: the method's parameters are not declared.
@@ -220,7 +220,7 @@ class ComObject:
         return _object_at(name, interface, pointer)
 
     def release(self) -> None:
-        """Release the reference; doing so again has no effect.
+        """Release the reference; a second call has no effect.
 
         Raises:
             NativeCrashError: Windows reported a crash in the call.
@@ -262,7 +262,7 @@ def new_object(
 
 
 def _object_at(name: str, interface: Interface, pointer: ctypes.c_void_p) -> ComObject:
-    """Return the object that a call has created; E_POINTER as `HResultError` if it is null."""
+    """Return the object that a call has created; raise `HResultError` if there is none."""
     if not pointer.value:
         raise HResultError(name, 0x80004003)
     return ComObject(interface, pointer.value)

@@ -24,10 +24,7 @@ _MOST: Final = 2
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch a case three times for each of at most two choices of shared buffers.
-
-    The case's own choice is left out.
-    """
+    """Dispatch a case three times for each of at most two choices of shared buffers not its own."""
     if bench.compiles_as_graph(case) and not may_share_buffers(case.graph):
         return Inapplicable("no page permits it for a graph")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
@@ -44,10 +41,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
-    """Yield mappings from outputs to inputs; the first pair of each has another input.
-
-    Two mappings may have the same pairs in another order.
-    """
+    """Yield mappings from outputs to inputs, each with another input in its first pair."""
     graph = case.graph
     pairs = [
         (output, source)

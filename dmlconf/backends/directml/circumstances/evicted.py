@@ -1,4 +1,4 @@
-"""The circumstance `evicted`: before a dispatch, its memory leaves the device and comes back.
+"""The circumstance `evicted`: before a dispatch, memory leaves the device and comes back.
 
 Only memory of Direct3D is evicted: in the Wine lab, IDMLDevice::Evict of an initialiser or a
 compiled operator never returned (measured on DirectML 1.15.4).
@@ -35,6 +35,6 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
 
 
 def _resources(site: Site) -> list[ComObject]:
-    """Return the site's buffers; an ID3D12Resource is an ID3D12Pageable."""
+    """Return the site's buffers; each ID3D12Resource is an ID3D12Pageable."""
     regions = site.resources.arena, site.resources.temporary, site.resources.persistent
     return [region.buffer.resource for region in regions if region is not None]

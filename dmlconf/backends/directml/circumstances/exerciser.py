@@ -28,7 +28,7 @@ class DirectMLExerciser:
         """Start without memory.
 
         Args:
-            operators: the cache of the plain runs, whose operators need not be compiled again.
+            operators: the operators of the plain runs, which need not be compiled again.
             flags: the flags with which the plain runs compile operators.
             graph: whether each operator is compiled as a graph of one node.
         """
@@ -38,7 +38,7 @@ class DirectMLExerciser:
         self._bench = Bench(device, self._compiler, graph=graph)
 
     def _compiler(self, flags: DML_EXECUTION_FLAGS) -> OperatorCache:
-        """Return a cache that compiles with flags in addition to those of the plain runs."""
+        """Return a cache that compiles with these flags and those of the plain runs."""
         if flags not in self._operators:
             self._operators[flags] = OperatorCache(self._device.dml, self._flags | flags)
         return self._operators[flags]

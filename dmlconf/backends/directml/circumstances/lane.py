@@ -1,4 +1,4 @@
-"""An additional queue of a device with its own command list, for the circumstance `interleaved`."""
+"""An additional queue of a device with its own command list."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ __all__ = ["Lane"]
 
 
 class Lane(Device):
-    """A compute queue of an existing device, which may work at the same time as other queues."""
+    """A compute queue of an existing device."""
 
     def __init__(self, device: Device) -> None:
-        """Create the queue and what it needs; `HResultError` if a part cannot be created."""
+        """Create the queue and what it needs.
+
+        Raises:
+            HResultError: a part cannot be created.
+        """
         self._owned = ExitStack()
         self._recording = False
         self.d3d, self.dml, self.limit = device.d3d, device.dml, device.limit

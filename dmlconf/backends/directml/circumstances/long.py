@@ -1,7 +1,6 @@
 """The circumstance `long`: 1,000 dispatches; memory is measured after every 100.
 
-Only the process's own memory is measured (committed on Windows, resident on Linux), not the
-device's.
+Only the process's own memory is measured, not the device's.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ __all__ = ["exercise", "leak"]
 _BLOCKS: Final = 10
 _EACH: Final = 100
 _MOST_BYTES: Final = 1 << 16
-"""Cases whose arenas take more bytes are left out: copies of them would take long."""
+"""Cases whose arenas take more bytes are left out, since copies would take long."""
 
 _WARM: Final = 4
-"""The number of blocks after which caches should no longer grow."""
+"""The number of blocks of dispatches after which caches should no longer grow."""
 
 _LEAK_BYTES: Final = 4096
-"""An average growth of this many bytes per dispatch or more is a leak: a page of memory."""
+"""The least average growth per dispatch that is a leak: a page of memory."""
 
 
 def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
@@ -42,16 +41,16 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
         steps = bench.variations(site, [(block + number) % 3 for number in range(_EACH)])
         seen += bench.run(steps, read=lambda number: number == _EACH - 1)
         sizes.append(committed_bytes())
-    # The case's own inputs come first, as under all circumstances.
+    # The case's own inputs come first.
     seen.sort(key=lambda dispatch: dispatch.variation)
     return Exercised(tuple(seen), faults=leak(sizes))
 
 
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
-    """Return a fault if memory grows in each block after the fourth, and by 4 KiB a dispatch.
+    """Return a fault if memory grows in each block after the fourth by 4 KiB a dispatch on average.
 
-    The 4 KiB are the least average of these blocks that is a leak. `sizes` are the bytes of the
-    process after each of five or more blocks of 100 dispatches.
+    Args:
+        sizes: bytes of the process after each of five or more blocks of 100 dispatches.
     """
     kept = sizes[_WARM - 1 :]
     slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))

@@ -1,8 +1,8 @@
 """The circumstance `owned`: DirectML takes over constant inputs (OWNED_BY_DML) from an upload heap.
 
-All inputs but the first are made constant, as weights, biases and zero points are in applications.
-An input that shares an output's buffer is not. An input of a graph is made constant only if at
-least one node reads it, and each node that reads it permits OWNED_BY_DML.
+All inputs become constant but the first and those that share an output's buffer. An input of a
+graph becomes constant only if at least one node reads it, and each node that reads it permits
+OWNED_BY_DML.
 """
 
 from __future__ import annotations

@@ -12,16 +12,11 @@ __all__ = ["exercise"]
 
 _TOGETHER: Final = (0, 1, 2, 0, 2)
 _SINGLY: Final = (1, 0, 1, 2)
-"""The numbers of the dispatches' inputs, as `cases.variation.varied` takes them."""
+"""The variations of the dispatches' inputs, as in `Dispatch`."""
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Dispatch five times in one submission and four times singly.
-
-    An operator gets other inputs at each dispatch. A graph has only two sets of inputs, so that
-    some dispatches repeat the one before. All dispatches have the same inputs if DirectML has taken
-    over any (`Bench.variations`).
-    """
+    """Dispatch five times in one submission and four times singly."""
     site = bench.site(case)
     bench.initialize(site)
     seen = bench.run(bench.variations(site, _TOGETHER))

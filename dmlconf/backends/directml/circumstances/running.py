@@ -38,13 +38,10 @@ EXERCISES: Final[Mapping[Circumstance, _Exercise]] = {
     Circumstance.INTERLEAVED: interleaved.exercise,
     Circumstance.LONG: long.exercise,
 }
-"""For each circumstance, the function that runs a case under it."""
 
 
 def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised | Inapplicable:
-    """Run a case under a circumstance.
-
-    `Inapplicable` is also returned if the case takes too much memory or too many descriptors.
+    """Run a case under a circumstance; `Inapplicable` also if the case is too large for it.
 
     Raises:
         HResultError: a call failed.

@@ -1,7 +1,7 @@
 """The dispatches of a circumstance, called steps, that `bench` submits together.
 
-A step runs on a site: the case's compiled operator, its memory and its binding table. A site's
-arena is the memory that holds all tensors.
+A step runs on a site: the case's compiled operator, its memory and its binding table. The arena of
+a site is the memory of all tensors.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Site:
         bind_operator(self.table, self.compiled.needs, self.placement, self.resources)
 
     def moved(self, resources: Resources) -> Site:
-        """Return the site with other memory, to which `bind` binds the same table."""
+        """Return the site with other memory and the same table, to which `bind` binds it."""
         return replace(self, resources=resources)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One dispatch; `variation` is the number of its input data, as in `Dispatch`."""
+    """One dispatch; `variation` as in `Dispatch`."""
 
     site: Site
     variation: int = 0
@@ -58,13 +58,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A step, with the bytes of its arena before the step.
+    """A step, with the bytes of its arena before it.
 
     Attributes:
         start: the offset of `image` in the upload buffer.
         image: the bytes, UINT8.
-        back: the offset in the readback buffer to which the arena is copied after the step; None
-            if the arena is not read back.
+        back: the offset of the arena in the readback buffer after the step; None if the arena is
+            not read back.
     """
 
     step: Step
@@ -75,7 +75,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Steps, with buffers for the bytes of their arenas before and after each step."""
+    """Steps, with buffers for the bytes of their arenas before and after them."""
 
     loads: tuple[Load, ...]
     upload: Buffer

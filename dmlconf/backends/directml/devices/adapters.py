@@ -24,7 +24,7 @@ WARP: Final = "warp"
 """The name with which a user selects Microsoft's software adapter."""
 
 _WARP_DEVICE: Final = (0x1414, 0x008C)
-"""The `vendor_id` and the `device_id` of that adapter."""
+"""The `vendor_id` and the `device_id` of Microsoft's software adapter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Adapter:
         vendor_id: the PCI vendor, such as 0x10de.
         device_id: the PCI device.
         driver_version: the version as Windows writes it, or None if unknown.
-        luid: its number until the machine restarts, in hexadecimal.
+        luid: its identifier until the machine restarts, in hexadecimal.
         dedicated_memory: bytes of its own memory.
         software: whether it computes on the CPU, or is not known to be hardware.
         shared_memory: bytes of the machine's memory that it may use.
@@ -70,7 +70,7 @@ class Adapters:
     def __init__(self, libraries: Libraries) -> None:
         """List the adapters.
 
-        On Windows, those of DXGI come first, then those that only DXCore knows.
+        On Windows, the adapters of DXGI come first, then those that only DXCore knows.
 
         Raises:
             BackendError: they cannot be listed.
@@ -106,7 +106,7 @@ class Adapters:
         if sys.platform == "win32":
             for native in dxgi.dxgi_adapters(ctypes.WinDLL("dxgi.dll")):
                 self._add(native, _by_dxgi(native, len(self._native)))
-            # Windows before version 2004 has no DXCore, and Wine has it in name only.
+            # Windows before version 2004 has no DXCore, and that of Wine does not work.
             with suppress(OSError, BackendError, HResultError, NativeCrashError):
                 self._add_by_dxcore(ctypes.WinDLL("dxcore.dll"))
         else:

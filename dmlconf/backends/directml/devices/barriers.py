@@ -1,4 +1,4 @@
-"""Record barriers: changes of buffers' states, and waits for what dispatches write."""
+"""Record barriers: state transitions of buffers, and waits for what dispatches write."""
 
 from __future__ import annotations
 

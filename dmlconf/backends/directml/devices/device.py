@@ -47,8 +47,8 @@ class Device:
         queue: the ID3D12CommandQueue.
         commands: the ID3D12GraphicsCommandList.
         fence: says when the queue's work is done.
-        limit: how long a submission may take; if one took longer, the device cannot be used.
-        messages: messages of the debug layers; None if none was requested, or none is active.
+        limit: how long a submission may take; once one took longer, the device cannot be used.
+        messages: messages of the debug layers; None if no layer was requested or is active.
         missing_layers: requested debug layers that are not available, and why.
     """
 
@@ -120,7 +120,7 @@ class Device:
     def _create_d3d(
         self, libraries: Libraries, adapter: ComObject
     ) -> tuple[ComObject, D3D12_COMMAND_LIST_TYPE]:
-        """Return a device and the type of its queue; a device without graphics needs COMPUTE."""
+        """Return a device and the type of its queue, which is COMPUTE for one without graphics."""
         create = function(
             libraries.d3d12, "D3D12CreateDevice", POINTER, ctypes.c_uint32, *NEW_OBJECT
         )
@@ -146,9 +146,9 @@ class Device:
         return self._owned.enter_context(self.d3d.create(name, interface, *arguments))
 
     def close(self) -> None:
-        """Release the device and everything that belongs to it, unless the device hangs.
+        """Release the device and everything that belongs to it.
 
-        Releasing a queue that is still busy may block forever.
+        A device that hangs is kept: releasing a busy queue may block forever.
         """
         if self.limit.exceeded:
             self._owned.pop_all()
@@ -158,7 +158,7 @@ class Device:
         """Ask DirectML for its highest feature level and its data types.
 
         Raises:
-            HResultError: DirectML does not say the level, as when the device was removed.
+            HResultError: DirectML does not tell the level, for example of a removed device.
         """
         supported = frozenset(t for t in DataType if self._supports(t))
         return Capabilities(self._highest_level(), supported)
@@ -168,7 +168,7 @@ class Device:
         return FeatureLevel(highest >> 12, highest >> 8 & 0xF)
 
     def highest_of(self, asked: Sequence[int]) -> int:
-        """Return the highest feature level that DirectML supports among these constants."""
+        """Return the highest of these feature levels that DirectML supports."""
         levels = (ctypes.c_uint32 * len(asked))(*asked)
         query = dml.DML_FEATURE_QUERY_FEATURE_LEVELS(len(levels), ctypes.addressof(levels))
         answer = dml.DML_FEATURE_DATA_FEATURE_LEVELS()
@@ -202,7 +202,7 @@ class Device:
     def begin(self, heap: DescriptorHeap) -> None:
         """Empty the command list and start to record; dispatches will use the heap."""
         if self._recording:
-            # This list was not submitted because of an exception.
+            # The previous list was not submitted because of an exception.
             with suppress(HResultError):
                 self.commands.call("Close")
         self._recording = True
@@ -212,7 +212,7 @@ class Device:
         self.commands.call("SetDescriptorHeaps", 1, heaps)
 
     def copy(self, target: Buffer, at: int, source: Buffer, start: int, size: int) -> None:
-        """Record a copy of `size` bytes, from offset `start` of one buffer to `at` of another."""
+        """Record a copy of `size` bytes from offset `start` of a buffer to `at` of another."""
         self.commands.call("CopyBufferRegion", target.resource, at, source.resource, start, size)
 
     def change(
@@ -225,7 +225,7 @@ class Device:
         change_states(self.commands, [each.resource.address for each in buffers], before, after)
 
     def dispatch(self, dispatchable: ComObject, table: ComObject) -> None:
-        """Record a dispatch, and a barrier so that later commands wait for its writes."""
+        """Record a dispatch, and a barrier for its writes."""
         self.recorder.call("RecordDispatch", self.commands, dispatchable, table)
         wait_for_writes(self.commands)
 
@@ -262,7 +262,7 @@ class Device:
         self.check_removed()
 
     def submit_open_list(self) -> None:
-        """Submit a command list that is not closed, for which Direct3D removes the device."""
+        """Submit a command list that is not closed, so that Direct3D removes the device."""
         with (
             self.d3d.create(
                 "CreateCommandAllocator", d3d12.ID3D12_COMMAND_ALLOCATOR, self._kind
@@ -295,8 +295,8 @@ def create_dml(
 
     Args:
         d3d: the ID3D12Device.
-        minimum: the lowest DML_FEATURE_LEVEL that will do.
-        flags: such as DEBUG, for the debug layer.
+        minimum: the DML_FEATURE_LEVEL that the device must at least support.
+        flags: DEBUG for the debug layer.
 
     Raises:
         HResultError: the device cannot be created.

@@ -13,7 +13,7 @@ from dmlconf.backends.directml.api.vtable import ComObject
 __all__ = ["WAIT_SECONDS", "Fence", "FenceTimeoutError", "WaitLimit"]
 
 WAIT_SECONDS: Final = 60.0
-"""How long a wait may take, unless `WaitLimit.seconds` is set."""
+"""How long a wait may take by default."""
 
 _FIRST_POLL_SECONDS: Final = 0.00005
 _LONGEST_POLL_SECONDS: Final = 0.002
@@ -21,7 +21,7 @@ _WAIT_TIMEOUT: Final = 0x887A_0027
 
 
 class FenceTimeoutError(HResultError):
-    """A device did not finish its work in time; the HRESULT is DXGI_ERROR_WAIT_TIMEOUT."""
+    """A device did not finish its work in time."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -46,14 +46,14 @@ class WaitLimit:
 class Fence:
     """Counts the submissions of one queue.
 
-    The fence is polled: SetEventOnCompletion without an event has no time limit, and events differ
-    between Windows and WSL.
+    The fence is polled, since SetEventOnCompletion without an event has no time limit, and events
+    differ between Windows and WSL.
     """
 
     def __init__(self, d3d: ComObject, queue: ComObject, limit: WaitLimit) -> None:
-        """Create the fence; `HResultError` if it cannot be created.
+        """Create the fence; `HResultError` if that fails.
 
-        `d3d` is the ID3D12Device, and `limit` is shared by all queues of the device.
+        `d3d` is the ID3D12Device. All queues of the device share `limit`.
         """
         self._fence = d3d.create("CreateFence", ID3D12_FENCE, 0, 0)
         self._queue = queue
@@ -65,20 +65,20 @@ class Fence:
         self._fence.release()
 
     def signal(self) -> None:
-        """Let the queue signal the fence when all its work so far is done."""
+        """Let the queue signal the fence after its work so far."""
         self._submissions += 1
         self._queue.call("Signal", self._fence, self._submissions)
 
     def delay(self, other: ComObject) -> None:
-        """Let another queue wait for this queue's work so far; this process does not wait."""
+        """Let another queue wait for this queue's work so far."""
         other.call("Wait", self._fence, self._submissions)
 
     def wait(self) -> None:
-        """Wait until all the queue's work is done; device removal ends every wait.
+        """Wait until the queue's work is done or the device is removed.
 
         Raises:
-            FenceTimeoutError: the work takes longer than the limit. After that, the limit for all
-                queues of the device is 0 s.
+            FenceTimeoutError: the work takes longer than the limit. Later waits for any queue of
+                the device may then take 0 s.
         """
         end = monotonic() + (0.0 if self._limit.exceeded else self._limit.seconds)
         pause = _FIRST_POLL_SECONDS

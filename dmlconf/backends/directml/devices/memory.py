@@ -31,11 +31,11 @@ class Buffer:
     Attributes:
         resource: the ID3D12Resource.
         size: the size in bytes.
-        memory: the address of the bytes if the CPU can access them; otherwise 0.
+        memory: the address of the bytes; 0 if the CPU cannot access them.
     """
 
     def __init__(self, device: ComObject, size: int, kind: D3D12_HEAP_TYPE) -> None:
-        """Create a buffer; upload and readback buffers stay mapped as long as they live.
+        """Create a buffer; upload and readback buffers stay mapped.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -95,9 +95,9 @@ class Buffers:
         self._buffers: dict[str, Buffer] = {}
 
     def get(self, name: str, size: int, kind: D3D12_HEAP_TYPE) -> Buffer:
-        """Return the buffer of that name and of this size or more.
+        """Return the buffer of that name, with at least `size` bytes.
 
-        A smaller buffer of that name is released, and its content is lost.
+        A smaller buffer of that name is released.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -127,7 +127,7 @@ class Region:
 
 
 class DescriptorHeap:
-    """A heap of `size` descriptors that shaders can see."""
+    """A heap of descriptors that shaders can see."""
 
     def __init__(self, device: ComObject, size: int) -> None:
         """Create a heap.

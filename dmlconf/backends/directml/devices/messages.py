@@ -1,4 +1,4 @@
-"""Debug layer messages about a case: Direct3D 12's info queue, which DirectML also writes to.
+"""Messages of debug layers about a case, from the info queue of Direct3D 12 and DirectML.
 
 Source: the pages of ID3D12InfoQueue and IDMLDebugDevice::SetMuteDebugOutput.
 """
@@ -32,7 +32,7 @@ from dmlconf.backends.protocol import (
 __all__ = ["InfoQueue", "Message", "with_messages"]
 
 MOST_TEXTS: Final = 20
-"""The most distinct errors of a case that are kept, and the most distinct warnings."""
+"""How many distinct errors of a case are kept, and how many distinct warnings."""
 
 _Severity = D3D12_MESSAGE_SEVERITY
 
@@ -95,7 +95,7 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
     - `Outputs`: errors and corruptions become faults, before the other faults.
-    - `Rejection`: its message becomes the errors, or empty. A corruption makes it a breakdown.
+    - `Rejection`: its message becomes the errors. A corruption makes it a breakdown.
     - `Breakdown`: the errors, corruptions and warnings follow its diagnostics.
     - `Declined`: it stays as it is.
 
@@ -120,10 +120,7 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
 
 
 def _texts(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield up to `MOST_TEXTS` distinct messages, and how many others there are.
-
-    A message that came several times says how often.
-    """
+    """Yield up to `MOST_TEXTS` distinct messages with how often each came, then how many follow."""
     counts = Counter(map(str, messages))
     for text, count in list(counts.items())[:MOST_TEXTS]:
         yield f"{text} ({count:,} times)" if count > 1 else text

@@ -1,7 +1,7 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process. If a driver crashes or hangs there, its adapter gets that as
-the reason why it cannot be used, and the survey goes on with the next adapter.
+Devices are opened in another process. If a driver crashes or hangs there, the survey notes that for
+its adapter, and goes on with the next adapter.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def survey(path: str | None = None) -> Survey:
         if not listed.adapters:
             raise BackendError(NO_ADAPTER)
         if len(entries) < len(listed.adapters):
-            # The process ended at this adapter; the next process starts after it.
+            # The process ended at this adapter; another process starts after it.
             adapter = listed.adapters[len(entries)]
             entries.append(Surveyed(adapter, None, f"while opening it, the process {process.end}"))
         if len(entries) >= len(listed.adapters):
@@ -72,13 +72,13 @@ class _Process:
     """A process that loads DirectML, lists the adapters, and opens devices on some of them.
 
     Attributes:
-        listed: what the process sent before it opened a device; None if it could not list adapters.
+        listed: what the process sent before it opened a device; None if it sent nothing.
         refusal: why DirectML cannot be used, if the process said so.
         end: how the process ended, or that it did not answer.
     """
 
     def __init__(self, path: str | None, first: int) -> None:
-        """Start the process, which opens devices on the adapters from the number `first` on."""
+        """Start the process, which opens devices on the adapters from index `first` on."""
         context = multiprocessing.get_context("spawn")
         self.listed: _Listed | None = None
         self.refusal: str | None = None
@@ -90,7 +90,7 @@ class _Process:
         theirs.close()
 
     def messages(self) -> Iterator[Surveyed]:
-        """Yield the survey of each adapter from the number `first` on."""
+        """Yield what each adapter from index `first` on can do."""
         try:
             while self._connection.poll(_SECONDS):
                 message = self._connection.recv()

@@ -1,4 +1,4 @@
-"""Batches of cases that run together. Each case has an arena: the memory of all its tensors."""
+"""Batches of cases that run together. A case's arena is the memory of all its tensors."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dmlconf.cases.model import Case
 __all__ = ["MOST_BYTES", "MOST_DESCRIPTORS", "MOST_WORK", "Batch", "Member", "Prepared"]
 
 MOST_BYTES: Final = 1 << 26
-"""Bytes of arenas, scratch and persistent memory that a batch of several cases may take."""
+"""The most bytes of arenas, scratch and persistent memory in a batch of several cases."""
 
 MOST_DESCRIPTORS: Final = 1 << 12
-"""Descriptors that a batch of several cases may take."""
+"""The most descriptors in a batch of several cases."""
 
 
 MOST_WORK: Final = 1 << 28
-"""Terms that a batch of several cases may compute, as `dmlconf.cases.work` counts them.
+"""The most terms that a batch of several cases computes, as `dmlconf.cases.work` counts them.
 
-A submission dispatches each case twice. At 10^9 terms a second, as in the Wine lab, that takes half
-a second; Windows may remove a device after 2 s.
+Each case is dispatched twice. At 10^9 terms a second, as in the Wine lab, that takes half a second;
+Windows may remove a device after 2 s.
 """
 
 
@@ -46,7 +46,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A case of a batch, with the offsets of its parts of the batch's memory and descriptors."""
+    """A case of a batch, with offsets in the batch's memory and descriptors."""
 
     prepared: Prepared
     arena: int
@@ -80,7 +80,7 @@ class Batch:
         return iter(self.members)
 
     def add(self, prepared: Prepared) -> bool:
-        """Add a case if it fits, and return whether it does. The first case always fits."""
+        """Add a case if it fits, and return whether it fits. The first case always fits."""
         compiled, placement = prepared.compiled, prepared.placement
         member = Member(
             prepared,

@@ -40,7 +40,7 @@ def bind_initializer(
     placement: Placement,
     resources: Resources,
 ) -> None:
-    """Bind what an initialiser needs: OWNED_BY_DML inputs, scratch and persistent memory."""
+    """Bind OWNED_BY_DML inputs, scratch memory and persistent memory to an initialiser."""
     if placement.any_owned():
         inputs = placement.inputs
         ranges = (DML_BUFFER_BINDING * len(inputs))(
@@ -67,7 +67,7 @@ def bind_operator(
     resources: Resources,
 ) -> None:
     """Bind an operator's tensors, scratch memory and persistent memory."""
-    # Inputs that DirectML took over at initialisation must not be bound again.
+    # The initialiser has bound the inputs that DirectML took over.
     inputs = [None if tensor is None or tensor.owned else tensor for tensor in placement.inputs]
     _bind_tensors(table, "BindInputs", inputs, resources.arena)
     _bind_tensors(table, "BindOutputs", placement.outputs, resources.arena)

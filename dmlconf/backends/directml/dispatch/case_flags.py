@@ -26,7 +26,7 @@ FLAG_TAGS: Final[Mapping[str, DML_EXECUTION_FLAGS]] = {
 
 
 def flags_of(tags: Collection[str]) -> DML_EXECUTION_FLAGS:
-    """Return the flags that tags ask for, without those of the backend's options."""
+    """Return the flags that tags ask for."""
     flags = DML_EXECUTION_FLAGS.NONE
     for tag, flag in FLAG_TAGS.items():
         if tag in tags:

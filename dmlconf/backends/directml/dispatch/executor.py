@@ -58,8 +58,7 @@ class Result:
     Attributes:
         arrays: the outputs of the first dispatch, by tensor.
         faults: the faults of both dispatches.
-        dispatch_seconds: how long each dispatch took by the device's clock; unknown times are left
-            out.
+        dispatch_seconds: how long each dispatch took by the device's clock; empty if unknown.
     """
 
     arrays: dict[str, Array]
@@ -69,8 +68,6 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A case whose binding tables are filled."""
-
     member: Member
     initializer_table: ComObject
     operator_table: ComObject
@@ -82,7 +79,7 @@ class Executor:
     def __init__(
         self, device: Device, flags: dml.DML_EXECUTION_FLAGS, *, graph: bool = False
     ) -> None:
-        """Compile operators with these flags and a case's own; with `graph`, as graphs of one node.
+        """Compile operators with these flags and those of each case; `graph`: as one-node graphs.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -99,7 +96,7 @@ class Executor:
 
     @property
     def operators(self) -> OperatorCache:
-        """The cache that compiles operators."""
+        """The compiled operators."""
         return self._operators
 
     def close(self) -> None:
@@ -123,11 +120,11 @@ class Executor:
         return Prepared(case, compiled, placement, perf_counter() - began, work_of(case))
 
     def trim(self, most: int = MOST_KEPT) -> None:
-        """Release the least recently used operators beyond a maximum."""
+        """Release all but the `most` most recently used operators."""
         self._operators.trim(most)
 
     def run(self, batch: Batch) -> list[Result]:
-        """Initialise the operators, dispatch each twice, and return their results, in order.
+        """Initialise the operators, dispatch each twice, and return the results in order.
 
         Raises:
             HResultError: a call failed.
@@ -164,7 +161,7 @@ class Executor:
         return results
 
     def _run_large(self, member: Member, batch: Batch) -> Result:
-        """Run a single large case, each dispatch in a submission of its own.
+        """Run one large case, each dispatch in its own submission.
 
         The arena is copied in pieces, which takes less memory.
         """
@@ -281,7 +278,7 @@ class Executor:
         )
 
     def _fill(self, buffer: Buffer | None, size: int, poison: int) -> None:
-        """Record that the first `size` bytes of a buffer, if any, become `POISONS[poison]`."""
+        """Record that the first `size` bytes of a buffer become `POISONS[poison]`."""
         for offset in range(0, size if buffer else 0, _POISON_BYTES):
             assert buffer is not None
             count = min(_POISON_BYTES, size - offset)
@@ -306,7 +303,7 @@ class Executor:
 
 
 class _Inputs(Mapping[str, Array]):
-    """A case's inputs; a generated input is generated at each access, which takes less memory."""
+    """A case's inputs; each access generates a generated input again, which takes less memory."""
 
     def __init__(self, case: Case) -> None:
         self._case = case

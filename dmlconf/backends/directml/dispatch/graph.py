@@ -131,7 +131,7 @@ class DML_GRAPH_DESC(ctypes.Structure):
 
 
 class NodeRefusalError(HResultError):
-    """CreateOperator failed for the node named `node`; the name of a lone operator is empty."""
+    """CreateOperator failed for the node `node`, whose name is empty for a lone operator."""
 
     def __init__(self, node: str, error: HResultError) -> None:
         super().__init__(error.call, error.hresult)
@@ -142,7 +142,7 @@ def create_operator(device: ComObject, node: Node) -> ComObject:
     """Return the IDMLOperator of a node; `device` is the IDMLDevice.
 
     Raises:
-        NodeRefusalError: CreateOperator fails: DirectML refuses the desc, or the device is gone.
+        NodeRefusalError: DirectML refuses the desc, or the device is gone.
         KeyError, UnknownOperatorError, OverflowError, ValueError: as in `NativeDesc`.
         NativeCrashError: DirectML crashed, and Windows reported it.
     """
@@ -159,7 +159,7 @@ def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_F
     Raises:
         NodeRefusalError: CreateOperator fails for a node.
         KeyError, UnknownOperatorError, OverflowError, ValueError: as in `create_operator`.
-        IndexError: the size that a constant declares is too small for its elements.
+        IndexError: a constant declares a size that is too small for its elements.
         HResultError: DirectML is older than feature level 2_1 or refuses the graph, or the device
             is gone.
         NativeCrashError: DirectML crashed, and Windows reported it.

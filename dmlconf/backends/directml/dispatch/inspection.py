@@ -1,6 +1,6 @@
-"""Read outputs and find faults in a case's arena, which holds all its tensors, after dispatches.
+"""Read outputs and find faults in a case's arena, the memory of all its tensors, after dispatches.
 
-Arenas are compared in blocks, so that no arena is copied whole.
+Arenas are compared in blocks, so that none is copied whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dmlconf.tensors.datatypes import Array, bits_of
 __all__ = ["Inspection", "inspect"]
 
 _BLOCK: Final = 1 << 18
-"""Number of elements that are compared at once."""
+"""How many elements are compared at once."""
 
 
 def inspect(
@@ -32,7 +32,7 @@ def inspect(
 ) -> tuple[dict[str, Array], tuple[Fault, ...]]:
     """Return the outputs of the first dispatch by tensor, and the faults of all dispatches.
 
-    `before` and `after` are the arena's bytes, UINT8, for each of one or two dispatches.
+    `before` and `after` are the arena's bytes, UINT8, around each of one or two dispatches.
     """
     inspection = Inspection(placement)
     for old, new in zip(before, after, strict=True):
@@ -77,7 +77,7 @@ class Inspection:
         self._different: dict[str, tuple[Array, Array]] = {}
 
     def add(self, before: Array, after: Array) -> None:
-        """Inspect the arena's bytes before and after one dispatch."""
+        """Inspect the arena's bytes, UINT8, before and after one dispatch."""
         for index, region in enumerate(self._regions):
             part = slice(region.begin, region.end)
             touched = _where_different(before[part], after[part])
@@ -160,7 +160,7 @@ def _where_different(one: Array, other: Array) -> Array:
 def _where_same(tensor: PlacedTensor, before: Array, after: Array, among: Array | None) -> Array:
     """Return the indices of an output's elements whose bits a dispatch did not change, INT64.
 
-    If `among` is given, only these indices are tested.
+    `among` are the indices to test; None for all.
     """
     old, new = (bits_of(elements_of(tensor.desc, content).ravel()) for content in (before, after))
     if among is not None:

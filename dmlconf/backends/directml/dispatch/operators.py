@@ -1,4 +1,4 @@
-"""Compile operators and graphs, and keep them for further cases with the same ones."""
+"""Compile operators and graphs, and keep them for later cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dmlconf.cases.plans import GraphPlan, Plan
 __all__ = ["MOST_KEPT", "CompiledOperator", "OperatorCache"]
 
 MOST_KEPT: Final = 256
-"""Maximum number of compiled operators that `trim` keeps by default."""
+"""How many compiled operators `trim` keeps by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class CompiledOperator:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """The numbers of descriptors of the initialiser and of the operator, at least 1 each."""
+        """Numbers of descriptors of the initialiser and of the operator, at least 1 each."""
         each = (self.initializer_needs, self.needs)
         initializer, operator = (max(p.RequiredDescriptorCount, 1) for p in each)
         return initializer, operator
@@ -57,7 +57,7 @@ class OperatorCache:
     """Compiles operators and graphs on one device, and keeps them until `trim` or `close`."""
 
     def __init__(self, device: ComObject, flags: dml.DML_EXECUTION_FLAGS) -> None:
-        """Compile everything with at least these flags; `device` is the IDMLDevice."""
+        """Compile with at least these flags; `device` is the IDMLDevice."""
         self._device = device
         self._flags = flags
         self._cache: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
@@ -65,7 +65,7 @@ class OperatorCache:
     def get(
         self, plan: Plan, flags: dml.DML_EXECUTION_FLAGS = dml.DML_EXECUTION_FLAGS.NONE
     ) -> CompiledOperator:
-        """Return a compiled operator or graph, which is valid until `trim` or `close` releases it.
+        """Return a compiled operator or graph; valid until `trim` or `close` releases it.
 
         Args:
             plan: the operator or the graph, with its bindings.
@@ -86,7 +86,7 @@ class OperatorCache:
         return compiled
 
     def trim(self, most: int = MOST_KEPT) -> None:
-        """Release the least recently used operators beyond a maximum."""
+        """Release all but the `most` most recently used operators."""
         while len(self._cache) > most:
             _, (_, owner) = self._cache.popitem(last=False)
             owner.close()

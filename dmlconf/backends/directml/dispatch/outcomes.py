@@ -1,8 +1,8 @@
 """Run cases in batches, and turn results and errors into outcomes.
 
-If the device is removed or hangs, the batch and all later cases break down. After any other failed
-call, the cases of a batch of several run again, one by one. So they do if a guard band or an input
-has changed, since another case of the batch, whose memory is adjacent, may have changed it.
+If the device is removed or hangs, the batch and all later cases break down. If another call fails
+in a batch of several cases, or a guard band or an input has changed, the cases run again one by
+one, since each may have changed the memory of another.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from dmlconf.cases.model import Case, ExpectedRejection
 __all__ = ["Runner", "die", "failure"]
 
 MOST_SECONDS: Final = 1.0
-"""Seconds of compiling after which a batch runs as it is, so that outcomes keep coming."""
+"""Seconds of compiling after which a batch runs, even if more cases fit."""
 
 _REFUSING: Final = frozenset(
     {"CreateOperator", "CompileOperator", "CompileGraph", "CreateOperatorInitializer"}
 )
-"""The calls whose errors mean that DirectML refuses the case, unless the device is gone or memory
+"""Calls whose failure means that DirectML refuses the case, unless the device is gone or memory
 runs out.
 """
 
@@ -51,7 +51,7 @@ class Runner:
     """Runs cases in batches, each as large as `Batch` and `MOST_SECONDS` permit."""
 
     def __init__(self, executor: Executor, messages: InfoQueue | None = None) -> None:
-        """Run on an executor; with messages of debug layers, each case runs alone."""
+        """Run on an executor; with `messages` of debug layers, each case alone."""
         self._executor = executor
         self._messages = messages
         self._device_loss: Outcome | None = None
@@ -113,7 +113,7 @@ class Runner:
             die([case], error)
         refused = isinstance(case.expectation, ExpectedRejection)
         if refused and not prepared.placement.holds_elements():
-            # It is not dispatched: its tensors are too small for their elements.
+            # Its tensors are too small for their elements: it is not dispatched.
             return Outputs({}, prepared.seconds)
         return prepared
 
@@ -180,7 +180,7 @@ def _strayed(result: Result) -> bool:
 
 
 def die(cases: Sequence[Case], error: NativeCrashError) -> NoReturn:
-    """End the process as an access violation does: Python has caught a processor exception."""
+    """Say which cases ran, and end the process with the exit code of an access violation."""
     identifiers = cases[0].identifier
     if len(cases) > 1:
         identifiers += f" or one of the {len(cases) - 1} that ran with it"

@@ -4,9 +4,9 @@ All tensors lie in one buffer, the arena, with a guard band of at least 256 byte
 each. An output in place lies where its input does.
 
 Before a dispatch, every byte that is not an element of a bound input holds a fill value. A plain
-run dispatches a case twice: with 0xCD, then with 0xFF. An output element that was not written holds
-0xCD and then 0xFF, except in place. An output that an operator computes from bytes outside its
-inputs' elements, such as those between strided elements, usually differs between the dispatches.
+run dispatches a case twice: with 0xCD, then with 0xFF. An output element that was not written then
+holds these values, except in place. An output that depends on bytes outside the inputs' elements
+usually differs between the dispatches.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GUARD: Final = 256
 """Minimum bytes of a guard band, and the minimum alignment of tensors."""
 
 POISONS: Final = (0xCD, 0xFF)
-"""The fill values before the first and the second dispatch; floats of bytes 0xFF are NaN."""
+"""The fill values of the first and of the second dispatch; floats of bytes 0xFF are NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PlacedTensor:
     """A tensor of a case, and where it lies in the arena.
 
     Attributes:
-        offset: the offset of its first byte in the arena.
+        offset: of its first byte in the arena.
         in_place: for an output, the input whose buffer it shares, or None.
     """
 
@@ -79,7 +79,7 @@ class Placement:
     Attributes:
         inputs: in the order of the bindings; None where nothing is bound.
         outputs: likewise.
-        span: used bytes of the arena, including guard bands.
+        span: bytes of the arena, including guard bands.
     """
 
     inputs: tuple[PlacedTensor | None, ...]
@@ -88,12 +88,12 @@ class Placement:
 
     @property
     def alignment(self) -> int:
-        """The required alignment of the arena itself in a larger buffer."""
+        """The required alignment of the arena in a larger buffer."""
         tensors = (tensor for tensor in (*self.inputs, *self.outputs) if tensor)
         return max([GUARD, *(tensor.desc.GuaranteedBaseOffsetAlignment for tensor in tensors)])
 
     def ordered(self) -> list[PlacedTensor]:
-        """Return the present tensors by offset; of two that share a buffer, only the output."""
+        """Return the tensors by offset; of two that share a buffer, only the output."""
         shared = {output.in_place for output in self.outputs if output}
         inputs = [tensor for tensor in self.inputs if tensor and tensor.name not in shared]
         outputs = [tensor for tensor in self.outputs if tensor]
@@ -113,7 +113,7 @@ class Placement:
         return any(tensor.owned for tensor in self.inputs if tensor)
 
     def initial(self, data: Mapping[str, Array]) -> Array:
-        """Return the arena's bytes for the initialisation: the inputs that DirectML takes over."""
+        """Return the arena's bytes for the initialisation, with the inputs of OWNED_BY_DML."""
         return self._image(data, POISONS[0], owned=True)
 
     def image(self, data: Mapping[str, Array], poison: int) -> Array:
@@ -151,7 +151,7 @@ class Placement:
 
 
 def placement_of(plan: Plan) -> Placement:
-    """Place the tensors of an operator or a graph: first the inputs, then the outputs."""
+    """Place the tensors of an operator or a graph."""
     end = 0
     inputs_by_name: dict[str, PlacedTensor] = {}
     shared: dict[str, list[TensorDesc]] = {}
@@ -197,7 +197,7 @@ def encode(values: Array, desc: TensorDesc, into: Array) -> None:
 
 
 def decode(desc: TensorDesc, content: Array) -> Array:
-    """Return a copy of a tensor's elements in the bytes of its buffer, shaped like its Sizes.
+    """Return a copy of a tensor's elements in its buffer's bytes, shaped like its Sizes.
 
     Raises:
         IndexError: the buffer is too small.
@@ -234,14 +234,14 @@ def _strides(desc: TensorDesc) -> Sequence[int]:
 
 
 def _last_element(desc: TensorDesc) -> int:
-    """Return the offset of a tensor's last element, in elements; -1 if it has none."""
+    """Return the index of a tensor's last element in its buffer; -1 if it has no elements."""
     if 0 in desc.Sizes:
         return -1
     return sum((size - 1) * step for size, step in zip(desc.Sizes, _strides(desc), strict=True))
 
 
 def _view(desc: TensorDesc, elements: Array) -> Array:
-    """Return a view of the buffer's elements that is shaped like Sizes."""
+    """Return a view of the buffer's elements, shaped like Sizes."""
     if 0 in desc.Sizes:
         return elements[:0].reshape(desc.Sizes)
     last = _last_element(desc)

@@ -1,4 +1,4 @@
-"""Transfer bytes to and from the device in pieces, so that no second buffer holds all of them."""
+"""Transfer bytes to and from the device in pieces, which takes less memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _States = D3D12_RESOURCE_STATES
 
 
 class Staging:
-    """Copies between the process and buffers of the device that are in the state COMMON.
+    """Copies to and from buffers of the device that are in the state COMMON.
 
     `HResultError` is raised if a call fails or the device is gone.
     """
@@ -55,5 +55,5 @@ class Staging:
 
 
 def mapped(buffer: Buffer, size: int) -> Array:
-    """Return the first `size` bytes of a mapped buffer, UINT8; the array shares their memory."""
+    """Return the first `size` bytes of a mapped buffer, UINT8, as a view of its memory."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(buffer.memory))

@@ -42,7 +42,7 @@ class Timestamps:
         self._size = 0
 
     def make_room(self, count: int) -> None:
-        """Allocate memory for this many timestamps, unless the device has no clock.
+        """Allocate memory for this many timestamps.
 
         A device that cannot allocate it counts as one without a clock.
         """
@@ -66,12 +66,12 @@ class Timestamps:
         self._size = size
 
     def take(self, commands: ComObject, index: int) -> None:
-        """Record that a timestamp is taken when everything recorded before it is done."""
+        """Record a timestamp, taken when everything recorded before it is done."""
         if self._frequency:
             commands.call("EndQuery", self._heap, D3D12_QUERY_TYPE.TIMESTAMP, index)
 
     def collect(self, commands: ComObject, count: int) -> None:
-        """Record that the first `count` timestamps are copied to a buffer that can be read."""
+        """Record a copy of the first `count` timestamps to a buffer that can be read."""
         if self._frequency:
             commands.call(
                 "ResolveQueryData",
@@ -86,8 +86,8 @@ class Timestamps:
     def seconds(self, count: int) -> list[float]:
         """Return the seconds from timestamp 0 to 1, from 2 to 3, and so on.
 
-        `count` is the number of timestamps: even, and at least 2. The list is empty if there is no
-        clock, or if it went backwards within a pair, as some clocks do.
+        `count` is the number of timestamps, even and at least 2. The list is empty if there is no
+        clock, or if the clock went backwards within a pair.
         """
         if not self._frequency:
             return []

@@ -1,4 +1,4 @@
-"""What both systems share: machine code, exported functions and writes to memory."""
+"""Machine code, exported functions and writes to memory, for both systems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Export:
 
     Attributes:
         module: the address of the library.
-        entry: the address of the function's entry in the library's table of exports.
+        entry: the address of the function's entry in the table of exports.
         function: the address of the function.
     """
 
@@ -33,10 +33,10 @@ class Export:
 
 
 def address_of(callback: Any) -> int:
-    """Return the address of a function that native code may call."""
+    """Return the native address of a function."""
     return ctypes.cast(callback, ctypes.c_void_p).value or 0
 
 
 def jump_to(target: int) -> bytes:
-    """Return the 14 bytes of machine code that jump to an address."""
+    """Return 14 bytes of machine code that jump to an address."""
     return _JUMP + struct.pack("<Q", target)

@@ -1,7 +1,4 @@
-"""The module of this process's system: `windows`, or `linux` for every other one.
-
-Both export the same names.
-"""
+"""The module of this process's system: `windows`, or `linux` for every other one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The libraries that are loaded into this process on Linux, and their tables of symbols.
+"""The libraries that are loaded on Linux, and their tables of symbols.
 
 Source: glibc's header link.h, and the System V ABI with its supplement for x86-64.
 """
@@ -20,7 +20,7 @@ _GNU_HASH: Final = 0x6FFF_FEF5
 """Tags of entries of the dynamic section."""
 
 _SECTION_LIMIT: Final = 1 << 12
-"""The most entries that are read of a library's dynamic section."""
+"""How many entries of a library's dynamic section are read."""
 
 _LOADED_SEGMENT: Final = 1
 """PT_LOAD: the segment is part of the library in memory."""
@@ -84,7 +84,7 @@ class _ProgramHeader(ctypes.Structure):
 
 @cache
 def debug_state() -> DebugState | None:
-    """Return the dynamic linker's `_r_debug`; None if it has none, since it is not glibc's."""
+    """Return the dynamic linker's `_r_debug`; None if the linker is not glibc's."""
     try:
         return DebugState.in_dll(ctypes.CDLL(None), "_r_debug")
     except ValueError:
@@ -92,7 +92,7 @@ def debug_state() -> DebugState | None:
 
 
 def loaded_libraries() -> Iterator[Library]:
-    """Yield the program, its libraries, and those that were loaded later; none without glibc."""
+    """Yield the program and all loaded libraries; none without glibc."""
     state = debug_state()
     address = None if state is None else state.r_map
     while address:
@@ -107,7 +107,7 @@ class Library:
     """A loaded library.
 
     Attributes:
-        base: the address to which addresses in its file are relative.
+        base: the address that addresses in its file are relative to.
         path: its path; empty for the program.
         dynamic: the address of its dynamic section.
     """
@@ -127,13 +127,13 @@ class Library:
         return tags
 
     def _table(self, tag: int) -> int | None:
-        """Return the absolute address of a table, which some libraries hold relative to `base`."""
+        """Return the absolute address of a table, which some libraries give relative to `base`."""
         address = self._tags.get(tag)
         return address if address is None or address >= self.base else self.base + address
 
     @property
     def size(self) -> int:
-        """How many bytes of memory lie between its base and the end of its last segment."""
+        """Bytes of memory from its base to the end of its last segment."""
         first = int(ctypes.c_uint64.from_address(self.base + 0x20).value)
         count = int(ctypes.c_uint16.from_address(self.base + 0x38).value)
         headers = (_ProgramHeader * count).from_address(self.base + first)
@@ -177,7 +177,7 @@ class Library:
         return ctypes.string_at((self._table(_STRTAB) or 0) + offset)
 
     def _offsets(self, text: bytes) -> set[int]:
-        """Return where a text is in the table of strings, also as the end of a longer one."""
+        """Return where a text is in the table of strings, also as the end of a longer text."""
         table = self._table(_STRTAB)
         strings = b"" if table is None else ctypes.string_at(table, self._tags.get(_STRSZ, 0))
         found, start = set(), strings.find(text)
@@ -195,7 +195,7 @@ def _gnu_hash(name: str) -> int:
 
 
 def _with_hash(table: int, wanted: int) -> Iterator[int]:
-    """Yield the indices of symbols whose hash is the wanted one but for the lowest bit.
+    """Yield the indices of symbols with the wanted hash, apart from its lowest bit.
 
     `table` is the address of a library's GNU hash table, which does not keep that bit.
     """

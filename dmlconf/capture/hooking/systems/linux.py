@@ -1,8 +1,8 @@
 """Find a loaded DirectML on Linux, and replace what it exports.
 
 The dynamic linker takes the address of a function from its library's table of symbols. A change
-there affects `dlsym` and libraries that are bound later. Libraries that are bound already have the
-address in slots of their own, which are changed as well.
+there affects `dlsym` and libraries that are bound later. Libraries that are bound already have
+slots with the address, which are changed as well.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WORD: Final = (1 << 64) - 1
 
 
 def refusal() -> str | None:
-    """Return why entries cannot be replaced on this system; None if they can."""
+    """Return why entries cannot be replaced here; None if they can."""
     if sys.platform != "linux":
         return "capture works on Windows, in WSL 2 and in the Wine lab"
     folder = wsl_folder()
@@ -58,7 +58,7 @@ def refusal() -> str | None:
 
 
 def loaded_modules() -> tuple[int, ...]:
-    """Return the address of each DirectML that is loaded."""
+    """Return the address of each loaded DirectML."""
     return tuple(library.base for library in loaded_libraries() if is_directml(library))
 
 

@@ -1,8 +1,7 @@
 """Learn on Linux when a DirectML is loaded into this process or unloaded.
 
-The dynamic linker calls an empty function for debuggers whenever its list of libraries changes. A
-jump is written over that function. With glibc before 2.41, the linker calls it before it binds new
-libraries.
+The dynamic linker calls an empty function for debuggers whenever its list of libraries changes; a
+jump is written over that function. glibc before 2.41 calls it before it binds new libraries.
 
 The linker holds its lock during the call, and Python code might wait for the interpreter's lock. So
 machine instructions look for DirectML, and call Python only if one was loaded or unloaded.
@@ -30,7 +29,7 @@ from dmlconf.capture.hooking.systems.linux_memory import executable, overwrite
 __all__ = ["LoadNotification", "debugged", "is_directml"]
 
 _NAME: Final = b"libdirectml."
-"""How the file names of DirectML begin: libdirectml.so, and libdirectml.HASH.so in wheels."""
+"""The beginning of DirectML's file names: libdirectml.so, and libdirectml.HASH.so in wheels."""
 
 _EMPTY: Final = re.compile(
     rb"(?:\xf3\x0f\x1e\xfa)?"  # endbr64
@@ -41,7 +40,7 @@ _EMPTY: Final = re.compile(
 """An empty function, and the padding up to the next one."""
 
 _FUNCTION_BYTES: Final = 16
-"""Functions begin at multiples of 16 bytes, so an empty one can hold as many."""
+"""Functions begin at multiples of 16 bytes, so that even an empty one has room for as many."""
 
 _FILTER: Final = (
     "48 b8 {state}"  # rax = the dynamic linker's state
@@ -86,10 +85,10 @@ def is_directml(library: Library) -> bool:
 
 
 def debugged() -> tuple[DebugState, bytes]:
-    """Return the dynamic linker's state, and the code of the function that it calls for debuggers.
+    """Return the dynamic linker's state, and the code of its function for debuggers.
 
     Raises:
-        OSError: the dynamic linker is an unknown one, or the function is not empty.
+        OSError: the C library is not glibc, or the function is not empty.
     """
     state = debug_state()
     if state is None:
@@ -107,7 +106,7 @@ def _libraries() -> Iterator[Library]:
 class LoadNotification:
     """Calls functions when a DirectML is loaded or unloaded.
 
-    These functions run under the dynamic linker's lock: they must not load any library.
+    They run under the dynamic linker's lock, and must not load any library.
     """
 
     def __init__(self, loaded: Callable[[int], None], unloaded: Callable[[int, int], None]) -> None:

@@ -1,4 +1,4 @@
-"""Write to read-only memory of this process on Linux, and put machine code into new memory."""
+"""Write to read-only memory on Linux, and put machine code into new memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _kept: Final[list[mmap.mmap]] = []
 
 
 def readable(address: int) -> bool:
-    """Return whether there is memory at an address that can be read."""
+    """Return whether memory at an address can be read."""
     return bool((_protection(address) or 0) & _READ)
 
 
@@ -43,7 +43,7 @@ def overwrite(address: int, content: bytes) -> None:
 
 
 def executable(code: bytes) -> int:
-    """Put machine code into new executable memory, which is never freed, and return its address."""
+    """Put machine code into new executable memory, never freed, and return its address."""
     memory = mmap.mmap(-1, len(code), prot=_READ | _WRITE | _EXECUTE)
     memory.write(code)
     _kept.append(memory)
@@ -51,7 +51,7 @@ def executable(code: bytes) -> int:
 
 
 def _protection(address: int) -> int | None:
-    """Return how the memory at an address is protected; None if there is none."""
+    """Return the protection of the memory at an address; None if there is no memory."""
     for line in Path("/proc/self/maps").read_bytes().splitlines():
         match = _MAPPING.match(line)
         if match is not None and int(match[1], 16) <= address < int(match[2], 16):

@@ -1,7 +1,7 @@
 """Find a loaded DirectML on Windows, and replace what it exports.
 
 Libraries and `GetProcAddress` take the address of a function from its library's export table. A
-changed table affects later lookups. Windows reports a loaded library before any lookup.
+change there affects later lookups, and Windows reports a loaded library before any lookup.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ __all__ = [
 ]
 
 _REACH: Final = 1 << 32
-"""How far from its library's beginning a function may lie: export tables hold 32-bit distances."""
+"""How far a function may lie from its library's beginning: export tables have 32-bit offsets."""
 
 _LONGEST_PATH: Final = 1 << 15
 
 
 def refusal() -> str | None:
-    """Return why entries cannot be replaced on this system; None if they can."""
+    """Return why entries cannot be replaced here; None if they can."""
     if platform.machine() not in ("AMD64", "x86_64"):
         return f"capture works on x86-64 processors, and this one is {platform.machine()}"
     return None
 
 
 def loaded_modules() -> tuple[int, ...]:
-    """Return a tuple of the address of the loaded DirectML; an empty one if none is loaded."""
+    """Return the address of the loaded DirectML, if any."""
     get = windows_library("kernel32").GetModuleHandleW
     get.restype = ctypes.c_void_p
     get.argtypes = (ctypes.c_wchar_p,)

@@ -1,9 +1,9 @@
 """Learn on Windows when DirectML is loaded into this process or unloaded.
 
 Windows calls back for every library, on any thread and under its loader's lock. Python code may
-then wait forever for the interpreter's lock, which a session of ONNX Runtime keeps while another
-thread loads libraries. So machine instructions check the name's length and first four characters,
-and call Python only if both are right.
+then wait forever for the interpreter's lock, which ONNX Runtime keeps while another thread loads
+libraries. So machine instructions check the name's length and first four characters, and call
+Python only if both are right.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dmlconf.capture.hooking.systems.windows_memory import executable, windows_l
 __all__ = ["LIBRARY", "LoadNotification"]
 
 LIBRARY: Final = "directml.dll"
-"""The file name of DirectML in lower case. `_FILTER` is right for names of 4 to 63 characters."""
+"""The file name of DirectML in lower case; `_FILTER` needs 4 to 63 characters."""
 
 _LOADED: Final = 1
 _UNLOADED: Final = 2
@@ -65,7 +65,7 @@ _FILTER: Final = (
 class LoadNotification:
     """Calls functions when DirectML is loaded or unloaded.
 
-    These functions run under the loader's lock: they must not load any library.
+    They run under the loader's lock, and must not load any library.
     """
 
     def __init__(self, loaded: Callable[[int], None], unloaded: Callable[[int, int], None]) -> None:

@@ -1,4 +1,4 @@
-"""Write to read-only memory of this process on Windows, and put machine code into new memory."""
+"""Write to read-only memory on Windows, and put machine code into new memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _kernel32() -> Any:
 
 
 def readable(address: int) -> bool:
-    """Return whether there is memory at an address that can be read."""
+    """Return whether memory at an address can be read."""
     return not _kernel32().IsBadReadPtr(address, 1)
 
 
@@ -58,10 +58,10 @@ def overwrite(address: int, content: bytes) -> None:
 
 
 def executable(code: bytes, between: tuple[int, int] | None = None) -> int:
-    """Put machine code into new executable memory, which is never freed, and return its address.
+    """Put machine code into new executable memory, never freed, and return its address.
 
     Args:
-        between: two addresses between which the code must lie; None for anywhere.
+        between: addresses between which the code must lie; None for anywhere.
 
     Raises:
         OSError: no memory is free there.
