@@ -58,7 +58,7 @@ CHEAP: Final = (
     Circumstance.OFFSET,
     Circumstance.OWNED,
 )
-"""The default circumstances of a run; in the Wine lab, each takes less time than a plain run."""
+"""The default circumstances of a run."""
 
 ALL: Final = "all"
 NONE: Final = "none"
@@ -149,7 +149,6 @@ class Inapplicable:
 
 
 UnderCircumstance = Exercised | Inapplicable | Rejection | Breakdown
-"""The outcome of a case under a circumstance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +176,7 @@ class Exerciser(Protocol):
 def exercises_of(
     cases: Iterable[Case], circumstances: tuple[Circumstance, ...]
 ) -> Iterator[Case | Exercise]:
-    """Yield an `Exercise` for each case, or the case itself if it is to run only plainly.
-
-    Cases that must be refused, and cases that compare two forms of a graph, run only plainly.
-    """
+    """Yield an `Exercise` for each case, or the case itself if it is to run only plainly."""
     for case in cases:
         rejected = isinstance(case.expectation, ExpectedRejection)
         plain = rejected or case.relation is not None

@@ -87,7 +87,7 @@ class Capabilities:
 
 
 class FaultKind(StrEnum):
-    """Misbehavior of an operator apart from its values that a backend can detect."""
+    """The kinds of faults that a backend can detect."""
 
     GUARD_BAND = "guard band touched"
     INPUT = "input changed"

@@ -1,7 +1,4 @@
-"""Find and create backends by name; survey and check DirectML's devices.
-
-A backend's module is imported when it is needed.
-"""
+"""Find and create backends by name; survey and check DirectML's devices."""
 
 from __future__ import annotations
 

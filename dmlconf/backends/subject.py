@@ -52,7 +52,7 @@ def device_details(details: Mapping[str, Any]) -> Mapping[str, Any]:
 def is_independent(recorded: Mapping[str, Any], subject: Subject) -> bool:
     """Return whether results recorded in an environment may be used to judge a subject.
 
-    They may unless they come from the same subject, or both come from the reference.
+    They may not if they come from the same subject, or if both come from the reference.
     """
     both_reference = str(recorded["backend"]) == REFERENCE == str(subject[0])
     return not both_reference and subject_of(recorded) != subject

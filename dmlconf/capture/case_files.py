@@ -47,9 +47,7 @@ DATA: Final = "data"
 """The name of the folder of kept data, next to case files."""
 
 _MOST_TEXT: Final = 1 << 20
-"""The most characters of the entries in a file of graphs, unless it has a single entry. A case file
-may have 4 MiB.
-"""
+"""The most characters of the entries in a file of graphs, unless it has a single entry."""
 
 _MOST_NAMED: Final = 3
 """How many nodes a note names."""
@@ -71,7 +69,7 @@ class Written:
 
 
 Entry = Mapping[str, Any]
-"""An entry of a case file, or the file's head: what it says of all entries."""
+"""An entry of a case file, or the file's head: what the file says of all its entries."""
 
 File = tuple[Path, Entry, list[Entry]]
 """The path of a case file, its head, and its entries."""
@@ -82,7 +80,7 @@ def write_cases(
 ) -> Written:
     """Write case files below a folder: one for each operator, and others for graphs.
 
-    A case that does not load, as `dmlconf run` loads it, is left out.
+    Cases that `dmlconf run` could not load are left out.
 
     Args:
         folder: the folder for the files; weights go to folders `data` next to them.

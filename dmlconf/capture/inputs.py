@@ -1,7 +1,7 @@
 """Generate data for the inputs of captured cases, and read the descs of their entries.
 
-Floating-point inputs get numbers from -1 to 1, scales and variances from 0.25 to 1, indices numbers
-within their bounds, other integers numbers from 0 to 9, or to 7 for INT4.
+Floating-point inputs get numbers from -1 to 1, scales and variances from 0.25 to 1. Indices are
+within their bounds. Other integers are from 0 to 9, of INT4 from 0 to 7.
 """
 
 from __future__ import annotations

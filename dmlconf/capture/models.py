@@ -122,7 +122,7 @@ def _name(block: Block, used: dict[str, int]) -> str:
 
 
 def _named_alike(block: Block) -> Block:
-    """Return a block with numbered names, such as `input-1`, or `gemm-2` for node 2 if a GEMM."""
+    """Return a block with numbered names, such as `input-1`, or `gemm-2` for a GEMM as node 2."""
     names: dict[str, str] = {}
     parts = block.parts
     for name in parts.get("inputs", {}):

@@ -36,7 +36,7 @@ _MOST_PARTS: Final = 1 << 16
 """The most items of a list in a file."""
 
 _MOST_READS: Final = 8
-"""How many times the file's size its texts and lists may have together."""
+"""The texts and lists of a file may together have this many times its size."""
 
 _LONGEST_NAME: Final = 80
 """The most characters of an operator's name, and of other names in messages."""

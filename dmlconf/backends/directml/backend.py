@@ -120,7 +120,7 @@ class DirectMLBackend:
 
         Raises:
             BackendError: DirectML or the adapter cannot be used.
-            NativeCrashError: DirectML or DXGI crashed, and Windows reported it.
+            NativeCrashError: DirectML or DXGI crashed.
         """
         self._options = options
         self._libraries: Libraries = load(options.path)

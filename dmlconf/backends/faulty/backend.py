@@ -223,10 +223,7 @@ class FaultyBackend:
         return Environment(self.name, dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
-        """Return the highest feature level, every data type, and whether `half=on` was given.
-
-        For the fault `first-level`, return level 1_0 with FLOAT32, FLOAT16 and UINT32 only.
-        """
+        """Return what the backend claims to run: less than everything with `first-level`."""
         if self.fault == "first-level":
             return _FIRST_LEVEL
         half = self.modes.half
@@ -256,7 +253,7 @@ class FaultyBackend:
         return self.where is None or self.where.holds(names_of(case, self.where))
 
     def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +276,7 @@ class LevelBackend:
         return (run_at(self.level, case) for case in cases)
 
     def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing."""
 
 
 _OF_FAULT: Final = {"scaled": "by", "slow": "seconds"}

@@ -1,7 +1,4 @@
-"""Modes of the faulty backend: how it pretends to compile operators, and when its fault occurs.
-
-With `faulty:negated,metacommands=off,only=metacommands`, outputs are right.
-"""
+"""Modes of the faulty backend: how it pretends to compile operators, and when its fault occurs."""
 
 from __future__ import annotations
 
@@ -93,4 +90,3 @@ class Modes:
 
 
 DEFAULT_MODES: Final = Modes()
-"""DirectML's defaults; the fault always occurs."""

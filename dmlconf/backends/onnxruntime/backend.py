@@ -86,8 +86,8 @@ _LIMITS: Final = re.compile(
     r"|Axis > 1 isn't supported"
     r"|Unknown activation function: (?!relu|sigmoid|tanh)\w+|Unsupported activation function",
 )
-"""Messages of kernels that lack a part of their operator. A missing Relu, Sigmoid or Tanh is not
-among them, since ONNX requires these activations.
+"""Messages of kernels that lack a part of their operator. An unknown activation function Relu,
+Sigmoid or Tanh is not among them, since ONNX requires these.
 """
 _LAST_INPUT: Final = np.array([5.25, -3.5, 7.75], np.float32)
 _LAST_OUTPUT: Final = _LAST_INPUT + _LAST_INPUT
@@ -97,8 +97,8 @@ _LAST: Final = Program(
     constants={},
     steps=(Step("Add", ("last/x", "last/x"), ("last/y",)),),
 )
-"""A node Add at the end of a batch's model. If its output is wrong, a case disturbs later nodes, as
-one with an input that no node reads does in the OpenVINO provider.
+"""A node Add at the end of a batch's model. Its output is wrong if a case disturbs later nodes; in
+the OpenVINO provider, a case with an input that no node reads does so.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
@@ -368,8 +368,7 @@ def _imported() -> Any:
 def _first_line(error: Exception) -> str:
     """Return up to 500 characters of an error's first line, or its type if it has no text.
 
-    If that line is longer and others follow, ` ... ` and up to 200 characters of the last line are
-    added. Blank lines do not count.
+    If that line is longer, up to 200 characters of the last line follow, if there is another.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:

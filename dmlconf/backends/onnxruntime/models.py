@@ -78,7 +78,7 @@ def operators_of(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def _definition(node: onnx.NodeProto, opset: int) -> list[str]:
-    """Return the operators of ONNX's function for an operator, for FLOAT32; none without one."""
+    """Return the operators of the ONNX function that defines an operator for FLOAT32, if any."""
     schema = onnx.defs.get_schema(node.op_type, opset, "")
     if schema.has_function:
         return [each.op_type for each in schema.function_body.node]

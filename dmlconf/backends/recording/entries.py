@@ -38,7 +38,7 @@ _MOST_ELEMENTS: Final = 1 << 63
 """A sampled output of this many elements or more is refused, since indices are INT64."""
 
 Kind = tuple[str, str | None]
-"""The folder of a case with outputs, and the data type of one of these, or None."""
+"""The folder of a case with outputs, and the data type of one of its outputs, or None."""
 
 
 class DamagedEntryError(Exception):

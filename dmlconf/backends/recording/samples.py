@@ -69,7 +69,6 @@ def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
 
     - Two whole outputs: all elements.
     - A whole output and a sample taken from it, as `is_whole` tells: all elements of the whole
-    - A whole output and a sample taken from it, as `is_whole` tells: all elements of the whole
       output, on both sides.
     - A whole output and any other sample: the elements at the sample's indices.
     - Two samples: the elements at the indices that both have.

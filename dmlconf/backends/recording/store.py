@@ -1,7 +1,4 @@
-"""Recordings on disk: a single file FOLDER/NAME.dmlrec, or files FOLDER/<operator>/NAME.dmlrec.
-
-`dmlconf.backends.recording.file` has the format of one file.
-"""
+"""Recordings on disk: a single file FOLDER/NAME.dmlrec, or files FOLDER/<operator>/NAME.dmlrec."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ _TYPES: Final[Mapping[str, str]] = {
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
 _EXACT: Final = 2**53
-"""Larger integers are sent as text, from which the page makes a BigInt: JavaScript's numbers are
-FLOAT64.
+"""Integers of a larger size are sent as text, from which the page makes a BigInt: JavaScript's
+numbers are FLOAT64.
 """
 
 _PART: Final = LONGEST_SCRIPT // 4

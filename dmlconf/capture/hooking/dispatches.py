@@ -100,8 +100,7 @@ class _List:
     def release(self) -> None:
         """Release the memory of the copies, when the list was reset or is gone.
 
-        dmlconf waits only for a list's first submission. After a second one the list may still run,
-        so its copies keep their memory.
+        After a second submission, for which dmlconf does not wait, the copies keep their memory.
         """
         if self.submissions <= 1:
             for copies in self.copies:

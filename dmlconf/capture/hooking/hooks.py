@@ -46,7 +46,7 @@ class DataOptions:
     """Which data of dispatches is kept.
 
     Attributes:
-        folder: for the data.
+        folder: the folder for the data.
         dispatches: the most dispatches to keep of each operator and graph; 0 for weights alone.
         most_bytes: the most bytes of all data; statistics have no limit.
         statistics: whether the statistics of the data are kept instead of the data.
@@ -120,8 +120,8 @@ class Capture:
     def _watch_existing(self, module: int) -> None:
         """Watch the devices that a library has created already.
 
-        They share a vtable with the device that dmlconf creates, whose methods the hook of
-        DMLCreateDevice replaces.
+        dmlconf creates a device, in whose vtable the hook of DMLCreateDevice replaces methods. All
+        devices of the library share this vtable.
         """
         with self._guard.safely():
             libraries = load(system.library_file(module))
@@ -130,7 +130,7 @@ class Capture:
                 Device(libraries, adapters.native(chosen)).close()
 
     def _watch(self, address: int, d3d: int) -> None:
-        """Watch a device, and with it all of its library, which share its vtable."""
+        """Watch a device and all others of its library, which share its vtable."""
         device = ComObject(dml.IDML_DEVICE, address)  # The application's reference: not released.
         hooks: dict[str, Callable[[Callable[..., int]], Callable[..., int]]] = {
             "CreateOperator": self._creating_operator,

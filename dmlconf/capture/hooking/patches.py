@@ -40,7 +40,7 @@ class _Replaced:
 
 
 class Patches:
-    """Replaces entries, and puts the original ones back.
+    """Replaces entries, and restores them.
 
     Attributes:
         removed: whether the original entries were put back; then nothing more is replaced.

@@ -91,7 +91,7 @@ def ranges(count: int, bindings: int | None) -> tuple[tuple[Range | None, ...], 
 
     A buffer array has one range per buffer. None stands for nothing bound. The table of an
     initialiser has a binding for each operator: an array of its inputs, or NONE. At most
-    `_MOST_BINDINGS` bindings, and buffers of an array, are read.
+    `_MOST_BINDINGS` bindings are read, and as many buffers of an array.
 
     Source: IDMLBindingTable::BindInputs and IDMLOperatorInitializer, Microsoft Learn.
     """

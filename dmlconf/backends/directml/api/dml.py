@@ -1,7 +1,4 @@
-"""Declarations of DirectML.h that dmlconf uses.
-
-Descs of operators and tensors are in `structs`, those of graphs in `dispatch/graph.py`.
-"""
+"""Declarations of DirectML.h that dmlconf uses, apart from descs of operators and graphs."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     Raises:
         LibraryError: the library is not DXCore.
         HResultError: DXCore fails before it has listed the adapters with CORE_COMPUTE.
-        NativeCrashError: DXCore crashed, and Windows reported it.
+        NativeCrashError: DXCore crashed.
     """
     create = function(library, "DXCoreCreateAdapterFactory", *NEW_OBJECT)
     with new_object("DXCoreCreateAdapterFactory", create, IDXCORE_ADAPTER_FACTORY) as factory:

@@ -112,7 +112,7 @@ def dxgi_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     Raises:
         LibraryError: the library is not DXGI.
         HResultError: DXGI fails.
-        NativeCrashError: DXGI crashed, and Windows reported it.
+        NativeCrashError: DXGI crashed.
     """
     create = function(library, "CreateDXGIFactory1", *NEW_OBJECT)
     with new_object("CreateDXGIFactory1", create, IDXGI_FACTORY1) as factory:

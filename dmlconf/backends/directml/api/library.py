@@ -272,8 +272,8 @@ def native_version(content: bytes) -> str:
     """Return the version of a library's file; `unknown` if it cannot be determined.
 
     DirectML.dll has its version in its resources; some files have a text such as `DirectML 1.8.0`.
-    For other files of Linux, it is the newest release in `_MARKS` whose name the file contains;
-    the file may be newer.
+    For other files of Linux, this is the newest release in `_MARKS` whose operator or kernel the
+    file names; the file may be newer.
     """
     offset = content.find(_SIGNATURE)
     if offset >= 0 and len(content) >= offset + 16:

@@ -189,7 +189,7 @@ class ComObject:
         Raises:
             HResultError: the HRESULT says that the call failed.
             KeyError: the interface has no such method.
-            NativeCrashError: Windows reported a crash in the call.
+            NativeCrashError: the call crashed.
             TypeError: the method's parameters are not declared.
             ValueError: the reference was released.
         """
@@ -223,7 +223,7 @@ class ComObject:
         """Release the reference; a second call has no effect.
 
         Raises:
-            NativeCrashError: Windows reported a crash in the call.
+            NativeCrashError: the call crashed.
         """
         if self._address is not None:
             _, function = self._function("Release")
@@ -250,7 +250,7 @@ def new_object(
 
     Raises:
         HResultError: the HRESULT says that the call failed, or no object came.
-        NativeCrashError: Windows reported a crash in the call.
+        NativeCrashError: the call crashed.
     """
     pointer = ctypes.c_void_p()
     try:

@@ -1,8 +1,7 @@
 """The circumstance `aliased`: outputs share buffers of inputs where the catalogue permits it.
 
-The output and the input must have the same data type, Sizes, Strides and number of bytes. The input
-must not be OWNED_BY_DML or have overlapping elements. A graph must have a single operator with
-packed tensors, since DirectML's pages permit shared buffers only for operators.
+A graph must have a single operator with packed tensors, since DirectML's pages permit shared
+buffers only for operators.
 """
 
 from __future__ import annotations
@@ -24,7 +23,10 @@ _MOST: Final = 2
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch a case three times for each of at most two choices of shared buffers not its own."""
+    """Dispatch a case three times for each of at most two choices of shared buffers.
+
+    The case's own choice is left out.
+    """
     if bench.compiles_as_graph(case) and not may_share_buffers(case.graph):
         return Inapplicable("no page permits it for a graph")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]

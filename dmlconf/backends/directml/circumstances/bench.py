@@ -126,7 +126,7 @@ class Bench:
 
         Raises:
             HResultError: DirectML refuses the case, or there is not enough memory.
-            NativeCrashError: DirectML crashed, and Windows reported it.
+            NativeCrashError: DirectML crashed.
             TooLargeError: the case is too large for circumstances.
         """
         compilation = plan(case, as_graph=self._graph)
@@ -183,7 +183,7 @@ class Bench:
 
         Raises:
             HResultError: a call failed.
-            NativeCrashError: DirectML crashed, and Windows reported it.
+            NativeCrashError: DirectML crashed.
             TooLargeError: the tables of the case take too many descriptors.
         """
         compiled, placement, device = site.compiled, site.placement, self.device
@@ -229,7 +229,7 @@ class Bench:
 
         Raises:
             HResultError: a call failed.
-            NativeCrashError: DirectML crashed, and Windows reported it.
+            NativeCrashError: DirectML crashed.
             TooLargeError: the steps take too much memory.
         """
         work = self.prepared(steps, read=read)
@@ -344,7 +344,7 @@ class Bench:
         return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
-        """Return a step for each variation of the input data, as in `Dispatch`.
+        """Return a step for each of these variations, as in `Dispatch`.
 
         Numbers above the case's highest become the highest. If DirectML has taken over inputs, all
         become 0.

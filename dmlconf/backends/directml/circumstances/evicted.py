@@ -1,4 +1,4 @@
-"""The circumstance `evicted`: before a dispatch, memory leaves the device and comes back.
+"""The circumstance `evicted`.
 
 Only memory of Direct3D is evicted: in the Wine lab, IDMLDevice::Evict of an initialiser or a
 compiled operator never returned (measured on DirectML 1.15.4).

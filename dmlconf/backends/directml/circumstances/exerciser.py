@@ -38,7 +38,6 @@ class DirectMLExerciser:
         self._bench = Bench(device, self._compiler, graph=graph)
 
     def _compiler(self, flags: DML_EXECUTION_FLAGS) -> OperatorCache:
-        """Return a cache that compiles with these flags and those of the plain runs."""
         if flags not in self._operators:
             self._operators[flags] = OperatorCache(self._device.dml, self._flags | flags)
         return self._operators[flags]

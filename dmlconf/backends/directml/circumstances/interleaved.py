@@ -1,4 +1,4 @@
-"""The circumstance `interleaved`: no barrier between dispatches, two threads, and two queues."""
+"""The circumstance `interleaved`."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 
 
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
-    """Return a fault if memory grows in each block after the fourth by 4 KiB a dispatch on average.
+    """Return a fault if memory grows in each block after the fourth, and by 4 KiB a dispatch.
 
     Args:
         sizes: bytes of the process after each of five or more blocks of 100 dispatches.

@@ -1,4 +1,4 @@
-"""The circumstance `rebound`: a table is bound to other memory, and two tables take turns."""
+"""The circumstance `rebound`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The circumstance `repeated`: nine more dispatches, in one submission and in several."""
+"""The circumstance `repeated`."""
 
 from __future__ import annotations
 

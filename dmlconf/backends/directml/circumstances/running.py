@@ -1,4 +1,4 @@
-"""Run a case under any circumstance, and combine its dispatches that have the same results."""
+"""Run a case under any circumstance, and combine dispatches with the same results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
 
     Raises:
         HResultError: a call failed.
-        NativeCrashError: DirectML crashed, and Windows reported it.
+        NativeCrashError: DirectML crashed.
     """
     began = perf_counter()
     with bench:
@@ -60,7 +60,6 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
 
 
 def _together(dispatches: Iterable[Dispatch]) -> tuple[Dispatch, ...]:
-    """Combine the dispatches with the same inputs, buffers and results."""
     distinct: dict[tuple[object, ...], Dispatch] = {}
     for each in dispatches:
         digests = tuple((name, elements_digest(array)) for name, array in each.arrays.items())

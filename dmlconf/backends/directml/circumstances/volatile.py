@@ -1,4 +1,4 @@
-"""The circumstance `volatile`: bindings change after RecordDispatch."""
+"""The circumstance `volatile`."""
 
 from __future__ import annotations
 

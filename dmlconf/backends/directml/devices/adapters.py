@@ -74,7 +74,7 @@ class Adapters:
 
         Raises:
             BackendError: they cannot be listed.
-            NativeCrashError: DXGI crashed, and Windows reported it.
+            NativeCrashError: DXGI crashed.
         """
         self.found: tuple[Adapter, ...] = ()
         self._native: list[ComObject] = []
@@ -114,7 +114,6 @@ class Adapters:
             self._add_by_dxcore(ctypes.CDLL(str(libraries.folder / "libdxcore.so")))
 
     def _add_by_dxcore(self, library: ctypes.CDLL) -> None:
-        """Add the adapters of DXCore that are not in the list yet."""
         for native in dxcore.dxcore_adapters(library):
             adapter = _by_dxcore(native, len(self._native))
             if adapter.luid in {known.luid for known in self.found}:

@@ -38,7 +38,7 @@ POINTER: Final = ctypes.c_void_p
 
 
 class Device:
-    """A device with one queue and one command list: record commands, submit them, and wait.
+    """A device that records commands, submits them, and waits.
 
     Attributes:
         d3d: the ID3D12Device.
@@ -168,7 +168,7 @@ class Device:
         return FeatureLevel(highest >> 12, highest >> 8 & 0xF)
 
     def highest_of(self, asked: Sequence[int]) -> int:
-        """Return the highest of these feature levels that DirectML supports."""
+        """Return the highest feature level among `asked` that DirectML supports."""
         levels = (ctypes.c_uint32 * len(asked))(*asked)
         query = dml.DML_FEATURE_QUERY_FEATURE_LEVELS(len(levels), ctypes.addressof(levels))
         answer = dml.DML_FEATURE_DATA_FEATURE_LEVELS()
@@ -300,7 +300,7 @@ def create_dml(
 
     Raises:
         HResultError: the device cannot be created.
-        NativeCrashError: Windows reported a crash in the call.
+        NativeCrashError: the call crashed.
     """
     create = function(
         libraries.directml,

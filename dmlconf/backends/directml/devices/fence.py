@@ -77,8 +77,8 @@ class Fence:
         """Wait until the queue's work is done or the device is removed.
 
         Raises:
-            FenceTimeoutError: the work takes longer than the limit. Later waits for any queue of
-                the device may then take 0 s.
+            FenceTimeoutError: the work takes longer than the limit. Afterwards the limit for all
+                queues of the device is 0 s.
         """
         end = monotonic() + (0.0 if self._limit.exceeded else self._limit.seconds)
         pause = _FIRST_POLL_SECONDS

@@ -120,7 +120,7 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
 
 
 def _texts(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield up to `MOST_TEXTS` distinct messages with how often each came, then how many follow."""
+    """Yield up to `MOST_TEXTS` distinct messages and how often each came, and count the others."""
     counts = Counter(map(str, messages))
     for text, count in list(counts.items())[:MOST_TEXTS]:
         yield f"{text} ({count:,} times)" if count > 1 else text

@@ -72,7 +72,7 @@ class _Process:
     """A process that loads DirectML, lists the adapters, and opens devices on some of them.
 
     Attributes:
-        listed: what the process sent before it opened a device; None if it sent nothing.
+        listed: what the process sent before it opened a device; None if it could not list adapters.
         refusal: why DirectML cannot be used, if the process said so.
         end: how the process ended, or that it did not answer.
     """

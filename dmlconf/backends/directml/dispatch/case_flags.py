@@ -1,7 +1,4 @@
-"""Execution flags, such as DISABLE_META_COMMANDS, that a case asks for by tags.
-
-A captured case has the tags of the flags with which its application compiled the operator.
-"""
+"""Execution flags, such as DISABLE_META_COMMANDS, that a case asks for by tags."""
 
 from __future__ import annotations
 

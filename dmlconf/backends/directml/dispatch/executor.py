@@ -79,7 +79,7 @@ class Executor:
     def __init__(
         self, device: Device, flags: dml.DML_EXECUTION_FLAGS, *, graph: bool = False
     ) -> None:
-        """Compile operators with these flags and those of each case; `graph`: as one-node graphs.
+        """Compile operators with these flags and a case's own; with `graph`, as graphs of one node.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -111,7 +111,7 @@ class Executor:
 
         Raises:
             HResultError: DirectML refuses the case, or the device is gone.
-            NativeCrashError: DirectML crashed, and Windows reported it.
+            NativeCrashError: DirectML crashed.
         """
         began = perf_counter()
         compilation = plan(case, as_graph=self._graph)
@@ -128,7 +128,7 @@ class Executor:
 
         Raises:
             HResultError: a call failed.
-            NativeCrashError: DirectML crashed, and Windows reported it.
+            NativeCrashError: DirectML crashed.
         """
         if len(batch) == 1 and (batch.arena > LARGE_BYTES or batch.work > MOST_WORK):
             return [self._run_large(next(iter(batch)), batch)]
@@ -161,10 +161,7 @@ class Executor:
         return results
 
     def _run_large(self, member: Member, batch: Batch) -> Result:
-        """Run one large case, each dispatch in its own submission.
-
-        The arena is copied in pieces, which takes less memory.
-        """
+        """Run one large case: copy its arena in pieces, and submit each dispatch separately."""
         device, clock, placement = self._device, self._timestamps, member.prepared.placement
         arena, temporary, persistent = self._memory(batch)
         every = [buffer for buffer in (arena, temporary, persistent) if buffer]

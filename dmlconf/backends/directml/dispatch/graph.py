@@ -144,7 +144,7 @@ def create_operator(device: ComObject, node: Node) -> ComObject:
     Raises:
         NodeRefusalError: DirectML refuses the desc, or the device is gone.
         KeyError, UnknownOperatorError, OverflowError, ValueError: as in `NativeDesc`.
-        NativeCrashError: DirectML crashed, and Windows reported it.
+        NativeCrashError: DirectML crashed.
     """
     desc = NativeDesc(node.operator, node.desc)
     try:
@@ -162,7 +162,7 @@ def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_F
         IndexError: a constant declares a size that is too small for its elements.
         HResultError: DirectML is older than feature level 2_1 or refuses the graph, or the device
             is gone.
-        NativeCrashError: DirectML crashed, and Windows reported it.
+        NativeCrashError: DirectML crashed.
     """
     with ExitStack() as owner:
         desc = _NativeGraph(device, plan, owner)

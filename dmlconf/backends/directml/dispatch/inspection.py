@@ -1,7 +1,4 @@
-"""Read outputs and find faults in a case's arena, the memory of all its tensors, after dispatches.
-
-Arenas are compared in blocks, so that none is copied whole.
-"""
+"""Read outputs and find faults in the arena of a case, the memory of all its tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from dmlconf.tensors.datatypes import Array, bits_of
 __all__ = ["Inspection", "inspect"]
 
 _BLOCK: Final = 1 << 18
-"""How many elements are compared at once."""
+"""How many elements are compared at once, so that no arena is copied whole."""
 
 
 def inspect(

@@ -73,7 +73,7 @@ class OperatorCache:
 
         Raises:
             HResultError: DirectML refuses the operator or the graph, or the device is gone.
-            NativeCrashError: DirectML crashed, and Windows reported it.
+            NativeCrashError: DirectML crashed.
         """
         flags |= self._flags
         key = flags, plan.key()

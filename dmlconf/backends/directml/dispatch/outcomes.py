@@ -1,8 +1,8 @@
 """Run cases in batches, and turn results and errors into outcomes.
 
 If the device is removed or hangs, the batch and all later cases break down. If another call fails
-in a batch of several cases, or a guard band or an input has changed, the cases run again one by
-one, since each may have changed the memory of another.
+in a batch of several cases, the cases run again one by one. They also do if a guard band or an
+input has changed, since the memory of another case is adjacent.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Place a case's tensors in the device's memory, and fill that memory before each dispatch.
 
-All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
-each. An output in place lies where its input does.
+All tensors lie in one buffer, the arena, with a guard band before and after each. An output in
+place lies where its input does.
 
-Before a dispatch, every byte that is not an element of a bound input holds a fill value. A plain
-run dispatches a case twice: with 0xCD, then with 0xFF. An output element that was not written then
-holds these values, except in place. An output that depends on bytes outside the inputs' elements
-usually differs between the dispatches.
+Before the first dispatch of a plain run, every byte that is not an element of a bound input holds
+0xCD, before the second 0xFF. Output elements that were not written keep these values, except in
+place. An output that depends on bytes outside the inputs' elements usually differs between the two.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class PlacedTensor:
     """A tensor of a case, and where it lies in the arena.
 
     Attributes:
-        offset: of its first byte in the arena.
+        offset: the offset of its first byte in the arena.
         in_place: for an output, the input whose buffer it shares, or None.
     """
 

@@ -106,7 +106,7 @@ def _libraries() -> Iterator[Library]:
 class LoadNotification:
     """Calls functions when a DirectML is loaded or unloaded.
 
-    They run under the dynamic linker's lock, and must not load any library.
+    The functions run under the dynamic linker's lock, and must not load any library.
     """
 
     def __init__(self, loaded: Callable[[int], None], unloaded: Callable[[int, int], None]) -> None:

@@ -65,7 +65,7 @@ _FILTER: Final = (
 class LoadNotification:
     """Calls functions when DirectML is loaded or unloaded.
 
-    They run under the loader's lock, and must not load any library.
+    The functions run under the loader's lock, and must not load any library.
     """
 
     def __init__(self, loaded: Callable[[int], None], unloaded: Callable[[int, int], None]) -> None:
