@@ -21,7 +21,7 @@ _ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A name in a condition that no case of the operators has.
+    """A name in a condition that no case may use.
 
     Attributes:
         hint: which name may have been meant, or where names are listed.
@@ -71,6 +71,6 @@ def _has_any(operators: Iterable[str], name: str) -> bool:
 
 @cache
 def names_of_operator(operator: str) -> frozenset[str]:
-    """Return the names that a condition over an operator's cases may use; `GRAPHS` for graphs."""
+    """Return the names that a condition over cases of an operator, or of `GRAPHS`, may use."""
     entry = entry_of(operator)
     return frozenset(names(entry, {}, ())) - FUNCTIONS.keys() | entry.term_names | {"FeatureLevel"}

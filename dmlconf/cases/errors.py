@@ -75,9 +75,9 @@ class CaseErrors:
             raise CaseError(first.where, first.message, first.hint, [*first.others, *others])
 
     def raise_causes(self, consequence: type[CaseError]) -> None:
-        """Raise the errors, as `raise_any` does, that are not of the class `consequence`.
+        """Raise as `raise_any` does, without the errors of the class `consequence`.
 
-        If all are of that class, raise the first.
+        If all errors are of that class, raise the first.
         """
         causes = [error for error in self._errors if not isinstance(error, consequence)]
         if self._errors and not causes:

@@ -69,8 +69,8 @@ def element_count(facts: Mapping[str, Any]) -> int:
 def facts_of(case: Case) -> dict[str, Any]:
     """Return the facts of a case that the run log keeps, as JSON values.
 
-    Absent fields are left out. Tensors are text such as `FLOAT16 2x3 strides=1x2`, and so are
-    infinities and NaN. Arrays are lists, and nested operators and structs are objects.
+    Absent fields are left out. Tensors, infinities and NaN are text, such as
+    `FLOAT16 2x3 strides=1x2`. Arrays are lists, and nested operators and structs are objects.
 
     `in_place` lists the outputs that share the buffer of an input, and `data` the words of
     `DATA_WORDS` that hold for the inputs. Both are left out if empty.
@@ -154,7 +154,7 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     Level 4_1 is 41, since conditions are read as Python, where `4_1` is 41.
 
     Args:
-        condition: the condition; None if all names are needed. `Data` may be empty if the condition
+        condition: the condition; None if all names are needed. `Data` may be empty if a condition
             does not use it.
     """
     level = case.required_level
@@ -176,7 +176,7 @@ def names_of_node(node: Node) -> Namespace:
 def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
     """Return the names, with their values, that a condition may use.
 
-    - the desc's fields; an absent one is None, a nested operator its name
+    - the desc's fields; an absent one is None, a nested operator is its name
     - the terms of the operator's entry
     - what the function `constants` returns, such as `FLOAT16` and `BACKWARD`
     - `DataType` of the first tensor, None without tensors
@@ -225,10 +225,10 @@ def desc_of(entry: Entry, facts: Mapping[str, Any]) -> Desc:
 
 
 def products(operator: Operator, desc: Desc) -> int:
-    """Return how many terms are summed for an element of an output.
+    """Return how many terms are summed for an element of an output; the most if outputs differ.
 
-    That is 129 for a GEMM of matrices of 128 x 128 elements: C is one term, even if absent. It is 1
-    if nothing is summed or the number cannot be computed. If outputs differ, the largest counts.
+    There are 129 in a GEMM of 128 x 128 matrices, since C counts even if absent, and 1 if nothing
+    is summed or the number cannot be computed.
 
     Source: the precision rules of the catalogue.
     """

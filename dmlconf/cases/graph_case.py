@@ -44,7 +44,7 @@ class GraphCase(Case):
     relation: Relation | None = None
 
     most_variations: ClassVar[int] = 2
-    """The case's own inputs and one other set: to compute what a graph permits takes long."""
+    """The case's own inputs and one other set, since computing what a graph permits takes long."""
 
     is_compiled_as_graph: ClassVar[bool] = True
     forms: ClassVar[tuple[Relation, ...]] = tuple(Relation)
@@ -117,11 +117,11 @@ class GraphCase(Case):
         return broken
 
     def documented_violations(self) -> tuple[str, ...]:
-        """Return what `violations` returns; unenforced constraints of nodes are left out."""
+        """Return what `violations` returns, without the unenforced constraints of nodes."""
         return self.violations()
 
     def with_tensors(self, change: Callable[[str, TensorDesc], TensorDesc]) -> Self:
-        """Return the case unchanged: its tensors also have a desc in each node."""
+        """Return the case unchanged, since its tensors also have a desc in each node."""
         return self
 
     def constraint_error(self) -> CaseError:

@@ -75,7 +75,7 @@ def handles_in_order(identifiers: Iterable[str]) -> Iterator[str]:
 
 
 def handles_among(some: Iterable[str], identifiers: Iterable[str]) -> Mapping[str, str]:
-    """Return the handles of some cases, as `handles` does for all; keep only these in memory."""
+    """Return the handles that `handles(identifiers)` gives to some cases; keep only these."""
     digests = {identifier: longest_handle(identifier) for identifier in some}
     in_order = sorted(digests.values())
     lengths = [SHORTEST] * len(in_order)

@@ -64,8 +64,8 @@ def fits(pattern: str, text: str) -> bool:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    # Brackets are part of identifiers, so they are literal. Only the last `*` backtracks: with many
-    # that do, matching would take long.
+    # Brackets are literal, since identifiers contain them. Only the last `*` backtracks: matching
+    # takes long if many do.
     first, *others = (re.escape(part).replace(r"\?", ".") for part in name.split("*"))
     if not others:
         return re.compile(first, re.DOTALL)
@@ -91,10 +91,10 @@ def identifier_matcher(names: Collection[str]) -> Callable[[str], bool]:
 
 
 def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[str], list[str]]:
-    """Return the identifiers that the names stand for, and the names that no case has.
+    """Return the identifiers that the names stand for, and the names that stand for none.
 
-    A name may be the end of an identifier, as `stated` of `tile/tile/stated`, or else
-    a handle, such as `k3f9a`. Names of matrices, and patterns that a case fits, stay as they are.
+    A name may be the end of an identifier, as `stated` of `tile/tile/stated`, or else a handle,
+    such as `k3f9a`. Names of matrices, and patterns that a case fits, stay as they are.
 
     Raises:
         AmbiguousNameError: a short name stands for several cases or matrices.
@@ -120,10 +120,10 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
 
 
 def scope_of(names: Iterable[str]) -> Scope:
-    """Return the scope of names of cases.
+    """Return the operators and files that may have cases of these names.
 
     `gemm/matrix` gives GEMM and its file `matrix`; `gemm/ma*` gives GEMM and all files; `stated`
-    gives everything, and so does no name. Of several names the least specific decides.
+    gives everything, and so does no name. Several names give at least what each gives.
     """
     operators: set[str] = set()
     files: set[tuple[str, str]] | None = set()

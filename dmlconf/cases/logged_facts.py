@@ -16,7 +16,7 @@ _LARGEST: Final = 1 << 64
 _NUMBERS: Final = ("inf", "-inf", "nan")
 _NUMERIC: Final = (AttributeKind.UINT, AttributeKind.INT, AttributeKind.FLOAT, AttributeKind.BOOL)
 _DEEPEST: Final = 4
-"""The most levels of lists and objects in a plain value, one that a fact may have."""
+"""The most levels of nested lists and objects in a fact."""
 
 
 def facts_problem(operator_name: str, facts: Mapping[str, Any]) -> str | None:

@@ -22,7 +22,7 @@ from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
 from dmlconf.tensors.sample import Sample
 
-# `Case.graph` imports it when it is used.
+# At run time, `Case.graph` imports what it needs.
 if TYPE_CHECKING:
     from dmlconf.graphs.model import Graph, GraphNode
     from dmlconf.graphs.relations import Relation
@@ -160,10 +160,10 @@ class About:
     """What a case says about itself, for people.
 
     Attributes:
-        page: the documentation page, without its extension.
+        page: the name of the documentation page, without its extension.
         example: the number or name of the page's example, or None.
         recorded: the real DirectML that the expectation comes from, or None.
-        documented: the page's mistake: what the page says and why that is wrong; or None.
+        documented: what the page says wrongly, and why that is wrong; or None.
         origin: another source of the expectation, or None.
     """
 
@@ -206,8 +206,8 @@ class Case:
     files: Mapping[str, str] = field(default_factory=dict)
     disputes: str | None = None
     source: str | None = field(default=None, init=False, repr=False, compare=False)
-    """A digest of identifier, entry and parameters, without data files; None if unknown, as after
-    a change."""
+    """A digest of identifier, entry and parameters, without data files; None if unknown, as of a
+    case made by a change."""
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     most_variations: ClassVar[int] = 3
@@ -352,15 +352,18 @@ class Case:
         return CaseError(first.where, first.message, first.hint, others)
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
-        """Return the rule of a tolerance that applies in addition to `rule`, or None."""
+        """Return the rule that applies in addition to `rule`: that of a tolerance without a reason.
+
+        None if there is no such tolerance.
+        """
         tolerance = self.tolerances.get(output)
         return tolerance.rule if tolerance is not None and tolerance.reason is None else None
 
     def inputs(self) -> dict[str, Array]:
         """Return the inputs' arrays by tensor, shaped like their Sizes.
 
-        A case that expects a rejection may omit data, which is then zeros. Elements that share
-        memory, as along a stride of 0, are equal.
+        Data may be missing if the case expects a rejection; its elements are then 0. Elements that
+        share memory, as along a stride of 0, are equal.
         """
         if isinstance(self.data, _Inputs):
             return dict(self.data)
@@ -377,7 +380,7 @@ class Case:
         return self._input(name, self._input_tensors()[name])
 
     def with_inputs(self) -> Self:
-        """Return the case with arrays as data, so that `inputs` need not make them again."""
+        """Return the case with its inputs as arrays, so that `inputs` need not make them again."""
         case = self._with_arrays(self.inputs())
         object.__setattr__(case, "source", self.source)  # The data is the same, too.
         return case
@@ -437,8 +440,7 @@ class CaseTemplate:
         identifier: the identifier of its cases, without their parameters.
         index: the index of its entry among the file's cases, from 0.
         data: the entry in the file, which fits the schema.
-        tags: the tags for selection; the first is the file's name without extension, such as
-            `matrix`.
+        tags: the tags for selection; the first is the file's name without extension: `matrix`.
         challenge: the number that changes the seeds and shifts of generated data; None for the
             file's own.
         shared: whether the entry is in a file that several operators may share.

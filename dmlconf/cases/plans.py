@@ -38,7 +38,7 @@ class Binding:
 
 
 Bindings = tuple[Binding | None, ...]
-"""Tensors in the order of their bindings; None for an absent tensor, to which nothing is bound."""
+"""Tensors in the order of their bindings; None if a tensor is absent."""
 
 
 @dataclass(frozen=True, slots=True)

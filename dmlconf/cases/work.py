@@ -12,15 +12,15 @@ from dmlconf.catalogue.model import FieldKind, Operator
 __all__ = ["work_of"]
 
 _LITTLE: Final = 1 << 20
-"""The number of terms up to which the estimate need not be exact."""
+"""The number of terms up to which an estimate may be coarser."""
 
 
 def work_of(case: Case) -> int:
-    """Return about how many terms are computed, over all nodes of a graph.
+    """Return about how many terms are computed, in a graph by all of its nodes.
 
-    A GEMM of matrices of 128 x 128 elements computes 129 terms, counting C, for each of the 16,384
-    elements of its output. Estimates up to `_LITTLE` are coarser: the number of elements of the
-    largest output times that of the largest input.
+    A GEMM of 128 x 128 matrices computes 129 terms, counting C, for each of the 16,384 elements of
+    its output. Estimates up to `_LITTLE` are coarser: the number of elements of the largest output
+    times that of the largest input.
     """
     return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 

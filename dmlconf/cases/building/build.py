@@ -1,4 +1,4 @@
-"""Build a case from its entry in a file and, if it is of a matrix, its parameters."""
+"""Build a case from its entry in a case file and, if it is of a matrix, its parameters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _JSON: Final = json.JSONEncoder(separators=(",", ":"))
 
 
 def _source_of(planned: PlannedCase) -> str | None:
-    """Return a digest of what determines a case, except data files; None if that is not JSON."""
+    """Return a digest of a case's entry and parameters; None if the entry is not JSON."""
     entry = _entry_digest(planned.template)
     if entry is None:
         return None

@@ -35,7 +35,7 @@ class CaseFiles:
 
     Attributes:
         digests: SHA-256 in hexadecimal of each file that was read, by its name in the case.
-        reads: how many times a file was read.
+        reads: how many reads have succeeded.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,13 +44,13 @@ class CaseFiles:
         self.reads = 0
 
     def read(self, name: Any, tensor: TensorDesc, where: Where) -> Array:
-        """Return the elements of a file, shaped like the tensor's Sizes, in its data type.
+        """Return a file's array in the shape and data type of a tensor.
 
         Args:
             name: the file's path from the folder.
-            tensor: what the file is for. The file's array has the shape `Sizes` or one dimension;
-                elements of 4-bit types have a byte each.
-            where: the keys and indices that lead to the name, for errors.
+            tensor: the tensor that the file is for. The file's array has its `Sizes` or one
+                dimension. Elements of 4-bit types have a byte each.
+            where: the keys and indices that lead to the name in the entry, for errors.
 
         Raises:
             CaseError: the name is an absolute path, leads outside the folder, or does not end in
@@ -126,7 +126,7 @@ def _header(stream: BufferedReader, where: Where) -> tuple[tuple[int, ...], bool
 
 
 def _require_range(array: Array, tensor: TensorDesc, where: Where) -> None:
-    """Raise `CaseError` if a number does not fit a tensor of a 4-bit type."""
+    """Raise `CaseError` if the tensor has a 4-bit type that a number does not fit."""
     if tensor.DataType.bits >= 8 or not array.size:
         return
     least, most = int(array.min()), int(array.max())

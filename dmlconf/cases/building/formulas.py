@@ -32,7 +32,7 @@ class Fixed:
 
 
 def prepared(value: Any, where: Sequence[str | int]) -> Any:
-    """Return the value with its expressions read.
+    """Return a value with its expressions parsed.
 
     Raises:
         CaseError: an expression cannot be read.

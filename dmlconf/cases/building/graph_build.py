@@ -40,15 +40,15 @@ __all__ = ["build_graph", "operators_in", "read_relation"]
 _Data = dict[str, Array | Fill]
 
 _Entries = dict[tuple[str, str], Any]
-"""Entries of tensors by where they stand in a case, such as `("inputs", "X")`."""
+"""Entries of tensors by their location in the case's entry, such as `("inputs", "X")`."""
 
 
 def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
     """Build a graph case.
 
     Args:
-        wired: whether to check `WIRING_RULES`, such as that each node feeds something, and that the
-            graph can take the relation's form. A case that expects a rejection is not checked.
+        wired: whether to check the `WIRING_RULES`, and whether the graph can take the relation's
+            form. Neither is checked if the case expects a rejection.
 
     Raises:
         CaseError: the entry is not a valid graph with these parameters.
@@ -67,7 +67,7 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
         _require_one_origin(entry)
     with errors.collected():
         relation = read_relation(evaluated(written["relation"], names))
-    # The nodes are not read if errors follow here; the errors above do not matter to them.
+    # Errors from here on keep the nodes from being read; those above do not.
     independent = len(errors)
     given, held = _by_holder(written, names, errors)
     inputs = _tensors(given, files, data, errors, with_data=not rejected)
@@ -130,7 +130,7 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
     nodes = {}
     for name, node in entry["nodes"].items():
         where = ("nodes", name)
-        # The expressions of a repeated node may name its Index, even without a matrix.
+        # A repeated node may have expressions, even without a matrix: they may name its Index.
         read_node = prepared if "matrix" in entry or "repeat" in node else read
         nodes[name] = {
             key: read_node(value, (*where, key)) for key, value in node.items() if key != "desc"
@@ -334,8 +334,8 @@ def _known_constraint(constraint: Any, graph: Graph) -> None:
 def operators_in(planned: PlannedCase) -> frozenset[str]:
     """Return the names of the operators in a planned graph, without building it.
 
-    A case that is not a graph has none. Unknown names, and expressions that cannot be evaluated,
-    are left out.
+    The case of an operator has none. Unknown names, and expressions that cannot be evaluated, are
+    left out.
     """
     let, operators = _written_operators(planned.template)
     if not isinstance(operators, frozenset):
@@ -352,7 +352,7 @@ def _written_operators(
     If no operator is an expression, `let` is empty and the operators are a set of names.
     """
     entry = template.data
-    nodes = entry.get("nodes", {}).items()  # The entry of an operator has none.
+    nodes = entry.get("nodes", {}).items()  # The entry of an operator's case has none.
     written = [
         prepared(node["operator"], ("nodes", name, "operator"))
         if "matrix" in entry or "repeat" in node

@@ -27,7 +27,7 @@ _MOST_COPIES: Final = 1024
 """The most copies of a node with `repeat`."""
 
 _MOST_NAMED: Final = 8
-"""The most names in a message about a cycle, in which the first node is named twice."""
+"""The most names in a message about a cycle, which begins and ends with the same node."""
 
 _ABSENT: Final = Fixed(None)
 
@@ -47,7 +47,7 @@ class NodeEntry:
         key: the key of the node in the file: `conv` for the copy `conv[1]`.
         desc: the values of the fields by name, as `prepared` returns them.
         names: the named values that the node's expressions may use.
-        previous: the name of the copy before: `conv[0]` for `conv[1]`; else None.
+        previous: the name of the previous copy, `conv[0]` for `conv[1]`; None if there is none.
     """
 
     name: str
@@ -59,10 +59,10 @@ class NodeEntry:
 
 
 def node_entries(written: Mapping[str, Any], names: Namespace) -> tuple[NodeEntry, ...]:
-    """Return the nodes of an entry, in order.
+    """Return the nodes of a graph's entry, in order.
 
     Args:
-        written: the entry of each node, with its parts as `prepared` returns them.
+        written: the entry of each node by key, with its parts as `prepared` returns them.
 
     Raises:
         CaseError: an operator, a field, an expression or the number of nodes or copies is wrong.
@@ -130,7 +130,7 @@ class NodeReader:
 
     Attributes:
         nodes: the nodes that have been read, by name.
-        edges: every source of each input tensor that has been read.
+        edges: the sources of each input tensor that has been read.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class NodeReader:
         *,
         faulty: bool,
     ) -> None:
-        """`faulty`: the case expects a rejection, so that sources need not exist."""
+        """Pass `faulty` for a case that expects a rejection: its sources need not exist."""
         self._entries = {entry.name: entry for entry in entries}
         self._last = {entry.key: entry.name for entry in entries}
         self._inputs, self._constants, self._files = inputs, constants, files
@@ -209,7 +209,7 @@ class NodeReader:
     def source(self, text: Any, where: Where) -> Source:
         """Return the source that a text in a case file names.
 
-        `conv` is the first output of the node `conv` or, if that is repeated, of its last copy.
+        `conv` names the first output of the node `conv` or, if that is repeated, of its last copy.
 
         Raises:
             CaseError: the text is malformed; or nothing has that name, and the case expects no
@@ -242,7 +242,7 @@ class NodeReader:
 
         Raises:
             CaseError: there is no such tensor, its node cannot be read, or the nodes form a cycle.
-            _NotYetReadError: its node has not been read, as is possible before `read_all` ends.
+            _NotYetReadError: its node has not been read; never raised after `read_all`.
         """
         if isinstance(source, str):
             if source not in self._inputs:
@@ -344,7 +344,7 @@ class NodeReader:
         sources: Sequence[Source],
         where: Where,
     ) -> TensorDesc:
-        """Return an input's desc: what its entry states, and part of the rest from its source."""
+        """Return an input's desc: what its entry states, completed from its source."""
         own = {key: value for key, value in written.items() if key not in ("from", "chain")}
         if source is None:
             return read_tensor(own, name, {}, self._files, where)
@@ -376,7 +376,7 @@ class NodeReader:
 
 
 class _NotYetReadError(Exception):
-    """A node cannot be read before another one, which feeds it."""
+    """A node cannot be read before another node, which feeds it."""
 
 
 class UnreadSourceError(CaseError):

@@ -1,4 +1,4 @@
-"""Build an operator's case; read the expectations, and change the fills, of any case."""
+"""Build the cases of operators; read expectations and change fills, for graphs too."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def build_operator_case(planned: PlannedCase) -> Case:
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
     """Return the parts of an entry that may contain expressions, prepared for `evaluated`.
 
-    Without a matrix, text that begins with `=` is no expression. `_known_field` fills `known`.
+    Without a matrix there are no expressions. `known` is for `_known_field` to fill.
     """
     entry = template.data
     read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
@@ -148,9 +148,9 @@ _Known = dict[str, tuple[Any, _Data]]
 def _known_field(
     field: Field, node: Any, names: Namespace, data: _Data, files: CaseFiles, known: _Known
 ) -> Any:
-    """Return a field without expressions, which is read once for all cases of the template.
+    """Return a field without expressions, read once for all cases of its template.
 
-    A field that names files is read for each case: each needs the files' digests.
+    A field that names files is read for each case, which needs the files' digests.
     """
     if field.name not in known:
         own: _Data = {}
@@ -238,8 +238,8 @@ def read_expectation(
     """Return the outputs or the rejection that a case expects; None if it does not say.
 
     Args:
-        operator: the operator, or a graph's own entry.
-        expect: the entry's `expect` with its expressions evaluated; outputs are fields of
+        operator: the operator, or a graph's entry as `graph_entry` returns it.
+        expect: the entry's `expect` with its expressions evaluated. Its outputs are fields of
             `operator`.
 
     Raises:

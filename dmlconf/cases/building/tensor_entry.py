@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
-"""The most elements of an expected output, which is created as soon as a case is built."""
+"""The most elements of an expected output, whose array is made when its case is built."""
 
 MOST_DIMENSIONS: Final = 32
 """The most dimensions of a tensor with data. DirectML takes 8, and NumPy 64."""
@@ -40,7 +40,7 @@ _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
 
 _TYPES: Final[Mapping[str, DataType]] = {str(each): each for each in DataType}
 
-# All arguments of the fills `_WHOLE` must be whole numbers, and `_WHOLE_ARGUMENTS` of every fill.
+# Fills whose arguments must all be whole numbers, and arguments that must be so in every fill.
 _WHOLE: Final = frozenset({"integers", "sequence"})
 _WHOLE_ARGUMENTS: Final = frozenset({"seed", "every", "outliers", "fan_in"})
 
@@ -85,7 +85,7 @@ def read_tensor(
 
 
 _tensor: Final = lru_cache(maxsize=4096)(TensorDesc)
-"""Most tensors equal an earlier one and need not be created again."""
+"""Return a desc, the same object for equal ones: most tensors equal an earlier one."""
 
 
 def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:
@@ -112,7 +112,7 @@ def whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
     """Return a list of whole numbers, each from 0 to 2^32 - 1, as a tuple.
 
     Raises:
-        CaseError: it is not such a list.
+        CaseError: the value is no such list.
     """
     require_list(value, where)
     return tuple(_whole_number(number, (*where, index)) for index, number in enumerate(value))
@@ -255,7 +255,7 @@ def expected_array(
     """Return the array that a case expects for an output.
 
     Args:
-        value: what the case says: numbers, `{fill: ...}` or `{file: NAME.npy}`.
+        value: numbers, `{fill: ...}` or `{file: NAME.npy}`.
 
     Raises:
         CaseError: the value does not form the tensor, or the tensor has more than

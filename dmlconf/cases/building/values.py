@@ -14,10 +14,10 @@ __all__ = ["ValuesError", "require_fit", "tensor_values"]
 
 
 class ValuesError(ValueError):
-    """Numbers that do not form the tensor.
+    """Numbers that do not match the sizes or the data type of a tensor.
 
     Attributes:
-        where: the indices of the wrong number in the nested lists; empty if none is wrong.
+        where: the indices of the wrong number in the nested lists; empty for other errors.
     """
 
     def __init__(self, message: str, where: Sequence[int] = (), hint: str | None = None) -> None:
@@ -30,8 +30,8 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
 
     Args:
         values: numbers in row-major order: one flat list or tuple, or lists nested like the sizes.
-            A tensor of one element may be a single number. For FLOAT16, 0.1 is rounded; an integer
-            may be written 2.0.
+            A tensor of one element may be a single number. Floating-point types round numbers; an
+            integer may be written 2.0.
 
     Raises:
         ValuesError: the numbers do not match the sizes or the data type.

@@ -19,7 +19,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
     A file is returned once.
 
     Args:
-        elsewhere: paths that need not exist or have a case file: their cases are in shared files.
+        elsewhere: paths whose cases are in shared files; they need not exist or hold a case file.
 
     Raises:
         InvalidFilesError: a path does not exist or cannot be read, or a folder has no case file.
@@ -45,7 +45,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         files += inside or ()
     if problems:
         raise InvalidFilesError(problems)
-    # One path leads to each file once: links to folders are not followed.
+    # Below a single path, each file is found once: links to folders are not followed.
     return distinct(files) if len(given) > 1 else files
 
 

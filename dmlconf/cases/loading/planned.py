@@ -48,7 +48,6 @@ class PlannedCases(_MadeOnDemand):
     """Planned cases in order; those of large matrices are made each time they are asked for."""
 
     def __init__(self, cases: Iterable[PlannedCase] = ()) -> None:
-        """Take the cases one by one; those of large matrices are not kept as objects."""
         self._blocks: list[list[PlannedCase] | _OfMatrix] = []
         self._ends: list[int] = []
         for template, group in groupby(cases, attrgetter("template")):
@@ -131,6 +130,6 @@ class Picked(_MadeOnDemand):
 def of_each_template(plan: Iterable[PlannedCase]) -> Iterable[PlannedCase]:
     """Return the first case of each template of a plan, and perhaps others.
 
-    Of a large matrix in a `PlannedCases`, few cases are made. Of any other plan, all are.
+    A plan other than a `PlannedCases` is returned whole.
     """
     return plan.of_each_template() if isinstance(plan, PlannedCases) else plan

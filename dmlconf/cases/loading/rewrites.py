@@ -152,7 +152,7 @@ def _known(name: str, known: Mapping[str, Any], what: str, where: tuple[str, ...
 
 
 def rewritten(planned: PlannedCase) -> GraphCase:
-    """Return the mutant of a case, which expects nothing.
+    """Return the mutant of a case, without an expectation.
 
     The inputs, constants, nodes and outputs in the case's `rewrite` are added to the graph, or
     replace those of the same name; null removes one. Nodes that feed nothing may remain.
@@ -175,7 +175,7 @@ def _rewritten_template(template: CaseTemplate) -> CaseTemplate:
     for part in _PARTS:
         changed = {**entry.get(part, {}), **template.data["rewrite"].get(part, {})}
         entry[part] = {name: value for name, value in changed.items() if value is not None}
-    # A case that states outputs keeps its data. The new entry no longer shows that it states any.
+    # The mutant's entry states no outputs, so its own `keeps_data` would be false.
     challenge = None if template.keeps_data else template.challenge
     return replace(template, data=entry, challenge=challenge)
 

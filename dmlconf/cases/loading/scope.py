@@ -63,10 +63,7 @@ def _first_line(pattern: re.Pattern[bytes], content: bytes, key: bytes) -> re.Ma
 
 
 def _line_begins(content: bytes, key: bytes) -> Iterator[int]:
-    """Yield the offsets of the lines that begin with a key.
-
-    Measured: for the whole suite, a regular expression with `^` takes as long as importing NumPy.
-    """
+    """Yield the offsets of the lines that begin with a key, faster than a regular expression."""
     if content.startswith(key):
         yield 0
     before = content.find(b"\n" + key)

@@ -1,8 +1,8 @@
 """Case files that several operators share.
 
 The folder `SUITE/shared` is beside the folders of the operators, such as `SUITE/element_wise_add`.
-A file such as `SUITE/shared/GROUP/invalid.yaml` names operators. An entry counts as if it stood in
-`SUITE/OPERATOR/invalid.yaml` of each of them, or of the operators that the entry itself names. The
+A file such as `SUITE/shared/GROUP/invalid.yaml` names operators, and an entry may name some of
+them. It counts as if it stood in `SUITE/OPERATOR/invalid.yaml` of each of these operators. The
 path of an operator's folder or file also selects the operator's shared cases.
 """
 
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 KNOWN_PAGES: Final = "known_pages"
-"""The key under which the cache of a checked file keeps the page of each of its operators."""
+"""The key in a cached case file that holds the page of each operator."""
 
 SHARED: Final = "shared"
 """The name of the folder of shared files."""
@@ -164,7 +164,7 @@ def _operators_of(file: Path) -> frozenset[str]:
 def in_order(templates: Iterable[CaseTemplate]) -> tuple[CaseTemplate, ...]:
     """Return entries in the order of their files, shared ones among those of their operator.
 
-    Entries of a shared file `invalid.yaml` come where the operator's own `invalid.yaml` would. They
+    Entries of a shared file `invalid.yaml` come where the operator's own `invalid.yaml` would, or
     stay where they are if the operator has no files of its own.
     """
     listed = list(templates)

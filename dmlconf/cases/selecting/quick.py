@@ -1,20 +1,17 @@
-"""Choose few cases that have most of what many have: kinds, data types, layouts, attributes.
+"""Choose few cases that together have most of the features of many.
 
-The *features* of a case are read from its entry and parameters, without building it. The kind of a
-case is the name of its file, such as `matrix`. The case with most missing features is taken first,
-then the one with most features that are still missing:
+The features of a case are read from its entry and parameters, without building it. The case with
+the most missing features is chosen, then the case with the most that are still missing, and so on:
 
-- *demanded* features are the kind, data types, layouts and values of attributes. Cases are taken
-  while one is missing, but none for a single value of an attribute.
-- *wanted* features, such as a data type together with a value, or the end of a numeric range, count
+- *Demanded* features are the kind, data types, layouts, unusual data and values of attributes. The
+  kind is the name of the case's file, such as `matrix`. A case is chosen only if it has a missing
+  one, and not for a single value of an attribute.
+- *Wanted* features, such as a data type together with a value, or the end of a numeric range, count
   a tenth of a demanded one.
 
-For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 suffice: FLOAT16
-packed, FLOAT32 padded, and INT32. The cases of an operator's `invalid.yaml` all have the same
-single feature, so one is taken.
-
-Nothing is random. `-o` chooses the same cases of an operator as a run of all operators does. It may
-choose other graphs, since it chooses among those with the operator.
+One case of an operator's `invalid.yaml` is chosen. Nothing is random. `-o` chooses the same cases
+of an operator as a run of all operators, but perhaps other graphs: those without the operator
+cannot be chosen.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ _SIZES: Final = "sizes"
 """A kind whose entries are all demanded: each has sizes at which kernels switch to other code."""
 
 _OF_MANY_CASES: Final = ("matrix", _SIZES)
-"""Kinds whose entries stand for many cases each; a FLOAT16 case of each entry is demanded."""
+"""Kinds whose entries stand for many cases; of each entry with FLOAT16, such a case is demanded."""
 
 _HALF: Final = ("type", "FLOAT16")
 
@@ -47,7 +44,8 @@ _LAYOUT: Final = re.compile(r"(?i)layout|strides|flags|in_place|held")
 """Names of the parts of an entry that say where a tensor's elements lie."""
 
 _LEAST: Final = 2
-"""How many missing features of `values` a case must have that has no missing one of `first`."""
+"""The fewest missing features of `values` for which a case with no missing one of `first` is
+chosen."""
 
 _WEIGHT: Final = 10
 """How many wanted features count as much as one demanded feature."""
@@ -56,7 +54,7 @@ _MOST_VALUES: Final = 64
 """How many values of each list are searched for unusual ones."""
 
 _UNUSUAL: Final = ("specials", "ends")
-"""Fills of numbers that kernels often get wrong."""
+"""Fills with numbers that kernels often get wrong."""
 
 _MAGNITUDES: Final = (
     ("below FLOAT32", 0.0, 2.0**-126),
@@ -78,7 +76,7 @@ class _Features:
 
     Attributes:
         first: the kind, data types, layouts, unusual data and, for some kinds, the entry; demanded.
-        values: the values of parameters and attributes; demanded, at least two at a time.
+        values: the values of parameters and attributes; demanded, but not a single one.
         wanted: features that count less than demanded ones (`_WEIGHT`).
     """
 

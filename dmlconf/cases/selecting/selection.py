@@ -40,7 +40,7 @@ CAPTURED_TAG: Final = "captured"
 """The tag of cases made from what applications gave to DirectML."""
 
 CAPTURED_NOTE: Final = "Captured from {}."
-"""The note of the suite's own captured cases; `{}` stands for the models' names, with commas."""
+"""The note of the suite's own captured cases, with the models' names instead of `{}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def graphs_in(plan: Iterable[PlannedCase]) -> list[PlannedCase]:
 def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
     """Return whether a tag, a file's name or a word of the keywords is `model` or `captured`.
 
-    A word also counts after "not". Keywords ignore case.
+    File names have an extension. Keywords ignore case, and count after "not" as well.
     """
     names = {MODEL_TAG, CAPTURED_TAG}
     return (

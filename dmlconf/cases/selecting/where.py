@@ -25,8 +25,8 @@ class ConditionError(ValueError):
 class Condition:
     """A condition over the names that `names_of` returns for a case.
 
-    A case does not meet the condition if it lacks a name or if evaluation fails. All cases share
-    one budget of steps.
+    A case that lacks a name, or for which evaluation fails, does not meet the condition. All cases
+    share one budget of steps.
     """
 
     def __init__(self, text: str) -> None:
@@ -80,7 +80,7 @@ class Condition:
     def check(self) -> None:
         """Raise `ConditionError` if `holds` could evaluate the condition for none of its cases.
 
-        If there were no cases, nothing is raised.
+        Nothing is raised if there were no cases.
         """
         if not self._lacking or self._evaluated:
             return

@@ -10,7 +10,7 @@ import yaml
 __all__ = ["document_text"]
 
 _LONGEST_TENSOR: Final = 150
-"""The most characters, as `str` writes it, of a tensor's entry in flow style."""
+"""The most characters that `str` writes for a tensor's entry in flow style."""
 
 _WIDTH: Final = 160
 

@@ -43,7 +43,7 @@ def array_file(folder: Path, tensor: str, role: str, array: Array) -> str:
 
     `InputTensors[0]` becomes `InputTensors-0`. The folder must exist.
     """
-    # `a`, `a-` and `a_` may name three tensors of a graph.
+    # Hyphens and underscores stay: `a`, `a-` and `a_` may be three tensors of a graph.
     name = f"{re.sub(r'[^A-Za-z0-9_-]+', '-', tensor.removesuffix(']'))}.{role}.npy"
     np.save(folder / name, np.ascontiguousarray(array), allow_pickle=False)
     return f"{folder.name}/{name}"
@@ -60,8 +60,7 @@ def export_case(
 ) -> None:
     """Write a case file with one case, and its larger data into a folder next to it.
 
-    The file has the tags that change how the case is compiled, but no other tags. What the
-    reference expects is not written.
+    Of the tags, only `EXECUTION_TAGS` are written. Outputs of the reference are not written.
 
     Args:
         path: the case file, such as `x/case.yaml`; its folder of data, `x/case`, must exist.

@@ -27,7 +27,7 @@ _WIDTH: Final = 100
 
 
 def pattern_of(cases: Iterable[Case]) -> Case | None:
-    """Return the best case to model a new one on: small, but not trivial; None if there is none.
+    """Return the best case to model a new one on, small but not trivial; None if there is none.
 
     Args:
         cases: cases of one operator, or graphs. Cases that expect a rejection are skipped.
