@@ -17,8 +17,8 @@ __all__ = ["OWNED", "Desc", "TensorDesc", "tensors_of"]
 Desc = Mapping[str, Any]
 """A desc's values by field: `TensorDesc`, a tuple of them, None if absent, or an attribute.
 
-Enum constants are their names without the prefix; a scale and bias, a 2-D size and a nested
-operator are mappings.
+Enum constants are names without their prefix; a scale and bias, a 2-D size and a nested operator
+are mappings.
 """
 
 
@@ -65,7 +65,7 @@ class TensorDesc:
 
     @property
     def FittingStrides(self) -> tuple[int, ...] | None:
-        """The strides; None if there are more or fewer than sizes, as in an invalid desc."""
+        """The strides; None if there are none, or more or fewer than sizes."""
         fitting = self.Strides is not None and len(self.Strides) == len(self.Sizes)
         return self.Strides if fitting else None
 
@@ -83,10 +83,7 @@ class TensorDesc:
 
     @property
     def MinimumTensorSizeInBytes(self) -> int:
-        """Bytes up to the end of the last element by `FittingStrides`, in multiples of 4.
-
-        0 if a size is 0.
-        """
+        """Bytes up to the end of the last element, rounded up to a multiple of 4; 0 if empty."""
         if 0 in self.Sizes:
             return 0
         return layout.minimum_buffer_bytes(self.DataType, self.Sizes, self.FittingStrides)

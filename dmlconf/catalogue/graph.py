@@ -10,7 +10,7 @@ from dmlconf.catalogue.model import Entry, FeatureLevel, Field, FieldKind
 __all__ = ["GRAPHS", "GRAPH_FACTS", "GRAPH_PAGE", "graph_entry", "is_graphs"]
 
 GRAPHS: Final = "GRAPHS"
-"""The name used instead of an operator's if a case is a graph."""
+"""The name that a graph case has instead of an operator's."""
 
 _NAMES: Final = frozenset({GRAPHS, "GRAPH"})
 
@@ -28,7 +28,8 @@ GRAPH_FACTS: Final = (
 )
 """Facts about a graph's nodes that conditions may name.
 
-Operators are names: `GEMM`. Neighbours are edges: `GEMM>ACTIVATION_RELU`. Constants are nodes.
+`Operators` has names such as `GEMM`, `Neighbours` edges such as `GEMM>ACTIVATION_RELU`, and
+`NodeCount` counts constants too.
 """
 
 

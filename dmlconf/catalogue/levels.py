@@ -65,7 +65,7 @@ def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
 def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
     """Return the level from which on devices must support the desc.
 
-    None if no table lists the data types and ranks of its tensors together.
+    None if no table lists the data types and ranks of all of its tensors.
     """
     if not tables_that_list(operator, desc):
         return None

@@ -70,7 +70,7 @@ class UnknownOperatorError(LookupError):
     """The catalogue has no operator of this name; `hint` names the nearest, or how to list all."""
 
     def __init__(self, name: str, others: Iterable[str] = ()) -> None:
-        """Take the name; `others` are names outside the catalogue that may have been meant."""
+        """Take the name, and names outside the catalogue that may have been meant."""
         self.name = name
         self.message = f"the catalogue has no operator {name}"
         near = _with_prefix(name) or nearest(name, operator_names()) or nearest(name, others)
@@ -124,9 +124,9 @@ def entry_of(name: str) -> Entry:
 
 @cache
 def operator_name(name: str) -> str:
-    """Return the catalogue's name for a name or alias, such as `TILE` for `DML_OPERATOR_TILE`.
+    """Return the catalogue's name for a name or alias: `TILE` for `DML_OPERATOR_TILE`.
 
-    It is `GRAPHS` for the names of graphs.
+    `GRAPHS` stands for graphs.
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator.

@@ -51,7 +51,7 @@ class FeatureLevel(NamedTuple):
         """Read `4_1` or `DML_FEATURE_LEVEL_4_1`, also if `FEATURE_LEVELS` lacks it.
 
         Raises:
-            ValueError: the text is neither.
+            ValueError: the text has neither form.
         """
         match = _LEVEL.match(text)
         if match is None:
@@ -331,7 +331,7 @@ class Entry:
         return counted
 
     def names(self, values: Mapping[str, Any]) -> Namespace:
-        """Return the namespace for expressions over a desc; `values` may hold more than fields."""
+        """Return the namespace for expressions over a desc; `values` may have more than fields."""
         return namespace(values)
 
     @property
@@ -347,7 +347,7 @@ class Operator(Entry):
     Attributes:
         type_value: the number of its `DML_OPERATOR_TYPE`.
         family: the module of the reference with its function; None for a special case.
-        support: tables of data types and ranks; of equal conditions, the newest level first.
+        support: tables of data types and ranks; the newest first among those with one condition.
         undocumented_data_types: data types that DirectML accepts but no table lists, by tensor.
         terms: named expressions over the desc, which other expressions use; a term may use earlier
             ones.

@@ -21,8 +21,8 @@ class RuleKind(StrEnum):
 
     - `exact`: no difference
     - `ulp`, `absolute`, `relative`: a difference up to a limit
-    - `accumulate`: a difference up to the likely rounding errors of a sum. They are shares of its
-      error scale, which docs/bounds.md defines: for 1 + 2 - 3 it is 6
+    - `accumulate`: a difference up to the likely rounding errors of a sum, in shares of its error
+      scale (docs/bounds.md)
     - `interval`: between two values
     - `one of`: near one of several values
 

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class Form(NamedTuple):
-    """A tensor's field, data type and number of dimensions, which support tables list."""
+    """The field, data type and number of dimensions of a tensor, which support tables list."""
 
     tensor: str
     data_type: DataType

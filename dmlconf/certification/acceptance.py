@@ -30,7 +30,7 @@ __all__ = [
 
 _DIRECTML: Final = "directml"
 
-# Longer and older runs, and waivers that end later after the run, get a note.
+# There are notes on longer runs, on older runs, and on waivers that end later after the run.
 _LONGEST_RUN: Final = timedelta(days=30)
 _OLDEST_RUN: Final = timedelta(days=366)
 _LONGEST_WAIVER: Final = timedelta(days=2 * 366)

@@ -144,7 +144,10 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
 def _signers(
     envelope: Envelope, enclosed: bytes | None, keys: Sequence[PublicKey]
 ) -> tuple[Signer, ...]:
-    """Return the owners of an envelope's signatures; refuse other signatures and idle keys."""
+    """Return the owners of an envelope's signatures.
+
+    Signatures of unknown keys, and enclosed keys that have signed nothing, are refused.
+    """
     known = {key.keyid: (key, True) for key in keys}
     if enclosed is not None:
         try:

@@ -81,12 +81,12 @@ def read_log_member(
     """Read the log of a certificate.
 
     Args:
-        folder: a folder for a file that is read and removed.
+        folder: where a temporary file is written.
         cases: how many verdicts the log must have.
         kept: returns what to keep of each verdict.
 
     Raises:
-        RefusedError: it is not a whole run log, or a line is missing, superfluous or too long.
+        RefusedError: the log is not whole, or a line is missing, superfluous or too long.
     """
     lines = content.count(b"\n")
     if lines != cases + 2:

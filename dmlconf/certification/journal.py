@@ -1,8 +1,8 @@
 """The journal of a certification: its outcomes on disk, from which it can be resumed.
 
 JSON Lines: a head that says what is certified, then a line for each case with its outcome and the
-elements of its outputs. A case is run again if its line is truncated or damaged, or if it broke
-down, perhaps because of the machine.
+elements of its outputs. A case runs again if its line is truncated or damaged, or if the outcome is
+a breakdown, which may be the machine's fault.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def journal_path(output: Path) -> Path:
 
 
 class Journal:
-    """Keeps outcomes on disk as they arrive. Use as a context manager.
+    """Keeps outcomes on disk as they arrive; a context manager.
 
     Attributes:
         outcomes: the outcomes by the case's identifier.
@@ -47,8 +47,8 @@ class Journal:
             resume: whether to continue with what the file holds.
 
         Raises:
-            CertificationError: the file cannot be written, is in use, is of another certification,
-                or has outcomes without `resume`.
+            CertificationError: the file cannot be written, is in use, belongs to another
+                certification, or has outcomes without `resume`.
         """
         self.outcomes: dict[str, StoredOutcome] = {}
         self._path = path

@@ -16,7 +16,7 @@ _ENCODER: Final = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return one line of JSON: sorted keys, no needless spaces, ASCII; NaN or inf: ValueError."""
+    """Return a line of ASCII with sorted keys, no needless spaces; ValueError for NaN and inf."""
     return _ENCODER.encode(value).encode("ascii")
 
 

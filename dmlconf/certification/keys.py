@@ -51,7 +51,7 @@ _SMALL_ORDER: Final = frozenset(
         "ee" + "ff" * 30 + "7f",
     )
 )
-"""Points of order 1, 2, 4 and 8 without their sign, and the two non-reduced encodings.
+"""Points of order 1, 2, 4 and 8 without their sign, and two non-reduced encodings of them.
 
 Source: `ge25519_has_small_order` of libsodium.
 """
@@ -83,7 +83,7 @@ class PublicKey:
     def hint(self) -> str:
         """The identifier that `securesystemslib` computes of this key, for DSSE's `keyid`.
 
-        That library tries no key with another identifier than the signature's.
+        The library tries only keys with the signature's identifier.
         """
         public = {"public": self._key.public_bytes_raw().hex()}
         key = {"keytype": "ed25519", "scheme": "ed25519", "keyval": public}
@@ -208,7 +208,7 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
 def new_key_pair(path: Path) -> Path:
     """Write a new private key and its public half, and return the path of the public half.
 
-    Only its owner can read the private key; on Windows, the folder decides that. Missing folders
+    Only its owner can read the private key; on Windows, the folder decides who can. Missing folders
     are made.
 
     Args:

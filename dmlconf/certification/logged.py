@@ -17,10 +17,9 @@ _FIGURES = "figures"
 
 
 def compared(verdict: Verdict) -> Verdict:
-    """Return a verdict with only what is compared or reported.
+    """Return a verdict with only what is compared or reported; other parts may be of any size.
 
-    A digest stands for the figures: `figures` in `output_digests`. The other parts may be of any
-    size in a stranger's log.
+    `output_digests` has a digest of all figures, under the name `figures`.
     """
     figures = canonical_json(verdict_data(verdict)["figures"])
     reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)

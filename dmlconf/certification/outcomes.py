@@ -1,8 +1,9 @@
 """The outcomes in a certificate, one for each case that ran; equal outputs are stored once.
 
-Of an output of 64 KiB or more, the digest of all elements and a sample are stored. The challenge,
-the case, the output's name and the digest choose the elements of the sample, except the first and
-the last. So nobody knows them before having computed all. A recording's sample is stored as it is.
+Of an output of 64 KiB or more, a sample and the digest of all elements are stored. The sample has
+the first and the last element, and others that the challenge, the case, the output's name and the
+digest choose: nobody knows them before all elements are computed. A recording's sample is stored
+as it is.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ class WaivedLimit:
         """Read `20` or `0.5%`.
 
         Raises:
-            ValueError: the text is neither, has more than 9 digits or 6 decimals, or is above 100%.
+            ValueError: the text is neither, or above 100%, or has more than 9 digits before the
+                point or 6 after it.
         """
         match = _FORM.fullmatch(text.strip())
         if match is None or (not match["percent"] and "." in match["number"]):

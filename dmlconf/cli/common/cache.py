@@ -23,16 +23,13 @@ _FEWEST_CASES: Final = 20
 """Runs of fewer cases cache no figures, since comparing so few is as quick as reading the cache."""
 
 _MOST_FIGURE_BYTES: Final = 1 << 27
-"""Maximum bytes of cached figures that `Store.prune` leaves.
-
-The figures of 65,707 cases on one backend take 49 MB.
-"""
+"""The most bytes of cached figures that `Store.prune` leaves; 65,707 cases take 49 MB."""
 
 
 def user_store() -> Store | None:
     """Return the store in the cache folder.
 
-    None if the cache is off, or if no folder is named and the path of the system's cache folder is
+    None if the cache is off, or if the user names no folder and the system's cache folder is
     unknown or relative.
     """
     named = os.environ.get(VARIABLE)
@@ -70,7 +67,7 @@ def figure_cache(cases: int) -> FigureCache | None:
 
 
 def figure_folder(store: Store) -> Path:
-    """Return the folder of figures of earlier comparisons."""
+    """Return the folder of cached figures."""
     return store.folder / "figures"
 
 

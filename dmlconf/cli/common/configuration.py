@@ -1,8 +1,8 @@
 """Read the configuration file, which sets options of commands.
 
 The file is `dmlconf.toml`, or the table `tool.dmlconf` of `pyproject.toml`, in the working
-directory or in the nearest folder above that has one of them. Its keys are the long names of
-options of `run`, and `paths`. Some options, such as those that choose cases, also apply to other
+directory or in the nearest folder above that has one of them. Its keys are `paths` and the long
+names of options of `run`; some options, such as those that choose cases, also apply to other
 commands. A table with the name of a command applies to that command only; a table
 `profile.NAME` applies if `--config-profile NAME` is given.
 

@@ -202,7 +202,7 @@ def command(
 
 
 def _log(failure: str | None) -> RunLog | None:
-    """Return the log that `failure` names, by default the latest; None if it names no log."""
+    """Return the log that `failure` names, by default the latest; None if there is none."""
     path = Path(failure) if failure is not None else latest_log()
     if path is None or not (path.exists() or path.suffix in (".jsonl", ".json")):
         return None

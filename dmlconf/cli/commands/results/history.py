@@ -48,7 +48,7 @@ def command() -> None:
 
 
 def _subcommand(name: str, **attributes: Any) -> Callable[[_Function], click.Command]:
-    """Return a decorator that adds `history NAME`, with variables as DMLCONF_HISTORY_NAME_QUIET."""
+    """Return a decorator that adds `history NAME`."""
 
     def decorate(function: _Function) -> click.Command:
         subcommand: click.Command = click.command(f"history-{name}", cls=Command, **attributes)(

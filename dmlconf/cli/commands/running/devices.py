@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _WIDE: Final = 120
-"""The least number of columns of a terminal in which all adapters are shown in one table."""
+"""The fewest columns of a terminal in which one table shows all adapters."""
 
 
 @click.command("devices", cls=Command, short_help="Show adapters and the DirectML in use.")

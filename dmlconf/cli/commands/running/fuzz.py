@@ -59,12 +59,12 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["command"]
 
 _CASES: Final = 100
-"""How many cases of each operator, or graphs, without --cases, --time and --number."""
+"""How many cases of each operator, or how many graphs, without --cases, --time and --number."""
 _ROUND: Final = 100
-"""Maximum number of cases that a round generates; --time ends a run only between rounds."""
+"""The most cases of a round; --time ends a run only between rounds."""
 
 _MOST_SAVED: Final = 100
-"""Maximum number of failing cases of one group that are written; more would show nothing new."""
+"""The most failing cases of one group that are written."""
 
 _CHOICE_GROUP: Final = "Choose what to generate"
 
@@ -264,7 +264,7 @@ def command(
             footer = run_through(engine, logging_to(writer), consumers)
             require_unchanged(log, stream, begin, writer.digest, footer)
             written = read_log(log, own=True)
-            if len(written.verdicts) != written.header.selected:  # It is 0 with --time.
+            if len(written.verdicts) != written.header.selected:  # With --time, 0 are selected.
                 stream.seek(0)
                 stream.truncate()
                 rewrite(written, LogWriter(stream))
