@@ -1,4 +1,4 @@
-"""Errors in the entry of a case in a case file, and a collector that reports all at once."""
+"""Errors in the entry of a case, and a collector that reports all at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CaseError(ValueError):
     """An error in the entry of a case or a matrix.
 
     Attributes:
-        where: keys and indices that lead to the error, from the case's entry.
+        where: keys and indices that lead from the entry to the error.
         hint: what to do, or None.
         others: further errors of the same case.
     """
@@ -69,7 +69,7 @@ class CaseErrors:
         self._errors.append(error)
 
     def raise_any(self) -> None:
-        """If there are errors, raise the first, with the others in its `others`."""
+        """Raise the first error, if any, with the others in its `others`."""
         if self._errors:
             first, *others = self._errors
             raise CaseError(first.where, first.message, first.hint, [*first.others, *others])

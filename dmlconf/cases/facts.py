@@ -54,9 +54,7 @@ _TENSOR: Final = re.compile(
 
 
 def element_count(facts: Mapping[str, Any]) -> int:
-    """Return how many elements the tensors in a case's facts have in all.
-
-    Of a graph only the inputs and outputs are counted.
+    """Return how many elements all tensors in a case's facts have; a graph's inputs and outputs.
 
     Args:
         facts: as `facts_of` returns them.
@@ -67,7 +65,7 @@ def element_count(facts: Mapping[str, Any]) -> int:
 
 
 def facts_of(case: Case) -> dict[str, Any]:
-    """Return the facts of a case that the run log keeps, as JSON values.
+    """Return the facts of a case for the run log, as JSON values.
 
     Absent fields are left out. Tensors, infinities and NaN are text, such as
     `FLOAT16 2x3 strides=1x2`. Arrays are lists, and nested operators and structs are objects.
@@ -148,10 +146,10 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def names_of(case: Case, condition: Expression | None = None) -> Namespace:
-    """Return the names, with their values, that a condition over a case may use.
+    """Return the names that a condition over a case may use, with their values.
 
-    These are the names of `names`, and `FeatureLevel`: `Case.required_level` as a number, or None.
-    Level 4_1 is 41, since conditions are read as Python, where `4_1` is 41.
+    They are those of `names`, and `FeatureLevel`: `Case.required_level` as a number, or None. Level
+    4_1 is 41, as Python reads `4_1`.
 
     Args:
         condition: the condition; None if all names are needed. `Data` may be empty if a condition
@@ -165,7 +163,7 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
 
 
 def names_of_node(node: Node) -> Namespace:
-    """Return the names, with their values, that a condition over a graph's node may use.
+    """Return the names that a condition over a graph's node may use, with their values.
 
     `FeatureLevel` is missing, `Data` and `Tags` are empty, and `InPlace` is false.
     """
@@ -174,7 +172,7 @@ def names_of_node(node: Node) -> Namespace:
 
 
 def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
-    """Return the names, with their values, that a condition may use.
+    """Return the names that a condition may use, with their values.
 
     - the desc's fields; an absent one is None, a nested operator is its name
     - the terms of the operator's entry

@@ -36,8 +36,7 @@ class GraphCase(Case):
     inputs' data.
 
     Attributes:
-        relation: the other form of the graph that must give the same outputs; None if the case
-            names none.
+        relation: the other form that must give the same outputs, or None.
     """
 
     graph: Graph = field()  # Without field(), the property of `Case` would be its default.
@@ -145,10 +144,10 @@ def problem_location(problem: WiringProblem) -> tuple[str | int, ...]:
 
 
 def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
-    """Return a case of a graph, with everything else as in the given case.
+    """Return a graph case that is otherwise like the given case.
 
     Args:
-        case: the case of an operator or of a graph.
+        case: a case of an operator or a graph.
         changes: other attributes to change, such as `data`.
     """
     kept = {each.name: getattr(case, each.name) for each in fields(Case) if each.init}

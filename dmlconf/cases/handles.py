@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 SHORTEST: Final = 5
-"""The fewest characters of a handle. There are 24 * 32^4 = 25 million handles of this length."""
+"""The fewest characters of a handle. There are 24 * 32^4 = 25 million of this length."""
 
 _LONGEST: Final = 13
 _LETTERS: Final = "abcdefghijkmnpqrstuvwxyz"

@@ -24,8 +24,7 @@ __all__ = [
 ]
 
 Scope = tuple[frozenset[str], frozenset[tuple[str, str]]]
-"""Operators, and files such as `("GEMM", "matrix")`, to which a search for names of cases can be
-limited; an empty set stands for all."""
+"""Operators, and files such as `("GEMM", "matrix")`; an empty set stands for all."""
 
 _ANYWHERE: Scope = (frozenset(), frozenset())
 

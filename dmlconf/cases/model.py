@@ -48,7 +48,7 @@ __all__ = [
 
 
 DOCUMENTED_TAG: Final = "documented"
-"""The tag of cases that a documentation page gives."""
+"""The tag of cases from a documentation page."""
 
 HALF_PRECISION_TAG: Final = "half-precision"
 """The tag of cases that are compiled, and judged, with ALLOW_HALF_PRECISION_COMPUTATION."""
@@ -123,7 +123,7 @@ class ExpectedOutputs:
         outputs: the expected arrays by output, such as `OutputTensors[0]`, shaped like their Sizes.
         provenance: where the outputs come from.
         others: the provenance of outputs that the case does not state, by name.
-        samples: the known elements of outputs of which only some are known, by name.
+        samples: the known elements of outputs that are known in part, by name.
         computed: names of the outputs that the reference has just computed. Any other expected
             output may contradict the reference.
         right: what the reference computes, by output; None if it has not been computed yet.
@@ -187,8 +187,7 @@ class Case:
         data: the inputs' data by tensor, such as `InputTensors[0]` for the first of an array.
         expectation: what the case itself expects; None if it states nothing.
         in_place: for each output that shares the buffer of an input, the name of that input.
-        tolerances: limits that replace the operator's rules, or apply together with them, by
-            output.
+        tolerances: limits by output that replace the operator's rule, or apply together with it.
         files: SHA-256 in hexadecimal of the case's data files, by name.
         disputes: `reference` if the case says that its expectation is right and the reference
             wrong; else None.
@@ -337,10 +336,7 @@ class Case:
         return replace(self, desc=desc)
 
     def constraint_error(self) -> CaseError:
-        """Return the error of a case that breaks an enforced constraint.
-
-        The case expects no rejection.
-        """
+        """Return the error of a case that breaks a constraint and expects no rejection."""
         from dmlconf.catalogue.explanations import explanations  # Only an error needs it.
 
         errors = []

@@ -19,7 +19,7 @@ from dmlconf.resources import schemas_directory
 __all__ = ["lint_catalogue", "lint_common", "lint_operator"]
 
 LONGEST_EXPRESSION: Final = 200
-"""The most characters of an expression in the catalogue, so that people can read it at once."""
+"""The most characters of an expression in the catalogue."""
 
 
 def lint_catalogue() -> list[Problem]:

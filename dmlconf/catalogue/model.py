@@ -160,7 +160,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The ranks, lowest and highest, and the data types that a table lists for one tensor."""
+    """The lowest and highest rank, and the data types, that a table lists for one tensor."""
 
     ranks: tuple[int, int]
     data_types: tuple[DataType, ...]
@@ -186,7 +186,7 @@ class SupportTable:
 
 @dataclass(frozen=True, slots=True)
 class LevelRequirement:
-    """A part of a desc, not a data type or a rank, that needs a higher level than its operator.
+    """A part of a desc that needs a higher level than the operator; no data type and no rank.
 
     Attributes:
         part: a readable name, such as `a ScaleTensor without a BiasTensor`.
@@ -349,8 +349,7 @@ class Operator(Entry):
         family: the module of the reference with its function; None for a special case.
         support: tables of data types and ranks; the newest first among those with one condition.
         undocumented_data_types: data types that DirectML accepts but no table lists, by tensor.
-        terms: named expressions over the desc, which other expressions use; a term may use earlier
-            ones.
+        terms: named expressions over the desc, for other expressions; a term may use earlier ones.
         precision: the rules of each output field; the first whose condition is met applies.
         examples: how many worked examples the page has.
         specialises: the more general operator of a special case, else None.

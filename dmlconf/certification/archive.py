@@ -1,8 +1,8 @@
 """The zip archive of a certificate, which is accepted in one form only.
 
-Zip tools can see different contents if two members have one name, if bytes lie outside of members,
-or if a local header differs from the directory. Such archives are refused: each header must be the
-one that follows from the directory, and no other bytes are allowed. Any zip tool opens the result.
+Zip tools can see different contents in one file if two members have the same name, if bytes lie
+outside of members, or if a local header differs from the directory. So each header must be the one
+that follows from the directory, and no other bytes are allowed.
 """
 
 from __future__ import annotations

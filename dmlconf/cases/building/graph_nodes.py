@@ -41,11 +41,11 @@ _REFERENCE: Final = re.compile(r"(?P<node>[\w-]+(?:\[\d+\])?)(?:\.(?P<tensor>\w+
 
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
-    """A node as a case file describes it, or one copy of a node with `repeat`.
+    """A node in a case file, or one copy of a node with `repeat`.
 
     Attributes:
-        key: the key of the node in the file: `conv` for the copy `conv[1]`.
-        desc: the values of the fields by name, as `prepared` returns them.
+        key: the node's key in the file: `conv` for the copy `conv[1]`.
+        desc: the fields' values by name, as `prepared` returns them.
         names: the named values that the node's expressions may use.
         previous: the name of the previous copy, `conv[0]` for `conv[1]`; None if there is none.
     """
@@ -126,11 +126,11 @@ def _known_fields(
 
 
 class NodeReader:
-    """Reads each node after the nodes whose descs it needs, whatever their order in the file.
+    """Reads nodes, each after the nodes whose descs it needs.
 
     Attributes:
-        nodes: the nodes that have been read, by name.
-        edges: the sources of each input tensor that has been read.
+        nodes: the nodes read so far, by name.
+        edges: the sources of each input tensor read so far.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ _Data = dict[str, Array | Fill]
 
 
 def challenged_data(data: _Data, challenge: int) -> _Data:
-    """Return a case's data by tensor, with its fills changed as `challenged` does."""
+    """Return a case's data with its fills changed as `challenged` does."""
     return {
         name: replace(part, arguments=challenged(part.name, part.arguments, challenge))
         if isinstance(part, Fill)
@@ -142,7 +142,7 @@ def _desc(
 
 
 _Known = dict[str, tuple[Any, _Data]]
-"""Values of the fields that have no expressions, each with the data of its tensors."""
+"""Values of the fields without expressions, each with the data of its tensors."""
 
 
 def _known_field(

@@ -33,7 +33,7 @@ LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
 """The most elements of an expected output, whose array is made when its case is built."""
 
 MOST_DIMENSIONS: Final = 32
-"""The most dimensions of a tensor with data. DirectML takes 8, and NumPy 64."""
+"""The most dimensions of a tensor with data. DirectML takes 8."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"

@@ -103,7 +103,7 @@ def _braces(sizes: Sequence[int]) -> str:
 
 
 def _surely_fit(values: Sequence[Any], data_type: DataType) -> bool:
-    """Return whether all values fit, by a quick check; False if each must be checked."""
+    """Return True if all values surely fit; False if each must be checked."""
     types = set(map(type, values))
     if not types or not types <= ({int, float} if data_type.is_float else {int}):
         return False

@@ -14,9 +14,7 @@ __all__ = ["case_files", "distinct", "files_under"]
 
 
 def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[Path]:
-    """Return the case files under the paths, in the order of the paths, and sorted under each.
-
-    A file is returned once.
+    """Return the case files under the paths, each once, by path and then sorted.
 
     Args:
         elsewhere: paths whose cases are in shared files; they need not exist or hold a case file.
@@ -68,8 +66,7 @@ def files_under(path: Path) -> list[Path] | None:
     it are not followed.
 
     Raises:
-        OSError: a path cannot be read, for example since its name is too long, or there are more
-            than `MOST_FOLDERS` folders.
+        OSError: a path cannot be read, or there are more than `MOST_FOLDERS` folders.
     """
     try:
         mode = path.stat().st_mode

@@ -40,8 +40,7 @@ class Source:
     """Where a rewrite is from.
 
     Attributes:
-        url: where it can be read, such as `https://github.com/openxla/xla/issues/42732`; None if
-            it was measured.
+        url: where it can be read; None if it was measured.
         says: what is found there, or what was measured; None if the URL says it all.
     """
 
@@ -55,8 +54,8 @@ class Rewrite:
 
     Attributes:
         name: unique among rewrites, such as `remove-multiplication-by-one`.
-        kind: folding, elimination, merging and so on.
-        does: which nodes the rewrite replaces, and by which others.
+        kind: such as folding, elimination or merging.
+        does: which nodes the rewrite replaces by which others.
         conditions: the conditions under which the rewrite is right, by name.
         sources: compilers that apply the rewrite, or reports of compilers that apply it wrongly.
     """

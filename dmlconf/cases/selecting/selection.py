@@ -45,11 +45,11 @@ CAPTURED_NOTE: Final = "Captured from {}."
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which cases to take; a criterion that is left at its default takes all.
+    """Which cases to take; a criterion at its default takes all.
 
     Attributes:
         keywords: an expression over parts of identifiers: `gather and not (strided or FLOAT16)`.
-        operators: names in the catalogue; graphs that contain one of them are taken as well.
+        operators: names in the catalogue; graphs that contain one of them are taken, too.
         tags: a case must have one of them.
         identifiers: identifiers of cases, names of matrices, or patterns with `*` and `?`.
         lists: lists of such names and patterns; a case must be in each list.
