@@ -21,7 +21,7 @@ _ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A name in a condition that no case may use.
+    """An unknown name in a condition.
 
     Attributes:
         hint: which name may have been meant, or where names are listed.

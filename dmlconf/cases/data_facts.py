@@ -1,4 +1,4 @@
-"""Find which kinds of number a case's inputs hold, such as NaN: `Data` in conditions."""
+"""Find the kinds of numbers in a case's inputs, such as NaN, for `Data` in conditions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ DATA_WORDS: Final[Mapping[str, str]] = {
     "SUBNORMAL": "a subnormal number",
     "BEYOND_HALF": "a finite number beyond half of the largest one of its data type",
 }
-"""The words that `Data` may hold, and the number that an input then contains."""
+"""The words of `Data`, each with the number that an input then contains."""
 
 MOST_ELEMENTS: Final = 1 << 16
 """Larger tensors are not examined: most belong to layers of networks, whose data are ordinary."""
 
 
 def data_words(case: Case) -> tuple[str, ...]:
-    """Return the words that hold for at least one input, in the order of `DATA_WORDS`.
+    """Return the words that apply to at least one input, in the order of `DATA_WORDS`.
 
     A case that expects a rejection has none. Inputs without data, and inputs of more than
     `MOST_ELEMENTS` elements, are skipped.
@@ -73,7 +73,7 @@ def _words_of_fill(
 
 
 def words_of(array: Array, data_type: DataType, *, index: bool = False) -> frozenset[str]:
-    """Return the words of `DATA_WORDS` that hold for an array of any shape; none if it is empty.
+    """Return the words of `DATA_WORDS` that apply to an array of any shape; none if it is empty.
 
     Args:
         data_type: the array's data type; NumPy has none for integers of 4 bits.

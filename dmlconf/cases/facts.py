@@ -54,7 +54,9 @@ _TENSOR: Final = re.compile(
 
 
 def element_count(facts: Mapping[str, Any]) -> int:
-    """Return how many elements all tensors in a case's facts have; a graph's inputs and outputs.
+    """Return how many elements the tensors in a case's facts have in all.
+
+    The tensors of a graph are its inputs and outputs.
 
     Args:
         facts: as `facts_of` returns them.
@@ -71,7 +73,7 @@ def facts_of(case: Case) -> dict[str, Any]:
     `FLOAT16 2x3 strides=1x2`. Arrays are lists, and nested operators and structs are objects.
 
     `in_place` lists the outputs that share the buffer of an input, and `data` the words of
-    `DATA_WORDS` that hold for the inputs. Both are left out if empty.
+    `DATA_WORDS` that apply to the inputs. Both are left out if empty.
     """
     known: dict[str, Any] | None = case.recalled("facts")
     if known is not None:
@@ -185,7 +187,7 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
     - `Packed`: whether all tensors are packed
     - `Broadcast`: whether any tensor is broadcast
     - `InPlace`: whether an output shares an input's buffer
-    - `Data`: the words of `DATA_WORDS` that hold for the inputs
+    - `Data`: the words of `DATA_WORDS` that apply to the inputs
     - `Tags` of the case
 
     The tensors of a graph are its inputs and outputs.
@@ -225,8 +227,8 @@ def desc_of(entry: Entry, facts: Mapping[str, Any]) -> Desc:
 def products(operator: Operator, desc: Desc) -> int:
     """Return how many terms are summed for an element of an output; the most if outputs differ.
 
-    There are 129 in a GEMM of 128 x 128 matrices, since C counts even if absent, and 1 if nothing
-    is summed or the number cannot be computed.
+    A GEMM of 128 x 128 matrices has 129, since C counts even if absent. The number is 1 if nothing
+    is summed or if it cannot be computed.
 
     Source: the precision rules of the catalogue.
     """

@@ -75,7 +75,7 @@ def handles_in_order(identifiers: Iterable[str]) -> Iterator[str]:
 
 
 def handles_among(some: Iterable[str], identifiers: Iterable[str]) -> Mapping[str, str]:
-    """Return the handles that `handles(identifiers)` gives to some cases; keep only these."""
+    """Return the handles that `handles` would give to some cases; keep only these in memory."""
     digests = {identifier: longest_handle(identifier) for identifier in some}
     in_order = sorted(digests.values())
     lengths = [SHORTEST] * len(in_order)

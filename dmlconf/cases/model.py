@@ -69,8 +69,8 @@ INVALID_TAG: Final = "invalid"
 class Provenance(StrEnum):
     """Where expected values come from.
 
-    These are, in order: a page, another source that the case states, a real DirectML, the
-    reference, and a relation.
+    In order: a page, another source that the case states, a real DirectML, the reference, and a
+    relation.
     """
 
     DOCUMENTED = "documented"
@@ -121,12 +121,11 @@ class ExpectedOutputs:
 
     Attributes:
         outputs: the expected arrays by output, such as `OutputTensors[0]`, shaped like their Sizes.
-        provenance: where the outputs come from.
         others: the provenance of outputs that the case does not state, by name.
         samples: the known elements of outputs that are known in part, by name.
-        computed: names of the outputs that the reference has just computed. Any other expected
-            output may contradict the reference.
-        right: what the reference computes, by output; None if it has not been computed yet.
+        computed: names of the outputs that the reference has just computed. Only other outputs may
+            contradict the reference.
+        right: what the reference computes, by output; None if unknown.
     """
 
     outputs: Mapping[str, Array]
@@ -205,8 +204,8 @@ class Case:
     files: Mapping[str, str] = field(default_factory=dict)
     disputes: str | None = None
     source: str | None = field(default=None, init=False, repr=False, compare=False)
-    """A digest of identifier, entry and parameters, without data files; None if unknown, as of a
-    case made by a change."""
+    """A digest of identifier, entry and parameters, without data files; None if unknown, as after
+    a change of the case."""
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     most_variations: ClassVar[int] = 3

@@ -16,8 +16,8 @@ def varied(case: Case, number: int) -> Case:
     """Return the case with other inputs and without an expectation.
 
     Generated data gets another seed or shift (`challenged`). If no data has a seed or a shift, the
-    elements of each input are rotated by `number`: by 1, `[1, 2, 3]` becomes `[3, 1, 2]`. Outputs
-    are then not judged (`is_judged`), since rotated indices may be invalid.
+    elements of each input are rotated by `number`. Outputs are then not judged (`is_judged`), since
+    rotated data, such as indices, may be invalid.
 
     Args:
         number: which other inputs, below `most_variations`; 0 returns the case itself.

@@ -18,9 +18,8 @@ _LITTLE: Final = 1 << 20
 def work_of(case: Case) -> int:
     """Return about how many terms are computed, in a graph by all of its nodes.
 
-    A GEMM of 128 x 128 matrices computes 129 terms, counting C, for each of the 16,384 elements of
-    its output. Estimates up to `_LITTLE` are coarser: the number of elements of the largest output
-    times that of the largest input.
+    It is the number of elements of the largest output times `products`. Estimates up to `_LITTLE`
+    are coarser: that number times the number of elements of the largest input.
     """
     return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 

@@ -19,8 +19,8 @@ class Bounds:
         from_end: whether negative values count from the end. The lowest value of signed types is
             then `-high - 1`.
         writes: the input whose elements the operator writes to these indices, such as
-            UpdatesTensor; None if it only reads. Which of two elements with the same index stays is
-            not defined.
+            UpdatesTensor; None if it only reads. If two elements have the same index, it is not
+            defined which of them stays.
     """
 
     high: Expression

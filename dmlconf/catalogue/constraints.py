@@ -47,7 +47,7 @@ def common_constraint_names() -> tuple[str, ...]:
 def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> tuple[str, ...]:
     """Return the names of the enforced constraints that the desc breaks, the operator's own last.
 
-    A constraint that cannot be evaluated is broken.
+    A constraint that cannot be evaluated counts as broken.
 
     Args:
         documented: whether to include the operator's own constraints that DirectML does not

@@ -38,9 +38,9 @@ _SPECIALISES: Final = re.compile(r"^specialises:\s*\{?\s*operator: ([A-Z0-9_]+)"
 def families() -> Mapping[str, str]:
     """Return the family of each operator, by name, and of graphs.
 
-    A special case has the family of its general operator. The files are searched as text, which is
-    much faster than parsing them.
+    A special case has the family of its general operator.
     """
+    # Searching text is much faster than parsing YAML.
     texts = {path.stem.upper(): path.read_text("utf-8") for path in operator_files()}
 
     def family(name: str) -> str:

@@ -146,7 +146,7 @@ def notes_on_target(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
 def notes_on_waivers(
     waivers: Sequence[Waiver], verdicts: Mapping[str, Verdict], started: str, now: datetime
 ) -> Iterator[str]:
-    """Yield notes on the sender's waivers: what they excuse, how much they permit, and how long.
+    """Yield notes on the sender's waivers: what they excuse and permit, and for how long.
 
     Args:
         waivers: the waivers that apply to the device on the day of the run.

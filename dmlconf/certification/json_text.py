@@ -16,7 +16,11 @@ _ENCODER: Final = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return a line of ASCII with sorted keys, no needless spaces; ValueError for NaN and inf."""
+    """Return one line of JSON in ASCII, with sorted keys and without needless spaces.
+
+    Raises:
+        ValueError: a number is NaN or infinite.
+    """
     return _ENCODER.encode(value).encode("ascii")
 
 

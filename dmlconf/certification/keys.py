@@ -1,7 +1,6 @@
 """Ed25519 keys in PEM files: PKCS#8 for private ones, SubjectPublicKeyInfo for public ones.
 
-`openssl genpkey -algorithm ed25519` generates the same kind of keys. The package `cryptography`
-does the work; functions that need it raise `MissingExtraError` without it.
+Functions that need the package `cryptography` raise `MissingExtraError` without it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ __all__ = [
 
 _LARGEST_KEY_BYTES: Final = 1 << 16
 MOST_KEYS: Final = 32
-"""The most public keys in a certificate or in a user's file, as many as `MOST_SIGNATURES`."""
+"""The most public keys in a certificate or in a user's file."""
 
 _SMALL_ORDER: Final = frozenset(
     bytes.fromhex(point)

@@ -27,9 +27,9 @@ _HIGHEST: Final = (
     ((1, 14), "6_2"),
     ((1, 15), "6_3"),
 )
-"""No DirectML that is older than the version has a higher level: before 1.10, at most 5_1.
+"""Versions, each with the highest feature level of older ones: before 1.10, at most 5_1.
 
-For the first two rows, this is one level above the levels measured in docs/versions.md."""
+The levels of the first two rows are one above those measured in docs/versions.md."""
 
 _CLOCKS: Final = timedelta(days=1)
 """How far the clock of the machine that ran the cases may be ahead of the verifier's."""

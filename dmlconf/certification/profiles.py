@@ -2,7 +2,7 @@
 
 There are profiles for feature levels, such as `schemas/profiles/5_0.yaml`, and one for backends
 that follow ONNX; users may write others. A profile may leave out parts of the suite, such as model
-cases. The name `5_0+model` adds that part.
+cases, which the name `5_0+model` adds.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def profile_names() -> tuple[str, ...]:
 
 
 def certification_profile(name: str) -> Profile | None:
-    """Return the profile of this name or file; None if there is no such name.
+    """Return the profile of this name or file; None if no bundled profile has the name.
 
     Args:
         name: the name of a bundled profile, or the path of a profile's file, which ends in `.yaml`
@@ -169,7 +169,7 @@ def split_profile(name: str) -> tuple[str, list[str]]:
 
 
 def read_profile(name: str) -> Profile:
-    """Return the profile of this name or file.
+    """Return the profile of this name or file; raise an error if there is none.
 
     Args:
         name: as for `certification_profile`.

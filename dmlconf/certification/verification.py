@@ -73,8 +73,7 @@ class Demand:
         keys: public keys that must have signed the certificate.
         challenge: the number with which it must have been made; None for any or none.
         profile: the profile that it must meet; None for any bundled one.
-        substrate: the content of a file with accepted limits of a substrate; None accepts no
-            limits.
+        substrate: the content of a file with accepted limits of a substrate; None accepts none.
         backends: names of backends that are accepted besides DirectML on an adapter.
         max_waived: how many cases the sender's waivers may excuse; None for what the profile says.
         store: keeps the contents of checked case files; None checks them again.

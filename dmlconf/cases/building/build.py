@@ -1,4 +1,4 @@
-"""Build a case from its entry in a case file and, if it is of a matrix, its parameters."""
+"""Build a case from its entry in a case file, and from its parameters if the entry is a matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build a graph case from its entry in a file and, if it is of a matrix, its parameters."""
+"""Build a graph case from its entry in a file, and from its parameters if the entry is a matrix."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
     if len(errors) > independent:
         errors.raise_any()
     known = {name: constant.tensor for name, constant in constants.items()}
-    reader = NodeReader(entries, inputs, known, files, faulty=rejected)
+    reader = NodeReader(entries, inputs, known, files, rejected=rejected)
     with errors.collected():
         reader.read_all()
     outputs = _outputs(evaluated(written["outputs"], names), reader, errors)

@@ -140,13 +140,13 @@ class NodeReader:
         constants: Mapping[str, TensorDesc],
         files: CaseFiles,
         *,
-        faulty: bool,
+        rejected: bool,
     ) -> None:
-        """Pass `faulty` for a case that expects a rejection: its sources need not exist."""
+        """`rejected`: whether the case expects a rejection, so that sources need not exist."""
         self._entries = {entry.name: entry for entry in entries}
         self._last = {entry.key: entry.name for entry in entries}
         self._inputs, self._constants, self._files = inputs, constants, files
-        self._faulty = faulty
+        self._rejected = rejected
         self._reading: dict[str, None] = {}
         self._failed: dict[str, CaseError] = {}
         self.nodes: dict[str, Node] = {}
@@ -227,7 +227,7 @@ class NodeReader:
         node = self._last.get(name, name)
         if node in self._entries:
             return node, tensor or _first_output(self._entries[node])
-        if self._faulty:
+        if self._rejected:
             return (name, tensor) if tensor else name
         if name in self._inputs or name in self._constants:
             kind = "a graph input" if name in self._inputs else "a constant"
@@ -319,7 +319,7 @@ class NodeReader:
         self.edges[entry.name, name] = sources
         whole = {"Sizes", "DataType"} <= written.keys()
         source = None
-        if sources and not (self._faulty and whole):
+        if sources and not (self._rejected and whole):
             source = self.tensor(sources[0], where)
         if source is None and not whole:
             hint = "give it `from`: a graph input, a constant or a node"

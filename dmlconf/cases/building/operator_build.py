@@ -148,7 +148,7 @@ _Known = dict[str, tuple[Any, _Data]]
 def _known_field(
     field: Field, node: Any, names: Namespace, data: _Data, files: CaseFiles, known: _Known
 ) -> Any:
-    """Return a field without expressions, read once for all cases of its template.
+    """Return the value of a field without expressions, read once for all cases of its template.
 
     A field that names files is read for each case, which needs the files' digests.
     """

@@ -40,7 +40,7 @@ _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
 
 _TYPES: Final[Mapping[str, DataType]] = {str(each): each for each in DataType}
 
-# Fills whose arguments must all be whole numbers, and arguments that must be so in every fill.
+# Fills whose arguments are all whole numbers, and arguments that are whole numbers in every fill.
 _WHOLE: Final = frozenset({"integers", "sequence"})
 _WHOLE_ARGUMENTS: Final = frozenset({"seed", "every", "outliers", "fan_in"})
 
@@ -85,7 +85,7 @@ def read_tensor(
 
 
 _tensor: Final = lru_cache(maxsize=4096)(TensorDesc)
-"""Return a desc, the same object for equal ones: most tensors equal an earlier one."""
+"""Return a desc; equal descs are one object, since most tensors equal an earlier one."""
 
 
 def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:

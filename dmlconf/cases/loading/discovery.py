@@ -14,7 +14,9 @@ __all__ = ["case_files", "distinct", "files_under"]
 
 
 def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[Path]:
-    """Return the case files under the paths, each once, by path and then sorted.
+    """Return the case files under the paths, each once, in the order of the paths.
+
+    The files under one path are sorted.
 
     Args:
         elsewhere: paths whose cases are in shared files; they need not exist or hold a case file.

@@ -1,7 +1,4 @@
-"""Keep planned cases in little memory: those of a large matrix as an `Expansion`.
-
-A planned case takes some 450 bytes as an object, but 4 bytes per parameter in an expansion.
-"""
+"""Keep planned cases in little memory: those of a large matrix as an `Expansion`."""
 
 from __future__ import annotations
 
@@ -112,7 +109,7 @@ class Picked(_MadeOnDemand):
     _indices: array[int]
 
     def __init__(self, plan: Sequence[PlannedCase], indices: Iterable[int]) -> None:
-        if isinstance(plan, Picked):  # One level, however often cases are picked.
+        if isinstance(plan, Picked):  # Indices are those of the whole plan.
             indices = map(plan._indices.__getitem__, indices)
             plan = plan._plan
         self._plan, self._indices = plan, array("I", indices)

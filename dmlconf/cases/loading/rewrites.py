@@ -1,8 +1,8 @@
 """The rewrites of graph compilers, and the rewritten graphs of cases.
 
 `schemas/rewrites.yaml` says under which conditions a rewrite is right. A graph case with a
-`rewrite` may break one condition. The rewritten graph, its mutant, then has wrong outputs, so the
-case catches a compiler that applies the rewrite.
+`rewrite` may break one condition. The rewritten graph, the case's mutant, then has wrong outputs,
+so the case catches a compiler that applies the rewrite.
 """
 
 from __future__ import annotations
@@ -53,8 +53,6 @@ class Rewrite:
     """A change that graph compilers make to graphs.
 
     Attributes:
-        name: unique among rewrites, such as `remove-multiplication-by-one`.
-        kind: such as folding, elimination or merging.
         does: which nodes the rewrite replaces by which others.
         conditions: the conditions under which the rewrite is right, by name.
         sources: compilers that apply the rewrite, or reports of compilers that apply it wrongly.
@@ -174,7 +172,7 @@ def _rewritten_template(template: CaseTemplate) -> CaseTemplate:
     for part in _PARTS:
         changed = {**entry.get(part, {}), **template.data["rewrite"].get(part, {})}
         entry[part] = {name: value for name, value in changed.items() if value is not None}
-    # The mutant's entry states no outputs, so its own `keeps_data` would be false.
+    # The mutant's entry states no outputs, so its own `keeps_data` may be false.
     challenge = None if template.keeps_data else template.challenge
     return replace(template, data=entry, challenge=challenge)
 

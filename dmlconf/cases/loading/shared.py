@@ -1,9 +1,9 @@
 """Case files that several operators share.
 
 The folder `SUITE/shared` is beside the folders of the operators, such as `SUITE/element_wise_add`.
-A file such as `SUITE/shared/GROUP/invalid.yaml` names operators, and an entry may name some of
-them. It counts as if it stood in `SUITE/OPERATOR/invalid.yaml` of each of these operators. The
-path of an operator's folder or file also selects the operator's shared cases.
+A file such as `SUITE/shared/GROUP/invalid.yaml` names operators. Each of its entries counts as if
+it stood in `SUITE/OPERATOR/invalid.yaml` of these operators, or only of those that the entry names.
+The path of an operator's folder or file also selects the operator's shared cases.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def _shared_beside(path: Path) -> Iterator[tuple[Path, str]]:
     name = (folder.name if folder.name not in ("", "..") else resolved(folder).name).upper()
     if name not in catalogue.case_folders():
         return
-    beside = folder.parent if folder.name not in ("", "..") else folder / ".."
-    for file in files_under(beside / SHARED) or ():
+    suite = folder.parent if folder.name not in ("", "..") else folder / ".."
+    for file in files_under(suite / SHARED) or ():
         if (not is_file or file.name == path.name) and name in _operators_of(file):
             yield file, name
 

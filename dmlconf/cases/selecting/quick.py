@@ -5,7 +5,7 @@ the most missing features is chosen, then the case with the most that are still 
 
 - *Demanded* features are the kind, data types, layouts, unusual data and values of attributes. The
   kind is the name of the case's file, such as `matrix`. A case is chosen only if it has a missing
-  one, and not for a single value of an attribute.
+  demanded feature; a single value of an attribute is not enough.
 - *Wanted* features, such as a data type together with a value, or the end of a numeric range, count
   a tenth of a demanded one.
 
@@ -36,7 +36,7 @@ _SIZES: Final = "sizes"
 """A kind whose entries are all demanded: each has sizes at which kernels switch to other code."""
 
 _OF_MANY_CASES: Final = ("matrix", _SIZES)
-"""Kinds whose entries stand for many cases; of each entry with FLOAT16, such a case is demanded."""
+"""Kinds whose entries stand for many cases: a FLOAT16 case is demanded of each entry with one."""
 
 _HALF: Final = ("type", "FLOAT16")
 
@@ -76,7 +76,7 @@ class _Features:
 
     Attributes:
         first: the kind, data types, layouts, unusual data and, for some kinds, the entry; demanded.
-        values: the values of parameters and attributes; demanded, but not a single one.
+        values: the values of parameters and attributes; demanded, but one alone is not enough.
         wanted: features that count less than demanded ones (`_WEIGHT`).
     """
 

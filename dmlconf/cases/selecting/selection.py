@@ -129,9 +129,9 @@ def graphs_in(plan: Iterable[PlannedCase]) -> list[PlannedCase]:
 
 
 def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
-    """Return whether a tag, a file's name or a word of the keywords is `model` or `captured`.
+    """Return whether a tag, a file or a word of the keywords is named `model` or `captured`.
 
-    File names have an extension. Keywords ignore case, and count after "not" as well.
+    A file's extension does not count. A word may have capitals, and counts even after "not".
     """
     names = {MODEL_TAG, CAPTURED_TAG}
     return (

@@ -20,7 +20,7 @@ VARIABLE: Final = "DMLCONF_CACHE"
 _OFF: Final = "off"
 
 _FEWEST_CASES: Final = 20
-"""Runs of fewer cases cache no figures, since comparing so few is as quick as reading the cache."""
+"""Runs of fewer cases cache no figures: comparing is as quick as reading the cache."""
 
 _MOST_FIGURE_BYTES: Final = 1 << 27
 """The most bytes of cached figures that `Store.prune` leaves; 65,707 cases take 49 MB."""

@@ -186,7 +186,7 @@ _NO_CONFIGURATION: Final = (
 
 
 def require_profile(configuration: Configuration | None, profile: str) -> None:
-    """Raise an error unless the configuration file has this profile.
+    """Refuse a profile that the configuration file lacks.
 
     Raises:
         click.BadParameter: there is no file, or it has no such profile.
@@ -216,7 +216,7 @@ class Command(click.Command):
     """A command with groups of options.
 
     Environment variables can set all options but `--trust-config`. The configuration file can set
-    most options, and arguments, of the commands in `COMMANDS`.
+    most options and arguments of the commands in `COMMANDS`.
     """
 
     def __init__(self, name: str | None, **attributes: Any) -> None:

@@ -12,7 +12,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operat
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.cli.common.configuration import configured_profiles
 
-# Slow imports come late: hardly any process that imports this module completes words.
+# Slow imports come late, since few processes complete words.
 if TYPE_CHECKING:
     from dmlconf.cases.loading.loader import Suite
 

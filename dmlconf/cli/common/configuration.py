@@ -95,7 +95,6 @@ class Setting:
 
     Attributes:
         key: the keys to the value, such as `("profile", "ci", "timeout")`.
-        value: the value as TOML has it.
         line: the line of the key, from 1; 0 if unknown.
         source: the text of that line.
         profile: the profile that the setting belongs to, or None.
@@ -164,7 +163,8 @@ def configured_profiles() -> list[str]:
 def configuration_file() -> Path | None:
     """Return the nearest configuration file in the working directory and above, if any.
 
-    A `pyproject.toml` counts if its text looks as if it had a table of dmlconf.
+    A `pyproject.toml` counts only if its text seems to have a table of dmlconf.
+
     """
     try:
         folder = Path.cwd()
