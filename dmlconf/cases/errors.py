@@ -58,7 +58,7 @@ class CaseErrors:
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """Keep a `CaseError` that is raised inside, and continue after it."""
+        """Keep a `CaseError` that the block raises, and continue after the block."""
         try:
             yield
         except CaseError as error:

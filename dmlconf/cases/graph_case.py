@@ -108,7 +108,7 @@ class GraphCase(Case):
         return frozenset(tensor.DataType for tensor in tensors)
 
     def violations(self) -> tuple[str, ...]:
-        """Return the names of the rules of wiring and the enforced constraints that are broken."""
+        """Return the names of the broken wiring rules and enforced constraints."""
         broken: tuple[str, ...] = self.once(
             "violations",
             lambda: tuple(dict.fromkeys(problem.rule for problem in graph_problems(self.graph))),

@@ -436,8 +436,7 @@ class CaseTemplate:
         index: the index of its entry among the file's cases, from 0.
         data: the entry in the file, which fits the schema.
         tags: the tags for selection; the first is the file's name without extension: `matrix`.
-        challenge: the number that changes the seeds and shifts of generated data; None for the
-            file's own.
+        challenge: the number that changes the seeds and shifts of generated data, or None.
         shared: whether the entry is in a file that several operators may share.
     """
 

@@ -271,7 +271,7 @@ class Gap:
 class Specialisation:
     """How to express a special case by a more general operator.
 
-    Fields with the same name in both have equal values.
+    Fields of the same name have equal values in both operators.
 
     Attributes:
         operator: the more general operator.

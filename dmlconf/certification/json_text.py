@@ -32,8 +32,9 @@ def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        RefusedError: the text is not JSON that dmlconf reads, has a duplicate key, or has a number
-            that is not `whole`.
+        RefusedError: the text is not JSON that dmlconf reads, has a duplicate key or, with `whole`,
+            has another number than an integer.
+
     """
     try:
         return trees.parsed_json(content, unique=True, whole=whole)

@@ -52,7 +52,7 @@ class Selection:
         operators: names in the catalogue; graphs that contain one of them are taken, too.
         tags: a case must have one of them.
         identifiers: identifiers of cases, names of matrices, or patterns with `*` and `?`.
-        lists: lists of such names and patterns; a case must be in each list.
+        lists: like `identifiers`; a case must be in each list.
         where: a condition over facts of cases, as `Condition` reads it.
         feature_level: the highest feature level that a case may need.
         quick: whether to take only the cases that `quick_cases` chooses.

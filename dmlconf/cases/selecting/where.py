@@ -78,10 +78,7 @@ class Condition:
         return value
 
     def check(self) -> None:
-        """Raise `ConditionError` if `holds` could evaluate the condition for none of its cases.
-
-        Nothing is raised if there were no cases.
-        """
+        """Raise `ConditionError` if `holds` was called, but never could evaluate the condition."""
         if not self._lacking or self._evaluated:
             return
         absent = sorted(self._expression.names - self._known)

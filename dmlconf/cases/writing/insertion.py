@@ -54,7 +54,7 @@ def is_block(document: Document, index: int) -> bool:
 
 
 def number_text(number: Any) -> str:
-    """Return a short text that a case file reads as the same NumPy number."""
+    """Return a short text that is read from a case file as the same NumPy number."""
     if not isinstance(number, np.floating):
         return str(int(number))
     value = float(number)

@@ -67,7 +67,7 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
 
     Args:
         name: the case's name in the file.
-        pattern: a case of an operator or a graph, whose desc or nodes, and inputs, are copied.
+        pattern: a case whose desc or nodes, and inputs, are copied.
         file: where the text will be, for the relative path of the schema; None if unknown.
     """
     if pattern.nodes:
