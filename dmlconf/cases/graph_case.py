@@ -144,10 +144,9 @@ def problem_location(problem: WiringProblem) -> tuple[str | int, ...]:
 
 
 def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
-    """Return a graph case that is otherwise like the given case.
+    """Return a graph case that is otherwise like the given case of an operator or a graph.
 
     Args:
-        case: a case of an operator or a graph.
         changes: other attributes to change, such as `data`.
     """
     kept = {each.name: getattr(case, each.name) for each in fields(Case) if each.init}

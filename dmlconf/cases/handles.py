@@ -2,7 +2,6 @@
 
 `gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `d7fcg`. A handle is the beginning of a
 digest of the identifier: five characters, or more if another case of the run has the same five.
-Handles begin with a letter and have no characters that are special in a shell.
 """
 
 from __future__ import annotations

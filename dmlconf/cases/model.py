@@ -22,7 +22,6 @@ from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
 from dmlconf.tensors.sample import Sample
 
-# At run time, `Case.graph` imports what it needs.
 if TYPE_CHECKING:
     from dmlconf.graphs.model import Graph, GraphNode
     from dmlconf.graphs.relations import Relation
@@ -347,10 +346,7 @@ class Case:
         return CaseError(first.where, first.message, first.hint, others)
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
-        """Return the rule that applies in addition to `rule`: that of a tolerance without a reason.
-
-        None if there is no such tolerance.
-        """
+        """Return the rule of a tolerance that applies in addition to `rule`, or None."""
         tolerance = self.tolerances.get(output)
         return tolerance.rule if tolerance is not None and tolerance.reason is None else None
 

@@ -18,8 +18,8 @@ _LITTLE: Final = 1 << 20
 def work_of(case: Case) -> int:
     """Return about how many terms are computed, in a graph by all of its nodes.
 
-    It is the number of elements of the largest output times `products`. Estimates up to `_LITTLE`
-    are coarser: that number times the number of elements of the largest input.
+    A node computes as many as its largest output has elements, times `products`. Estimates up to
+    `_LITTLE` are coarser: the elements of its largest output times those of its largest input.
     """
     return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 

@@ -1,7 +1,7 @@
 """Which feature level a desc needs, and which of its parts need it.
 
 The parts are the operator, the tensors, attribute values that a later level introduced, and what
-the catalogue lists under `level_requirements`. A nested operator has such parts, but no tensors.
+the catalogue lists under `level_requirements`. A nested operator has these parts except tensors.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
 def tables_in_effect(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
     """Yield the tables that list all of the desc's tensors and are in effect for the desc.
 
-    These are the tables above the level that the other parts of the desc need, and the newest of
-    the rest.
+    These are the tables of levels above the one that the other parts of the desc need, and the
+    newest other table.
     """
     level = highest_level(_needs_of_attributes(operator, desc))
     for table in tables_that_list(operator, desc):

@@ -3,7 +3,6 @@
 JSON Lines: a head that says what is certified, then a line for each case with its outcome and the
 elements of its outputs. A case runs again if its line is truncated or damaged, or if the outcome is
 a breakdown, which the machine may have caused.
-
 """
 
 from __future__ import annotations
@@ -161,7 +160,6 @@ class Journal:
 
 def _record(line: bytes, *, whole: bool = False) -> Mapping[str, Any]:
     """Return the record in a line, empty if the line is damaged; `whole` as for `parsed_json`."""
-
     try:
         record = parsed_json(line, "the line", whole=whole)
     except RefusedError:

@@ -34,7 +34,6 @@ def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
     Raises:
         RefusedError: the text is not JSON that dmlconf reads, has a duplicate key or, with `whole`,
             has another number than an integer.
-
     """
     try:
         return trees.parsed_json(content, unique=True, whole=whole)

@@ -35,7 +35,6 @@ class CaseFiles:
 
     Attributes:
         digests: SHA-256 in hexadecimal of each file that was read, by its name in the case.
-        reads: how many reads have succeeded.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -129,7 +129,6 @@ class NodeReader:
     """Reads nodes, each after the nodes whose descs it needs.
 
     Attributes:
-        nodes: the nodes read so far, by name.
         edges: the sources of each input tensor read so far.
     """
 

@@ -37,7 +37,7 @@ _SOURCES: Final = (
 """The sources that decide whether a file is valid and what it contains."""
 
 _MOST_CASES: Final = 50_000
-"""Files whose matrices have more cases are not cached."""
+"""Files whose matrices have more cases in all are not cached."""
 
 
 @dataclass(frozen=True, slots=True)

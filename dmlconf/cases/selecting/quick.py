@@ -10,8 +10,7 @@ the most missing features is chosen, then the case with the most that are still 
   a tenth of a demanded one.
 
 One case of an operator's `invalid.yaml` is chosen. Nothing is random. `-o` chooses the same cases
-of an operator as a run of all operators, but perhaps other graphs: those without the operator
-cannot be chosen.
+of an operator as a run of all operators, but perhaps other graphs.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _LONGEST_NAME: Final = 120
 def exported_name(identifier: str) -> str:
     """Return a case's identifier as the name of a file: `gather-matrix-Axis-1`.
 
-    The name has at most 120 characters and no special ones. Two cases may have the same name.
+    The name has at most 120 characters, none of them special. Two cases may have the same name.
     """
     return re.sub(r"[^\w.]+", "-", identifier).strip("-.")[:_LONGEST_NAME]
 

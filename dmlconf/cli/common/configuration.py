@@ -164,7 +164,6 @@ def configuration_file() -> Path | None:
     """Return the nearest configuration file in the working directory and above, if any.
 
     A `pyproject.toml` counts only if its text seems to have a table of dmlconf.
-
     """
     try:
         folder = Path.cwd()
