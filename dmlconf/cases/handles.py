@@ -49,7 +49,7 @@ def handles(identifiers: Iterable[str]) -> Mapping[str, str]:
     in_order = sorted(set(digests.values()))
     lengths: dict[str, int] = {}
     for one, other in zip(["", *in_order], [*in_order, ""], strict=True):
-        shared = _common_beginning(one, other)
+        shared = _length_in_common(one, other)
         for each in (one, other):
             lengths[each] = max(lengths.get(each, SHORTEST), shared + 1)
     return {identifier: text[: lengths[text]] for identifier, text in digests.items()}
@@ -84,14 +84,13 @@ def handles_among(some: Iterable[str], identifiers: Iterable[str]) -> Mapping[st
         own = at < len(in_order) and in_order[at] == digest
         for neighbour in (at - 1, at + 1 if own else at):
             if 0 <= neighbour < len(in_order):
-                shared = _common_beginning(digest, in_order[neighbour])
+                shared = _length_in_common(digest, in_order[neighbour])
                 lengths[neighbour] = max(lengths[neighbour], shared + 1)
     by_digest = dict(zip(in_order, lengths, strict=True))
     return {identifier: text[: by_digest[text]] for identifier, text in digests.items()}
 
 
-def _common_beginning(one: str, other: str) -> int:
-    """Return the length of the common beginning of two texts."""
+def _length_in_common(one: str, other: str) -> int:
     shared = 0
     while shared < min(len(one), len(other)) and one[shared] == other[shared]:
         shared += 1

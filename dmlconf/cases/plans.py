@@ -160,7 +160,6 @@ def _bindings(node: Node, kind: FieldKind) -> Bindings:
 
 
 def _tensors(node: Node, kind: FieldKind) -> list[tuple[str, TensorDesc | None]]:
-    """Return an operator's tensors of a kind in order, each with its desc; None if it is absent."""
     by_field: dict[str, list[tuple[str, TensorDesc | None]]] = {}
     for name, field, desc in tensors_of(node.operator, node.desc, kind):
         by_field.setdefault(field.name, []).append((name, desc))

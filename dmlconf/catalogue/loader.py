@@ -63,7 +63,6 @@ PREFIXES: Final = ("ELEMENT_WISE_", "ACTIVATION_")
 """Beginnings of operators' names that people leave out."""
 
 _LONGEST_NAME: Final = 100
-"""The most characters of a name that is looked up."""
 
 
 class UnknownOperatorError(LookupError):

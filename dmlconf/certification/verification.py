@@ -374,7 +374,6 @@ def _notes(
     waivers: Waivers,
     other_figures: int,
 ) -> Iterator[str]:
-    """Yield what everybody who accepts the certificate must know."""
     predicate, now = certificate.predicate, datetime.now(UTC)
     yield from notes_on_origin(certificate, demands_keys=bool(demand.keys))
     yield from notes_on_target(verdicts)

@@ -24,8 +24,6 @@ from dmlconf.limits import MOST_NODES
 __all__ = ["NodeEntry", "NodeReader", "Source", "UnreadSourceError", "node_entries"]
 
 _MOST_COPIES: Final = 1024
-"""The most copies of a node with `repeat`."""
-
 _MOST_NAMED: Final = 8
 """The most names in a message about a cycle, which begins and ends with the same node."""
 

@@ -87,8 +87,6 @@ def _block(template: CaseTemplate, cases: Iterator[PlannedCase]) -> list[Planned
 
 @dataclass(frozen=True, slots=True)
 class _OfMatrix(_MadeOnDemand):
-    """Consecutive cases of one matrix."""
-
     template: CaseTemplate
     expansion: Expansion
 

@@ -256,11 +256,7 @@ def _ends(cases: Sequence[PlannedCase]) -> _Ends:
 
 
 def _limits(case: PlannedCase, ends: _Ends) -> Iterator[Feature]:
-    """Yield features of the parameters that are at an end of their range.
-
-    The high end gives two features for the range in the case's entry and two for the range in all
-    entries. The low end gives one, for the range in all entries.
-    """
+    """Yield features of the parameters that are at an end of their range."""
     for name, value in case.parameters.items():
         for key in (None, case.template.identifier):
             low, high = ends.get((key, name), (None, None))

@@ -82,7 +82,6 @@ class _Arguments(click.Argument):
     """
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
-        """Return the arguments and where they come from; see click's documentation."""
         if opts.get(str(self.name)) == ():
             opts = {name: value for name, value in opts.items() if name != self.name}
         return super().consume_value(ctx, opts)

@@ -239,7 +239,6 @@ def read_configuration() -> Configuration | None:
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
-    """Return the file as a table of TOML, its lines, and its digest."""
     try:
         content = read_bytes(path, LARGEST_CONFIGURATION)
         text = content.decode("utf-8")

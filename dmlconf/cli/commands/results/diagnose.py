@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _MOST_GROUPS: Final = 10
-"""How many groups are diagnosed without `--groups`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +218,6 @@ def _failures(log: RunLog) -> Iterator[_Failure]:
 
 
 def _folder(folder: Path | None, number: int, failure: _Failure) -> Path | None:
-    """Return the folder of one diagnosis, such as `FOLDER/01-gather`."""
     if folder is None:
         return None
     return folder / f"{number:02}-{exported_name(failure.case.partition('/')[0])}"

@@ -48,7 +48,6 @@ class _Finding:
         subject: what was checked, such as `DirectML`.
         state: `ok`, `absent` if it cannot be used, or `broken`, which makes the exit code 1.
         told: its version, path or number, or what is wrong with it.
-        advice: what to do; None if there is nothing to do.
     """
 
     subject: str
