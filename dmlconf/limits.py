@@ -1,7 +1,7 @@
 """Limits on the files that dmlconf reads and on the expressions that it evaluates.
 
 Each limit is far above what real files need, and keeps the cost to about a gigabyte of memory and
-ten seconds. What exceeds a limit is, as a rule, refused with a message that names the limit.
+ten seconds. As a rule, a message that names the limit refuses what exceeds it.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ LARGEST_EDITED_MODEL: Final = 512 * _MIB
 """An ONNX model whose intermediate tensors `capture --model` compares."""
 
 LARGEST_INTERMEDIATES: Final = 256 * _MIB
-"""The intermediate tensors that one run of such a model returns, by the sizes that ONNX infers; a
-single node may have larger ones."""
+"""The intermediate tensors that one run of an edited model returns, by the sizes that ONNX infers.
+A single node may have larger ones."""
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
 """All inputs together that `capture --model` reads from a file, or one input that it generates."""
@@ -78,7 +78,7 @@ LARGEST_JOURNAL: Final = 256 * _MIB
 """The journal: the file with the calls that `capture` has seen."""
 
 LONGEST_JOURNAL_LINE: Final = 16 * _MIB
-"""A line of the journal, such as one graph; a graph of 656 nodes took 400 KiB."""
+"""A line of the journal, such as one graph."""
 
 LARGEST_RECORDING_MEMBER: Final = 256 * _MIB
 """Each of the two members of a recording, the manifest and the outputs, uncompressed."""
@@ -92,7 +92,7 @@ DEEPEST_JSON: Final = 100
 """Levels of arrays and objects in JSON: logs, recordings, certificates."""
 
 LONGEST_NUMBER: Final = 400
-"""Characters of a number, in TOML of a hexadecimal integer; FLOAT64's largest has 309 digits."""
+"""Characters of a number in YAML and JSON, and of a hexadecimal integer in TOML."""
 
 MOST_DOCUMENT_VALUES: Final = 1_000_000
 """Values in a YAML file after its aliases are expanded."""

@@ -31,7 +31,7 @@ __all__ = ["LineNews", "Overview", "Target", "Total", "news_of", "overview_of", 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """The software and the device that runs tested; texts that do not apply are empty.
+    """A subject: the software and the device that results come from. Unknown fields are empty.
 
     Attributes:
         backend: the backend, as named on the command line but without folders.
@@ -69,8 +69,8 @@ class LineNews:
 
     Attributes:
         latest: the last run; if it is a shard, also the other shards just before it.
-        regressed: the changes with which cases began to fail, without those that `flaky` counts.
-        mended: the changes with which cases ceased to fail, without those that `flaky` counts.
+        regressed: the changes with which cases began to fail, except those that `flaky` counts.
+        mended: the changes with which cases ceased to fail, except those that `flaky` counts.
         flaky: how many times flaky cases began or ceased to fail without a recorded cause.
     """
 
@@ -90,10 +90,10 @@ class Overview:
         targets: the runs of each subject; the subject of the latest run comes first.
         totals: the totals of each run, by the run's id and by operator.
         stories: by identifier, the stories of each case that failed in any run, one for each line.
-        regressions: the changes with which cases began to fail, of all runs, as
-            `questions.regressions` returns them.
-        failing: for each subject, and each case that fails in its `latest` run, the case's last
-            change up to that run.
+        regressions: the changes with which cases began to fail, as `questions.regressions` returns
+            them for all runs.
+        failing: for each subject, the last change of each case that fails in its `latest` run, up
+            to that run.
         flaky: the flaky cases, in the order of `questions.flaky`.
         handles: the handle of each case in `stories`, unique among all cases of the history.
     """

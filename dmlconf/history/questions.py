@@ -106,7 +106,7 @@ class Flaky:
     """A case that began or ceased to fail at least twice in a line without a recorded cause.
 
     Attributes:
-        changes: how often the case began or ceased to fail without a recorded cause.
+        changes: the number of these changes.
     """
 
     story: Story
@@ -122,7 +122,7 @@ class Flaky:
 class OperatorState:
     """How many cases of an operator fail in an environment's latest whole run.
 
-    If no run there was whole, the latest run counts. `seconds` is the time that the backend took.
+    Without a whole run, the latest run counts. `seconds` is the time that the backend took.
     """
 
     environment: Environment
@@ -170,12 +170,10 @@ def stories(
     timeline: Timeline, cases: Mapping[int, tuple[str, str]], *, counted: bool = True
 ) -> Iterator[Story]:
     """Yield the story of each case in each line that has the case.
-
     Args:
         cases: the identifier and the operator of each case, by id.
-        counted: whether to count each case's runs and failures, which takes most of the time; both
-            are 0 otherwise.
-
+        counted: whether to count each case's runs and failures, which takes most of the time;
+            otherwise both numbers are 0.
     Raises:
         HistoryError: the history is damaged, or a newer dmlconf has added a status.
     """

@@ -1,9 +1,8 @@
 """Store and remove the verdicts of a run in a history, which keeps only verdicts that changed.
 
 A verdict has a row only if it is the first on its case in the environment, or differs from the one
-before in more than the message. Suppose that a case passes in run 1 and fails in run 3: both
-verdicts have a row. If run 2 is added, in which the case fails as in run 3, run 2 gets a row and
-run 3 loses its row.
+before in more than the message. If a run is added or removed, the next verdicts in later runs may
+gain or lose their rows.
 """
 
 from __future__ import annotations
@@ -71,8 +70,9 @@ class Extent:
     """Which run a log belongs to, and how much of that run it has.
 
     Attributes:
-        digest: the digest of its header, and of each verdict's case, status, seconds and outputs.
-        header_digest: the digest of its header alone, which all logs of a resumed run share.
+        digest: the digest of the log's header, and of each verdict's case, status, seconds and
+            outputs.
+        header_digest: the digest of the header alone, which all logs of a resumed run share.
         cases: how many verdicts the log has.
         complete: whether every selected case was run.
     """
@@ -86,8 +86,8 @@ class Extent:
 def run_already_there(connection: Connection, extent: Extent) -> int | None:
     """Return the id of a stored run that has all of a log; None if there is none.
 
-    Such a run has the log's digest, and is complete if the log is. For an incomplete log, it may
-    also be a run with the same header that is complete or has more cases.
+    A run has all of a log if it has the log's digest and, for a complete log, is complete. A run
+    with the same header has all of an incomplete log if it is complete or has more cases.
     """
     as_complete = run.c.complete if extent.complete else true()
     equal = select(run.c.id).where(run.c.digest == extent.digest, as_complete)
@@ -118,7 +118,7 @@ def store_states(
 ) -> dict[int, State]:
     """Store those verdicts of a new run that need a row; return them by case.
 
-    Rows of later runs are added and deleted accordingly. The table `run` must have the run already.
+    Rows of later runs are added and deleted as needed. The table `run` must already have the run.
 
     Raises:
         HistoryError: the history is damaged.
@@ -140,7 +140,7 @@ def store_states(
 def remove_run(connection: Connection, run_id: int) -> None:
     """Remove a run, its verdicts and totals, but nothing that other runs may use, such as cases.
 
-    Rows of later runs are added and deleted accordingly.
+    Rows of later runs are added and deleted as needed.
 
     Raises:
         HistoryError: the history is damaged.
@@ -177,8 +177,7 @@ def remove_unused_rows(connection: Connection) -> None:
 class _Meanings:
     """The status and the reason of each outcome, by its id, to compare verdicts.
 
-    Messages are not compared: one failure may have another in each run, such as `3 of 4 elements`
-    and `2 of 4 elements`.
+    Messages are not compared, since those of one failure may differ from run to run.
     """
 
     by_outcome: Mapping[int, tuple[str, str]]

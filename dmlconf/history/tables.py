@@ -93,7 +93,7 @@ case_set = Table(
     Column("digest", String(64), nullable=False, unique=True),
     Column("members", LargeBinary, nullable=False),
 )
-"""Which cases one or more runs had. `members` are their ids, sorted, as compressed differences of
+"""Which cases one or more runs had. `members` are their sorted ids, as compressed differences of
 32 bits: 7, 2 and 1 for the ids 7, 9 and 10."""
 
 run = Table(

@@ -1,9 +1,9 @@
 """Judge a graph by its nodes: it is right if each node is right for the inputs that it got.
 
 The samples of `dmlconf.permitted.graphs` may miss a right result. So a graph with wrong values runs
-again: with every intermediate as an output and, if that does not show that it is right, node by
-node. If each node is right for its inputs in such a run, the outputs of this run are right. So are
-the elements of the first run that have the same bits.
+again, first with every intermediate as an output, then node by node. If each node is right for its
+inputs in one of these runs, the outputs of this run are right, and so are the elements of the first
+run that have the same bits.
 """
 
 from __future__ import annotations

@@ -71,10 +71,11 @@ def judge_circumstances(
 ) -> Steps[Verdict]:
     """Return the verdict on a case that passed its plain run and ran under circumstances.
 
-    To decide about blame, the case with other inputs may be yielded for a plain run.
+    The case with other inputs may be yielded for a plain run.
 
     Args:
         exercises: the results under each circumstance.
+        judge: judges an outcome of a case.
         judge: judges an outcome of a case.
         excuse: returns the given verdict, or another one if something excuses the failure.
         by_nodes: returns the given verdict, or another one if a graph's nodes show that its values
@@ -182,8 +183,8 @@ def _with_other_inputs(
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
     """Yield a case, and then the case under each circumstance, one at a time.
 
-    So a crash tells which circumstance caused it. After a breakdown, no further circumstance is
-    tried. If the plain run gives no outputs, its outcome is returned.
+    So it is known which circumstance causes a breakdown. No further circumstance is tried after it.
+    If the plain run gives no outputs, its outcome is returned.
     """
     plain: Outcome = yield case
     if not isinstance(plain, Outputs):

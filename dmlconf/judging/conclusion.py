@@ -48,7 +48,8 @@ class JudgeOptions:
         waivers: failures that are accepted.
         compare_unfused: whether the nodes of a graph also run one by one, unless the graph must be
             refused or has a relation.
-        circumstances: under which cases also run; the backend must support all of them.
+        circumstances: circumstances under which cases run besides their plain run; the backend must
+            support all of them.
         known_faults: whether a known fault of DirectML waives a failure.
         cache: the figures of earlier comparisons; if None, all outputs are compared.
     """
@@ -62,9 +63,8 @@ class JudgeOptions:
 
 
 NO_OPTIONS: Final = JudgeOptions()
-"""By default known faults waive failures. Cases do not run under circumstances, and graphs run
-unfused only for a relation, or after wrong values.
-"""
+"""Known faults waive failures, cases do not run under circumstances, and graphs run unfused only
+for a relation, or after wrong values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Conclusion:
     """Draws the verdict on a case.
 
     Attributes:
-        against: gives the expected outcome of cases, or of outputs, that have none stated.
+        against: gives the expected outcome of cases or outputs for which the case states none.
         faults: the known faults of the DirectML under test.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         options: what else may excuse failures, and what else runs.
@@ -246,7 +246,6 @@ def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) 
     """Run a case or an exercise, and return the verdict on it.
 
     Args:
-        item: the case or exercise.
         execute: runs the item, as `OpenBackend.execute` does; nothing else may be running.
     """
     run_one = alone_on(execute)

@@ -18,11 +18,11 @@ MOST_COLUMNS: Final = 32
 has several elements."""
 
 _DECADES: Final = 8
-"""Levels are those of s, an error divided by the largest finite expected magnitude.
+"""The number of limits between the levels 1 to 9: 1e-8, 1e-7, and so on to 0.1.
 
-Level 1 is s < 1e-8, level 2 s < 1e-7, and so on to level 9: s >= 0.1, and errors that are not
-finite. Equal bits and two NaN have level 0. If the largest magnitude is 0, or no expected value is
-finite, the error is divided by 1.
+They are limits of s, an error divided by the largest finite expected magnitude, or by 1 if that is
+0 or no expected value is finite. An element has level 1 if s < 1e-8, and level 9 if s >= 0.1 or the
+error is not finite. Equal bits and two NaN have level 0.
 """
 
 

@@ -2,15 +2,14 @@
 
 The key of figures is a digest of all that they depend on: the case, the expected and the actual
 values, whether FLOAT16 outputs may be computed in FLOAT16, dmlconf's sources, NumPy's version and
-the processor's architecture. Outputs that fail, have faults or look as if the operator had not run
-are not cached.
+the processor's architecture. Figures of failing verdicts are not cached.
 
 There are three kinds of record:
 
 - `cases`: values that follow from a case's entry and its data files alone, such as its facts
 - `figures`: the figures of a comparison
-- `judged`: the key of such figures, by digests of the case's entry, its data files, the outputs and
-  the source of expected values; so the expected values need not be computed
+- `judged`: the key of a record of `figures`, found without computing the expected values; its key
+  is a digest of the case's entry, its data files, the outputs and the source of expected values
 
 Keys are no secret, so whoever can write to the user's cache folder can make a wrong output pass
 (docs/security.md). Certificates are judged without the cache.
@@ -80,11 +79,10 @@ _EXPECTATION_SOURCES: Final = (
 """Further sources, on which expected outcomes depend."""
 
 _MOST_GROUPS: Final = 8
-"""At most so many groups are in memory; the cases of a group follow each other in a plan."""
+"""The most groups that are in memory at a time."""
 
 _MOST_OVERFLOWS: Final = 2
-"""Once a group has been too large this often, no more of its records are kept: they would only
-replace others of this run."""
+"""Once a group has been too large this often, the run keeps no more of its records."""
 
 _KEY_DIGITS: Final = 32
 """The hexadecimal digits of a key: with 128 bits, no two keys are equal by chance."""
@@ -102,8 +100,7 @@ class CachedRecord(NamedTuple):
     Attributes:
         group: the group of cases, such as `gather/gather/boundary`: one entry of the store.
         part: `cases`, `figures` or `judged`.
-        key: the key of the record.
-        record: the record, made of JSON values.
+        record: JSON values.
     """
 
     group: str
@@ -125,7 +122,7 @@ class FigureCache:
     """The figures of comparisons, in a store.
 
     Attributes:
-        store: the store; each entry has the records of a group of cases.
+        store: has one entry for each group of cases.
         unsaved: new records that are not in the store.
     """
 
@@ -139,10 +136,7 @@ class FigureCache:
         return FigureCache, (self.store,)
 
     def recall(self, case: Case) -> None:
-        """Give a case what follows from its entry and data files, if the cache has it.
-
-        Only cases that break no constraint have such a record.
-        """
+        """Give a case what follows from its entry and data files, if the cache has it."""
         record = self._group(_group_of(case))[_CASES].get(_case_key(case))
         if record is None:
             return
@@ -196,8 +190,7 @@ class FigureCache:
     def add_judgement(self, case: Case, key: str, figures_key: str, known: KnownJudgement) -> None:
         """Add the judgement on right outputs, whose figures `add` stores under `figures_key`.
 
-        The values that follow from the case's entry are added too. Nothing is added to a group that
-        is full.
+        The values that follow from the case's entry are added too. A full group stays as it is.
         """
         group = _group_of(case)
         if self._is_full(group):
@@ -241,7 +234,7 @@ class FigureCache:
         return _key_of(text)
 
     def get(self, case: Case, key: str, outputs: Collection[str]) -> dict[str, Figures] | None:
-        """Return the figures by output; None unless all these outputs are known and right."""
+        """Return the figures by output; None unless all named outputs are known and right."""
         record = self._group(_group_of(case))[_FIGURES].get(key)
         if record is None:
             return None
@@ -286,7 +279,7 @@ class FigureCache:
                 self._overflows[group] += 1
         if groups and not self._saved:
             self._saved = True
-            self.store.prune()  # Runs that were killed did not.
+            self.store.prune()  # A run that was killed did not.
 
     def _is_full(self, group: str) -> bool:
         """Return whether no more records of a group are kept in this run."""
@@ -308,7 +301,7 @@ def _group_of(case: Case) -> str:
     return _group_name(case.operator_name, case.about.location.path)
 
 
-@lru_cache(maxsize=64)  # Cases of one file follow each other.
+@lru_cache(maxsize=64)
 def _group_name(operator: str, path: Path) -> str:
     return f"{operator.lower()}/{path.parent.name}/{path.stem}"
 

@@ -24,10 +24,9 @@ def figures_of(
     """Return what the log keeps of a comparison of an output.
 
     Args:
-        rule: the rule of the comparison.
         room: how many elements are open, and how many are loose.
         provenance: where the expected values are from.
-        sample: the sample, if no more of the output was recorded.
+        sample: the sample, if only a sample of the output was recorded.
     """
     typical = rule.typical
     worst = comparison.worst_coordinates
@@ -55,7 +54,7 @@ def figures_of(
 
 
 def _margin(comparison: Comparison) -> float:
-    """Return the share of the limit that the worst element or the mean of squared errors uses."""
+    """Return the larger share of the limit: the worst element's or that of the squared errors."""
     return _rounded(max(comparison.margin, comparison.spread))
 
 

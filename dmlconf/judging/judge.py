@@ -80,8 +80,7 @@ class Recorded:
 
 
 Against = Callable[[Case], Outcome | Recorded | None]
-"""Gives the expected outcome of a case that does not state all of its outputs; None if there is no
-source for it.
+"""Gives the expected outcome of a case that does not state all of its outputs, or None.
 
 Outcomes are `Recorded`, unless the reference has just computed them.
 """
@@ -92,7 +91,7 @@ JudgeOne = Callable[[Case, Outcome], Verdict]
 ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 
 _LONGEST_TRACE: Final = 8192
-"""The most characters that are kept from the end of a traceback, so that the log stays short."""
+"""The most characters that are kept from the end of a traceback."""
 
 _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
     BreakdownKind.CRASH: ReasonKind.CRASH,
@@ -151,7 +150,7 @@ def judge(
     Args:
         against: gives the expected outcome of cases that do not state all of their outputs.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout;
-            without effect if there are `allowances`, which say so themselves.
+            ignored if there are `allowances`.
         allowances: the allowances of the case, which several judgements may share.
         expected: replaces the expectations of the case and of `against`.
         cache: the figures of earlier comparisons; if None, all outputs are compared.
@@ -259,10 +258,7 @@ def _digests(outcome: Outputs) -> dict[str, str]:
 
 
 def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
-    """Return what a case expects: what it states and, for other outputs, what `against` gives.
-
-    None if neither has any output or a rejection.
-    """
+    """Return what a case expects: what it states and, for other outputs, what `against` gives."""
     stated = case.expectation
     if isinstance(stated, ExpectedRejection):
         return stated
@@ -349,7 +345,7 @@ def _judge_outputs(
     cache: FigureCache | None,
     judgement_key: str | None,
 ) -> Verdict:
-    """Return the verdict on outputs; outputs that the cache knows to be right are not compared."""
+    """Return the verdict on outputs; outputs that the cache knows are not compared."""
     if cache is None or outcome.faults:
         return _compare_outputs(case, outcome, expected, allowances)
     key = cache.key(case, outcome, expected, half=allowances.half_precision)

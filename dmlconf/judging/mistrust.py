@@ -22,11 +22,10 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["suspicions"]
 
 _LEAST_ELEMENTS: Final = 8
-"""Fewer elements may be all zeros, or equal an input's, by coincidence."""
+"""Fewer elements may be all zeros, or equal an input's, by chance."""
 
 _NEAR_ULP: Final = 16
-"""A right value within this many ULP of an input's value may be rounded to it; most functions err
-by less."""
+"""A right value within this many ULP of an input's value may be rounded to it."""
 
 _CANCELLED: Final = 2.0**-10
 """A kernel may give 0 for values below this share of their error scale: a sum that is stored in
@@ -34,7 +33,7 @@ FLOAT16 loses up to 2^-10 of its size."""
 
 _ROUNDED_AWAY: Final = 0.25
 """A kernel may give 0 for values below this share of the length of their interval. Measured: TANH
-of 8e-8 is 0, since it adds 1 to it in FLOAT32, and its interval is 4.8e-7 long."""
+of 8e-8 is 0, and its interval is 4.8e-7 long."""
 
 
 def suspicions(

@@ -56,7 +56,7 @@ _COMPARED: Final = OF_VALUES | {
     ReasonKind.NO_INDEPENDENT_EXPECTATION,
     ReasonKind.ANY_VALUE_PERMITTED,
 }
-"""The reasons with which a relation's other form runs. A verdict with another one is kept."""
+"""A relation's other form runs only for a verdict with one of these reasons or with none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Stopped:
     """Why another form of a graph did not run, or did not give the outputs of the graph.
 
     Attributes:
-        step: the form, node or part that did not run or gave other outputs, for messages.
+        step: the form, node or part that did not run or gave other outputs.
     """
 
     step: str
@@ -85,10 +85,7 @@ class Stopped:
 
 
 def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | Stopped]:
-    """Return the graph's outputs from another form, or why there are none.
-
-    The cases to run for the form are yielded.
-    """
+    """Return the graph's outputs from another form, whose cases are yielded, or why it has none."""
     if relation is Relation.UNFUSED:
         alone = yield from _node_by_node(case)
         return alone if isinstance(alone, Stopped) else _graph_outputs(case, alone.computed)
@@ -116,8 +113,8 @@ def intermediates(case: Case, relation: Relation) -> Steps[dict[Slot, Array] | S
     """Return what the nodes of a graph give in another form, by output, or why there is nothing.
 
     Args:
-        relation: `UNFUSED` or `EXPORTED`. With `EXPORTED`, outputs that neither a node nor the
-            graph uses are left out.
+        relation: `UNFUSED` or `EXPORTED`; `EXPORTED` leaves out the outputs that neither a node
+            nor the graph uses.
     """
     if relation is Relation.UNFUSED:
         alone = yield from _node_by_node(case)
@@ -216,7 +213,7 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
 def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool) -> Steps[Verdict]:
     """Return the verdict on a relation: whether another form of the graph gives the same outputs.
 
-    A failing verdict stays a failure, and one with a reason that `_COMPARED` lacks is kept.
+    A verdict with a reason that `_COMPARED` lacks is kept, and a failing one stays a failure.
     Otherwise the graph
 
     - is `unsupported` if the backend cannot express the other form;
@@ -315,13 +312,13 @@ def with_unfused(
 ) -> Steps[Verdict]:
     """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
 
-    The reason of a failure, except of a contradiction, then says what is at fault:
+    A failure, except a contradiction, gets a remark on what is at fault:
 
     - the graph compiler, if the nodes are right one by one;
-    - a node, if a node has a fault alone, or if the nodes are wrong with the same bits.
+    - a node, if it has a fault when it runs alone, or if the nodes give the same wrong bits.
 
-    Else it says that the nodes are wrong too, or why they did not run. If the outputs of the nodes
-    are `unchecked`, the reason stays as it is.
+    Otherwise the remark says that the nodes are wrong too, or why they did not run. There is none
+    if the outputs of the nodes are `unchecked`.
     """
     alone = yield from _node_by_node(case)
     unfused = alone if isinstance(alone, Stopped) else _graph_outputs(case, alone.computed)

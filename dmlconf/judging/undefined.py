@@ -1,7 +1,7 @@
 """Excuse faults at elements that the documentation leaves undefined: these may stay unwritten.
 
-An element is undefined if its rule permits any value of its data type. In a graph, one that follows
-from an undefined element may also differ from dispatch to dispatch.
+An element is undefined if its rule permits any value of its data type. In a graph, an element that
+depends on an undefined one may also differ from dispatch to dispatch.
 """
 
 from __future__ import annotations

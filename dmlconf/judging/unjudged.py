@@ -35,7 +35,7 @@ def may_judge_nothing(operator: Entry) -> bool:
 
 
 def judges_nothing(case: Case) -> bool:
-    """Return whether the verdict is `unchecked` for all values, if sizes and types are right.
+    """Return whether the verdict is `unchecked` for any outputs of the right sizes and types.
 
     The result is False for cases that must be rejected, break a constraint or exceed the memory.
     """
@@ -52,8 +52,8 @@ def judges_nothing(case: Case) -> bool:
     def is_open(name: str, expected: Array) -> bool:
         return room(expected, rules[name], allowances.of(name)).open == expected.size
 
-    # Most rules permit any value around zeros if they do around the expected values, and to compute
-    # that rarely needs the reference. So zeros are tried first.
+    # Most rules that permit any value of the expected outputs do so for zeros, which need no
+    # reference. So zeros are tried first.
     tensors = case.outputs()
     zeros = {
         name: np.zeros(tensor.Sizes, tensor.DataType.dtype) for name, tensor in tensors.items()

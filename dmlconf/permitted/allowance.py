@@ -1,7 +1,4 @@
-"""Compute what the precision rules of a case permit besides the reference's outputs.
-
-The result for each output is an `Allowance`, which is described in `dmlconf.precision.allowance`.
-"""
+"""Compute what the precision rules of a case permit besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -26,9 +23,8 @@ __all__ = ["CaseAllowances"]
 class CaseAllowances:
     """The allowances of one case's outputs; each part is computed when first needed.
 
-    Attributes:
-        permitted: by output, the last expected values that `contradiction_of` found to be
-            permitted, so that it compares them once.
+    permitted: by output, the last expected values that `contradiction_of` found to be
+        permitted.
     """
 
     def __init__(
@@ -41,8 +37,8 @@ class CaseAllowances:
         """Remember the case.
 
         Args:
-            half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
-                For a case with the tag `HALF_PRECISION_TAG` it always may.
+            half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout,
+                as it always may for a case with the tag `HALF_PRECISION_TAG`.
             right: the reference's outputs; if it is None, they are computed when needed.
         """
         self.permitted: dict[str, Array | Sample] = {}
@@ -62,9 +58,7 @@ class CaseAllowances:
 
     @property
     def undefined(self) -> Mapping[str, Array]:
-        """Which elements of a graph's outputs follow from one that is open, overflows or is NaN.
-
-        It is enough that the element may overflow or may be NaN.
+        """Which elements of a graph's outputs depend on one that is open, may overflow or be NaN.
 
         Empty for a case of one operator; outputs without such elements are left out.
         """
@@ -101,8 +95,8 @@ class CaseAllowances:
 class _Parts:
     """The parts from which the allowances of one case are computed.
 
-    The object refers to no allowance. Without a cycle of references, arrays are freed with the last
-    allowance, and not at the next garbage collection.
+    Parts do not refer to allowances. So arrays are freed with the last allowance, and not at the
+    next garbage collection.
     """
 
     def __init__(

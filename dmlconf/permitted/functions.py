@@ -18,8 +18,8 @@ def permitted_function(name: str, part: Part) -> Callable[..., Any]:
 
     The operator's catalogue entry names the function's module as `family`. The function's name is
     the operator's, in lower case, and the part: the error scale of GEMM is
-    `products.gemm.gemm_error_scale`. For a special case of another operator, such as
-    AVERAGE_POOLING of AVERAGE_POOLING1, the result calls the function of the other.
+    `products.gemm.gemm_error_scale`. If the operator is a special case of another, as
+    AVERAGE_POOLING is of AVERAGE_POOLING1, the result calls the other's function.
 
     Raises:
         MissingFunction: the operator has no such function.

@@ -1,7 +1,7 @@
 """Errors of FLOAT32 hardware in an activation's formula, before the last rounding.
 
 Each step of the page's formula has an error. Sums, products and reciprocals are rounded toward
-zero; exp2, log2 and erf have the errors of `numbers.accuracy`.
+zero. `numbers.accuracy` has the errors of exp2, log2 and erf.
 
 Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
 """
@@ -32,7 +32,7 @@ _SATURATED: Final = 100.0
 
 
 def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
-    """Return the error of exp(x) if x has the error `of_x`; subnormal results may count as 0."""
+    """Return the error of exp(x) if x has the error `of_x`; subnormal results may be 0."""
     value = np.exp(x)
     relative = np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR) + of_x) + EXP2_ERROR
     return np.where(value < 2 * LEAST_NORMAL_FLOAT32, 2 * LEAST_NORMAL_FLOAT32, value * relative)
@@ -49,9 +49,9 @@ def _magnified(factor: float, value: Array, error: Array) -> Array:
 
 
 def _overflows_unscaled(x: Array, product: Array) -> Array:
-    """Return where `2 * log2(e) * x` may overflow before it is multiplied by a small attribute.
+    """Return where `2 * log2(e) * x` may overflow before a small attribute multiplies it.
 
-    Measured: kernels multiply with the attribute last.
+    Measured: kernels multiply by the attribute last.
     """
     return (np.abs(x) >= _LARGE) & np.isfinite(x) & (np.abs(product) < _SATURATED)
 
@@ -73,7 +73,7 @@ def _celu(x: Array, Alpha: float) -> Array:
 def _cancelled_by_infinity(product: Array, Beta: float) -> Array:
     """Return where a finite product overflows FLOAT32 to the infinity opposite to an infinite Beta.
 
-    7 * -3.4e38 overflows to -infinity; -infinity plus infinity is NaN.
+    A kernel then adds infinity to -infinity, which is NaN.
     """
     beyond = np.isfinite(product) & (np.abs(product) > LARGEST_FLOAT32)
     cancelled: Array = beyond & np.isinf(Beta) & (np.sign(product) != np.sign(Beta))
@@ -84,7 +84,7 @@ def _hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
     exact = Alpha * x + Beta
     error = (np.abs(Alpha * x) + np.abs(exact)) * STEP
     error = np.where((exact > -error) & (exact < 1 + error), error, 0.0)
-    # Instead of an infinity, a kernel may get NaN; max(NaN, 0) is 0, though 1 may be exact.
+    # Where the exact result is 1, a kernel may return max(NaN, 0), which is 0.
     return np.where(_cancelled_by_infinity(Alpha * x, Beta), 1.0, error)
 
 
@@ -105,7 +105,7 @@ def _linear(x: Array, Alpha: float, Beta: float) -> Array:
 def _log_of_sum(x: Array, of_x: Array) -> Array:
     """Return the error of log(1 + exp(x))."""
     exact = np.logaddexp(0.0, x)
-    # For an x above 80, kernels may return x itself.
+    # Above 80, kernels may return x itself.
     below = np.minimum(x, 80.0)
     whole = 1 + np.exp(below)
     of_sum = _exp(below, np.where(x > 80.0, 0.0, of_x)) / whole + STEP
@@ -119,7 +119,7 @@ def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
     product = Beta * x
     error = _log_of_sum(product, np.abs(product) * STEP)
     value = np.logaddexp(0.0, product)
-    # A kernel may multiply log2 by Alpha * ln(2). That and Beta may count as 0 if subnormal.
+    # A kernel may multiply log2 by Alpha * ln(2). This factor and Beta may be 0 if subnormal.
     vanishes = min(abs(Alpha), abs(Beta)) < 2 * LEAST_NORMAL_FLOAT32
     # Measured: for large x the result is (Alpha * Beta) * x. That factor may be subnormal or
     # overflow: with an Alpha of 100 and a Beta of -1e38, DirectML 1.9.0 gives infinity for -1e-23.
@@ -141,7 +141,7 @@ def _softplus(x: Array, Steepness: float) -> Array:
 
 def _scaled_elu(x: Array, Alpha: float, Gamma: float) -> Array:
     value = np.abs(np.where(x < 0, Alpha * np.expm1(np.minimum(x, 0.0)), 0.0))
-    # A subnormal product with Alpha has few digits, or counts as 0, before Gamma multiplies it.
+    # Before Gamma multiplies it, a subnormal product with Alpha has few digits, or is 0.
     of_product = np.where(
         value < LEAST_NORMAL_FLOAT32, value + LEAST_SUBNORMAL_FLOAT32, STEP * value
     )
@@ -229,6 +229,6 @@ ERRORS: Final[Mapping[str, Callable[..., Array]]] = {
 }
 """The functions that return the absolute errors, by operator.
 
-They take FLOAT64 numbers, and the operator's attributes by name. ANY_RESULT means that any result
-is right.
+They take FLOAT64 numbers, and the operator's attributes by name. With the error ANY_RESULT, any
+result is right.
 """

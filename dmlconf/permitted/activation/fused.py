@@ -1,6 +1,6 @@
 """Permitted results of an activation that an operator applies to its own sums, with their errors.
 
-RELU of -5 +- 1 is exactly 0; LINEAR with an Alpha of 3 turns an error of 1 into an error of 3.
+RELU is exactly 0 for sums from -6 to -4. LINEAR with an Alpha of 3 makes errors 3 times as large.
 
 Derived in docs/bounds.md, Fused activations.
 """
@@ -72,7 +72,7 @@ _LOCAL_SLOPES: Final[Mapping[str, Callable[..., Array]]] = {
     "ACTIVATION_SIGMOID": lambda low, high: 0.25 / np.cosh(_nearest_to_zero(low, high) / 2) ** 2,
     "ACTIVATION_TANH": lambda low, high: 1 / np.cosh(_nearest_to_zero(low, high)) ** 2,
 }
-"""The greatest slope between two arguments, of three activations that saturate."""
+"""The greatest slope between two arguments, for activations that saturate."""
 
 _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
@@ -96,8 +96,7 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
     """Return the span of an activation's results for sums, which may be stored in FLOAT16 first.
 
-    The activation's own error is not included. Without an activation the span is returned
-    unchanged.
+    The activation's own error is not included. Without an activation, the span stays as it is.
     """
     if activation is None:
         return span
@@ -127,14 +126,14 @@ def fused_error_scale(
 ) -> ErrorScale:
     """Return the error scale of a sum after a fused activation, for the rule `accumulate`.
 
-    The activation's own error and its last rounding are added. A kernel may store the sum in
-    FLOAT16 before the activation. Without an activation the error scale is returned unchanged.
+    It includes the activation's own error and its last rounding, and a store of the sum in FLOAT16
+    before the activation. Without an activation, the error scale stays as it is.
+
+    Derived in docs/bounds.md, Fused activations.
 
     Args:
         values: the sums, FLOAT64.
         dtype: the output's type.
-
-    Derived in docs/bounds.md, Fused activations.
     """
     if activation is None:
         return error_scale
@@ -150,9 +149,9 @@ def results_of_limited_products(
 ) -> Iterator[Array]:
     """Yield the results of an activation if FLOAT16 limits products before a number is added.
 
-    90000 is stored as 65504 or as infinity; plus -40000, 65504 is 25504 instead of 50000. Before
-    an activation, the sum may be limited too. Without an activation, yield the sums. If no finite
-    product exceeds 65504 in size, yield nothing.
+    The product 90000 is stored as 65504 or as infinity, so its sum with -40000 may be 25504 instead
+    of 50000. Before an activation, the sum may be limited too. Without an activation, the sums are
+    yielded. Nothing is yielded if no finite product exceeds 65504 in size.
 
     Args:
         products: sums of products, FLOAT64.
@@ -209,7 +208,7 @@ def activated_error_scale(
         scale = steepness * sums + own + np.abs(result)
         others: list[Array] = []
         if dtype == np.float16:
-            # A kernel may store the sum in FLOAT16, as its largest number or as infinity.
+            # A kernel may store a sum beyond FLOAT16's range as 65504 or as infinity.
             others += (fused(held, activation) for held in overflow_results(values))
             if others:
                 unlimited = np.isfinite(values) & ~np.isfinite(others[-1]) & np.isfinite(result)
@@ -245,7 +244,7 @@ def _at_infinite_slope(
 ) -> Array:
     """Return where errors of the sums decide between infinity, -infinity, NaN and a finite result.
 
-    SCALED_TANH with an Alpha of infinity gives infinity at 1e-9, and NaN where tanh(1e-9) is 0.
+    An infinite Alpha times tanh is infinite, but NaN where an error makes tanh 0.
 
     Args:
         error: the activation's own error at the sums, ANY_RESULT where NaN is in doubt.
@@ -269,8 +268,8 @@ def _spanned_where_steep(
     """Return the error scale with a span where a steep slope takes it beyond FLOAT32.
 
     The span encloses the activation's results for the sums, and for the sums minus and plus
-    `reach`. For example, CELU with an Alpha of -1 multiplies errors of sums near -88 by 1e38.
-    Without a span, the rule would take such an error scale for a sum that overflowed, and limit it.
+    `reach`. Without it, the rule would take the sum for one that overflowed. CELU with an Alpha of
+    -1 multiplies errors of sums near -88 by 1e38.
     """
     steep = np.isfinite(scaled.sums) & (scaled.sums > LARGEST_FLOAT32) & np.isfinite(values)
     if not steep.any():

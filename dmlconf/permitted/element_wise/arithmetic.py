@@ -1,6 +1,6 @@
 """Permitted results of arithmetic on two tensors, such as ADD1.
 
-Only DIVIDE also takes integers here. `modulus` has the remainders, `power` POW and ATAN_YX.
+`modulus` has the remainders, `power` POW and ATAN_YX.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
 
 _SUBNORMAL_RECIPROCAL: Final = 5 * STEP
-"""The relative error of a product with a subnormal reciprocal that is not flushed. The reciprocal
-has up to two bits fewer than a normal number."""
+"""The relative error of a product with a subnormal reciprocal that is not flushed. Such a
+reciprocal has up to two bits fewer than a normal number."""
 
 
 def element_wise_add1_interval(
@@ -54,8 +54,8 @@ def element_wise_add1_interval(
 ) -> Interval:
     """Return the interval of ADD1: the sum, rounded toward zero or to nearest, or its activation.
 
-    The activation has an error of its own. Any value is right where the activation of an overflowed
-    sum is NaN, but that of the exact sum is a number.
+    The activation has an error of its own. Any value is right where this error is ANY_RESULT for a
+    rounded sum, or where the result is NaN for a rounded sum but not for the exact one.
     """
     sums = _sum_toward_zero(wide(ATensor), wide(BTensor))
     ends = rounded_interval(sums, 0.0, OutputTensor.DataType.dtype)
@@ -142,8 +142,8 @@ def element_wise_divide_candidates(
     """Return the candidates of DIVIDE: `a / b` or `a * (1 / b)`.
 
     If the reciprocal is flushed to zero, the product is zero, or NaN if the dividend is infinite.
-    For integers, the reference's quotient is right. Any signed integer is right for a division by
-    zero, and for the lowest integer divided by -1.
+    A quotient of integers is the reference's. For signed integers, any result is right for a
+    division by zero, and for the lowest integer divided by -1.
 
     Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
     flushed to zero where it is subnormal.

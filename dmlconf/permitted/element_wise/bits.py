@@ -24,14 +24,14 @@ __all__ = [
 def element_wise_bit_shift_left_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the shifted bits as both ends, or 0 and the greatest number if any result is right."""
+    """Return the bits shifted left as both ends, or 0 and the greatest number if any is right."""
     return _interval(element_wise_bit_shift_left(ATensor, BTensor, OutputTensor), BTensor)
 
 
 def element_wise_bit_shift_right_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the shifted bits as both ends, or 0 and the greatest number if any result is right."""
+    """Return the bits shifted right as both ends, or 0 and the greatest number if any is right."""
     return _interval(element_wise_bit_shift_right(ATensor, BTensor, OutputTensor), BTensor)
 
 

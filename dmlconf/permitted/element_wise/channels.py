@@ -33,8 +33,8 @@ def value_scale_2d_interval(
         overflows = np.isfinite(product) & (np.abs(product) > LARGEST_FLOAT32)
         if not overflows.any():
             return ends
-        # Measured: -4 * -1e38 - 1e38 is infinite. Beside an infinite Bias of the other sign, an
-        # infinite product makes NaN.
+        # Measured: -4 * -1e38 - 1e38 is infinite. The sum is NaN if the product overflows to the
+        # infinity opposite to an infinite Bias.
         opposite = overflows & np.isinf(bias) & (np.sign(product) != np.sign(bias))
         infinity = np.copysign(np.inf, product)
         with_infinity = (

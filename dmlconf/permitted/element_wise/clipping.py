@@ -34,7 +34,7 @@ __all__ = [
 def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
     """Return one interval of CLIP for each pair of numbers that the bounds may become.
 
-    Elements are scaled first, which may round them up or down.
+    Scaling may round elements up or down first.
     """
     return [
         function_interval(
@@ -50,7 +50,7 @@ def element_wise_threshold_candidates(
 ) -> Sequence[Interval]:
     """Return one interval of THRESHOLD for each number that Min may become.
 
-    Elements are scaled first, which may round them up or down.
+    Scaling may round elements up or down first.
     """
     tensors = InputTensor, ScaleBias, OutputTensor
     if OutputTensor.DataType.dtype.kind == "f":
@@ -73,8 +73,8 @@ def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval
 def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
     """Return the numbers of the tensor's type that a bound may become.
 
-    The first is the reference's. There are others only if the bound is NaN and the tensor holds
-    integers: processors convert NaN to different integers.
+    The first is the reference's. There are others only for NaN as a bound of integers, since
+    processors convert NaN to different integers.
     """
     dtype = tensor.DataType.dtype
     bound = bound_of(value, tensor, data_type)

@@ -1,4 +1,4 @@
-"""Permitted results of CAST: candidates of outputs of 8- and 16-bit integers, else an interval."""
+"""Permitted results of CAST: candidates for integers of 8 or 16 bits, else an interval."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[In
     300 becomes 255 in UINT8 if it is clamped, and 44 if it wraps around. A float is clamped to 32
     bits before it wraps around: -1.0 becomes 0 in UINT32, and so 0 in UINT8.
 
-    Measured: DirectML clamps. Other kernels may store 8 or 16 bits with an instruction that wraps.
+    Measured: DirectML clamps.
     """
     target = OutputTensor.DataType.dtype
     clamped = cast(InputTensor, OutputTensor)
@@ -40,12 +40,12 @@ def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
     """Return the interval of a cast: rounded toward zero and to nearest, or one number.
 
     A float in a narrower type, an integer in FLOAT16, and a 64-bit integer in FLOAT32 may be
-    rounded in both ways. For example, 2051 in FLOAT16 may be 2050 or 2052. All other casts have
-    only the reference's result.
+    rounded in both ways: 2051 in FLOAT16 may be 2050 or 2052. All other casts have only the
+    reference's result.
 
     Source: Direct3D 11.3 functional specification, 3.2.2: floats are narrowed toward zero or to
-    nearest, and a 32-bit integer becomes the nearest FLOAT32 number. A kernel may convert an
-    integer to FLOAT32 before FLOAT16. The specification has no 64-bit integers.
+    nearest, and a 32-bit integer becomes the nearest FLOAT32 number. The specification has no
+    64-bit integers.
     """
     right = cast(InputTensor, OutputTensor)
     return _float_interval(InputTensor, right) if right.dtype.kind == "f" else (right, right)
@@ -63,7 +63,7 @@ def _float_interval(tensor: Array, right: Array) -> Interval:
 def _at_most_53_bits(tensor: Array) -> Array:
     """Return FLOAT64 numbers; integers of more than 53 bits lose their low 11 bits.
 
-    Rounded to FLOAT64, an integer might become a FLOAT32 number and seem exact.
+    If FLOAT64 rounded an integer, it might become a FLOAT32 number and seem exact.
     """
     if tensor.dtype.kind == "f" or tensor.dtype.itemsize < 8:
         return tensor.astype(np.float64)

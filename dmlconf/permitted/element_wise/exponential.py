@@ -1,7 +1,7 @@
 """Permitted errors of SQRT, RECIP, EXP, LOG, ERF, SINH, COSH, TANH, ASINH, ACOSH and ATANH.
 
-SQRT and RECIP are hardware functions. For the others, kernels compute a formula, such as
-`exp2(x * log2(e))` for EXP. Its error is the sum of the errors of its steps.
+SQRT and RECIP are hardware functions. Kernels compute the others by formulas, such as
+`exp2(x * log2(e))` for EXP, whose error is the sum of the errors of the steps.
 
 Source: Direct3D 11.3 functional specification, 22.10 (sqrt, rcp, exp, log).
 """
@@ -72,8 +72,8 @@ def _exp_error(x: Array) -> Array:
 def _of_exponentials(x: Array, value: Array) -> Array:
     """Return the error of `value`, the size of sinh or cosh.
 
-    If exp may overflow and `value` is below 2^128, the error is 2^128 - `value`, so that infinity
-    is right, too.
+    If exp may overflow and `value` is below 2^128, the error is 2^128 - `value`: infinity is right
+    too.
     """
     error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
     exponential = np.exp(np.abs(x))
@@ -90,7 +90,7 @@ def _cosh_error(x: Array) -> Array:
 
 
 def _atanh_error(x: Array) -> Array:
-    of_quotient = 5 * STEP  # 1 + x and 1 - x are off by STEP each, and their quotient by 3 STEP.
+    of_quotient = 5 * STEP  # STEP each for 1 + x and 1 - x, and 3 STEP for their quotient.
     error: Array = (_log_error((1 + x) / (1 - x)) + of_quotient) / 2 + STEP * np.abs(np.arctanh(x))
     return error
 
@@ -102,7 +102,7 @@ def _log_of_sum_interval(
 
     The square may overflow. For a large negative x, the sum may lose all digits. Any value is right
 
-    - if the interval of the scaled x begins at negative infinity and has numbers;
+    - if the interval of the scaled x begins at -infinity and ends elsewhere;
     - for acosh, also if the interval begins below 1 and ends at 1 or above;
     - for acosh, also if the interval ends at -1 or below and the sum may be 0.
     """

@@ -1,7 +1,7 @@
 """Permitted errors of powers, and of ATAN_YX, the arc tangent of a quotient.
 
 Kernels compute x^y as exp2(y * log2(x)), so the relative error of x^100 is about 70 times the error
-of log2(x): 100 * log(2). Powers of integers are products, modulo 2^32.
+of log2(x). Powers of integers are products, modulo 2^32.
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
 """
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _BEYOND_INT32: Final = 2.0**31
-"""Kernels may treat even exponents of this size or more as odd: 32-bit integers do not hold them.
+"""Kernels may treat even exponents of this size or more as odd.
 
 Measured on DirectML 1.8.0 and 1.15.4: (-1)^16777216 is 1, and (-1)^2147483648 is -1.
 """
@@ -61,11 +61,11 @@ def element_wise_pow_interval(
     base to an exponent of 8 or 16 bits may also be infinite if the power is beyond 65504.
 
     For a power of integers outside the range of an output of 8 or 16 bits, any value is right. In
-    32 bits, the power wraps around. If scaling may round an operand, any value is then right for a
-    power outside the range, and for every power of a negative base. A power of integers may also be
-    0 if scaling makes the exponent negative infinity.
+    32 bits, a power wraps around: if scaling may round an operand, any value is right for a power
+    outside the range, and for every power of a negative base. A power of integers may also be 0 if
+    scaling may make the exponent -infinity.
 
-    Source: measured. (-1)^y is 1 for y = 3 * -1e38, and 0 for y = 4 * -1e38, which overflows.
+    Measured: (-1)^y is 1 for y = 3 * -1e38, and 0 for y = 4 * -1e38, which overflows.
     """
     tensors = InputTensor, ExponentTensor
     real = not are_integers(*tensors)
@@ -102,9 +102,9 @@ def element_wise_atan_yx_candidates(
     """Return the candidates of ATAN_YX, with ATensor as y and BTensor as x.
 
     Angles have the error of a polynomial. At the origin, any angle or NaN is right. Kernels may
-    compute y / x as y * (1 / x), or x / y as x * (1 / y). A subnormal reciprocal may count as 0,
-    which gives further candidates. Any value is right if x or y is NaN, if both are subnormal, and
-    if one is subnormal and the other 0.
+    compute y / x as y * (1 / x), or x / y as x * (1 / y); a subnormal reciprocal may be flushed to
+    0, which gives further candidates. Any value is right if x or y is NaN, if both are subnormal,
+    and if one is subnormal and the other 0.
     """
     y, x = wide(ATensor), wide(BTensor)
     dtype = OutputTensor.DataType.dtype
@@ -153,27 +153,27 @@ def _power_interval(
             corners += [np.where(around_zero, end, power) for end in (below, 0 * power, pole)]
         subnormal = (base != 0) & (np.abs(base) < LEAST_NORMAL_FLOAT32)
         if subnormal.any():
-            # A subnormal base may be flushed to 0. Measured: its log2 may also come out near -127.
+            # A subnormal base may be flushed to 0. Measured: its log2 may also be near -127.
             least_normal = real_power(np.copysign(LEAST_NORMAL_FLOAT32, base), exponent)
             corners += [np.where(subnormal, end, power) for end in (0 * power, least_normal)]
         low, high = np.fmin.reduce([*corners, power]), np.fmax.reduce([*corners, power])
-        # Kernels treat the base 0 apart, so its power has no error.
+        # Kernels treat the base 0 apart: its power has no error.
         zero = (base == 0) & (bases[0] == bases[1])
         low, high = (np.where(zero | np.isnan(power), power, end) for end in (low, high))
-    # For `_BEYOND_INT32`, both signs are right. So they are for an odd exponent that FLOAT32 does
-    # not hold, which may be rounded to an even one: measured with 979433053.
+    # Both signs are right for exponents of `_BEYOND_INT32` or more, and for odd exponents that
+    # FLOAT32 may round to even ones: measured with 979433053.
     with np.errstate(invalid="ignore", over="ignore"):  # For infinite and large exponents.
         odd = np.abs(np.fmod(exponent, 2)) == 1
         unheld = odd & (exponent.astype(np.float32) != exponent)
     signless = (base < 0) & (unheld | (np.abs(exponent) >= _BEYOND_INT32)) & np.isfinite(exponent)
     size = np.fmax(np.abs(low), np.abs(high))
     low, high = np.where(signless, -size, low), np.where(signless, size, high)
-    # The power of a negative base is a number only if the exponent, once scaled, is whole.
-    # Measured: the exponent 5 * 0.1 - 0.5 is 0 on DirectML 1.9.1, and 7e-9 if it is rounded once.
+    # The power of a negative base is a number only if the scaled exponent is whole. Measured: the
+    # exponent 5 * 0.1 - 0.5 is 0 on DirectML 1.9.1, and 7e-9 if it is rounded once.
     in_doubt = (bases[0] < 0) & (exponents[0] < exponents[1])
     in_doubt &= np.ceil(exponents[0]) <= exponents[1]
-    # Measured: 3 * 1e38 - 3e38 is 0 on DirectML 1.15.4, whose power is 0, and negative with one
-    # rounding. An infinite base to a power that may be 0 is NaN.
+    # Rounding may decide whether a base is negative. Measured: 3 * 1e38 - 3e38 is 0 on DirectML
+    # 1.15.4, and negative with one rounding. Infinity to a power that may be 0 may be NaN.
     in_doubt |= np.isnan(power) & (bases[0] < 0) & (bases[1] >= 0)
     near_zero = np.maximum(exponents[0], -exponents[1]) < LEAST_NORMAL_FLOAT32
     in_doubt |= near_zero & (exponents[0] < exponents[1]) & ~np.isfinite(bases).all(0)
@@ -214,7 +214,7 @@ def _whole_power_interval(bases: Interval, exponents: Interval, output: TensorDe
         outside = np.maximum.reduce(powers) > limits.max
         outside |= np.minimum.reduce(powers) < limits.min
     if 8 * output.DataType.dtype.itemsize == _WORD:
-        # Powers wrap around, so the powers of an interval's ends need not enclose those between.
+        # Powers wrap around, so those of an interval's ends need not enclose those between.
         rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
         outside = rounded & (outside | (bases[0] < 0))
     lowest[outside], highest[outside] = limits.min, limits.max

@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 _MOST_TOGETHER: Final = 1 << 12
-"""For up to this many elements, a function is computed for several arguments in one call, which
-takes less time than several calls."""
+"""For up to this many elements, one call of a function for several arguments takes less time than
+several calls."""
 
 
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
@@ -39,7 +39,7 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
 
     Where FLOAT32 does not hold the product or the sum, kernels round each of them up or down, or
     round the sum only. A subnormal product or sum may be flushed to zero, and either may overflow.
-    Without a scale and bias, or with 1 and 0, both ends are the same array of the elements.
+    Without scaling, both ends are the same array of the elements.
     """
     exact = scaled(tensor, scale_bias)
     if scale_bias is None or is_identity(scale_bias):
@@ -82,8 +82,7 @@ def function_interval(
         function: a function of FLOAT64 numbers; monotone on either side of zero. It is computed for
             the scaled element and for both ends of its interval. Any floating-point result is right
             where some but not all of the three results are NaN.
-        output: the output. If its type is an integer type, scaled elements are truncated before the
-            function.
+        output: the output. For an integer type, scaled elements are truncated before the function.
         error: the error of the function before its result is rounded; unused for an integer type.
         domain: where the function is defined; the ends of the interval are clamped to the domain.
         at_zero: the function's values at zero if it has a minimum or a pole there.
@@ -104,7 +103,7 @@ def function_interval(
     with np.errstate(all="ignore"):
         undefined = [np.isnan(function(argument)) for argument in (low, exact, high)]
     in_doubt = np.logical_or.reduce(undefined) & ~np.logical_and.reduce(undefined)
-    # The ends may lie outside of the domain on both sides, although the domain has right arguments.
+    # Both ends may lie outside of the domain, although arguments between them do not.
     in_doubt |= (low < domain[0]) & (high > domain[1])
     return anything_where(in_doubt, (lowest, highest))
 

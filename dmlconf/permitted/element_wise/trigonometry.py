@@ -38,14 +38,14 @@ _SINE: Final = 0.0008
 """The absolute error of sine and cosine from -100 pi to 100 pi."""
 
 _SINE_END: Final = 100 * np.pi
-"""The greatest size for which the Direct3D functional specification limits the error."""
+"""The greatest size of an argument for which Direct3D's specification limits the error."""
 
 _ARCSINE: Final = 7.0e-5
 """The absolute error of the polynomial of Abramowitz and Stegun, 4.4.45: 6.8e-5 at 0."""
 
 ARCTANGENT: Final = 2.0**-16
 """The absolute error of an arc tangent: 1.2e-5 for the polynomial of Abramowitz and Stegun, 4.4.47,
-plus that of the quotient which is its argument."""
+plus the error of its argument, a quotient."""
 
 
 def _scaled_with_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:

@@ -78,8 +78,7 @@ def element_wise_round_candidates(
     """Return the candidates of ROUND.
 
     For TOWARD_INFINITY and FLOAT32, a kernel may add a half to the size and drop the fraction.
-    FLOAT32 rounds the sum: 0.49999997, the number just below a half, becomes 1, and 2^23 + 1
-    becomes 2^23 + 2.
+    FLOAT32 rounds the sum: 0.49999997 becomes 1, and 2^23 + 1 becomes 2^23 + 2.
     """
     right = element_wise_round(InputTensor, OutputTensor, RoundingMode)
     if RoundingMode != "TOWARD_INFINITY" or InputTensor.dtype != np.float32:

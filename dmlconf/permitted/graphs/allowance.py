@@ -5,8 +5,8 @@ evaluations are the samples (`samples`). If y = 2 * x, and the rule of x permits
 samples of y are 2.00 to 2.04. An element of an output may lie
 
 - between the least and the greatest sample;
-- up to 4 times the root mean square error of the random samples from the right value, since many
-  independent errors may add up (1.25 times if each random sample has the same error);
+- up to 4 root mean square errors of the random samples from the right value, since independent
+  errors may add up, or up to 1.25 if all random samples are equally far off;
 - around the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels
   (`float32_edges`).
 
@@ -74,7 +74,7 @@ __all__ = ["WIDENING", "graph_candidates", "undefined_outputs"]
 
 WIDENING: Final = 4.0
 """How many root mean square errors of the random samples are permitted where many errors add up.
-Such sums are nearly normal, and exceed 4 standard deviations once in 16,000 elements."""
+Their sum is nearly normal, and exceeds 4 standard deviations once in 16,000 elements."""
 
 _LEAST_WIDENING: Final = 1.25
 """How many root mean square errors are permitted for a single error. A result may be greatest
@@ -83,8 +83,7 @@ inside the range, as cos(x) is for x from -0.1 to 0.1."""
 _FULLY_APART: Final = 2.3
 """`WIDENING` applies in full if the greatest random error is this many root mean squares or more.
 
-Of 8 normally distributed errors the greatest is 1.8 of their own root mean squares on average, and
-more than 2.3 once in 16 times.
+The greatest of 8 normally distributed errors exceeds 2.3 root mean squares once in 16 times.
 """
 
 _CONTINUOUS: Final = frozenset(
@@ -99,7 +98,7 @@ _CONTINUOUS: Final = frozenset(
         "ELEMENT_WISE_SUBTRACT",
     }
 )
-"""Operators without a pole: their results grow up to infinity through all finite numbers."""
+"""Operators whose results grow to infinity through all finite numbers."""
 
 _FUSED_DEVIATIONS: Final = 3.0
 """How many standard deviations a right output may be from the mean of the fused evaluations. Errors
@@ -132,9 +131,9 @@ def undefined_outputs(
 ) -> dict[str, Array]:
     """Return, by graph output, which elements follow from intermediates that may be far off.
 
-    These elements are what later nodes compute from elements that `Band.beyond` marks, and what
-    bitwise operators compute from floating-point intermediates that may be off or NaN. Outputs
-    without such elements are left out. The arguments are those of `graph_candidates`.
+    Later nodes compute these elements from elements that `Band.beyond` marks, or bitwise operators
+    compute them from floating-point intermediates that may be off or NaN. Outputs without such
+    elements are left out. The arguments are those of `graph_candidates`.
     """
     right = evaluate_nodes(case, evaluate)
     bands = _bands(right, allowance_of)
@@ -160,7 +159,7 @@ def _candidates(
 ) -> dict[str, list[Interval]]:
     """Return the candidates of the outputs for one way to evaluate the nodes.
 
-    `decided` has the elements of comparisons in doubt that `evaluate` decides.
+    `decided` has the elements of comparisons whose outcome is in doubt, but given by `evaluate`.
     """
     bands = _bands(right, allowance_of)
     whole = unrounded(case, evaluate)
@@ -264,7 +263,7 @@ class _Evaluations:
     """Evaluations of a graph, from which the ranges of its nodes' outputs follow.
 
     Attributes:
-        bands: by output of a node, its band in the right evaluation.
+        bands: the band of each node output in the right evaluation.
         values: the outputs of the nodes in each evaluation: the right one, then `Poles.zeros`, then
             the samples, the random ones last.
         fused: the outputs of the nodes if all FLOAT16 edges keep FLOAT32, and then if some do;
@@ -298,7 +297,7 @@ class _Evaluations:
         return np.fmin.reduce([low, *unstored]), np.fmax.reduce([high, *unstored])
 
     def follows_from_others(self, slot: Slot) -> bool:
-        """Return whether an output follows from numbers that may be off or remain unrounded."""
+        """Return whether errors of other nodes or fused kernels may change an output."""
         right = self.bands[slot].right
         if any(each.outputs[slot] is not right for each in self.values):
             return True
@@ -313,7 +312,7 @@ class _Evaluations:
 def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
     """Yield NaN and infinities where a sum in the last node may overflow to them.
 
-    In FLOAT16 also yield 65504 and -65504, which a store toward zero gives instead of infinities.
+    In FLOAT16, also yield 65504 and -65504, which a store toward zero gives instead of infinities.
     """
     overflows = [band.overflows for band in bands if band.overflows is not None]
     if not overflows:
@@ -457,8 +456,8 @@ def _hull(
 def _below_infinity(band: Band) -> Iterator[Array]:
     """Yield the largest finite number where a band reaches from more than half of it to infinity.
 
-    A FLOAT16 band of [60000, inf] gives 65504, to which a store toward zero turns greater numbers.
-    Elsewhere the array has the band's other end.
+    If a FLOAT16 band is [60000, inf], a store toward zero may give 65504. Elsewhere the array has
+    the band's other end.
     """
     if band.right.dtype.kind != "f":
         return
@@ -498,7 +497,7 @@ def _widening(deviations: Array) -> Array:
     sizes = np.abs(deviations)
     deviation = np.sqrt(np.mean(np.square(sizes), axis=0))
     deviation = np.where(np.isfinite(deviation), deviation, 0.0)
-    # A single error has the same size in all these samples; with more errors, sizes differ more.
+    # A single error has the same size in all random samples; with more errors, sizes differ more.
     moved = deviation > 0
     greatest = np.divide(sizes.max(axis=0), deviation, out=np.ones_like(deviation), where=moved)
     share = np.clip((greatest - 1) / (_FULLY_APART - 1), 0.0, 1.0)
@@ -520,7 +519,7 @@ def _greatest(bounds: Array) -> Array:
 def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
     """Return results of fused kernels before they are stored.
 
-    The first keeps FLOAT32 on all edges. For a floating-point output, the next two are bounds for
+    The first keeps FLOAT32 on all edges. For a floating-point output, two bounds follow, for
     kernels that keep FLOAT32 on some edges.
     """
     if not fused or band.right.dtype.kind != "f":
@@ -546,8 +545,8 @@ def _around_unrounded(exact: Array, band: Band) -> list[Array]:
 def _outward(low: Array, high: Array, like: Array) -> Interval:
     """Return the ends; for an integer output in its type.
 
-    Integers of 32 bits or fewer are rounded outward. Those of 64 bits are stored by `stored`, since
-    FLOAT64 does not hold all of them.
+    Integers of 32 bits or fewer are rounded outward. `stored` gives those of 64 bits, since FLOAT64
+    does not hold all of them.
     """
     if like.dtype.kind != "f":
         limits = np.iinfo(like.dtype)

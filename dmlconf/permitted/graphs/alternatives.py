@@ -1,13 +1,12 @@
 """Other ways in which a right device may evaluate the nodes of a graph.
 
-Some choices of a device matter only for later nodes. MIN(0, -0) may be 0 or -0, so 1 / MIN(0, -0)
-may be infinity or -infinity. So the whole graph is also evaluated
+MIN(0, -0) may be 0 or -0, so 1 / MIN(0, -0) may be infinity or -infinity. So the whole graph is
+also evaluated
 
 - with zeros instead of subnormal FLOAT32 inputs and attributes, for nodes that may flush them;
 - with zeros of the other sign, for nodes whose rule compares numbers and not bits.
 
-The results of each alternative are candidates of their own. Numbers between two of them need not be
-right.
+The results of each alternative are candidates of their own.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["PASS_SIGNS_ON", "Alternative", "alternatives"]
 
 _MOST_COMBINED: Final = 3
-"""Of up to this many nodes that may flush subnormal numbers, each combination is tried."""
+"""If up to this many nodes may flush subnormal numbers, each combination is tried."""
 
 _MOST_ALONE: Final = 8
-"""Of more nodes, the first 8 are tried, each alone, and all nodes together."""
+"""If more nodes may flush, all nodes together are tried, and each of the first 8 alone."""
 
 _BY_CHANCE: Final = 4
 """The number of evaluations in which each zero has a random sign."""
@@ -63,8 +62,8 @@ PASS_SIGNS_ON: Final = frozenset(
 """Operators whose results for 0 and for -0 are equal, or are zeros of different signs."""
 
 Signs = Callable[[Array, int], Array]
-"""Takes an output and its node's number, and returns 1.0 or -1.0 for each element: the sign of the
-element if it is 0."""
+"""Takes an output and its node's number. Returns 1.0 or -1.0 for each element: the sign that the
+element gets if it is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def alternatives(
     """Yield the alternatives that may permit other outputs of the graph."""
     for flushing in _flushing(right):
         other = _with_zeros_for_subnormals(evaluate, allowance_of, flushing)
-        # Even if the outputs are equal, more may be right: a quotient by a zero scale is undefined.
+        # A quotient by a zero scale is undefined, even if the reference's outputs are equal.
         if flushing is None or _differ(right, evaluate_nodes(case, other.evaluate)):
             yield other
     if not _signs_may_show(case, right):
@@ -184,7 +183,7 @@ def _signs_may_show(case: Case, right: NodeValues) -> bool:
 def _with_signs(case: Case, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
     """Return the nodes' outputs for other signs of zeros.
 
-    Only nodes behind such zeros are computed again, so this is quicker than `_signed`.
+    Only nodes that depend on these zeros are computed again, so this is quicker than `_signed`.
     """
     numbers = _numbers(right)
 

@@ -1,8 +1,7 @@
 """Tolerance bands: the values that a node's rule permits for each element of its output.
 
 If the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. The band
-depends on the node's inputs, so each evaluation of a graph has its own. For small element-wise
-nodes, one call computes the bands of all evaluations.
+depends on the node's inputs, so each evaluation of a graph has its own.
 """
 
 from __future__ import annotations
@@ -78,10 +77,10 @@ class Band:
     @property
     @np.errstate(all="ignore")
     def finite_ends(self) -> Interval:
-        """The ends of the band; an infinite end becomes as far from the right value as the other.
+        """The ends of the band, with infinite ends replaced.
 
-        If 1e22 may be 1% too small, or infinite, the ends are 9.9e21 and 1.01e22. Around an
-        infinite right value, the ends stay as they are.
+        A replaced end is as far from the right value as the other end: if 1e22 may be 1% too small,
+        or infinite, the ends are 9.9e21 and 1.01e22. Infinite right values keep their ends.
         """
         right, ends = self.right, (self.lowest, self.highest)
         if right.dtype.kind != "f" or np.isfinite(ends).all():
@@ -96,8 +95,8 @@ class Band:
     def moved(self, far: Array) -> Array:
         """Return the right values, moved toward the ends of the band as far as `far` says.
 
-        For -1 they become the lowest permitted value, for 1 the highest; for 0.5 they move half way
-        to the highest. Parts of the way to an infinite end are measured to `finite_ends`. An
+        With -1 they become the lowest permitted value, with 1 the highest; with 0.5 they move half
+        way to the highest. Instead of an infinite end, part of the way leads to `finite_ends`. An
         infinite right value becomes the largest finite number if the band's other end is finite
         and `far` is between -1 and 1. Elements that are open, or whose end is NaN, do not move.
         """
@@ -114,9 +113,9 @@ class Band:
         return np.where(kept, values, stored(between, values))
 
     def _before_infinity(self, ends: Array, inside: Array) -> Array:
-        """Return ends; of `inside` elements, the largest number where the right one is infinite.
+        """Return the ends, but the largest finite number for infinite right values `inside`.
 
-        These elements change only if the other end of the band is finite.
+        Elements whose other end is not finite keep their end.
         """
         if self.right.dtype.kind != "f" or not np.isinf(self.right).any():
             return ends
@@ -130,8 +129,8 @@ class Band:
 def stored(values: Array, like: Array) -> Array:
     """Return values in the data type of `like`; to integers they are truncated and clipped.
 
-    FLOAT64 does not hold every 64-bit integer, so integers that equal those of `like` in FLOAT64
-    become those of `like`.
+    FLOAT64 does not hold every 64-bit integer, so values that equal `like` in FLOAT64 become those
+    of `like`.
     """
     if like.dtype.kind == "f":
         return values.astype(like.dtype)
@@ -144,8 +143,8 @@ def stored(values: Array, like: Array) -> Array:
 
 
 _SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
-"""Operators that may return any element and any index of a line with NaN. Samples show few of these
-results, so each element whose band has two different ends is open."""
+"""Operators that may return any element and any index of a line with NaN. Samples show few of them,
+so each element whose band has two different ends is open."""
 
 
 def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Band:

@@ -1,9 +1,9 @@
 """Other right indices, and marks of HARDMAX, in a graph where the bands of elements overlap.
 
 If 1.0, 1.1 and 0.9 may each be off by 0.2, each may be the greatest, so ARGMAX may be 0, 1 or 2.
-Samples move all elements of an intermediate at once, so they show only some of these results. The
-ranges of the elements show all. An element may have rank r if at most r others certainly come
-before it, and at least r may. `nonzero` has the choices of NONZERO_COORDINATES.
+Samples show only some of these results; the ranges of the elements show all. An element may have
+rank r if at most r others certainly come before it, and at least r may. `nonzero` has the choices
+of NONZERO_COORDINATES.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _TRUTH_VALUES: Final = frozenset(
 )
 
 _MOST_PAIRS: Final = 1 << 22
-"""The most pairs of elements that are compared: an array of their truth values takes 4 MiB. With
-more pairs, only lines with elements that may be any number are looked at."""
+"""The most pairs of elements that are compared: their truth values take 4 MiB. With more pairs,
+only lines with elements that may be any number have choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,8 @@ def index_choices(
     """Return, for each output that follows from an order, other outputs that are as right.
 
     Comparisons with NaN are false. So an element that may be NaN may come first, and so may each
-    element that may be first among the others. Any element of such a line may come first for TOP_K,
-    where another element is NaN, and where elements are compared in parts.
+    element that may be first among the others. For TOP_K, next to a NaN, and where elements are
+    compared in parts, any element of such a line may come first.
 
     Args:
         moved: the evaluations of the graph, the right one and the samples.
@@ -168,11 +168,10 @@ def index_choices(
 
 
 def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
-    """Return the ranges in which each element of an output lies, with their ends; none if unknown.
+    """Return the ranges in which elements of an output lie, with their ends; none if unknown.
 
     Indices in a line of 3 elements are 0 to 2. Truth values and elements of HARDMAX are 0 or 1.
-    Measured: that holds for 300 lines with NaN, of 2 to 2,000 elements, on DirectML 1.8.0, 1.13.1
-    and 1.15.4.
+    Measured: this holds for lines with NaN on DirectML 1.8.0, 1.13.1 and 1.15.4.
     """
     if case.operator_name in _TRUTH_VALUES:
         return (0, 0), (1, 1)
@@ -191,7 +190,8 @@ def _choices(
 
     The second result says for which elements any index of the line, or either mark, is right. Each
     element of the input lies between the `ends`, unless it is `unbounded`. With more than
-    `_MOST_PAIRS` pairs, there are no arrays, and any index is right in lines with `unbounded` ones.
+    `_MOST_PAIRS` pairs, there are no arrays, and any index of a line with `unbounded` elements is
+    right.
     """
     axes = order.axes
     moved = np.moveaxis(unbounded, axes, range(-len(axes), 0)).shape
@@ -228,9 +228,9 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 def _marks(
     expected: Array, order: Order, moved: tuple[int, ...], ranks: tuple[Array, Array]
 ) -> list[Array]:
-    """Return two outputs, with 1 where an element may be first, and with 0 where it need not be.
+    """Return two outputs: one with 1 wherever 1 is right, the other with 0 wherever 0 is right.
 
-    Lines with NaN stay as expected. The sizes `moved` have the axes of lines at the end.
+    Lines with NaN stay as expected. `moved` is the input's shape with the axes of lines last.
     """
     axes, (at_least, at_most) = order.axes, ranks
     of_one = np.where(at_least == 0, 1, 0), np.where(at_most > 0, 0, 1)

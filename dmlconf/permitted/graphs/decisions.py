@@ -1,8 +1,8 @@
 """Numbers in a graph that are equal within their errors: a device may decide either way.
 
 If x may be 0.999 to 1.001 and y is 1, x == y may be true or false. Both values of an IF on x == y
-are then right, and nothing between them. So the graph is evaluated with either outcome; with up to
-three such comparisons, with each combination.
+are then right, and nothing between them. So the graph is evaluated with each combination of the
+outcomes of up to three comparisons.
 
 Behind element-wise operators, these results are candidates. Behind other operators, such as a sum
 of several elements or a JOIN, elements are open.
@@ -67,7 +67,7 @@ def with_outcome(evaluate: Evaluate, comparison: Case, mask: Array, outcome: int
 def beyond_single_elements(right: NodeValues, decided: Mapping[Slot, Array]) -> set[Slot]:
     """Return the outputs whose elements may each follow from several elements of comparisons."""
     beyond: set[Slot] = set()
-    # Outputs of which each element follows from one element, and whether that has the same index.
+    # Outputs whose elements follow from one element of a comparison each: is its index the same?
     following = {slot: _tensor(right, slot).Packed for slot in decided}
     for name, case in right.cases.items():
         reads = {

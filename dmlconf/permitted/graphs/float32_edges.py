@@ -20,8 +20,8 @@ __all__ = [
 def with_float32_edges(case: Case) -> GraphCase:
     """Return the graph with FLOAT32 instead of FLOAT16 inputs and outputs of most nodes.
 
-    Constants, the output of CAST, and nodes with an attribute of the tensors' data type stay as
-    they are.
+    Constants, the output of CAST, and nodes with an attribute of the tensors' data type keep their
+    data types.
     """
     graph = case.graph
     nodes = tuple(

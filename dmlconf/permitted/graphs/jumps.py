@@ -113,10 +113,10 @@ def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 
 
 def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return the elements that compete with others to be the greatest of a window.
+    """Return the elements that compete to be the greatest of a window, if any of them is uncertain.
 
-    At least one competitor is uncertain. None if all inputs are certain, a stride is 0, or windows
-    have more than `_MOST_ELEMENTS` elements.
+    None if all inputs are certain, a stride is 0, or windows have more than `_MOST_ELEMENTS`
+    elements.
     """
     low, high = (end.astype(np.float64) for end in ranges["InputTensor"])
     desc, rank = case.desc, low.ndim - 2
@@ -153,8 +153,8 @@ def _coordinates(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 def _equalities(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
     """Return where different numbers may be equal within their errors: x and tanh(x) near 0.
 
-    Equal numbers are left to the samples, since both may come from the same intermediate. None for
-    integer inputs.
+    Equal numbers are left out, since both may come from the same intermediate. None for integer
+    inputs.
     """
     (low, high), (least, most) = ranges["ATensor"], ranges["BTensor"]
     if low.dtype.kind != "f":

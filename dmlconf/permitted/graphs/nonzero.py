@@ -55,7 +55,7 @@ def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
 
 
 def _states(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return which elements are certainly not zero, and which may be other than zero."""
+    """Return which elements are certainly not zero, and which may be nonzero."""
     nan = np.isnan(low) | np.isnan(high)
     return (low > 0) | (high < 0) | nan, (low != 0) | (high != 0)
 
@@ -69,9 +69,8 @@ def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
 def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
     """Yield arrays of coordinates, one more than there are uncertain elements.
 
-    In array k, row i has the coordinates of possible element min(i + k, last), where `last` is the
-    last that may be in row i. All count from 0; elements are in row-major order. Rows beyond the
-    last possible element repeat it.
+    Row i of array k has the coordinates of the element with index i + k among those that may be
+    nonzero, but of none after the last that may be in row i. Elements are in row-major order.
     """
     desc = case.desc["OutputCoordinatesTensor"]
     rows, columns = desc.Sizes[-2:]
@@ -81,6 +80,6 @@ def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]
     row = np.arange(rows)
     for further in range(int((~is_certain).sum()) + 1):
         element = np.minimum(row + further, len(indices) - 1)
-        # A row may hold an element only if at most `row` certain elements come before it.
+        # An element may be in a row only if at most `row` certain elements come before it.
         latest = np.searchsorted(before, row, side="right") - 1
         yield indices[np.minimum(element, latest)].astype(desc.DataType.dtype).reshape(desc.Sizes)

@@ -40,7 +40,7 @@ _ENDS: Final[Mapping[str, Sequence[float]]] = {
     "ELEMENT_WISE_RECIP": (0.0,),
     "ELEMENT_WISE_SQRT": (0.0,),
 }
-"""By operator, the scaled inputs that are poles or ends of its domain."""
+"""By operator, the scaled inputs that are poles or ends of the operator's domain."""
 
 
 _Replaced = Mapping[Slot, tuple[Array, Array]]
@@ -49,12 +49,12 @@ _Replaced = Mapping[Slot, tuple[Array, Array]]
 
 @dataclass(frozen=True, slots=True)
 class Poles:
-    """The results of a graph whose intermediates may be poles, or ends of a function's domain.
+    """The results of a graph whose intermediates may reach poles, or ends of a function's domain.
 
     Attributes:
-        zeros: the nodes' results with other numbers in place of intermediates that may have them.
-            These numbers are +0 and -0; for a graph with an operator in `_BESIDE_ZERO`, also those
-            next to 0; and those that ScaleBias turns into the numbers in `_ENDS`.
+        zeros: the nodes' results with intermediates replaced by +0, by -0, and by the numbers that
+            ScaleBias turns into those in `_ENDS`; for a graph with an operator in `_BESIDE_ZERO`,
+            also by the numbers next to 0. A number replaces only intermediates that may have it.
         elements: by output of a node, where a result in `zeros` is infinite, and a result from an
             end of the intermediates' ranges is finite.
     """
@@ -122,7 +122,7 @@ def _evaluated(
 def _infinite_beside_finite(
     right: NodeValues, zeros: Sequence[NodeValues], ends: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return, by output, the elements infinite in one of `zeros` and finite in one of `ends`.
+    """Return, by output, the elements that are infinite in one of `zeros`, finite in one of `ends`.
 
     Outputs without such elements are left out.
     """
@@ -167,8 +167,7 @@ def _at_ends(
 ) -> list[_Replaced]:
     """Return the replacements by the numbers that ScaleBias turns into those in `_ENDS`.
 
-    The number 0 is left out, since `_at_zero` tries it. So are numbers for which the rule permits
-    any value.
+    Left out are 0, which `_at_zero` tries, and numbers for which the rule permits any value.
     """
     replacements: list[_Replaced] = []
     for name, case in right.cases.items():
@@ -212,8 +211,8 @@ def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:
     """Return two intervals of an output near a pole: the hull, extended to either infinity.
 
     Only elements that `Poles.elements` marks are extended, and only to infinities that they have in
-    `Poles.zeros`. The other end of these elements becomes 0 if it is the other infinity. An output
-    without such elements has no intervals here.
+    `Poles.zeros`. If the hull begins or ends at the other infinity, that end becomes 0. An output
+    without marked elements has no intervals here.
     """
     mask = poles.elements.get(slot)
     if mask is None:

@@ -25,26 +25,25 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Open", "open_elements"]
 
 _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0, 1024.0, -1024.0)
-"""Values that are tried in open elements. A softmax gives NaN for infinity, and 0 or 1 for large
-numbers."""
+"""Values that are tried in open elements."""
 
 _MORE: Final = 2
-"""Number of further evaluations, with random numbers, since equal numbers may hide an effect."""
+"""The number of further evaluations, with random numbers."""
 
 _MOST_ELEMENTS: Final = 1 << 23
 """The most elements of all outputs, summed over the evaluations that try values of an open index.
 """
 
 _FEW_INDICES: Final = 64
-"""Up to so many values are tried, however many elements the outputs have."""
+"""This many values of an open index may be tried however many elements the outputs have."""
 
 _MIXED_INDICES: Final = (0.5, 0.5, 0.0, 0.0, 1.0, 1.0, 0.25, 0.75)
 """By evaluation, the share of open indices that are the greatest of their range; the others are the
 least. Of two or more, at least one is the greatest, and one the least."""
 
 _MANY: Final = 4
-"""An input of a comparison with this many different values in the evaluations counts as any number,
-such as 3 although no evaluation gives 3."""
+"""An input of a comparison with this many different values in the evaluations counts as any number.
+"""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators for which the values of the input decide which output elements are undefined."""
@@ -74,7 +73,7 @@ class Open:
     read: Mapping[Slot, Array]
 
     def joined(self, other: Open, outputs: Collection[Slot]) -> Open:
-        """Return the union of two sets; the other's `reached` counts only for some `outputs`."""
+        """Return the union of two results; the other's `reached` counts only for `outputs`."""
         reached = {slot: mask for slot, mask in other.reached.items() if slot in outputs}
         return Open(_either(self.reached, reached), _either(self.read, other.read))
 
@@ -93,7 +92,7 @@ def open_elements(
 
     These are
 
-    - elements at a jump, and results of unknown bits (`_of_unknown_bits`);
+    - elements at a jump, and results of bitwise operators on uncertain floating-point numbers;
     - of outputs that later nodes read, elements near a pole, and those that `Band.beyond` marks in
       the right evaluation or in a sample;
     - all elements that follow from these.
@@ -130,7 +129,7 @@ def open_elements(
     most = _most_indices(right, starts)
 
     def reach() -> dict[Slot, Array]:
-        """Find elements that differ; return the comparisons of which an input may be any number."""
+        """Find elements that differ; return comparisons of which an input may be any number."""
         mixed = len(_MIXED_INDICES) if most else 0
         compared: dict[tuple[str, str], list[Array]] = {}
         for evaluated in map(replaced, range(len(_VALUES) + _MORE + most + mixed)):
@@ -155,7 +154,6 @@ def open_elements(
         while True:
             chosen = reach()
             chosen = _either(chosen, _of_lines(right, _either(_either(starts, reached), chosen)))
-            # Other lines of the output may be open already, such as one with NaN in a sample.
             before = starts
             starts, reached = _either(starts, chosen), _either(reached, chosen)
             if _count(starts) == _count(before):
@@ -247,8 +245,7 @@ def _mixed_indices(case: Case, tensor: str, mask: Array, number: int) -> Array |
 def _any_value(number: int, like: Array) -> Array:
     """Return what replaces open elements in the evaluation with this number, in a data type.
 
-    First come `_VALUES` or, for integers, 0, the greatest, the least, 1, 2 and a third of the
-    greatest; then random numbers.
+    First come `_VALUES`, or some integers, then random numbers.
     """
     generator = np.random.Generator(np.random.PCG64([number]))
     if like.dtype.kind == "f":
@@ -265,10 +262,7 @@ def _any_value(number: int, like: Array) -> Array:
 def _of_unknown_bits(
     bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return the elements of bitwise operators whose floating-point inputs may be off or NaN.
-
-    The bits of the graph's inputs and constants are known.
-    """
+    """Return the elements of bitwise operators whose floating-point inputs may be off or NaN."""
     unknown: dict[Slot, Array] = {}
     for name, case in right.cases.items():
         if case.operator_name not in _BITS:

@@ -1,9 +1,9 @@
 """Evaluations of a graph with perturbed intermediates, to see how far errors move its outputs.
 
-The method is that of Monte Carlo arithmetic (Parker 1997): repeat a computation with random
-rounding errors, and look at how the results spread. Most samples move each element of a node's
-output to the lowest or the highest permitted value, or a random part of the way. If the rule of x
-permits 3.9 to 4.1, samples of sqrt(x) are 1.975, 2.025 and numbers between.
+The method is Monte Carlo arithmetic (Parker 1997): repeat a computation with random rounding
+errors, and look at how the results spread. Most samples move each element of a node's output to the
+lowest or the highest permitted value, or a random part of the way. If the rule of x permits 3.9 to
+4.1, samples of sqrt(x) are 1.975, 2.025 and numbers between.
 
 docs/decisions/0026-which-samples-of-a-graph.md measures the choice of samples.
 """
@@ -125,8 +125,8 @@ _CHOOSE_ALIKE: Final = frozenset(
         "UPSAMPLE_2D",
     }
 )
-"""Operators whose kernels choose the same candidate for all elements. Their errors add up in a sum
-of many elements, where random errors partly cancel."""
+"""Operators whose kernels choose the same candidate for all elements. In a sum of many elements,
+the errors of these operators add up, while random errors partly cancel."""
 
 _MOST_ALIKE: Final = 16
 """The most candidates of an output that are tried for all elements."""
@@ -142,8 +142,8 @@ def _candidates(case: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[
 def _differing(candidates: Sequence[Interval]) -> list[int]:
     """Return the indices of candidates that differ from the first and from each other.
 
-    Two candidates differ if they do not overlap in at least one element. Of several that overlap in
-    all elements, only the first counts. At most `_MOST_ALIKE` are returned.
+    Two candidates differ if they do not overlap in at least one element. At most `_MOST_ALIKE` are
+    returned.
     """
     chosen: list[int] = []
     for number, (low, high) in enumerate(candidates):
@@ -234,13 +234,11 @@ def samples(
     """Yield samples: the nodes' results from moved intermediates; no sample if none can move.
 
     The last `RANDOM_SAMPLES` move each element to one of its ends at random. Some samples move only
-    the last intermediates: if earlier ones move too, a number may become negative, so that RELU
-    hides its error.
+    the last intermediates, since RELU may hide errors if earlier ones move too.
 
     Args:
         bands: the bands of all outputs of nodes around `right`, the right evaluation.
-        whole: the graph with FLOAT32 edges, from which the sample with truncated stores follows;
-            None if no node stores FLOAT16.
+        whole: the graph with FLOAT32 edges; None if no node stores FLOAT16.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     movable = [slot for slot in bands if slot in fed and not bands[slot].exact]
@@ -284,8 +282,8 @@ def _with_truncated_stores(
 ) -> NodeValues:
     """Return the nodes' results if every store in FLOAT16 is truncated.
 
-    Measured: DirectML 1.15.4 truncates what FLOAT16 nodes store. At the end of a chain of nodes,
-    these errors may exceed those of all other samples.
+    Measured: DirectML 1.15.4 truncates what FLOAT16 nodes store. Such errors may exceed those of
+    all other samples.
     """
 
     def truncate(node: Node, own: Case, tensor: str, values: Array) -> Array:

@@ -1,7 +1,7 @@
 """Outputs of a graph that are never negative, whatever the errors of the intermediates.
 
-The square of a number between -0.001 and 0.002 lies between 0 and 4e-6. The interval that the
-samples give is widened to both sides, which would permit squares below 0.
+The square of a number between -0.001 and 0.002 lies between 0 and 4e-6. The interval of the samples
+is widened to both sides, and would permit negative numbers.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _ALWAYS: Final = frozenset(
 def never_negative(slot: Slot, right: NodeValues) -> Array | None:
     """Return which elements of an output are never negative.
 
-    All are for the operators in `_ALWAYS`. For POW with exponents that the graph has as an input,
-    and for CONSTANT_POW, those with an even exponent are. None for integers and for other nodes.
+    These are all results of the operators in `_ALWAYS`, and powers with even exponents. Exponents
+    of POW must be an input of the graph. None for integers and for other nodes.
     """
     case, values = right.cases[slot[0]], right.outputs[slot]
     if values.dtype.kind != "f":

@@ -2,8 +2,8 @@
 
 If a quotient is 1 with an error of 2^-23, its FLOOR is 0 or 1, and nothing between or beyond. So
 FLOOR is applied to both ends of the quotient's range, and each whole number between the results is
-a candidate. The same holds for a later node that depends on this number alone: 3 * FLOOR is 0 or 3.
-`of_choices` finds what follows from other right values than the reference's.
+a candidate. A later node may depend on this number alone: 3 * FLOOR is 0 or 3. `of_choices` finds
+what follows from other right values than the reference's.
 """
 
 from __future__ import annotations
@@ -67,8 +67,7 @@ _MOST: Final = 8
 """The most whole numbers of an element that are tried."""
 
 _MOST_ELEMENTS: Final = 1 << 22
-"""If the other right values of an output have more elements than this, in all arrays together, none
-of them is tried."""
+"""Other right values of an output are not tried if their arrays have more elements than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class StepCandidates:
 
     Attributes:
         elements: the elements for which the candidates contain every right value.
-        candidates: intervals; each right value of these elements lies in one of them.
+        candidates: intervals; each right value of `elements` lies in one of them.
     """
 
     elements: Array
@@ -117,8 +116,9 @@ def steps_of(
 
     Results of later nodes are included only if each element of every step has few numbers (`_few`).
 
-    `range_of` gives the least and the greatest number that an output may be. `unstored` has the
-    outputs if FLOAT16 edges keep FLOAT32; it is empty if no node stores FLOAT16.
+    Args:
+        range_of: gives the least and the greatest number that an output may be.
+        unstored: the outputs if FLOAT16 edges keep FLOAT32; empty if no node stores FLOAT16.
     """
     uncertain = _uncertain(bands, right, unstored)
     steps = [slot for slot in bands if _is_step(slot, right, bands, uncertain)]
@@ -269,8 +269,8 @@ def _few(low: Array, high: Array, right: Array) -> Array:
 def _numbers(whole: Interval, few: Array, right: Array) -> list[Array]:
     """Return arrays that together contain the whole numbers of each element's range.
 
-    For a range with fewer whole numbers than there are arrays, the greatest is repeated; for one
-    with too many, all arrays have the right one.
+    A range with fewer whole numbers than there are arrays repeats the greatest. One with too many
+    has only the right number.
     """
     low, high = whole
     if not (few & (low < high)).any():
@@ -307,8 +307,7 @@ def _element_wise_descendants(
 def _reads_alike(case: Case, name: str, right: NodeValues, outputs: set[Slot]) -> bool:
     """Return whether a node reads these outputs by the same Sizes and Strides throughout.
 
-    An element of A + B follows from two elements of a matrix if A is the matrix and B its
-    transpose.
+    If B is the transpose of A, an element of A + B follows from two elements of one output.
     """
     tensors = tensors_of(case.entry, case.desc, FieldKind.INPUT)
     views = {

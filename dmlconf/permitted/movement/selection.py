@@ -49,7 +49,6 @@ def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Int
     line has more than 16 elements, any number from its least to its greatest element is right, too.
 
     Measured: for a line with a NaN, DirectML returns some elements twice and leaves out others.
-    Each result is an element of the line or NaN, with an index in the line.
     """
     values, indices = first_elements(desc)
     line = desc.InputTensor

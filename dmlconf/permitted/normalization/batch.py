@@ -1,7 +1,7 @@
 """Permitted errors of BATCH_NORMALIZATION and BATCH_NORMALIZATION_TRAINING.
 
-Variables named `steps` hold the errors of single operations beside a long sum, such as a product:
-the sum of the sizes that they round, each times the half ULPs that it may be off.
+Variables named `steps` hold the errors of single operations besides a long sum: the sizes of their
+results, each times the half ULPs that it may be off.
 
 Derived in docs/bounds.md, Normalisation.
 """
@@ -84,19 +84,19 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         sizes = added * np.abs(factor), np.abs(bias)
         steps = 4 * sizes[0] + 14 * product + 4 * sizes[1]
         error_scale = ErrorScale(sizes[0] + sizes[1]).at_most(steps_beside_sum(steps, _TERMS))
-        # A subnormal quotient of scale and deviation has few digits, or counts as 0.
+        # A subnormal quotient of scale and deviation has few digits, or is flushed to 0.
         fewer_digits = underflow_error(wide(desc.InputTensor) - mean, scale, 1 / deviation)
         error_scale += ErrorScale(fewer_digits / STEP)
         error_scale = error_scale.growing(np.abs(factor), values)
         error_scale = error_scale.overflowing_where(
             overflows(greatest_product(added, scale, 1 / deviation))
         )
-        # Measured: kernels add x * factor and bias - mean * factor, perhaps opposite infinities.
+        # Measured: kernels add x * factor and bias - mean * factor. Opposite infinities make NaN.
         error_scale = error_scale.overflowing_where(
             np.isinf(values) & overflows(greatest_product(np.abs(mean), scale, 1 / deviation))
         )
         # An infinite factor may multiply the input and the mean before they are subtracted.
-        # Measured on BATCH_NORMALIZATION_TRAINING only: an infinite factor times 0 is NaN.
+        # Measured on BATCH_NORMALIZATION_TRAINING only: infinity times 0 is NaN.
         infinite = unbounded(factor, deviation) | overflows(np.abs(factor))
         error_scale = error_scale.overflowing_where(infinite)
         if desc.FusedActivation is None:
@@ -179,9 +179,7 @@ def batch_normalization_training_error_scale(
 
 @dataclass(frozen=True, slots=True)
 class _Moments:
-    """Mean and variance of the elements, and the sizes that their errors follow from.
-
-    Numbers are FLOAT64.
+    """Mean and variance of the elements, and the sizes that their errors follow from, in FLOAT64.
 
     Attributes:
         over: the dimensions in which elements share a mean and a variance; all arrays but `size`,
@@ -242,7 +240,7 @@ def _mean_error_scale(moments: _Moments) -> ErrorScale:
 
 
 def _variance_error_scale(moments: _Moments) -> ErrorScale:
-    # The mean may be rounded to FLOAT16: that moves every element, and the move is squared.
+    # If the mean is rounded to FLOAT16, each difference from it moves, and the move is squared.
     of_mean = np.square(moments.mean) * FLOAT16_EPSILON
     centred = np.abs(moments.centred)
     cancellation = 8 * STEP * np.square(moments.size)
@@ -259,7 +257,7 @@ def _variance_error_scale(moments: _Moments) -> ErrorScale:
 def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moments) -> ErrorScale:
     variance, deviation = moments.variance, moments.deviation
     quotient = np.abs(moments.centred) / deviation
-    # The root halves the relative error of the sum with a negative Epsilon.
+    # A negative Epsilon makes the relative error of the sum greater, and the root halves it.
     of_root = (cancellation_of(variance, desc.Epsilon) - 1) / 2
     sizes = moments.size / deviation + (3 + of_root) * quotient
     error_scale = ErrorScale(sizes, _stored_sizes(moments, quotient))
@@ -343,7 +341,7 @@ def _batches_first(
 
 _PRODUCTS: Final = 4 * HALF_STEP
 """The error of `x * factor - mean * factor`, as a share of `(|x| + |mean|) * factor`: HALF_STEP for
-the mean, for either product and for the difference."""
+the mean, for each product and for the difference."""
 
 
 def _training_spans(
@@ -355,8 +353,7 @@ def _training_spans(
     `scale / deviation`, and the sum with the bias before it adds FusedAddTensor.
 
     With `factor = scale / deviation`, a kernel may compute `x * factor - mean * factor` instead.
-    Measured on DirectML 1.13.1: where x is the mean, -5, and the bias 0.067566, the sum is less
-    than the bias, and FLOAT16 holds the next smaller number.
+    Measured on DirectML 1.13.1: where x is the mean, the sum may be less than the bias.
     """
     add, scale = desc.FusedAddTensor, wide(desc.ScaleTensor)
     values = wide(desc.InputTensor)

@@ -89,8 +89,6 @@ def batch_normalization_grad_error_scale(
 def _vanishes(*intermediates: Array) -> Array:
     """Return for which elements one of the intermediates is subnormal, and may be flushed to 0.
 
-    The result may then be 0, or NaN if 0 is divided by 0 or multiplied by infinity.
-
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results are flushed.
     """
     vanishing: Array = np.zeros((), bool)
@@ -103,10 +101,11 @@ def _vanishes(*intermediates: Array) -> Array:
 def batch_normalization_training_grad_error_scale(
     desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the error scales of the gradients for the input, the scale and the bias.
+    """Return the error scales of the three gradients if mean and variance depend on the input.
 
-    They are the gradients' formulas with absolute values. Kernels may store the sums, the means,
-    the terms and the differences of terms in FLOAT16.
+    They are the formulas of the gradients for the input, the scale and the bias, with absolute
+    values. Kernels may store the sums, the means, the terms and the differences of terms in
+    FLOAT16.
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
@@ -190,8 +189,8 @@ def _parameter_error_scales(
 ) -> tuple[ErrorScale, ErrorScale]:
     """Return the error scales of two sums: that of `gradient * (x - mean)` and that of `gradient`.
 
-    The first is stored in the type of the outputs before it is used. Measured: if the dimensions
-    are not adjacent, sums along some of them are stored in FLOAT16 as well.
+    The first is stored in the type of the outputs before it is used. Measured: sums along some of
+    several dimensions that are not adjacent are stored in FLOAT16 as well.
     """
     tensor, gradient, mean = desc.InputTensor, desc.InputGradientTensor, desc.MeanTensor
     over, output = shared_dimensions(desc.ScaleTensor), desc.OutputBiasGradientTensor
@@ -206,8 +205,7 @@ def _parameter_error_scales(
     stored = held + _partial_sizes(products, over, exact)
     of_scale = _stored_before_use(ErrorScale(scale), stored, output)
     of_scale = replace(of_scale.at_most(sums), terms_vary=terms_vary(products, over))
-    # 0.2 * 4.2e-45 is 1.4e-45 or 0 in FLOAT32. A division by 1e-11 makes 1.4e-34 or 0 of that, and
-    # not 8.4e-35.
+    # A subnormal product has few digits: 0.2 * 4.2e-45 is 1.4e-45 or 0 in FLOAT32.
     lost = underflow_error(gradient, wide(tensor) - wide(mean)).sum(over, keepdims=True)
     of_scale = replace(of_scale, sums=of_scale.sums + lost / STEP)
     partial = _partial_sizes(slopes, over, bias <= quantum * 2.0**24)
@@ -230,7 +228,7 @@ def _partial_sizes(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
 
 
 def _stored_before_use(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorScale:
-    """Return the error scale of a sum that is stored in the output's type before it is used."""
+    """Return the error scale of a sum that is stored in the type of `output` before it is used."""
     info = np.finfo(output.DataType.dtype)
     if output.DataType.dtype == np.float16:
         error_scale = error_scale.holding(np.where(error_scale.sums > 0, sizes, 0.0))
@@ -250,7 +248,7 @@ def _scale_gradient(
     """
     of_scale = _divided(held, sums, deviation, desc.OutputScaleGradientTensor)
     of_scale = of_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
-    # An element may overflow before the gradient makes it small: (-3e38 - 3e38) * 0.1.
+    # The difference x - mean may overflow before the gradient makes it small.
     beyond = overflows(greatest_product(np.abs(centred), 1 / deviation))
     if not beyond.any():
         return of_scale
@@ -261,7 +259,7 @@ def _scale_gradient(
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
     """Return the error scale of sums divided by the deviation.
 
-    The quotients of `_saturated` sums are right too, and NaN if a sum that is stored as 0 is
+    The quotients of `_saturated` sums are right too, as is NaN if a sum that is stored as 0 is
     divided by 0.
     """
     dtype = output.DataType.dtype

@@ -1,6 +1,5 @@
 """The values that gradients of batch normalisation may have if FLOAT16 holds intermediates.
 
-These are the gradients for the scale and for the input.
 
 Derived in docs/bounds.md, What FLOAT16 holds.
 """

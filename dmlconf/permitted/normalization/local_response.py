@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 _POWER: Final = 2.0**-19
-"""The relative error of x^2 for |x| from 1/4 to 4 by exp2 and log2, each with an error of 2^-21."""
+"""The relative error of x^2, by exp2 and log2 with errors of 2^-21, for |x| from 1/4 to 4."""
 
 
 @of_fields(LocalResponseDesc)
@@ -52,6 +52,7 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
     """Return the error scale: each result's size, times the relative errors of sum and power.
 
     A result that overflows has the sign of its input.
+
     Derived in docs/bounds.md, Local response normalisation.
     """
     with np.errstate(all="ignore"):
@@ -88,8 +89,8 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
     """Return the error scale: the terms' sizes, each times the errors of its inner sum and power.
 
     Measured for FLOAT16: kernels store squares, their sums and the base in FLOAT16, truncated.
-    Results with such stores are right too, truncated or rounded to nearest, and so are the numbers
-    half way from these to the results without stores.
+    Results of such kernels are right too, truncated or rounded to nearest, and so are numbers half
+    way between these and the results without stores.
 
     Any result is right for an element if an intermediate in its window may overflow, be lost or be
     NaN.
@@ -151,11 +152,10 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
 def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
     """Return the error of a base that is stored in FLOAT16, in units of 2^-10, the ULP of 1.
 
-    It is 0 where rounding errors of FLOAT32 do not change which FLOAT16 numbers are stored.
+    It is 0 where rounding errors of FLOAT32 do not change what is stored.
     """
     squares = np.square(desc.InputTensor, dtype=np.float64)
-    # Measured: a square that is a FLOAT16 number may come out smaller, as if it were computed as a
-    # power by way of a logarithm.
+    # Measured: a square that is a FLOAT16 number may come out smaller.
     off = _off(squares, _POWER * squares, store)
     held = store(squares)
     sums = window_sums(desc, held)
@@ -177,7 +177,7 @@ def _off(values: Array, reach: Array, store: Store) -> Array:
 def _nan_in_doubt(base: Array, terms: Array, exponent: float) -> Array:
     """Return where some kernels may compute NaN as the power, and others a number.
 
-    There the base may have either sign, or is negative with a whole exponent.
+    There the base may have either sign, or the exponent is whole and the base may not be positive.
     """
     near = 8 * float(np.finfo(np.float32).eps) * terms
     return (base < near) & ((base > -near) | (single(exponent) % 1 == 0))
@@ -188,10 +188,8 @@ def _stored_sign_in_doubt(
 ) -> Array:
     """Return where FLOAT16 stores decide the sign of the base, or whether it is 0.
 
-    With a whole Beta, all bases that may be 0 or negative count.
-
-    Measured: with Beta -1, DirectML 1.12.1 leaves out the gradient of an element whose base of
-    0.0004 becomes 0 by a FLOAT16 store of the sum.
+    With a whole Beta, all bases that may be 0 or negative count. Measured on DirectML 1.12.1 with a
+    Beta of -1.
     """
     ends = [base]
     for store, error in zip(STORES, errors, strict=True):
@@ -208,9 +206,8 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     That is where
 
     - the sum of squares, its product with Alpha, or the base overflows;
-    - squares may be subnormal, count as 0, and so change the base by more than a rounding;
-    - Beta is 0, negative or subnormal, and the base is 0, infinite or NaN: 0 * log(0) is NaN, and a
-      subnormal Beta may count as 0;
+    - squares may be subnormal, and flushing them changes the base by more than a rounding;
+    - Beta is 0, negative or subnormal, and the base is 0, infinite or NaN;
     - Beta is infinite and the base near 1: log(1) times infinity is NaN (DirectML 1.8.0).
     """
     info = np.finfo(np.float32)
@@ -235,10 +232,10 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
 def _overflow_in_doubt(
     desc: LocalResponseDesc, base: Array, values: Array, condition: Array
 ) -> Span:
-    """Return the numbers as which a result above 2^127 may come out; NaN for other results.
+    """Return the span of each result above 2^127 that rounding errors may bring below 2^128.
 
-    It is also NaN if rounding errors cannot bring the result below 2^128. FLOAT32 rounds a base of
-    1 + 1e-15 to 1, whose power is 1, even if Beta is -1e38. Measured on DirectML 1.8.0.
+    NaN for other results. Measured on DirectML 1.8.0: a base of 1 + 1e-15 is rounded to 1, whose
+    power is 1 even if Beta is -1e38.
 
     Args:
         values: the absolute values of the input.
@@ -256,7 +253,7 @@ def _overflow_in_doubt(
 
 
 def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
-    """Return the base of absolute values, the error scale of the base."""
+    """Return the error scale of the base: the base of absolute values."""
     return power_base(replace(desc, Alpha=abs(desc.Alpha), Bias=abs(desc.Bias)), values)
 
 

@@ -28,8 +28,8 @@ __all__ = [
 def cancellation_of(variance: Array, epsilon: float) -> Array:
     """Return the factor by which a negative epsilon amplifies the relative error of the variance.
 
-    With a variance of 1 and an epsilon of -0.9, the sum is 0.1, and the factor 19. It is 1 if
-    epsilon is not negative.
+    With a variance of 1 and an epsilon of -0.9, the factor is 1.9 / 0.1 = 19. It is 1 if epsilon is
+    not negative.
     """
     sizes = np.abs(variance) + abs(single(epsilon))
     return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
@@ -59,7 +59,7 @@ def quotient_scale(
     quotient = np.abs(centred) / deviation
     step = roundings(terms) * HALF_STEP
     of_mean = alike[0] * partial / deviation
-    # More than 1 if a negative epsilon cancels a part of the variance.
+    # Above 1 if a negative epsilon cancels a part of the variance.
     of_sum = np.maximum(variance / np.square(deviation), 1.0)
     of_variance = 0.5 * alike[1] * of_sum
     of_variance += np.minimum(0.5 * np.square(step * of_mean), 1.0) / step
@@ -88,17 +88,17 @@ def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
     """Return where `(x - mean) / deviation` may consist of rounding errors alone.
 
     There, 3 or more numbers that are not all 0 have the deviation 0. Measured: the mean of 31
-    FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon of 0 DirectML 1.15.4 gives -1 and
-    not NaN. The mean of one number, of two equal ones and of zeros is exact.
+    FLOAT32 numbers 3.3 is off by one ULP. The mean of one number, of two equal ones and of zeros is
+    exact.
     """
     alone: Array = (deviation == 0) & (partial > 0) & (terms > 2)
     return alone
 
 
 def unbounded(factor: Array, deviation: Array) -> Array:
-    """Return where `factor`, a quotient by the deviation, is infinite or may come out so.
+    """Return where `factor`, a quotient by the deviation, is or may be infinite.
 
-    Hardware may take the square of the deviation, variance plus Epsilon, for 0 if it is subnormal.
+    Hardware may flush the square of the deviation, variance plus Epsilon, to 0 if it is subnormal.
     """
     underflow = np.square(deviation) < LEAST_NORMAL_FLOAT32
     return np.isinf(factor) | (underflow & (np.abs(factor) > 0))

@@ -57,7 +57,7 @@ class Statistics:
     def inverse_roots(self, epsilon: float) -> Iterator[Span]:
         """Yield spans of the reciprocals of the deviations, one for each way to store the variance.
 
-        A kernel may store the variance, and the root or its reciprocal, in FLOAT16.
+        A kernel may also store the root or its reciprocal in FLOAT16.
         """
         one = Span.of(np.ones(1))
         for variance in self.variance.stores():
@@ -91,8 +91,8 @@ def means_of(
 
     Args:
         exact: which means are the same however they are computed.
-        of_held_sums: whether a kernel may store in FLOAT16 the sum before it is divided, or means
-            along some dimensions before these are averaged, or both.
+        of_held_sums: whether a kernel may also store in FLOAT16 the sum before it is divided, or
+            means along some dimensions before it averages them.
     """
     own = _mean(Span.of(values), over, exact)
     yield [own]

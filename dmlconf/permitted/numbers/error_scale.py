@@ -1,7 +1,7 @@
 """Error scales: the numbers to which the rounding errors of sums are proportional.
 
-To first order, a sum of n terms is off by at most n u S, where u is the unit roundoff. S, the sum
-of the terms' absolute values, is the error scale: 6 for 1 + 2 - 3. docs/bounds.md derives it for
+A sum of n terms is off by at most about n u S, where u is the unit roundoff. S, the sum of the
+terms' absolute values, is the error scale: 6 for 1 + 2 - 3. docs/bounds.md derives it for
 operators.
 
 Source: Higham, Accuracy and Stability of Numerical Algorithms, 4.2.
@@ -34,7 +34,7 @@ _MANY_ROUNDINGS: Final = 2.0**-16
 """The relative error of 256 roundings of FLOAT32, which `roundings` gives for 7,056 terms."""
 
 _FLOAT64_LOSS: Final = 2.0**-40
-"""More than what FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""
+"""More than FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""
 
 _ABOVE: Final = 1 + 2.0**-7
 """The greatest factor by which earlier errors may have made a value too small."""
@@ -76,7 +76,7 @@ class ErrorScale(SumErrors):
         return scale
 
     def map(self, function: Callable[[Array], Array]) -> ErrorScale:
-        """Return the sums, stores and deviations, to each of which a linear function is applied."""
+        """Return a linear function of the sums, of the stores and of the deviations."""
         stored = None if self.stored is None else function(self.stored)
         deviation = None if self.deviation is None else function(self.deviation)
         return ErrorScale(function(self.sums), stored, deviation)
@@ -123,7 +123,7 @@ class ErrorScale(SumErrors):
                 mean of n numbers.
         """
         halves = 0.5 * terms
-        # The sum of few terms beside much larger ones of the other sign is lost in FLOAT64.
+        # FLOAT64 loses the sum of a few terms next to much larger ones of the other sign.
         with np.errstate(all="ignore"):
             sizes = self.sums * (1 + _FLOAT64_LOSS)
             by_sign = (values - sizes) * halves, (values + sizes) * halves
@@ -161,7 +161,7 @@ class ErrorScale(SumErrors):
     def joined(parts: Sequence[ErrorScale], axis: int) -> ErrorScale:
         """Return the error scale of an output from those of its parts, in order along an axis.
 
-        Of several parts it has the sums, stores, deviations and overflows, and the least quantum.
+        It has the sums, stores, deviations and overflows of several parts, and the least quantum.
         """
         if len(parts) == 1:
             return parts[0]
@@ -203,8 +203,8 @@ class ErrorScale(SumErrors):
     def spanned(self, *spans: Span) -> ErrorScale:
         """Return the error scale with spans of the output instead of errors of FLOAT16 stores.
 
-        Each element of the output lies in one of the spans before it is stored. Where a span has an
-        end that is not finite, it does not count, and the errors of stores stay.
+        Each element of the output lies in one of the spans before it is stored. A span with an end
+        that is not finite does not count, and the errors of stores stay there.
         """
         known = np.logical_and.reduce([span.finite for span in spans])
         ends = tuple(
@@ -234,8 +234,9 @@ class ErrorScale(SumErrors):
         4 or 8 slices, and CONVOLUTION some of 108 or more. Both add up each slice in FLOAT32,
         truncate its sum to FLOAT16, and add up the truncated sums. Where a slice ends depends on
         the device, so its sum is estimated as if its terms had random signs.
-        Truncation limits sums to 65504 in size: -65504 - 2671 + 8104 is -57400, not -60071. So any
-        result is right where a slice may exceed 65504 together with what it is added to.
+
+        Truncation limits sums to 65504 in size. So any result is right where a slice, and what it
+        is added to, may exceed 65504.
 
         Args:
             sums: the right values of the sums.
@@ -273,7 +274,7 @@ class ErrorScale(SumErrors):
     def growing(self, factor: Array, values: Array) -> ErrorScale:
         """Return the error scale with the field `growth`.
 
-        It is 1 for results so large that they overflow even if 256 roundings make them smaller.
+        It is 1 for results that overflow even if 256 roundings make them smaller.
 
         Args:
             factor: the growth of other results, by which later steps multiply a sum.
@@ -292,10 +293,10 @@ class ErrorScale(SumErrors):
 def store_sizes(values: Array, exact: Array | bool = False) -> Array:
     """Return what intermediates that are stored in FLOAT16 add to the field `stored`, FLOAT64.
 
-    A store is off by at most one ULP, 2^-10 times the largest power of two that does not exceed the
-    value. This power is the size, 2^-14 or more: for 11.3 it is 8, and the error at most 0.0078.
-    For 7.96 it is 8 too, since earlier errors may have turned 8 into 7.96. The size is 0 for an
-    exact value that FLOAT16 holds, and for a value that is not finite.
+    A store is off by at most one ULP: 2^-10 times the largest power of two that does not exceed the
+    value. This power, or 2^-14 if it is less, is the size: 8 for 11.3. For 7.96 it is 8 too, since
+    earlier errors may have turned 8 into 7.96. The size is 0 for an exact value that FLOAT16 holds,
+    and for a value that is not finite.
 
     Args:
         exact: which values are computed without an error before they are stored.
@@ -324,7 +325,7 @@ def quantum_of(*factors: Array | float) -> float:
 
 
 _BLOCK: Final = 1 << 15
-"""How many elements are examined at once, so that their FLOAT64 copies stay in the cache."""
+"""How many elements are examined at once."""
 
 _FRACTION: Final = (1 << 52) - 1
 """The mask of the 52 fraction bits of a FLOAT64 number."""

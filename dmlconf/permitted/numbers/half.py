@@ -1,7 +1,7 @@
 """How kernels store numbers in FLOAT16: rounded toward zero or to the nearest number.
 
-Kernels compute in FLOAT32, so each number is rounded to FLOAT32 first. So 99.9999966 becomes 100;
-truncated to FLOAT16 at once, it would become 99.9375.
+Kernels compute in FLOAT32, so each number is rounded to FLOAT32 first: 99.9999966 becomes 100. If
+it were truncated to FLOAT16 at once, it would become 99.9375.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)
 
 
 def overflow_results(values: Array) -> list[Array]:
-    """Return the values with 65504, and once more with infinity, for finite sizes above 65504.
+    """Return the values twice: with 65504 and with infinity in place of finite sizes above 65504.
 
     Signs stay. The list is empty if there are no such sizes.
     """

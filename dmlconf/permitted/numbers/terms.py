@@ -36,9 +36,8 @@ _MOST_SUMS: Final = 1 << 12
 def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     """Return whether the terms of each sum differ in their last bits.
 
-    Adding a term to a partial sum drops the bits of the term below the unit in the last place (ULP)
-    of the sum. Terms that agree in these bits all err alike, so that their errors add up. So do
-    terms that are too small to change the sum.
+    A sum drops the bits of a term below the sum's unit in the last place (ULP). The errors of terms
+    that agree in these bits, or are too small to change the sum, add up.
 
     Returns:
         Whether there are at most 4,096 sums, and for the n terms of each:
@@ -110,7 +109,7 @@ def steps_beside_sum(sizes: Array, terms: int) -> Array:
     """Return the error scale of steps before or after a sum, such as a division by its length.
 
     A step is rounded once, but the rule multiplies the whole error scale by the roundings of n
-    terms. So the error of the step is divided by that number here.
+    terms. So the result is the error of the step divided by that number.
 
     Args:
         sizes: the sum of the sizes that are rounded, each times the half ULPs that it may be off.

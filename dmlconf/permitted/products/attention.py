@@ -1,8 +1,7 @@
 """Permitted errors of MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1.
 
 A score is the scaled product of a query and a key, plus a bias of their positions and a mask. The
-shares of a softmax over the scores weight the values. Errors of scores are carried through the
-softmax.
+shares of a softmax over the scores weight the values.
 
 Derived in docs/bounds.md, Softmax.
 """
@@ -76,7 +75,7 @@ def multihead_attention1_error_scale(
     """Return the error scales of the outputs; of present tensors, the sums of their terms' sizes.
 
     Measured: kernels truncate to FLOAT16 the queries, keys and values with their bias, and the
-    shares of the softmax. DirectML 1.15.4 also truncates what is added to scores for positions and
+    shares of the softmax. DirectML 1.15.4 also truncates what it adds to scores for positions and
     masks, DirectML 1.13.1 the scores and the sum of powers. Simulated results of 1.13.1, truncated
     or rounded to nearest, are candidates.
 
@@ -114,7 +113,7 @@ def _scores(
 ) -> tuple[Array, ErrorScale]:
     """Return the scores and their error scales.
 
-    If a score may overflow, any result is right for its query, all scores of which are set to 0.
+    Any result is right for a query with a score that may overflow.
     """
     dtype = fields["OutputTensor"].DataType.dtype
     absolute = _each(np.abs, fields)
@@ -174,8 +173,8 @@ def _weighted_values(
 def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | None:
     """Return the span of outputs whose error scales exceed FLOAT32, although the outputs do not.
 
-    None if no error scale does. With a value of 3.4e38, a share of 0.2 and a score of 100, the
-    output is 7e37 and the error scale 7e39, as if the sum overflowed.
+    None if no error scale does. If a share of 0.2 has a score of 100 and a value of 3.4e38, the
+    output is 7e37, but the error scale 7e39.
     """
     steep = np.isfinite(sums) & (sums > LARGEST_FLOAT32) & (sums < ANY_RESULT)
     if not steep.any():
@@ -192,9 +191,7 @@ def multihead_attention1_interval(
     """Return the intervals of the outputs; rules use only the intervals of the present tensors.
 
     The ends are the reference's output or, with BiasTensor, one ULP away, since its addition may
-    round the other way. Any value is right where a present tensor is not written. If
-    PastSequenceLengthsTensor has 2 for a batch with 3 new keys, the batch writes the positions 2, 3
-    and 4 of the present keys and values.
+    round the other way. Any value is right where a present tensor is not written.
 
     Source: measured on DirectML 1.15.4.
     """
@@ -217,7 +214,8 @@ def multihead_attention1_interval(
 def _left_alone(fields: Mapping[str, Any]) -> Array | None:
     """Return which positions of the present tensors are not written, by batch and position.
 
-    None without PastSequenceLengthsTensor: all are written.
+    If PastSequenceLengthsTensor has 2 for a batch with 3 new keys, the batch writes the positions
+    2, 3 and 4. None without PastSequenceLengthsTensor: all are written.
     """
     if fields["PastSequenceLengthsTensor"] is None:
         return None
@@ -268,7 +266,7 @@ def _beyond_float16(values: Array) -> Array:
 def _simulated_outputs(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
     """Yield the results of kernels that store scores, sum of powers and shares in FLOAT16.
 
-    With BiasTensor they also store the sums with it. DirectML 1.13.1 does so, as measured.
+    With BiasTensor they also store the sums with it. Measured on DirectML 1.13.1.
     """
     if fields["BiasTensor"] is not None:
         parts = Heads(*map(store, (parts.query, parts.key, parts.value)))
@@ -336,8 +334,7 @@ def _shares_error_scale(
     """Return the error scale of the shares.
 
     `change_of_shares` says how the errors of scores move shares. Infinite scores have no error.
-    Subnormal shares may count as 0.
-
+    Subnormal shares may be flushed to 0.
     Args:
         head_size: how many products there are in a score.
         biased: whether each factor of a score is a sum with a bias, which is rounded.

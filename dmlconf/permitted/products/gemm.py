@@ -93,8 +93,8 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
 def _zero_in_doubt(desc: GemmDesc) -> Array:
     """Return which sums of products may come out as 0, or with either sign.
 
-    An infinite Alpha times 0 is NaN. Measured: 1.2e-38 * 1.2e-38 counts as 0. Sums of zeros alone
-    are not in doubt.
+    An infinite Alpha times 0 is NaN. Measured: 1.2e-38 * 1.2e-38 is flushed to 0. Sums of zeros
+    alone are not in doubt.
     """
     sums, sizes = gemm_sums(desc, None, 1.0, 0.0), gemm_sums(desc, None, 1.0, 0.0, sizes_of)
     terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]

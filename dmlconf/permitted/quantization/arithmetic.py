@@ -37,12 +37,12 @@ _LONGEST_FACTOR: Final = 255.0
 """The greatest difference between an integer of 8 bits and a zero point of its type."""
 
 _LARGEST: Final = 2.0**31 - 256
-"""A larger number plus a zero point may overflow the 32-bit integers of DirectML 1.15.4."""
+"""Above this, a number plus a zero point may overflow the 32-bit integers of DirectML 1.15.4."""
 
 
 @of_fields(QuantizedLinearDesc)
 def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return the candidates of the output; each operation may round toward zero or to nearest.
+    """Return the candidates of the sum; each operation may round toward zero or to nearest.
 
     If `is_power_of_two` for all scales, and FLOAT32 holds the sum, nothing is rounded. Any result
     is right if a scale is 0, or if |a| + |b| of dequantized a and b is finite, but beyond FLOAT32.
@@ -83,8 +83,8 @@ def matrix_multiply_integer_to_float_error_scale(
 
     A kernel may store the dequantized numbers in the type of the scales. If a number overflows
     there, the result may be infinite or NaN. Measured on DirectML 1.15.4: numbers and sums beyond
-    FLOAT16 become its largest number. So -1457326 plus a bias of 65504 is 0. Numbers are limited
-    after scaling or, those without a zero point, both before and after.
+    65504 become 65504. Numbers are limited after scaling or, those without a zero point, both
+    before and after.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -112,8 +112,7 @@ def matrix_multiply_integer_to_float_error_scale(
             left, right = desc.centred()
             products = (left @ right) * a_scale * b_scale
             squares = (np.square(left) @ np.square(right)) * np.square(first * second)
-            # Each factor may be stored before and after it is scaled. Stores that round nothing do
-            # not count.
+            # Each factor may be stored before and after it is scaled, if that rounds it.
             sides = np.zeros(())
             for side in (left, left * a_scale):
                 sides = sides + _rounded(side).any(-1, keepdims=True)
@@ -141,7 +140,7 @@ def matrix_multiply_integer_to_float_error_scale(
 
 @of_fields(QuantizedLinearDesc)
 def quantized_linear_matrix_multiply_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return the candidates of the output; each operation may round toward zero or to nearest."""
+    """Return the candidates of the products, as `quantized_sum_candidates` does for sums."""
     a, b = desc.centred()
     scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
     sums, error_scale = a @ b, np.abs(a) @ np.abs(b)
@@ -164,13 +163,11 @@ def quantized_sum_candidates(
     FLOAT32 holds the sums, nothing is rounded. Any result is right in these cases:
 
     - a scale is 0 or NaN, or the scale of a factor is infinite
-    - the scaled sum of the terms' sizes exceeds the largest FLOAT32 number, or a scaled factor may,
-      such as 127 * 3.4e38
+    - the scaled sum of the terms' sizes exceeds the largest FLOAT32 number, or a scaled factor may
     - the sum of the terms' sizes, or the quotient plus a zero point, may exceed 32-bit integers
 
-    A kernel may multiply scales first, and the product may overflow. Measured: 1 times scales of
-    3.4e38 and 1.18e-38, divided by 0.18, is 22, but DirectML 1.12.1 gives 127, since 3.4e38 / 0.18
-    is infinite. Even then a sum of 0 gives the zero point, as measured on five releases.
+    A kernel may combine the scales first, which may overflow. Measured: if 3.4e38 / 0.18 is
+    infinite, DirectML 1.12.1 gives 127 for a sum of 1, and the zero point for a sum of 0.
 
     Args:
         sums: the sums of products (a - zero point) * (b - zero point), plus a bias if any.
@@ -219,7 +216,7 @@ def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
 def _saturated(numbers: Array, scale: Array, *, first: bool) -> Array:
     """Return scaled numbers, limited to FLOAT16's range; if `first`, also limited before scaling.
 
-    1e5 * 0.5 becomes 5e4, or 65504 * 0.5 = 32752 if `first`.
+    1e5 * 0.5 is 5e4, but 65504 * 0.5 = 32752 if `first`.
     """
     largest = LARGEST_FLOAT16
     held = np.clip(numbers, -largest, largest) if first else numbers
@@ -230,8 +227,7 @@ def _saturated(numbers: Array, scale: Array, *, first: bool) -> Array:
 def _magnitudes(values: Array, zero_point: Array | None) -> Array:
     """Return the sizes of integers less their zero points, FLOAT64.
 
-    For 32-bit integers, return the sum of both sizes: FLOAT32 may round integers and zero points
-    first.
+    For 32-bit integers, return the sum of both sizes, since FLOAT32 may round both first.
     """
     if values.dtype.itemsize < 4 or zero_point is None:
         return np.abs(centred(values, zero_point))

@@ -44,7 +44,7 @@ def element_wise_quantize_linear_candidates(
     """Return the candidates of QUANTIZE_LINEAR.
 
     A kernel computes `x / scale` or `x * (1 / scale)` in FLOAT32, and rounds the result to an
-    integer. With a scale of 0 any result is right, since the page leaves it undefined.
+    integer. With a scale of 0, any result is right.
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """
@@ -113,13 +113,13 @@ def dynamic_quantize_linear_candidates(
 ) -> tuple[Sequence[Interval], ...]:
     """Return the candidates of the output, the scale and the zero point.
 
-    FLOAT32 rounds scale and quotients toward zero or to nearest, but if `is_power_of_two(scale)`,
-    quotients are exact. A subnormal scale has fewer digits, and may count as 0: see
+    FLOAT32 rounds scale and quotients toward zero or to nearest. If `is_power_of_two(scale)`,
+    quotients are exact. A subnormal scale has fewer digits, and may be flushed to 0: see
     `_without_scale`. Any zero point and output are right if the scale may be 0, if the range of the
-    input overflows FLOAT32, or if the scale, some elements and not all of them are subnormal.
+    input overflows FLOAT32, or if the scale and some, but not all, nonzero elements are subnormal.
 
     Source: the page; Direct3D 11 floating-point rules. Measured: DirectML 1.9.0 and 1.15.4 multiply
-    with the reciprocal of the scale, which is infinite for scales of at most 2^-128.
+    by the reciprocal of the scale, which is infinite for scales of at most 2^-128.
     """
     data_type = OutputTensor.DataType
     least, greatest = range_with_zero(InputTensor)
@@ -137,7 +137,7 @@ def dynamic_quantize_linear_candidates(
         small = (InputTensor != 0) & (np.abs(InputTensor) < _SINGLE.smallest_normal)
         only_small = bool((small | (InputTensor == 0)).all())
         if subnormal.any() and small.any() and not only_small:
-            undefined |= True  # Any of the numbers, and also their range, may count as 0.
+            undefined |= True  # Any of the numbers, and also their range, may be flushed to 0.
         start = data_type.minimum - least / scale
         error = np.abs(least / scale) * 4 * rounded
         zero_points = quantized_candidates((start, error), (None, None), data_type, undefined)
@@ -154,7 +154,7 @@ def dynamic_quantize_linear_candidates(
 
 
 def _without_scale(values: Array, data_type: DataType) -> tuple[list[Interval], list[Interval]]:
-    """Return outputs and zero points if the scale counts as 0, or its reciprocal is infinite.
+    """Return outputs and zero points if the scale is flushed to 0, or its reciprocal is infinite.
 
     Positive numbers then become the greatest integer, and negative numbers the least. The quotient
     of 0 is NaN: see `quantized_candidates`.

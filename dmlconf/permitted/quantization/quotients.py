@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 _MOST_EXPONENT: Final = 60
-"""The exponent that `frexp` returns is less than this in size for 2^-60 to 2^58. The reciprocals of
-these powers of two, and products of two of them, are normal FLOAT32 numbers."""
+"""`is_power_of_two` requires an exponent of `frexp` below this in size. The reciprocals of these
+powers of two, and products of two of them, are normal FLOAT32 numbers."""
 
 
 def quantized_candidates(
@@ -37,11 +37,10 @@ def quantized_candidates(
     """Return the candidates of `quantized`: one interval, or three if a defined quotient is NaN.
 
     There are one or three more if a quotient may be infinite: with a subnormal divisor, or where
-    `overflow` says so. Measured: with an output scale of 1.4e-45, DirectML 1.15.4 returns 127 for
-    each positive sum of QUANTIZED_LINEAR_MATRIX_MULTIPLY.
+    `overflow` says so.
 
-    Measured: for NaN DirectML gives the least number, 0 or the zero point, depending on the
-    operator.
+    Measured: for NaN, DirectML gives the least number, 0 or the zero point, depending on the
+    operator. With an output scale of 1.4e-45, DirectML 1.15.4 gives 127 for each positive sum.
 
     Args:
         quotient: the exact quotient, FLOAT64, and the greatest error of a kernel's quotient before

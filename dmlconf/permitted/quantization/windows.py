@@ -31,7 +31,7 @@ __all__ = [
 def quantized_linear_convolution_candidates(
     desc: QuantizedLinearConvolutionDesc,
 ) -> Sequence[Interval]:
-    """Return the candidates of the output, as `quantized_sum_candidates` does for sums."""
+    """Return the candidates of the convolution, as `quantized_sum_candidates` does for sums."""
     values, filter_ = desc.centred()
     sums = desc.convolved(values, filter_)
     error_scale = desc.convolved(np.abs(values), np.abs(filter_))
@@ -53,7 +53,7 @@ def quantized_linear_convolution_candidates(
 def quantized_linear_average_pooling_candidates(
     desc: QuantizedLinearAveragePoolingDesc,
 ) -> Sequence[Interval]:
-    """Return the candidates of the output; each operation may round toward zero or to nearest.
+    """Return the candidates of the averages; each operation may round toward zero or to nearest.
 
     If `is_power_of_two` for all scales and the count of elements, and if FLOAT32 holds the sum,
     nothing is rounded. Any result is right if a scale is 0 or not finite, if the count is 0, or

@@ -1,7 +1,7 @@
 """The error scales of recurrent layers, from the equations of one direction.
 
-With FLOAT16 there are several candidates: the result of the equations, and the results of the
-kernels that `gru`, `lstm` and `rnn` list.
+With FLOAT16, a result near that of the equations, or near that of a kernel which `gru`, `lstm` or
+`rnn` lists, is right.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
     """Yield descs of parts of the batch. Their output TensorDescs stay those of the whole batch.
 
-    A part has at most as many sequences as MOST_ERRORS_OF_PART permits, or one.
+    A part has as many sequences as MOST_ERRORS_OF_PART permits, at least one.
     """
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
     size = max(1, MOST_ERRORS_OF_PART // (2 * hidden * hidden))

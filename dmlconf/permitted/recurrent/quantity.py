@@ -42,15 +42,15 @@ __all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
 _STORES_APART: Final = 2.0
 """How far two kernels' FLOAT16 stores of a value with errors of earlier stores may be apart, in
-units in the last place. 2 units are 5 standard deviations of the difference of two stores."""
+ULP. This is 5 standard deviations of the difference of two stores."""
 
 _STORE_BIAS: Final = 0.5
-"""The mean error of a store that rounds toward zero, in units in the last place."""
+"""The mean error of a store that rounds toward zero, in ULP."""
 
 _CURVATURE: Final = 1.05
-"""The factor by which the likely errors of FLOAT16 stores are enlarged in an output: larger errors
-change the slopes. Measured: a GRU on DirectML 1.8.0 whose states double at each step is off by
-1.005 times its likely error."""
+"""The factor by which the likely errors of FLOAT16 stores are enlarged in an output, since larger
+errors change the slopes. Measured on DirectML 1.8.0: a GRU is off by 1.005 times its likely error.
+"""
 
 _ACTIVATION: Final = 2.0
 """The factor by which an activation's own greatest error is enlarged in a spread. The errors of exp
@@ -62,11 +62,11 @@ _MOST_CARRIED: Final = 2.0**200
 would be infinite after some hundred steps."""
 
 _TOGETHER: Final = 2.0**-20
-"""The error that an error scale of 1 counts as where two errors are multiplied: 16 HALF_STEP."""
+"""Where two errors are multiplied, an error scale of 1 stands for this error: 16 HALF_STEP."""
 
 _LEAST_REACH: Final = 2.0**-28
 """The least reach over which slopes are taken, as a share of the greater of 1 and the argument's
-size. FLOAT64 has 52 bits, so 24 bits of the reach are left."""
+size. FLOAT64 then keeps 24 bits of the reach."""
 
 _BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 """An activation's slopes at x are taken between the arguments x plus these numbers times the
@@ -129,11 +129,7 @@ class Quantity(Values):
         return product._with_both_errors(self, other)
 
     def _with_both_errors(self, first: Quantity, second: Quantity) -> Quantity:
-        """Return the product, with the product of the factors' errors added.
-
-        The added error matters where both errors exceed the values. An ELU may give -2^-24 for
-        -1.6e-23, and the product of two such results is 2^-48.
-        """
+        """Return the product, with the product of the factors' errors added."""
         (single, half), (mine, held), (theirs, other_held) = (
             each._spreads() for each in (self, first, second)
         )
@@ -197,10 +193,9 @@ class Quantity(Values):
         return Quantity(value, error_scale, (_rounded(single, value, half), half))
 
     def clipped(self, threshold: float) -> Quantity:
-        """Return the values between -threshold and threshold, NaN as -threshold.
+        """Return the values between -threshold and threshold.
 
-        Measured: max(NaN, -threshold) is -threshold. NaN is right as well, so for NaN any result is
-        permitted.
+        Measured: max(NaN, -threshold) is -threshold. For NaN any result is permitted.
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         exact = ErrorScale(np.zeros_like(value))
@@ -289,8 +284,7 @@ class Quantity(Values):
     def _error_of(self, activation: Activation) -> Array:
         """Return the activation's own greatest error, at the value and at both ends of its reach.
 
-        An ELU has an error of about 2^-21 just below 0, and none above 0. But 2e-22 with an error
-        may be below 0.
+        An ELU has an error just below 0, and none above 0.
         """
         of, attributes = ERRORS[activation.desc["operator"]], attributes_of(activation.desc)
         error, reach = of(self.value, **attributes), self._reach()
@@ -364,9 +358,9 @@ class Quantity(Values):
         return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
     def common(self) -> Quantity:
-        """Return the values; results that are computed from them share their errors.
+        """Return the values, whose errors become common to all results computed from them.
 
-        In a sum of two such results, the shares of one error may cancel.
+        In a sum of two such results, the parts of one error may cancel.
         """
         if self.spreads is None:
             return self
@@ -481,7 +475,7 @@ def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
 
 
 def _own_size(values: Array) -> Array:
-    """Return the sizes of values; rounding to FLOAT32 changes one by at most HALF_STEP times this.
+    """Return the sizes of values: rounding changes a value by at most HALF_STEP times its size.
 
     A subnormal number may be flushed to 0, so its size is divided by HALF_STEP.
     """

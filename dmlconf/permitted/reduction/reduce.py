@@ -42,8 +42,6 @@ def argmin_interval(
 ) -> Interval:
     """Return the interval of ARGMIN: the index, or any if a row compared in parts has a NaN.
 
-    For 1,024 elements with a NaN at the end DirectML returns 1023 (`compared_in_parts`).
-
     Source: measured on DirectML 1.8.0 to 1.15.4: rows of 514 elements and more, and several axes.
     """
     return _index_interval(
@@ -82,8 +80,8 @@ def reduce_candidates(
 ) -> Sequence[Interval]:
     """Return the candidates of REDUCE with MIN or MAX: one, or two if a row has only NaN.
 
-    The input has a floating-point type. For a row of NaN, a kernel may return NaN, or the number
-    from which it starts: infinity for MIN, -infinity for MAX.
+    For a row of NaN, a kernel may return NaN, or the number from which it starts: infinity for MIN,
+    -infinity for MAX.
 
     Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN for
     4,096 elements, and the infinity for fewer and for more, up to 65,536.
@@ -127,7 +125,7 @@ def reduce_error_scale(
 
     The error scale of a logarithm is larger: log turns the relative error of the sum into an
     absolute error. Intermediates may overflow although the result does not, and subnormal
-    intermediates may count as 0.
+    intermediates may be flushed to 0.
 
     Derived in docs/bounds.md, Functions of sums.
 
@@ -180,7 +178,7 @@ def reduce_error_scale(
 def _signed(scale: ErrorScale, terms: Array) -> ErrorScale:
     """Return the error scale with the signs of sums that may overflow.
 
-    Finite terms beside an infinity may overflow to the opposite one.
+    Finite terms next to an infinity may overflow to the opposite one.
     """
     beyond = overflows(finite_sum(np.abs(terms))) & ~np.isnan(scale.sums)
     if not beyond.any():
@@ -197,7 +195,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     sizes = np.abs(exact)
     terms, weights = exact, sizes
     quantum = quantum_of(exact) if function == "LOG_SUM" else 0.0
-    # FLOAT32 computes these sums exactly in any order.
+    # FLOAT32 computes sums of certain rows exactly in any order.
     certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= LEAST_NORMAL_FLOAT32)
     if function == "LOG_SUM_EXP":
         terms = np.exp(exact)
@@ -210,14 +208,14 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < LEAST_NORMAL_FLOAT32)
     unknown &= ~certain
     # Measured on DirectML 1.8.0 to 1.12.1: the logarithm of a subnormal number is up to that of the
-    # least normal one. That of 0.21 * 2^-126 is log(1.21 * 2^-127).
+    # least normal one.
     subnormal = (total > 0) & (total < LEAST_NORMAL_FLOAT32)
-    # An exponential that comes out subnormal has an error of up to 2^-149.
+    # A subnormal exponential has an error of up to 2^-149.
     least = np.maximum(total - 2.0**-149 * exact.shape[-1], 2.0**-149)
     least = np.minimum(total, least) if function == "LOG_SUM_EXP" else total
     ends = (np.where(subnormal, np.log(each), np.nan) for each in (least, LEAST_NORMAL_FLOAT32))
     beyond = overflows(finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
-    # A sum without negative terms is 0 or more: its logarithm may be -infinity, but not NaN.
+    # The logarithm of a sum without negative terms may be -infinity, but not NaN.
     sides = None
     if (beyond | unknown).any():
         up = beyond | (terms < 0).any(-1) | np.isnan(total)
@@ -247,7 +245,7 @@ def product_error_scale(factors: Array, multiply: Callable[[Array], Array]) -> E
     # A subnormal intermediate may be flushed to zero or lose digits.
     underflows = smallest & ordinary
     sums = np.where(underflows, product / STEP, product)
-    # Where NaN is not possible, the product itself, which is not 0, has the sign of the infinity.
+    # An infinity has the sign of the product if that is finite and not 0.
     sides = None
     if (beyond | (product > largest)).any():
         either = (product == 0) | ~np.isfinite(product)

@@ -37,7 +37,7 @@ _MOST_UNSURE: Final = 3
 """The most unsure samples of an output along an axis that are tried on both sides."""
 
 _MOST_ELEMENTS: Final = 1 << 27
-"""The most elements of all candidates together, for the sake of memory."""
+"""The most elements of all candidates together."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class _Side:
     Attributes:
         unsure: which samples are unsure, sizes {regions, samples, outputs}.
         choice: bit i is 1 if unsure sample i of an output lies above its boundary, else 0.
-        point: whether only the coordinate 0 is inside the input; it counts as above the boundary.
+        point: whether only the coordinate 0 is inside the input; 0 then lies above the boundary.
     """
 
     unsure: Array

@@ -130,8 +130,8 @@ class _UncertainGradients(RoiGradients):
     def _special(self, *, image: bool) -> Array:
         """Return which outputs have special gradients; if `image`, also which read such elements.
 
-        Special numbers are infinite, NaN or so large that the sum of four may overflow. Sizes
-        {regions, rows, columns, channels}.
+        Special numbers are infinite, NaN or so large that the sum of four may overflow. The result
+        has the sizes {regions, rows, columns, channels}.
         """
         marked = ~(np.abs(self.gradients) <= LARGEST_FLOAT32 / 4)
         reading = special(self.reading) if image else None
@@ -144,10 +144,9 @@ class _UncertainGradients(RoiGradients):
     def _open_elements(self, errors: Array) -> None:
         """Set infinite errors for elements for which any result is right.
 
-        If a region has undefined coordinates, these are all elements of its batch. If an output has
-        special numbers, these are the elements around its samples. A kernel may multiply a special
-        number by a share of 0, or skip it. A sample before the first element reads the first two
-        elements, the second with a share of 0.
+        These are all elements of the batch of a region with undefined coordinates, and the elements
+        around the samples of an output with special numbers. A kernel may multiply a special number
+        by a share of 0, or skip it.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         marked = self._special(image=self.greatest)

@@ -38,8 +38,8 @@ def roi_pooling_interval(
 ) -> Interval:
     """Return the interval of ROI_POOLING: the greatest number of each part of a region.
 
-    If a part has no number above negative infinity, the lowest finite number and negative infinity
-    are right. Any result is right for a region with a scaled corner outside the range of INT32.
+    If a part has no number above -infinity, the lowest finite number and -infinity are right. Any
+    result is right for a region with a scaled corner outside the range of INT32.
     """
     attributes = SpatialScale, PooledSize
     most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)
@@ -79,8 +79,8 @@ def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
 def _rounded(candidate: Candidate, function: str, dtype: np.dtype[Any]) -> Interval:
     """Return a candidate in the output's type, with the channels before rows and columns.
 
-    Negative infinity is as right as the lowest FLOAT32 number. For MAX, so is the lowest finite
-    number of the output's type in place of negative infinity.
+    Where the result is the lowest FLOAT32 number, -infinity is right too. For MAX, the lowest
+    finite number of the output's type is also right instead of -infinity.
     """
     least, most, error = (
         np.moveaxis(part, -1, 1) for part in (candidate.least, candidate.most, candidate.error)

@@ -64,7 +64,7 @@ class UncertainPart(Part):
     def values(self, y: Array, x: Array) -> tuple[Array, Array]:
         """Return the least and the greatest FLOAT32 values of samples at rows and columns.
 
-        NaN counts as -infinity.
+        NaN becomes -infinity.
         """
         value: Array = np.fmax(self.reading.at(y, x), -np.inf)
         if not self.reading.linear:
@@ -152,8 +152,8 @@ def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
 def value_of_first_greatest(least: Array, used: Array) -> Array:
     """Return the least value with which each sample may be the first of its output's greatest.
 
-    It exceeds `least` of all earlier samples, and is not below `least` of later samples. For
-    `least` 3, 5 and 4, it is 5, 4, and just above 5.
+    The value exceeds `least` of all earlier samples, and is not below `least` of later samples: if
+    `least` is 3, 5 and 4, the values are 5, 4, and just above 5.
 
     Args:
         least: the least value that each sample may have, sizes {regions, samples, samples, rows,

@@ -61,7 +61,7 @@ class UncertainSamples(Samples):
     Attributes:
         errors: the greatest errors of the coordinates in FLOAT32, of the same sizes.
         undefined: which regions have a begin, an end or an extent that is beyond FLOAT32 or NaN, or
-            an offset that is not finite; sizes {regions}.
+            a shift or an offset that is not finite; sizes {regions}.
     """
 
     errors: Array = field(kw_only=True)
@@ -108,8 +108,7 @@ def uncertain(at: Placement) -> UncertainSamples:
     whole = exactly_divided
     for step in (begin, end, extent, steps, part, part + begin, values):
         whole = whole & ~_inexact(step)
-    # A kernel may subtract the shift first: with a begin of -7, a shift of 1e-38 and a part of 7,
-    # (-7 - 1e-38) + 7 is 0, not -1e-38.
+    # A kernel may subtract the shift first.
     for step in (begin, part):
         whole = whole & ~_rounds_difference(step, at.shift)
     sizes = np.maximum.reduce([np.abs(each) for each in (begin, end, extent)])
@@ -199,8 +198,7 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
     """Return which outputs have a sample that may be in the tensor, with an error above _ADRIFT.
 
-    Sizes {regions, outputs}. The sample in the middle of a region from -50331645 to 50331654 lies
-    at 4.5. FLOAT32 rounds 50331654 to 50331656, so the sample may be computed as 4 or 8.
+    The result has the sizes {regions, outputs}.
     """
     size = reading.values.shape[axis]
     near = (at.values + at.errors >= -1) & (at.values - at.errors <= size)
@@ -212,8 +210,7 @@ def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) 
     """Return which outputs a special number may affect in only some kernels.
 
     A kernel may multiply a special number by a weight of 0, or skip it. A sample with an uncertain
-    coordinate may miss it as the nearest element. The sum of several special numbers depends on
-    their order.
+    coordinate may read another element. The sum of several special numbers depends on their order.
     """
     marked = special(reading)
     outputs = np.zeros(output_sizes(reading, y, x), bool)
